@@ -1,0 +1,78 @@
+# Targets a person uses: demo, test, quick, lint, format, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
+# changes), so a fresh machine needs only make and a python3 of at least 3.11.
+
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
+WORKERS ?= 2
+PYTEST  := $(BIN)/python -m pytest
+
+# Areas without kernels: their tests do not change when the JIT is off or bounds are checked.
+NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/test_house_rules.py tests/test_readme.py
+SKIP_NO_KERNELS := $(addprefix --ignore=,$(NO_KERNELS))
+
+.PHONY: demo test test-jit test-nojit test-bounds quick lint format types bench report wheel clean
+.DEFAULT_GOAL := test
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "lftj needs Python 3.11 or newer; run: make PYTHON=/path/to/python3" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of extras: `make demo` installs only what a user gets.
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e .
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e '.[bench]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $@ $(VENV)/.core $(VENV)/.bench
+
+demo: $(VENV)/.core
+	@$(BIN)/lftj demo
+
+test: test-jit test-nojit test-bounds
+
+# Each mode has a kernel cache of its own, empty at the start: numba's cache does not know about bounds checking (style.md, 5.3).
+test-jit: $(VENV)/.dev
+	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && echo "== suite, compiled ==" && \
+	LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS)
+
+test-nojit: $(VENV)/.dev
+	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && echo "== kernels interpreted (NUMBA_DISABLE_JIT=1), tiny inputs ==" && \
+	NUMBA_DISABLE_JIT=1 LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) -m "not jit_only" $(SKIP_NO_KERNELS)
+
+test-bounds: $(VENV)/.dev
+	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && echo "== kernels bounds-checked (NUMBA_BOUNDSCHECK=1) ==" && \
+	NUMBA_BOUNDSCHECK=1 LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) $(SKIP_NO_KERNELS)
+
+# While working: compiled, warm cache (.pytest_cache), no slow tests.
+quick: $(VENV)/.dev
+	@$(PYTEST) -q -m "not slow"
+
+lint: $(VENV)/.dev types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m bench.run
+
+report: $(VENV)/.bench
+	$(BIN)/python -m bench.report
+
+wheel: $(VENV)/.dev
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,249 @@
+"""The README's tables and the plots, written from the committed results. Nothing in them is typed by hand.
+
+    python -m bench.report            rewrite README.md between its markers, and the plots
+    python -m bench.report --check    exit 1 if README.md differs from what the results say
+    python -m bench.report --print    the tables on stdout
+
+A table stands between `<!-- bench:NAME -->` and `<!-- /bench -->`; NAME is one of `TABLES`. Every row measured is
+shown. Where lftj loses to a rival the row says so, with the sentence from `WHY`; a losing row without one fails the
+tests. Times are the smallest CPU seconds of the repeats, in milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bench import results
+from bench.graphs import ROOT
+from bench.results import Line
+from bench.workloads import LEFT_OUT, WORKLOADS
+
+README = ROOT / "README.md"
+RIVALS = {"duckdb": "DuckDB", "kuzu": "Kuzu"}
+
+#: Why lftj loses, by (workload, graph, mode) with "*" for any.
+WHY: dict[tuple[str, str, str], str] = {}
+
+Results = dict[tuple[str, str, str, str], Line]
+
+
+class Table:
+    """Markdown rows under a header; the first column is left-aligned, the others right."""
+
+    def __init__(self, *header: str, left: int = 1) -> None:
+        marks = ["---"] * left + ["---:"] * (len(header) - left)
+        self.lines = [_row(header), _row(marks)]
+
+    def add(self, *cells: str) -> None:
+        """One row."""
+        self.lines.append(_row(cells))
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def milliseconds(line: Line | None) -> str:
+    """The cell for a measurement: its time, "> limit" for a time-out, "failed", or a dash if it was not measured."""
+    if line is None:
+        return "–"
+    if line["status"] == "timeout":
+        return f"> {line['limit'] * 1000:,.0f}"
+    if line["status"] != "ok":
+        return "failed"
+    ms = line["min"] * 1000
+    return f"{ms:,.0f}" if ms >= 100 else f"{ms:.1f}"
+
+
+def seconds(line: Line | None) -> float | None:
+    """The time to compare by: infinity for a time-out, None if there is nothing to compare."""
+    if line is None or line["status"] == "error":
+        return None
+    return float("inf") if line["status"] == "timeout" else float(line["min"])
+
+
+def why(workload: str, graph: str, mode: str) -> str:
+    """The sentence about a lost row; empty if nobody wrote one."""
+    for key in ((workload, graph, mode), (workload, "*", mode), (workload, graph, "*"), (workload, "*", "*")):
+        if key in WHY:
+            return WHY[key]
+    return ""
+
+
+def lost_to(latest: Results, workload: str, graph: str, mode: str) -> list[str]:
+    """The rivals (names as shown) that were faster than lftj on this row."""
+    ours = seconds(latest.get((workload, graph, mode, "lftj")))
+    if ours is None:
+        return []
+    theirs = {shown: seconds(latest.get((workload, graph, mode, name))) for name, shown in RIVALS.items()}
+    return [shown for shown, time in theirs.items() if time is not None and time < ours]
+
+
+def remark(latest: Results, workload: str, graph: str, mode: str) -> str:
+    """The last cell of a row: empty, or whom lftj lost to and why."""
+    lost = lost_to(latest, workload, graph, mode)
+    return f"loses to {' and '.join(lost)}: {why(workload, graph, mode)}" if lost else ""
+
+
+def graphs_of(latest: Results, workload: str, mode: str) -> list[str]:
+    """The graphs measured for a workload, in the registry's order, stand-ins last."""
+    measured = {key[1] for key in latest if key[0] == workload and key[2] == mode}
+    order = [case.graph for w in WORKLOADS if w.name == workload for case in w.cases]
+    return [g for g in order if g in measured] + sorted(measured - set(order))
+
+
+def answer_rows(latest: Results, workload: str, graph: str, mode: str) -> str:
+    """Size of the answer, which all engines agree on."""
+    counts = {line["count"] for key, line in latest.items() if key[:3] == (workload, graph, mode) and "count" in line}
+    return " / ".join(f"{count:,}" for count in sorted(counts)) or "–"
+
+
+def triangle_table(latest: Results) -> str:
+    """Triangles counted: lftj beside the hand-written kernels and the databases."""
+    table = Table(
+        "graph",
+        "triangles",
+        "CSR kernel",
+        "lftj",
+        "× CSR",
+        "DuckDB",
+        "Kuzu",
+        "CSR with marks",
+        "lftj index",
+        "lftj peak MB",
+        "remark",
+    )
+    for graph in graphs_of(latest, "triangle", "count"):
+        line = {
+            name: latest.get(("triangle", graph, "count", name))
+            for name in ("csr", "csr-mark", "lftj", "duckdb", "kuzu")
+        }
+        ours, kernel = seconds(line["lftj"]), seconds(line["csr"])
+        lftj = line["lftj"] if ours is not None else None
+        table.add(
+            graph,
+            answer_rows(latest, "triangle", graph, "count"),
+            milliseconds(line["csr"]),
+            f"**{milliseconds(line['lftj'])}**",
+            f"{ours / kernel:.2f}" if ours and kernel else "–",
+            milliseconds(line["duckdb"]),
+            milliseconds(line["kuzu"]),
+            milliseconds(line["csr-mark"]),
+            f"{lftj['index_seconds'] * 1000:.0f}" if lftj and "index_seconds" in lftj else "–",
+            f"{lftj['peak_mb']:.0f}" if lftj and "peak_mb" in lftj else "–",
+            remark(latest, "triangle", graph, "count"),
+        )
+    return str(table)
+
+
+def materialise_table(latest: Results) -> str:
+    """All rows stored: lftj's rule beside DuckDB's `CREATE TABLE AS`."""
+    table = Table("pattern", "graph", "rows", "lftj", "DuckDB", "remark", left=2)
+    for workload in WORKLOADS:
+        for graph in graphs_of(latest, workload.name, "materialise"):
+            this = (workload.name, graph, "materialise")
+            table.add(
+                workload.name,
+                graph,
+                answer_rows(latest, *this),
+                f"**{milliseconds(latest.get((*this, 'lftj')))}**",
+                milliseconds(latest.get((*this, "duckdb"))),
+                remark(latest, *this),
+            )
+    return str(table)
+
+
+def patterns_table(latest: Results) -> str:
+    """The other patterns, counted."""
+    table = Table("pattern", "graph", "rows", "lftj", "DuckDB", "Kuzu", "remark", left=2)
+    for workload in WORKLOADS:
+        if workload.name == "triangle":
+            continue
+        for graph in graphs_of(latest, workload.name, "count"):
+            this = (workload.name, graph, "count")
+            table.add(
+                f"{workload.name}" + ("" if workload.cyclic else " (acyclic)"),
+                graph,
+                answer_rows(latest, *this),
+                f"**{milliseconds(latest.get((*this, 'lftj')))}**",
+                milliseconds(latest.get((*this, "duckdb"))),
+                milliseconds(latest.get((*this, "kuzu"))),
+                remark(latest, *this),
+            )
+    notes = [f"- {workload} on {graph} is left out: {reason}." for (workload, graph), reason in LEFT_OUT.items()]
+    queries = [f"- {w.name}: `{w.text}`" for w in WORKLOADS]
+    return "\n".join([str(table), "", *queries, *notes])
+
+
+def machine_note(latest: Results) -> str:
+    """One paragraph: on what, when, at which commit."""
+    line = max(latest.values(), key=lambda each: each["run"]["date"])
+    machine, run = line["machine"], line["run"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    ours = [each for each in latest.values() if each["engine"] == "lftj" and each["status"] == "ok"]
+    compiles = ""
+    if ours:
+        cold = max(each.get("cold_compile_seconds", 0.0) for each in ours)
+        warm = sorted(each["compile_seconds"] for each in ours)[len(ours) // 2]
+        compiles = (
+            f" lftj's kernels compile once per machine ({cold:.1f} s) and then start from the cache ({warm:.1f} s); "
+            "neither is in the tables."
+        )
+    return (
+        f"CPU milliseconds, one thread, best of the repeats. {machine['cpu']}, {machine['cores']} cores, "
+        f"Python {machine['python']}, {versions}; commit {run['commit']}, {run['date'][:10]}.{compiles}"
+    )
+
+
+TABLES: dict[str, Callable[[Results], str]] = {
+    "triangle": triangle_table,
+    "materialise": materialise_table,
+    "patterns": patterns_table,
+    "machine": machine_note,
+}
+
+_BLOCK = re.compile(r"(<!-- bench:(?P<name>[\w-]+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
+
+
+def filled(text: str, latest: Results) -> str:
+    """`text` with every marked block replaced by its table; an unknown name raises KeyError."""
+    return _BLOCK.sub(lambda m: f"{m[1]}{TABLES[m['name']](latest)}\n{m[3]}", text)
+
+
+def unexplained(latest: Results) -> list[tuple[str, str, str]]:
+    """Rows that lftj loses without a sentence in `WHY`."""
+    rows = {key[:3] for key in latest}
+    return sorted(row for row in rows if lost_to(latest, *row) and not why(*row))
+
+
+def main(arguments: Sequence[str] | None = None, readme: Path = README) -> int:
+    """Write, check or print the tables."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    latest = results.latest(results.read(results.JOINS))
+    if not latest:
+        sys.stderr.write(f"no results in {results.JOINS}; run python -m bench.run first\n")
+        return 1
+    if "--print" in arguments:
+        sys.stdout.write("\n\n".join(f"## {name}\n\n{table(latest)}" for name, table in TABLES.items()) + "\n")
+        return 0
+    before = readme.read_text(encoding="utf-8")
+    after = filled(before, latest)
+    if "--check" in arguments:
+        if before != after:
+            sys.stderr.write("README.md differs from bench/results; run python -m bench.report\n")
+        return int(before != after)
+    readme.write_text(after, encoding="utf-8")
+    from bench import plots
+
+    plots.draw(latest, results.RESULTS)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

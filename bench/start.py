@@ -1,0 +1,106 @@
+"""What a user waits for before the first answer.
+
+    python -m bench.start
+
+1. `import lftj` in a fresh interpreter: CPU seconds above those of an empty one, and which heavy packages it pulled in.
+2. The README's first example in a fresh process: with an empty kernel cache (the first run ever) and with a warm one.
+3. A TSV file of a million rows loaded to a queryable relation, CPU seconds, kernels compiled before.
+
+Each line also goes to `bench/results/start.jsonl`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import graphs, results
+from bench.graphs import ROOT
+
+START = results.RESULTS / "start.jsonl"
+HEAVY = ("numba", "llvmlite", "pyarrow", "pandas", "polars", "lark", "rich", "typer")
+
+LOAD = """
+import sys, time, lftj
+def loaded(path):
+    db = lftj.Database()
+    db.rules('.decl e(x:number, y:number)')
+    start = time.process_time()
+    db.load('e', path)
+    return len(db['e']), time.process_time() - start
+loaded(sys.argv[1])
+sys.stdout.write('%d %f' % loaded(sys.argv[2]))
+"""
+
+
+def in_fresh_process(code: str, *arguments: str, cache: str | None = None) -> tuple[str, float, float]:
+    """(stdout, CPU seconds, wall seconds) of `python -c code`; `cache` is its kernel cache."""
+    environment = {**os.environ, **({"LFTJ_CACHE_DIR": cache} if cache else {})}
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run(
+        (sys.executable, "-c", code, *arguments), cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall
+
+
+def import_cost(repeats: int = 10) -> tuple[float, list[str]]:
+    """(CPU seconds of `import lftj`, heavy packages it imported)."""
+    empty = min(in_fresh_process("")[1] for _ in range(repeats))
+    full = min(in_fresh_process("import lftj")[1] for _ in range(repeats))
+    loaded, _, _ = in_fresh_process("import sys, lftj; sys.stdout.write(' '.join(sys.modules))")
+    return full - empty, sorted(set(loaded.split()) & set(HEAVY))
+
+
+def readme_example(readme: Path = ROOT / "README.md") -> str:
+    """The README's first Python block."""
+    block = re.search(r"```python\n(.*?)```", readme.read_text(encoding="utf-8"), re.DOTALL)
+    if block is None:
+        raise ValueError(f"{readme} has no Python block")
+    return block[1]
+
+
+def write_tsv(folder: str, name: str, rows: graphs.Rows) -> str:
+    """`rows` as a tab-separated file; its path."""
+    from pyarrow import csv, table
+
+    path = Path(folder) / name
+    options = csv.WriteOptions(include_header=False, delimiter="\t")
+    csv.write_csv(table({"u": rows[:, 0], "v": rows[:, 1]}), str(path), options)
+    return str(path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and record."""
+    with tempfile.TemporaryDirectory(prefix="lftj-start-") as folder:
+        cache = str(Path(folder) / "cache")
+        import_seconds, heavy = import_cost()
+        example = readme_example()
+        _, _, first = in_fresh_process(example, cache=cache)
+        warm = min(in_fresh_process(example, cache=cache)[2] for _ in range(5))
+        small = write_tsv(folder, "small.tsv", graphs.load("tiny").rows)
+        large = write_tsv(folder, "large.tsv", graphs.load("pl1m").rows)
+        rows, load_seconds = in_fresh_process(LOAD, small, large, cache=cache)[0].split()
+    figures = {
+        "import_cpu_seconds": import_seconds,
+        "import_pulls_in": heavy,
+        "readme_first_run_seconds": first,
+        "readme_warm_seconds": warm,
+        "tsv_rows": int(rows),
+        "tsv_load_cpu_seconds": float(load_seconds),
+    }
+    for name, value in figures.items():
+        sys.stdout.write(f"{name:26} {value}\n")
+    results.append(START, figures)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""The one family of errors that lftj raises on purpose.
+
+An error is born where the cause is known, carries what a program needs to react (`what`, `where`, `why`, `remedy`) and is printed as
+
+    prog.dl:4:9: error: variable `z` occurs in the head but in no atom of the body
+        p(x, z) :- e(x, y).
+             ^
+      why: a rule can only derive values that its body binds
+      do: bind `z` in an atom of the body, or drop it from the head
+
+A `Diagnostic` is one such finding; `ProgramError` carries all findings of a program at once. Every class also derives from the built-in
+exception a caller would expect (`ValueError`, `KeyError`, `TimeoutError`, ...), so code that knows nothing of lftj can catch it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a program text or in a Python file. Lines and columns count from 1; `end_column` is one past the last character.
+
+    `source` is the file name ("<rules>" for a string). `line_text` is the source line the caret is drawn under ("" if not known).
+    """
+
+    source: str = "<rules>"
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    line_text: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        if self.column:
+            return f"{self.source}:{self.line}:{self.column}"
+        return f"{self.source}:{self.line}" if self.line else self.source
+
+    def caret(self) -> str:
+        """The source line with a caret run below it; empty if the line is not known."""
+        if not self.line_text:
+            return ""
+        shown = self.line_text.expandtabs(1)
+        if not self.column:
+            return f"    {shown.strip()}"
+        width = self.end_column - self.column if self.end_line == self.line else len(shown) - self.column + 1
+        return f"    {shown}\n    {' ' * (self.column - 1)}{'^' * max(1, min(width, len(shown) - self.column + 1))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about a program: what is wrong, where, why it matters, what to do.
+
+    `related` names other places that take part (the first declaration, the other type of a conflict), each with a word of explanation.
+    """
+
+    what: str
+    span: Span
+    why: str = ""
+    remedy: str = ""
+    severity: str = "error"
+    predicate: str = ""
+    related: tuple[tuple[str, Span], ...] = ()
+
+    def render(self) -> str:
+        """The finding as the text a user reads, without a trailing newline."""
+        lines = [f"{self.span}: {self.severity}: {self.what}"]
+        if caret := self.span.caret():
+            lines.append(caret)
+        for word, span in self.related:
+            lines.append(f"  {word}: {span}")
+            if caret := span.caret():
+                lines.append(caret)
+        if self.why:
+            lines.append(f"  why: {self.why}")
+        if self.remedy:
+            lines.append(f"  do: {self.remedy}")
+        return "\n".join(lines)
+
+
+class Error(Exception):
+    """Base of every error lftj raises on purpose. Fields: `what`, `where`, `why`, `remedy`."""
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", remedy: str = "") -> None:
+        self.what, self.where, self.why, self.remedy = what, where, why, remedy
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        """The message as the text a user reads."""
+        lines = [f"{self.where}: {self.what}" if self.where else self.what]
+        if self.why:
+            lines.append(f"  why: {self.why}")
+        if self.remedy:
+            lines.append(f"  do: {self.remedy}")
+        return "\n".join(lines)
+
+
+class ProgramError(Error, ValueError):
+    """A program (or query) was refused before any data was touched. `diagnostics` holds every finding, in source order."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        first = self.diagnostics[0]
+        super().__init__(first.what, where=str(first.span), why=first.why, remedy=first.remedy)
+
+    def render(self) -> str:
+        """All findings, a blank line between two."""
+        return "\n\n".join(d.render() for d in self.diagnostics)
+
+
+class DataError(Error, ValueError):
+    """Input data was refused; nothing of it was loaded."""
+
+
+class UnknownRelationError(Error, KeyError):
+    """A relation was asked for that neither the rules nor any load declared."""
+
+    __str__ = Error.__str__
+
+
+class EvaluationError(Error, ArithmeticError):
+    """A rule could not be computed (division by zero, a value out of range). Nothing was changed."""
+
+
+class TimeoutExpired(Error, TimeoutError):
+    """`timeout=` ran out. Nothing was changed."""
+
+
+class MemoryLimitError(Error, MemoryError):
+    """The memory limit, or the machine's memory, ran out. Nothing was changed."""
+
+
+class BuilderError(Error, TypeError):
+    """The builder was used in a way that makes no rule. `where` is the line of the user's file."""

@@ -1,0 +1,161 @@
+"""Staging: where the rows of a load wait until all of it is known to be good.
+
+A reader hands over *batches*: one `Part` per column of the schema, with the places of the rows. Numeric parts are codes
+already; parts of a symbol column stay texts (distinct texts and indices). Bad rows are taken out on the way in and told
+to `Rejects`. When every source is read, `finish` joins the batches and interns the distinct texts of all columns in one
+step: it is the only place where a load touches the symbol table, so a load that raises has changed nothing.
+
+    add(batch) ... end_of_source() ... add(batch) ... end_of_source() -> finish(symbols) -> Loaded
+
+Degenerate cases: no batch at all gives empty columns; with arity 0 a batch is just a number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lftj.io.rejects import KEPT_ON_RAISE, BadRowsError, Reject, Rejects
+from lftj.values.codes import Schema, as_codes
+from lftj.values.faults import Fault
+from lftj.values.symbols import Staged, SymbolTable
+
+NO_ROWS: NDArray[np.int64] = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The outcome of a read: code arrays in schema order; `rejects` is None unless bad rows were to be quarantined.
+
+    `source_rows` counts the rows of the source, bad ones included; `rows` the good ones, which for arity 0 no column
+    tells.
+    """
+
+    columns: list[NDArray[np.int64]]
+    rejects: Rejects | None
+    source_rows: int
+
+    @property
+    def rows(self) -> int:
+        """The number of rows loaded (duplicates counted)."""
+        return self.source_rows - (0 if self.rejects is None else len(self.rejects))
+
+
+class Finding(NamedTuple):
+    """What is wrong with a value or row: its text as the user wrote it, the same as messages show it, the fault."""
+
+    text: str
+    shown: str
+    fault: Fault
+
+
+class Part(NamedTuple):
+    """One column of one batch. The codes of the rows `bad` (ascending) mean nothing; `describe` tells why for one."""
+
+    codes: NDArray[np.int64] | Staged
+    bad: NDArray[np.int64] = NO_ROWS
+    describe: Callable[[int], Finding] | None = None
+
+
+class Staging:
+    """The rows of one load, before it is committed."""
+
+    def __init__(self, schema: Schema, *, quarantine: bool) -> None:
+        self.schema = schema
+        self.source_rows = 0
+        self._quarantine = quarantine
+        self._columns: list[list[NDArray[np.int64] | Staged]] = [[] for _ in schema.columns]
+        self._rejects = Rejects()
+        self._bad_rows = 0
+
+    def add(
+        self,
+        source: str,
+        parts: Sequence[Part],
+        places: Sequence[int] | NDArray[np.int64],
+        *,
+        in_text: bool = False,
+        misshapen: Iterable[tuple[int, Finding]] = (),
+    ) -> None:
+        """Take one batch: row i of every part is at line or row `places[i]`. `misshapen` rows are in no part."""
+        rejects = [
+            (
+                place,
+                Reject(source, place, "", found.text, f"{found.shown} {found.fault.reason}", *found.fault[1:], in_text),
+            )
+            for place, found in misshapen
+        ]
+        self.source_rows += len(places) + len(rejects)
+        self._bad_rows += len(rejects)
+        good: NDArray[np.bool_] | None = None
+        if any(len(part.bad) for part in parts):
+            good = np.ones(len(places), bool)
+            for column, part in zip(self.schema.columns, parts, strict=True):
+                fresh = part.bad[good[part.bad]]
+                good[part.bad] = False
+                self._bad_rows += len(fresh)
+                wanted = fresh if self._quarantine else fresh[:KEPT_ON_RAISE]
+                for row in wanted.tolist():
+                    assert part.describe is not None, "a part with bad rows says what is wrong with them"
+                    found, place = part.describe(row), int(places[row])
+                    reason = f"column `{column.name}` of `{self.schema.name}`: {found.shown} {found.fault.reason}"
+                    rejects.append(
+                        (place, Reject(source, place, column.name, found.text, reason, *found.fault[1:], in_text))
+                    )
+        for _, reject in sorted(rejects, key=lambda pair: pair[0]):
+            if self._quarantine or len(self._rejects) < KEPT_ON_RAISE:
+                self._rejects.append(reject)
+        for held, part in zip(self._columns, parts, strict=True):
+            held.append(part.codes if good is None else _filtered(part.codes, good))
+
+    def end_of_source(self) -> None:
+        """Raise if the source that ends here had bad rows and they are not to be quarantined."""
+        if self._bad_rows and not self._quarantine:
+            raise BadRowsError(self._rejects, self._bad_rows)
+
+    def finish(self, symbols: SymbolTable) -> Loaded:
+        """Intern the texts and give the columns."""
+        staged = [chunk for held in self._columns for chunk in held if isinstance(chunk, Staged)]
+        interned = iter(_interned(staged, symbols))
+        columns = [
+            _joined([next(interned) if isinstance(chunk, Staged) else chunk for chunk in held])
+            for held in self._columns
+        ]
+        return Loaded(columns, self._rejects if self._quarantine else None, self.source_rows)
+
+
+def _filtered(codes: NDArray[np.int64] | Staged, good: NDArray[np.bool_]) -> NDArray[np.int64] | Staged:
+    """The good rows. Texts that only bad rows used go as well: what was not loaded is not interned."""
+    if not isinstance(codes, Staged):
+        return codes[good]
+    import pyarrow as pa
+
+    indices = codes.indices[good]
+    used = np.zeros(len(codes.distinct), bool)
+    used[indices] = True
+    return Staged((np.cumsum(used) - 1)[indices], codes.distinct.filter(pa.array(used)))
+
+
+def _interned(staged: Sequence[Staged], symbols: SymbolTable) -> list[NDArray[np.int64]]:
+    """The codes of every staged chunk; one intern for all of them."""
+    if not staged:
+        return []
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if len(staged) == 1:
+        return [symbols.intern_distinct(staged[0].distinct)[staged[0].indices]]
+    merged = pc.dictionary_encode(pa.concat_arrays([chunk.distinct for chunk in staged]))
+    codes = symbols.intern_distinct(merged.dictionary)[merged.indices.to_numpy()]
+    ends = np.cumsum([len(chunk.distinct) for chunk in staged])
+    return [codes[end - len(chunk.distinct) : end][chunk.indices] for chunk, end in zip(staged, ends, strict=True)]
+
+
+def _joined(chunks: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    if len(chunks) == 1:
+        return as_codes(chunks[0])
+    return np.concatenate(chunks) if chunks else np.empty(0, np.int64)

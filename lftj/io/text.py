@@ -1,0 +1,326 @@
+r"""Text files: CSV, TSV, Souffle's facts, of any delimiter.
+
+A file is *laid out* from its first lines (header or not, how many fields, which column is which), then *read fast*:
+pyarrow cuts the fields, and each column converts in bulk. If anything at all is odd (a ragged row, text that does not
+convert, an unclosed quote, invalid UTF-8, a blank line), the fast reading is thrown away and the file is *read
+carefully*, record by record (`lftj.io.lines`), so that every bad row is known with its line. Both readings agree on
+every file that the fast one accepts.
+
+What text means:
+
+    delimiter   .csv comma; .tsv .txt .facts tab; `delimiter=` overrides; longer than one byte it is read carefully
+    quoting     RFC 4180 where the delimiter is a comma; else quotes are data, as in Souffle; `quoting=` overrides
+    header      the first line is one if its fields are the declared column names in any order (with positions in
+                `columns=`: if the picked fields are the declared names); `header=` overrides; names in `columns=` need one.
+                After header=True, fields are matched by name if they are the declared names, by position if none is
+    values      see `lftj.io.fields`; a BOM at the start of the file is not text
+    blank line  with one column a row like any other (the empty symbol), with more a ragged row; an empty file has no rows
+    arity 0     every line is ()
+
+Traps of pyarrow.csv that this avoids: it pads a blank line with empty fields, takes an unclosed quote at the end of the
+file for a value and "NA" for null. Columns are read as bytes or text, so only the cutting of fields is its business.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lftj.errors import DataError
+from lftj.io.fields import numeric_codes, text_part
+from lftj.io.files import File
+from lftj.io.lines import Record, records
+from lftj.io.pick import Columns, ColumnsError, pick
+from lftj.io.staging import Finding, Part, Staging
+from lftj.values import faults
+from lftj.values.faults import Fault, shown
+from lftj.values.symbols import stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BLOCK_BYTES = 4 << 20  # of text per pyarrow batch: 1, 4 and 16 MB are equally quick, and 4 MB keeps few strings alive
+CHUNK_ROWS = 50_000  # of the careful reader
+_PEEKED = 100
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class TextError(DataError):
+    """An option of a text file, or the file as a whole, that cannot be read."""
+
+
+class Layout(NamedTuple):
+    """How a text file is cut: `width` fields per row, of which `positions` are the columns of the relation."""
+
+    delimiter: bytes
+    quoting: bool
+    header: bool
+    width: int
+    positions: list[int]
+
+
+def read_text(file: File, staging: Staging, columns: Columns | None, header: bool | None, quoting: bool | None) -> None:
+    """Read one text file into `staging`."""
+    with file.reading():
+        if not staging.schema.arity:
+            _read_units(file, staging)
+            return
+        layout = _laid_out(file, staging, columns, header, quoting)
+        if layout is None:
+            return
+        batches = _read_fast(file, layout, staging.schema.types)
+        if batches is None:
+            _read_carefully(file, layout, staging)
+            return
+        start = 0
+        for rows, parts in batches:
+            staging.add(file.name, parts, range(start, start + rows), in_text=True)
+            start += rows
+
+
+# --- layout -----------------------------------------------------------------------------------------------------------
+
+
+def check_delimiter(delimiter: str, quoting: bool, source: str) -> None:
+    """Refuse a delimiter that no file can be cut by."""
+    if not delimiter or set(delimiter) & set('\r\n"' if quoting else "\r\n"):
+        raise TextError(
+            f"{delimiter!r} cannot be a delimiter",
+            where=source,
+            remedy="give a character or a text without line ends" + (" and quotes" if quoting else ""),
+        )
+
+
+def _laid_out(
+    file: File, staging: Staging, columns: Columns | None, header: bool | None, quoting: bool | None
+) -> Layout | None:
+    """The layout of a file, from its first records; None if it is empty."""
+    relation = staging.schema
+    quoting = file.delimiter == "," if quoting is None else quoting
+    check_delimiter(file.delimiter, quoting, file.name)
+    delimiter = file.delimiter.encode()
+    with file.open() as stream:
+        peeked = [record for record, _ in zip(records(stream, delimiter, quoting), range(_PEEKED), strict=False)]
+    if not peeked:
+        return None
+    _check_encoding(file, peeked[0].text)
+    first = [_decoded(field) for field in peeked[0].fields or ()]
+    named = columns is not None and any(isinstance(wanted, str) for wanted in columns.values())
+    if named and header is False:
+        raise ColumnsError(
+            "columns= picks by name, but header=False says that there are no names",
+            where=file.name,
+            remedy="give positions (from 0)",
+        )
+    if header is None:
+        header = named or _looks_like_header(first, relation.names, columns)
+    if header:
+        return Layout(delimiter, quoting, True, len(first), pick(relation, columns, first, len(first), file.name))
+    widths = {1 if record.text == b"" else len(record.fields or ()) for record in peeked}
+    if columns is None and (len(widths) > 1 or first == [""] or peeked[0].fields is None):
+        return Layout(delimiter, quoting, False, relation.arity, list(range(relation.arity)))
+    if columns is None and len(first) < relation.arity:
+        fields = "1 field" if len(first) == 1 else f"{len(first)} fields"
+        raise ColumnsError(
+            f"the lines have {fields}, {relation} takes {relation.arity}",
+            where=f"{file.name}:1",
+            why=f"the delimiter is {file.delimiter!r}, the first line
+            {shown(peeked[0].text.decode(errors='backslashreplace'))}", remedy="give the right delimiter= or declare
+            fewer columns",
+        )
+    names = first if len(first) > relation.arity and set(relation.names) <= set(first) else None  # for the remedy
+    positions = pick(relation, columns, names, len(first), file.name)
+    return Layout(delimiter, quoting, False, len(first), positions)
+
+
+def _looks_like_header(first: Sequence[str], names: Sequence[str], columns: Columns | None) -> bool:
+    if columns is None:
+        return sorted(first) == sorted(names)
+    picks = [columns[name] for name in names]
+    return all(
+        isinstance(at, int) and 0 <= at < len(first) and first[at] == name
+        for at, name in zip(picks, names, strict=True)
+    )
+
+
+def _check_encoding(file: File, head: bytes) -> None:
+    file.check_not_compressed(head)
+    if head.startswith(_UTF16):
+        raise TextError(
+            "the file is UTF-16 text", where=file.name, why=faults.not_utf8().why, remedy=faults.not_utf8().remedy
+        )
+
+
+# --- fast -------------------------------------------------------------------------------------------------------------
+
+
+class _Guarded(io.RawIOBase):
+    """A stream with one more row at its end: an unclosed quote swallows it, and is noticed by that."""
+
+    def __init__(self, stream: pa.NativeFile, guard: bytes) -> None:
+        self._stream, self._guard, self._last = stream, guard, b"\n"
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block: bytes = self._stream.read(size)
+        if block:
+            self._last = block[-1:]
+            return block
+        end, self._guard = self._guard, b""
+        return end if self._last in b"\r\n" or not end else b"\n" + end
+
+
+def _read_fast(file: File, layout: Layout, types: Sequence[str]) -> list[tuple[int, list[Part]]] | None:
+    """The whole file as (rows, parts), or None if anything about it needs the careful reader."""
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    if len(layout.delimiter) != 1:
+        return None
+    texts = {str(p) for p, type in zip(layout.positions, types, strict=True) if type == "symbol"}
+    wanted = list(dict.fromkeys(str(p) for p in layout.positions))
+    read = csv.ReadOptions(
+        use_threads=False,
+        block_size=BLOCK_BYTES,
+        column_names=[str(i) for i in range(layout.width)],
+        skip_rows_after_names=int(layout.header),
+    )
+    parse = csv.ParseOptions(
+        delimiter=layout.delimiter.decode(),
+        quote_char='"' if layout.quoting else False,
+        double_quote=layout.quoting,
+        newlines_in_values=layout.quoting,
+        ignore_empty_lines=False,
+    )
+    convert = csv.ConvertOptions(
+        column_types={name: pa.string() if name in texts else pa.binary() for name in wanted},
+        include_columns=wanted,
+        strings_can_be_null=False,
+        quoted_strings_can_be_null=False,
+    )
+    guard = layout.delimiter.join([b"0"] * layout.width) + b"\n"
+    done: list[tuple[int, list[Part]]] = []
+    with file.open() as stream:
+        try:
+            reader = csv.open_csv(_Guarded(stream, guard) if layout.quoting else stream, read, parse, convert)
+            held: pa.RecordBatch | None = None
+            for batch in reader:
+                if not batch.num_rows:
+                    continue
+                if held is not None and not _converted(held, layout, types, done):
+                    return None
+                held = batch
+        except pa.ArrowInvalid:
+            return None
+    if layout.quoting:
+        if held is None or any(column[-1].as_buffer().to_pybytes() != b"0" for column in held.columns):
+            return None
+        held = held.slice(0, held.num_rows - 1)
+    return done if held is None or _converted(held, layout, types, done) else None
+
+
+def _converted(batch: pa.RecordBatch, layout: Layout, types: Sequence[str], done: list[tuple[int, list[Part]]]) -> bool:
+    """Convert one batch; False if some value does not."""
+    parts = []
+    for position, type in zip(layout.positions, types, strict=True):
+        column = batch.column(str(position))
+        if type == "symbol":
+            parts.append(Part(stage(column)))
+        elif (codes := numeric_codes(column, type)) is not None:
+            parts.append(Part(codes))
+        else:
+            return False
+    if layout.width > 1 and set(types) == {"symbol"} and _any_row_empty(batch):
+        return False
+    done.append((batch.num_rows, parts))
+    return True
+
+
+def _any_row_empty(batch: pa.RecordBatch) -> bool:
+    """Whether some row has nothing but empty texts: it may be a blank line, which pyarrow pads."""
+    import pyarrow.compute as pc
+
+    empty = np.ones(batch.num_rows, bool)
+    for column in batch.columns:
+        empty &= pc.equal(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
+    return bool(empty.any())
+
+
+# --- careful ----------------------------------------------------------------------------------------------------------
+
+
+def _read_carefully(file: File, layout: Layout, staging: Staging) -> None:
+    """Read record by record; every bad row is told with its line."""
+    places: list[int] = []
+    rows: list[list[bytes]] = []
+    misshapen: list[tuple[int, Finding]] = []
+
+    def flush() -> None:
+        fields = list(zip(*rows, strict=True)) if rows else [()] * layout.width
+        parts = [text_part(fields[p], type) for p, type in zip(layout.positions, staging.schema.types, strict=True)]
+        staging.add(file.name, parts, places.copy(), in_text=True, misshapen=misshapen)
+        for held in (places, rows, misshapen):
+            held.clear()
+
+    with file.open() as stream:
+        for index, record in enumerate(records(stream, layout.delimiter, layout.quoting)):
+            if layout.header and index == 0:
+                continue
+            if record.fields is not None and len(record.fields) == layout.width:
+                places.append(record.line)
+                rows.append(record.fields)
+            else:
+                misshapen.append((record.line, _shape_finding(record, layout)))
+            if len(rows) + len(misshapen) >= CHUNK_ROWS:
+                flush()
+    flush()
+
+
+def _shape_finding(record: Record, layout: Layout) -> Finding:
+    text = _decoded(record.text)
+    due = "1 field is" if layout.width == 1 else f"{layout.width} fields are"
+    if record.fields is None:
+        text = text.splitlines()[0]  # the rest of the file is inside the quote
+        fault = Fault(
+            "opens a quote that is never closed",
+            "inside quotes, line ends are data",
+            "close the quote, or read with quoting=False",
+        )
+    elif not record.text:
+        return Finding(
+            text, "the line", Fault(f"is blank where {due} due", "a blank line is no row", "delete the line")
+        )
+    else:
+        found = "1 field" if len(record.fields) == 1 else f"{len(record.fields)} fields"
+        why = f"the delimiter is {layout.delimiter.decode()!r}"
+        fault = Fault(f"has {found} where {due} due", why, "correct the line")
+    return Finding(text, shown(text), fault)
+
+
+def _read_units(file: File, staging: Staging) -> None:
+    """Arity 0: every line is ()."""
+    rows = 0
+    misshapen = []
+    with file.open() as stream:
+        for record in records(stream, b"\t", False):
+            if record.text == b"()":
+                rows += 1
+            else:
+                text = _decoded(record.text)
+                fault = Fault(
+                    "is not ()",
+                    f"`{staging.schema.name}` has no columns; its only row is ()",
+                    "write () or delete the line",
+                )
+                misshapen.append((record.line, Finding(text, shown(text), fault)))
+    staging.add(file.name, [], range(rows), in_text=True, misshapen=misshapen)
+
+
+def _decoded(text: bytes) -> str:
+    """Text for a message, whatever its bytes are."""
+    return text.decode(errors="backslashreplace")

@@ -1,0 +1,197 @@
+"""Typed sources: Arrow streams, DataFrames, numpy arrays, dicts of columns. Columns have types before values are read.
+
+Each is first *described* (source name, column names if it has any), its columns are picked, the kind of every picked
+column is checked, and only then are values read, batch by batch where the source comes in batches. Nothing but the
+picked columns is converted.
+
+pandas is read column by column rather than through its Arrow stream: the stream of a frame whose index is not the
+default one carries the index as one more column, and refuses object columns that a look at the values accepts. A
+frame's index is not data here; `reset_index()` makes it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lftj.errors import DataError
+from lftj.io.convert import ColumnTypeError, arrow_fault, arrow_part, list_part, numpy_fault, numpy_part
+from lftj.io.pick import Columns, pick
+from lftj.io.staging import Part, Staging
+from lftj.values import faults
+from lftj.values.codes import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ShapeError(DataError):
+    """An in-memory source whose shape is that of no relation."""
+
+
+def read_batches(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], staging: Staging, positions: Sequence[int], source: str
+) -> None:
+    """Read record batches of one Arrow schema; where its names are distinct they may lack unpicked columns."""
+    relation = staging.schema
+    for column, position in zip(relation.columns, positions, strict=True):
+        check_arrow(schema.field(position).type, column, staging, f"`{schema.field(position).name}`", source)
+    distinct = len(set(schema.names)) == len(schema)
+    keys = [schema.names[position] for position in positions] if distinct else positions
+    start = 0
+    for batch in batches:
+        parts = [arrow_part(batch.column(key), c.type) for key, c in zip(keys, relation.columns, strict=True)]
+        staging.add(source, parts, range(start, start + batch.num_rows))
+        start += batch.num_rows
+
+
+def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: str) -> None:
+    """Read any object with `__arrow_c_stream__` or `__arrow_c_array__`: pyarrow, polars, DuckDB results."""
+    import pyarrow as pa
+
+    if isinstance(stream, pa.Array | pa.ChunkedArray):
+        stream = pa.table({staging.schema.names[0] if staging.schema.arity == 1 else "values": stream})
+    elif hasattr(stream, "to_frame"):  # a polars Series
+        stream = stream.to_frame()
+    elif not hasattr(stream, "__arrow_c_stream__"):
+        stream = pa.record_batch(stream)
+    if isinstance(stream, pa.RecordBatch):  # pyarrow streams no batch without columns
+        names = stream.schema.names
+        read_batches(stream.schema, [stream], staging, pick(staging.schema, columns, names, len(names), source), source)
+        return
+    try:
+        reader = pa.RecordBatchReader.from_stream(stream)
+    except pa.ArrowInvalid as error:
+        raise ShapeError(
+            f"the source is no stream of rows: {error}",
+            where=source,
+            remedy="give a table with one column per column of the relation",
+        ) from error
+    names = reader.schema.names
+    read_batches(reader.schema, reader, staging, pick(staging.schema, columns, names, len(names), source), source)
+
+
+def read_pandas(frame: Any, staging: Staging, columns: Columns | None, source: str) -> None:
+    """Read a pandas DataFrame (or Series, as one column)."""
+    if not hasattr(frame, "columns"):
+        frame = frame.to_frame()
+    names = [str(label) for label in frame.columns]
+    _read_columns([frame.iloc[:, i] for i in range(len(names))], names, len(frame), staging, columns, source)
+
+
+def read_dict(mapping: Mapping[Any, Any], staging: Staging, columns: Columns | None, source: str) -> None:
+    """Read a dict of columns: lists, numpy arrays, Arrow arrays, Series."""
+    names = [str(name) for name in mapping]
+    held = [_as_column(values, name, source) for name, values in zip(names, mapping.values(), strict=True)]
+    lengths = {len(values) for values in held}
+    if len(lengths) > 1:
+        listed = ", ".join(f"`{name}` {len(values)}" for name, values in zip(names, held, strict=True))
+        raise ShapeError(f"the columns differ in length: {listed}", where=source, remedy="give columns of one length")
+    _read_columns(held, names, lengths.pop() if lengths else 0, staging, columns, source)
+
+
+def read_numpy(array: NDArray[Any], staging: Staging, columns: Columns | None, source: str) -> None:
+    """Read a numpy array: (n, k), structured, or 1-D for one column."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise ShapeError(
+            "a masked array may hold masked values",
+            where=source,
+            remedy="give array.compressed() or array.filled(value)",
+        )
+    if array.dtype.names is not None and array.ndim == 1:
+        names = list(array.dtype.names)
+        if nested := [name for name in names if array[name].ndim != 1 or array[name].dtype.names is not None]:
+            raise ShapeError(
+                f"the field `{nested[0]}` holds more than one value per row", where=source, remedy="give plain fields"
+            )
+        _read_columns([array[name] for name in names], names, len(array), staging, columns, source)
+    elif array.ndim == 2:
+        _read_columns([array[:, i] for i in range(array.shape[1])], None, len(array), staging, columns, source)
+    elif array.ndim == 1 and (staging.schema.arity == 1 or array.size):
+        _read_columns([array], None, len(array), staging, columns, source)
+    elif array.ndim == 1:  # np.array([]): no rows, and nothing to tell their width
+        _read_columns([array] * staging.schema.arity, None, 0, staging, None, source)
+    else:
+        raise ShapeError(
+            f"an array of {array.ndim} dimensions is no relation",
+            where=source,
+            remedy="give an array of shape (rows, columns)",
+        )
+
+
+def _read_columns(
+    held: Sequence[Any], names: Sequence[str] | None, rows: int, staging: Staging, columns: Columns | None, source: str
+) -> None:
+    """Read columns that are all at hand."""
+    relation = staging.schema
+    positions = pick(relation, columns, names, len(held), source)
+    parts = [
+        _part(
+            held[position],
+            column,
+            staging,
+            f"`{names[position]}`" if names is not None else str(position),
+            source,
+            rows,
+        )
+        for column, position in zip(relation.columns, positions, strict=True)
+    ]
+    staging.add(source, parts, range(rows))
+
+
+def _part(values: Any, column: Column, staging: Staging, given: str, source: str, rows: int) -> Part:
+    import pyarrow as pa
+
+    if type(values).__module__.partition(".")[0] == "pandas":
+        if isinstance(values.dtype, np.dtype):
+            values = values.to_numpy()
+        else:
+            try:
+                values = pa.array(values, from_pandas=True)
+            except (pa.ArrowException, TypeError, ValueError) as error:
+                fault = faults.wrong_kind(column.type, str(values.dtype))
+                raise ColumnTypeError(column, staging.schema.name, given, fault, source) from error
+    if isinstance(values, np.ndarray):
+        if rows and (fault_found := numpy_fault(values.dtype, column.type)):
+            raise ColumnTypeError(column, staging.schema.name, given, fault_found, source)
+        if values.dtype.kind not in "OT" and not rows:
+            values = []
+        return numpy_part(values, column.type) if isinstance(values, np.ndarray) else list_part(values, column.type)
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.Array):
+        check_arrow(values.type, column, staging, given, source)
+        return arrow_part(values, column.type)
+    return list_part(values, column.type)
+
+
+def check_arrow(given: pa.DataType, column: Column, staging: Staging, name: str, source: str) -> None:
+    """Refuse an Arrow column of a kind that the relation's column does not take."""
+    if fault := arrow_fault(given, column.type):
+        raise ColumnTypeError(column, staging.schema.name, name, fault, source)
+
+
+def _as_column(values: Any, name: str, source: str) -> Any:
+    """A column as something `_part` reads."""
+    import pyarrow as pa
+
+    if isinstance(values, np.ndarray):
+        if values.ndim == 1 and values.dtype.names is None:
+            return values
+    elif (
+        isinstance(values, pa.Array | pa.ChunkedArray | list | tuple | range)
+        or type(values).__module__.partition(".")[0] == "pandas"
+    ):
+        return values
+    elif hasattr(values, "to_arrow"):  # a polars Series
+        return values.to_arrow()
+    elif isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
+        return list(values)
+    raise ShapeError(
+        f"column `{name}` is a {type(values).__name__}, not a column",
+        where=source,
+        remedy="give a list or a one-dimensional array",
+    )

@@ -1,0 +1,173 @@
+"""The abstract syntax of a program: what the parser and the builder both make, and what `to_text()` prints.
+
+A `Program` is a tuple of items in source order: declarations, directives, rules, facts (a rule without body). Nodes
+are frozen and compare by content; their spans do not take part in comparison, so that text -> AST -> text -> AST is
+the identity that the tests check.
+
+    program  = item*
+    item     = Declaration | TypeDeclaration | Directive | Rule | Unsupported
+    literal  = Atom | Comparison | Negation | Disjunction | Unsupported
+    term     = Variable | Wildcard | Constant | Functor | Unsupported
+
+`Unsupported` stands for a construct that the grammar knows and the engine does not evaluate yet; the checker refuses
+it by its name. Degenerate cases: an atom of arity 0 is `p()`; a rule with an empty body is a fact; a disjunction has
+at least two alternatives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lftj.errors import Span
+
+NOWHERE = Span()
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A named variable."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """`_` in text, `...` in the builder."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal value. `kind` is how it is written: "number" (any numeric type), "unsigned", "float", "symbol"."""
+
+    value: int | float | str
+    kind: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Functor:
+    """An operator or intrinsic applied to terms: ("+", (x, y)), ("neg", (x,)), ("cat", (x, y, z))."""
+
+    name: str
+    args: tuple[Term, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A construct recognised by the grammar and refused by name. `text` is its source.
+
+    `defines` are the types or relations it would have declared, so that their uses are not reported a second time.
+    """
+
+    feature: str
+    text: str
+    defines: tuple[str, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Term = Variable | Wildcard | Constant | Functor | Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`name(args)`."""
+
+    name: str
+    args: tuple[Term, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left op right`; op is one of = != < <= > >= contains match (the last two are written as functions)."""
+
+    op: str
+    left: Term
+    right: Term
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`!literal`."""
+
+    literal: Literal
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """`(a, b ; c)`: a tuple of alternatives, each a conjunction."""
+
+    alternatives: tuple[tuple[Literal, ...], ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Literal = Atom | Comparison | Negation | Disjunction | Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`heads :- body.`; an empty body is a fact. Several heads share one body."""
+
+    heads: tuple[Atom, ...]
+    body: tuple[Literal, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One column of a declaration: `name:type`."""
+
+    name: str
+    type: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """`.decl name(attributes) qualifiers`.
+
+    Qualifiers that change nothing here (`btree`, `brie`) are kept for the round trip. One that changes what the
+    relation means (`eqrel`, `choice-domain x`) is kept too, and refused by the checker.
+    """
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    qualifiers: tuple[str, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeDeclaration:
+    """`.type name = base` (alias, `subtype` False) or `.type name <: base` (subtype)."""
+
+    name: str
+    base: str
+    subtype: bool
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """`.input` / `.output` / `.printsize` name(key=value, ...). Several names in one directive make several items."""
+
+    kind: str
+    relation: str
+    options: tuple[tuple[str, str], ...] = ()
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Item = Declaration | TypeDeclaration | Directive | Rule | Unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole program. `source` is its file name, or where the builder made it."""
+
+    items: tuple[Item, ...]
+    source: str = field(default="<rules>", compare=False)

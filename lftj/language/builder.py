@@ -1,0 +1,163 @@
+"""The builder: programs written as Python expressions, giving the same AST as the text.
+
+    p = lftj.Program()
+    edge = p.input("edge", src=int, dst=int)
+    tri, = p.relations("tri")
+    x, y, z = lftj.variables("x y z")
+    p.rule(tri(x, y, z), edge(x, y), edge(y, z), edge(x, z), x < y)
+
+Terms are `Term` objects: Python's operators on them build terms (`x + 1`) and comparisons (`x < y`), they compute
+nothing. Atoms and comparisons are `Condition` objects: `~c` negates, `c | d` is a disjunction, `c & d` a conjunction
+inside one.
+
+    Python             rule text            Python             rule text
+    x + y  x - y       x + y  x - y         x == y  x != y     x = y  x != y
+    x * y  x / y       x * y  x / y         x < y  x <= y      x < y  x <= y
+    x // y             x / y                ...                _
+    x % y  x ** y      x % y  x ^ y         ~edge(x, y)        !edge(x, y)
+    x & y  x | y       x band y  x bor y    c | d              c ; d
+    x ^ y  ~x          x bxor y  bnot x     any_of(c, (d, e))  (c ; d, e)
+    x << y  x >> y     x bshl y  x bshr y   fn.cat(x, y)       cat(x, y)
+
+The operators mean what they mean in rule text, not in Python: `//` and `%` on integers truncate towards zero.
+
+Because `==` builds a comparison, a term has no truth value and is hashed by identity: `x in [y]`, `if x == y`, `1 < x
+< 3` and `a and b` raise `BuilderError`, which names the line of the user's file. So does every other misuse that can
+be seen when it is written; what takes the whole program to see (types, groundness) is the checker's, with the same
+line numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from lftj.language import ast as tree
+from lftj.language.terms import Condition, Relation, Term, check_name, conditions, fail, here
+from lftj.language.text import item_text, to_text
+from lftj.language.types import BASE_TYPES, FLOAT, NUMBER, SYMBOL
+
+_PYTHON_TYPES = {int: NUMBER, float: FLOAT, str: SYMBOL}
+_TYPE_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
+
+
+class Program:
+    """A program under construction. Its items keep the order of the calls; `ast()` is what they have made so far."""
+
+    def __init__(self) -> None:
+        self._items: list[tree.Item] = []
+        self._source = here().source
+
+    # Relations
+
+    def relation(self, name: str, /, **columns: object) -> Relation:
+        """Declare a relation: `p.relation("edge", src=int, dst=int)`.
+
+        A type is int (number), float, str (symbol), a base type's name ("unsigned"), or a type named by `p.type`.
+        """
+        span = here()
+        check_name(name, "relation")
+        attributes = tuple(
+            tree.Attribute(check_name(column, "column", ()), _type_name(type_, column), span)
+            for column, type_ in columns.items()
+        )
+        self._items.append(tree.Declaration(name, attributes, (), span))
+        return Relation(name, len(attributes))
+
+    def input(self, name: str, options: Mapping[str, object] | None = None, /, **columns: object) -> Relation:
+        """Declare a relation that is loaded: `.decl` and `.input`.
+
+        `options` are those of `.input`, such as {"filename": "e.csv"}; columns are given as to `relation`.
+        """
+        relation = self.relation(name, **columns)
+        self._items.append(tree.Directive("input", name, _options(options or {}), here()))
+        return relation
+
+    def relations(self, *names: object) -> tuple[Relation, ...]:
+        """Relations whose columns follow from their rules: `tri, path = p.relations("tri", "path")`."""
+        words: list[object] = []
+        for name in names:
+            words += name.replace(",", " ").split() if isinstance(name, str) else [name]
+        return tuple(Relation(check_name(word, "relation"), None) for word in words)
+
+    def type(self, name: str, base: object, *, subtype: bool = False) -> str:
+        """Name a type: an alias of `base`, or a subtype of it. Returns the name, for use in declarations."""
+        check_name(name, "type", BASE_TYPES)
+        self._items.append(tree.TypeDeclaration(name, _type_name(base, name), subtype, here()))
+        return name
+
+    # Rules
+
+    def rule(self, head: object, *body: object) -> None:
+        """Add a rule: the head, an atom or a tuple of atoms, holds wherever all conditions of the body hold."""
+        span = here()
+        heads = _heads(head if isinstance(head, tuple | list) else (head,))
+        literals = conditions(body)
+        if not literals:
+            fail("a rule without a body", remedy="give it conditions, or state a fact with `fact`")
+        self._items.append(tree.Rule(heads, literals, span))
+
+    def fact(self, *atoms: object) -> None:
+        """Add facts: `p.fact(edge(1, 2), edge(2, 3))`."""
+        span = here()
+        for atom in _heads(atoms):
+            self._items.append(tree.Rule((atom,), (), span))
+
+    # Directives
+
+    def output(self, name: str | Relation, /, **options: object) -> None:
+        """Ask for a relation to be written: `.output`. Options are those of the directive, such as `headers=True`."""
+        self._directive("output", name, options)
+
+    def printsize(self, name: str | Relation, /) -> None:
+        """Ask for the number of rows of a relation: `.printsize`."""
+        self._directive("printsize", name, {})
+
+    def _directive(self, kind: str, name: str | Relation, options: Mapping[str, object]) -> None:
+        word = name.name if isinstance(name, Relation) else check_name(name, "relation")
+        self._items.append(tree.Directive(kind, word, _options(options), here()))
+
+    # The result
+
+    def ast(self) -> tree.Program:
+        """The program so far, as the same AST that its text parses to."""
+        return tree.Program(tuple(self._items), self._source)
+
+    def to_text(self) -> str:
+        """The program so far as rule text; `parse(p.to_text()) == p.ast()`."""
+        return to_text(self.ast())
+
+    def __repr__(self) -> str:
+        return f"<Program of {len(self._items)} items>\n" + "\n".join(item_text(item) for item in self._items[:20])
+
+
+def _heads(values: Iterable[object]) -> tuple[tree.Atom, ...]:
+    heads: list[tree.Atom] = []
+    for value in values:
+        literals = value.literals if isinstance(value, Condition) else ()
+        if len(literals) != 1 or not isinstance(literals[0], tree.Atom):
+            shown = repr(value) if isinstance(value, Condition | Term) else type(value).__name__
+            fail(f"a head must be an atom such as `tri(x, y, z)`, not `{shown}`", remedy="call a relation with terms")
+        heads.append(literals[0])
+    if not heads:
+        fail("a rule without a head", remedy="give an atom, or a tuple of atoms")
+    return tuple(heads)
+
+
+def _type_name(type_: object, column: str) -> str:
+    if isinstance(type_, type) and type_ in _PYTHON_TYPES:
+        return _PYTHON_TYPES[type_]
+    if isinstance(type_, str) and _TYPE_NAME.fullmatch(type_):
+        return type_
+    shown = type_.__name__ if isinstance(type_, type) else repr(type_)
+    fail(
+        f"{shown} is not a type for `{column}`",
+        remedy='types are int, float, str, "unsigned", or the name of a declared type',
+    )
+
+
+def _options(options: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (check_name(key, "option", ()), str(value).lower() if isinstance(value, bool) else str(value))
+        for key, value in options.items()
+    )

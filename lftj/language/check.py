@@ -1,0 +1,205 @@
+"""The checker: from an AST to a `CheckedProgram`, or to all that is wrong with it.
+
+    names.py        what is declared, known and derived; unknown names, arities, unsupported constructs
+    conjunction.py  negation pushed inwards, disjunction distributed
+    ground.py       every variable gets its values from somewhere; single uses
+    strata.py       dependencies; recursion
+    infer.py        types, bottom up along the strata
+    lower.py        ranges of constants; clauses, if nothing was found
+
+Each pass works on what the earlier ones left intact, so that one mistake is one finding: a rule with an unsupported
+part is checked for names only, an unknown relation has no types to conflict with. All findings are raised together in
+one `ProgramError`, in source order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.language import ast
+from lftj.language.clause import CheckedProgram, Clause
+from lftj.language.conjunction import LIMIT, conjunctions, negated_atoms
+from lftj.language.directives import check_directives
+from lftj.language.findings import Findings
+from lftj.language.ground import check_bound, check_single_use
+from lftj.language.infer import Inference, TypedClause
+from lftj.language.lower import check_constants, fact_row, lower
+from lftj.language.names import Names, Relation, atoms_of, check_uses, literals_of, resolve, terms_of
+from lftj.language.parse import parse_query
+from lftj.language.strata import components, cycle
+from lftj.language.text import item_text
+from lftj.values.codes import Column, Schema
+
+QUERY = "query"
+
+
+def check(
+    program: ast.Program, *, known: Mapping[str, Schema] | None = None, clauses: Sequence[Clause] = ()
+) -> CheckedProgram:
+    """Check a program, on top of the relations and the clauses a database already has.
+
+    Raises ProgramError with every finding, in source order. The rule numbers continue those of `clauses`; `strata`
+    covers both.
+    """
+    try:
+        return _check(program, known or {}, clauses)
+    except RecursionError:
+        raise _too_deep(program.source) from None
+
+
+def check_query(text: str, known: Mapping[str, Schema]) -> Clause:
+    """The clause of a query such as `tri(1, y, z), y < z` over known relations.
+
+    Its head is "query"; the head's arguments are the named variables of the text in order of first appearance. Raises
+    ProgramError.
+    """
+    try:
+        return _check_query(text, known)
+    except RecursionError:
+        raise _too_deep("<query>") from None
+
+
+def _too_deep(source: str) -> ProgramError:
+    remedy = "split the expression into several rules"
+    return ProgramError([Diagnostic("a clause is nested too deeply to be checked", Span(source), remedy=remedy)])
+
+
+def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[Clause]) -> CheckedProgram:
+    findings = Findings()
+    names = resolve(program, known, findings)
+    directives = check_directives(program, names, findings)
+    rules = [item for item in program.items if isinstance(item, ast.Rule)]
+    typed: list[TypedClause] = []
+    for rule in rules:
+        typed += _rule(rule, names, findings)
+    graph = _dependencies(rules, before)
+    found = components(graph)
+    _refuse_recursion(found, graph, rules, findings)
+    _infer(found, typed, names, findings)
+    findings.raise_if_failed()
+
+    facts: dict[str, dict[tuple[int | float | str, ...], None]] = {}
+    made: list[Clause] = []
+    number = max((clause.rule for clause in before), default=0)
+    previous: ast.Rule | None = None
+    text = ""
+    for clause in typed:
+        row = fact_row(clause) if not clause.rule.body else None
+        if row is not None:
+            facts.setdefault(clause.head.name, {})[row] = None
+            continue
+        if clause.rule is not previous:
+            previous, number, text = clause.rule, number + 1, item_text(clause.rule)
+        made.append(lower(clause, text, number))
+    heads = {clause.head for clause in (*before, *made)}
+    return CheckedProgram(
+        schemas=_schemas(names, rules),
+        clauses=tuple(made),
+        facts={name: list(rows) for name, rows in facts.items()},
+        strata=tuple(component for component in found if component[0] in heads),
+        directives=directives,
+        warnings=findings.in_order(),
+        program=program,
+    )
+
+
+def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
+    body = parse_query(text)
+    findings = Findings()
+    names = resolve(ast.Program(()), known, findings)
+    variables: dict[str, ast.Variable] = {}
+    for term in terms_of(ast.Rule((), body)):
+        if isinstance(term, ast.Variable):
+            variables.setdefault(term.name, term)
+    head = ast.Atom(QUERY, tuple(variables.values()))
+    rule = ast.Rule((head,), body, body[0].span)
+    for literal in literals_of(body):
+        if isinstance(literal, ast.Disjunction):
+            remedy = "write a rule with one clause per alternative, and query its head"
+            findings.unsupported("disjunction (`;`) in a query", literal.span, remedy=remedy)
+    check_uses(ast.Rule((), body), names, findings)
+    names.relations[QUERY] = Relation(QUERY, [], [None] * len(head.args), ast.NOWHERE, "derived")
+    typed = _rule(rule, names, findings, query=True)
+    Inference(names, findings).component(typed)
+    for clause in typed:
+        check_constants(clause, findings)
+    findings.raise_if_failed()
+    return lower(typed[0], text, 0)
+
+
+def _rule(rule: ast.Rule, names: Names, findings: Findings, *, query: bool = False) -> list[TypedClause]:
+    """The clauses of a rule, checked for names and groundness; none if it holds something unsupported."""
+    if not query:
+        check_uses(rule, names, findings)
+    for atom in negated_atoms(rule.body):
+        findings.unsupported(f"negation (`!{atom.name}(...)`)", atom.span)
+    if any(isinstance(part, ast.Unsupported) for part in (*literals_of(rule.body), *terms_of(rule))):
+        return []
+    bodies = conjunctions(rule.body)
+    if bodies is None:
+        what = f"a rule with more than {LIMIT} alternatives"
+        findings.error(what, rule.span, remedy="give parts of the body their own rules", predicate=rule.heads[0].name)
+        return []
+    unbound = check_bound(rule, bodies, findings, query=query)
+    if not query:
+        check_single_use(rule, unbound, findings)
+    return [TypedClause(rule, head, body) for head in rule.heads for body in bodies]
+
+
+def _dependencies(rules: Iterable[ast.Rule], before: Iterable[Clause]) -> dict[str, list[str]]:
+    """Head -> predicates of its bodies, in order of first appearance. Facts alone make no head."""
+    graph: dict[str, dict[str, None]] = {}
+    for clause in before:
+        graph.setdefault(clause.head, {}).update((atom.predicate, None) for atom in clause.atoms)
+    for rule in rules:
+        for head in rule.heads:
+            graph.setdefault(head.name, {}).update((atom.name, None) for atom in atoms_of(rule.body))
+    return {name: list(successors) for name, successors in graph.items()}
+
+
+def _refuse_recursion(
+    found: list[tuple[str, ...]], graph: Mapping[str, Sequence[str]], rules: list[ast.Rule], findings: Findings
+) -> None:
+    for component in found:
+        path = cycle(component, graph)
+        if not path:
+            continue
+        shown = " -> ".join(f"`{name}`" for name in path)
+        step = set(pairwise(path))
+        for rule in rules:
+            uses = {atom.name for atom in atoms_of(rule.body)}
+            head = next((h for h in rule.heads if any((h.name, name) in step for name in uses)), None)
+            if head is not None:
+                findings.unsupported(f"recursion ({shown})", head.span)
+                break
+
+
+def _infer(found: list[tuple[str, ...]], typed: list[TypedClause], names: Names, findings: Findings) -> None:
+    by_head: dict[str, list[TypedClause]] = {}
+    for clause in typed:
+        by_head.setdefault(clause.head.name, []).append(clause)
+    inference = Inference(names, findings)
+    for component in found:
+        inference.component([clause for name in component for clause in by_head.get(name, ())])
+    for clause in typed:
+        check_constants(clause, findings)
+
+
+def _schemas(names: Names, rules: list[ast.Rule]) -> dict[str, Schema]:
+    """The schemas of all relations. The variables of the first rule name undeclared columns, if they differ."""
+    first: dict[str, ast.Atom] = {}
+    for rule in rules:
+        for head in rule.heads:
+            first.setdefault(head.name, head)
+    schemas = {}
+    for name, relation in names.relations.items():
+        columns = relation.columns
+        if relation.origin == "derived":
+            variables = [arg.name for arg in first[name].args if isinstance(arg, ast.Variable)]
+            distinct = len(set(variables)) == relation.arity
+            columns = variables if distinct else [f"c{i}" for i in range(relation.arity)]
+        types = [type_ or "number" for type_ in relation.types]
+        schemas[name] = Schema(name, tuple(Column(c, t) for c, t in zip(columns, types, strict=True)))
+    return schemas

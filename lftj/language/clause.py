@@ -1,0 +1,209 @@
+"""The checked program: what the checker makes and the planner consumes.
+
+A `Clause` is one alternative of one rule for one head: a conjunction of atoms and comparisons over typed terms, in
+which every type is a base type, every variable is bound and every name exists. A rule with two heads and a
+disjunction of three alternatives becomes six clauses with the same `rule` number. Nothing here is written by hand;
+the life of a clause is
+
+    text or builder -> ast.Rule -> check() -> Clause -> planner
+
+Terms are `Var`, `Value` and `Apply`. Atoms hold only variables, values and wildcards (`None`): an expression as an
+argument of a body atom has become a fresh variable and an `=`. `str()` of any of them is rule text.
+
+Degenerate cases: a clause without atoms derives at most one row, from its comparisons alone (`p(x) :- x = 1.`, or the
+fact `p(1 + 1).`); a head of arity 0 has no argument; a comparison of two constants is kept as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lftj.errors import Diagnostic, Span
+from lftj.language import ast
+from lftj.language.notation import ATOMIC_LEVEL, comparison_text, functor_text, literal_level, literal_text
+from lftj.values.codes import Column, Schema
+
+__all__ = [
+    "Apply",
+    "BodyAtom",
+    "CheckedProgram",
+    "Clause",
+    "Column",
+    "Compare",
+    "Directive",
+    "Schema",
+    "Term",
+    "Value",
+    "Var",
+    "variables_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable and its base type. Within a clause the name identifies it."""
+
+    name: str
+    type: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A constant of a base type: a Python int (number, unsigned), float or str, within the range of its type."""
+
+    value: int | float | str
+    type: str
+
+    def __str__(self) -> str:
+        return literal_text(self.value, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A functor applied to terms. `op` is its name in `functors.FUNCTORS`; `type` is the base type of the result.
+
+    An arithmetic `op` means the operation of its result type (`+` on unsigned wraps at 2**64, on float is IEEE); a
+    conversion such as `to_string` is told apart by the type of its argument.
+    """
+
+    op: str
+    args: tuple[Term, ...]
+    type: str
+
+    def __str__(self) -> str:
+        return _print(self)[0]
+
+
+Term = Var | Value | Apply
+
+
+def _print(term: Term) -> tuple[str, int]:
+    if isinstance(term, Apply):
+        return functor_text(term.op, [_print(arg) for arg in term.args])
+    text = str(term)
+    return text, literal_level(text) if isinstance(term, Value) else ATOMIC_LEVEL
+
+
+def variables_of(term: Term | None) -> Iterator[Var]:
+    """The variables of a term, left to right, with repetitions; none for a wildcard."""
+    if isinstance(term, Var):
+        yield term
+    elif isinstance(term, Apply):
+        for arg in term.args:
+            yield from variables_of(arg)
+
+
+@dataclass(frozen=True, slots=True)
+class BodyAtom:
+    """A positive atom of a body. A `None` argument is a wildcard; a variable may occur more than once."""
+
+    predicate: str
+    args: tuple[Var | Value | None, ...]
+    span: Span = field(default=ast.NOWHERE, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.predicate}({', '.join('_' if arg is None else str(arg) for arg in self.args)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A condition on two terms of one type. `op` is one of = != < <= > >= contains match not_contains not_match.
+
+    `contains(left, right)`: the text `right` contains `left`. `match(left, right)`: the regular expression `left`
+    matches all of `right`. An `=` may also be what binds a variable: `x = y + 1` or `y + 1 = x`, where `y` is bound
+    by an atom or by another such equality.
+    """
+
+    op: str
+    left: Term
+    right: Term
+    span: Span = field(default=ast.NOWHERE, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return comparison_text(self.op, str(self.left), str(self.right))
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One rule alternative for one head: `head(head_args) :- atoms, compares`.
+
+    `text` is the source rule on one line, `rule` its number in the program (from 1; 0 for a query).
+    """
+
+    head: str
+    head_args: tuple[Term, ...]
+    atoms: tuple[BodyAtom, ...]
+    compares: tuple[Compare, ...]
+    span: Span = field(default=ast.NOWHERE, compare=False, repr=False)
+    text: str = field(default="", compare=False, repr=False)
+    rule: int = 0
+
+    def variables(self) -> tuple[Var, ...]:
+        """Every variable of the clause once, in order of first appearance: atoms, then comparisons."""
+        seen: dict[str, Var] = {}
+        for atom in self.atoms:
+            for arg in atom.args:
+                for var in variables_of(arg):
+                    seen.setdefault(var.name, var)
+        for compare in self.compares:
+            for term in (compare.left, compare.right):
+                for var in variables_of(term):
+                    seen.setdefault(var.name, var)
+        return tuple(seen.values())
+
+    def __str__(self) -> str:
+        head = f"{self.head}({', '.join(str(arg) for arg in self.head_args)})"
+        body = ", ".join([str(atom) for atom in self.atoms] + [str(compare) for compare in self.compares])
+        return f"{head} :- {body}." if body else f"{head}."
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """`.input`, `.output` or `.printsize` of one relation, with its options read and defaults filled in.
+
+    `io` is "file", "stdin" or "stdout". `filename` is as written or Souffle's default (`edge.facts` to read,
+    `edge.csv` to write); it is relative to the facts or output directory. `columns` gives, per column of the
+    relation, the column of the file (None: in order).
+    """
+
+    kind: str
+    relation: str
+    io: str
+    filename: str
+    delimiter: str
+    headers: bool = False
+    rfc4180: bool = False
+    compress: bool = False
+    columns: tuple[int, ...] | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    span: Span = field(default=ast.NOWHERE, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        options = ", ".join(f"{key}={literal_text(value, 'symbol')}" for key, value in self.options)
+        return f".{self.kind} {self.relation}({options})" if options else f".{self.kind} {self.relation}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProgram:
+    """A program that may be planned. Everything in it is deterministic in the source text.
+
+    `schemas`: every relation the program declares or derives, and the known ones it names. `facts`: ground facts of
+    the text as Python values, without duplicates, in source order. `strata`: the heads of clauses, bottom up.
+    `key_orders`: forced variable orders by rule number.
+    """
+
+    schemas: dict[str, Schema]
+    clauses: tuple[Clause, ...]
+    facts: dict[str, list[tuple[int | float | str, ...]]]
+    strata: tuple[tuple[str, ...], ...]
+    directives: tuple[Directive, ...]
+    warnings: tuple[Diagnostic, ...]
+    program: ast.Program
+    key_orders: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "\n".join(str(clause) for clause in self.clauses)

@@ -1,0 +1,145 @@
+"""Groundness: every variable of a clause gets its values from an atom, or from an equality whose other side is bound.
+
+An argument of an atom that is a bare variable binds it; an equality `x = term` (either way round) binds `x` once all
+variables of the term are bound, so chains such as `p(y), x = y + 1, z = x` are fine. Expressions are computed, never
+solved: neither `p(x + 1)` nor `x + 1 = y` binds x. Negated atoms and comparisons bind nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lftj.language import ast
+from lftj.language.conjunction import Conjunction
+from lftj.language.findings import Findings
+from lftj.language.names import subterms, terms_of
+
+
+def bound_variables(body: Conjunction) -> set[str]:
+    """The variables that the atoms and equalities of a conjunction bind."""
+    bound = {arg.name for atom in body.atoms for arg in atom.args if isinstance(arg, ast.Variable)}
+    waiting = [compare for compare in body.compares if compare.op == "="]
+    while True:
+        still = []
+        for compare in waiting:
+            for target, source in ((compare.left, compare.right), (compare.right, compare.left)):
+                if isinstance(target, ast.Variable) and _computable(source, bound):
+                    bound.add(target.name)
+                    break
+            else:
+                still.append(compare)
+        if len(still) == len(waiting):
+            return bound
+        waiting = still
+
+
+def _computable(term: ast.Term, bound: set[str]) -> bool:
+    return all(
+        part.name in bound if isinstance(part, ast.Variable) else not isinstance(part, ast.Wildcard | ast.Unsupported)
+        for part in subterms(term)
+    )
+
+
+def check_bound(rule: ast.Rule, bodies: list[Conjunction], findings: Findings, *, query: bool = False) -> set[str]:
+    """Report the variables of a rule that some alternative leaves unbound, and wildcards where a value is due.
+
+    Returns the names of the unbound variables.
+    """
+    _check_wildcards(rule, bodies, findings)
+    bound = [bound_variables(body) for body in bodies]
+    reported: set[str] = set()
+    for body, has in zip(bodies, bound, strict=True):
+        for variable in _variables(() if query else rule.heads, body):
+            name = variable.name
+            if name in has or name in reported:
+                continue
+            reported.add(name)
+            in_body = any(part.name == name for part in _variables((), body))
+            if not rule.body:
+                findings.error(
+                    f"variable `{name}` in a fact",
+                    variable.span,
+                    why="a fact states one row, so its arguments are constants",
+                    remedy=f"write a constant, or bind `{name}` in a body after `:-`",
+                    predicate=rule.heads[0].name,
+                )
+            elif any(name in other for other in bound):
+                findings.error(
+                    f"variable `{name}` is not bound in every alternative of the body",
+                    variable.span,
+                    why="each side of `;` must bind the variables that the rest of the rule uses",
+                    remedy=f"bind `{name}` in every alternative",
+                )
+            elif in_body:
+                findings.error(
+                    f"variable `{name}` is not bound by any atom",
+                    variable.span,
+                    why="a condition or an expression needs the values of its variables before it can be computed",
+                    remedy=f"use `{name}` as an argument of an atom, or set it by an equality such as `{name} = 1`",
+                )
+            else:
+                findings.error(
+                    f"variable `{name}` occurs in the head but in no atom of the body",
+                    variable.span,
+                    why="a rule can only derive values that its body binds",
+                    remedy=f"bind `{name}` in an atom of the body, or drop it from the head",
+                    predicate=rule.heads[0].name,
+                )
+    return reported
+
+
+def _check_wildcards(rule: ast.Rule, bodies: list[Conjunction], findings: Findings) -> None:
+    for head in rule.heads:
+        for arg in head.args:
+            for part in subterms(arg):
+                if isinstance(part, ast.Wildcard):
+                    findings.error(
+                        "a wildcard in the head",
+                        part.span,
+                        why="`_` stands for any value, and a derived row needs a definite one",
+                        remedy="name a variable that the body binds",
+                        predicate=head.name,
+                    )
+    for body in bodies:
+        computed = [term for compare in body.compares for term in (compare.left, compare.right)]
+        computed += [arg for atom in (*body.atoms, *body.negated) for arg in atom.args if isinstance(arg, ast.Functor)]
+        for term in computed:
+            for part in subterms(term):
+                if isinstance(part, ast.Wildcard):
+                    findings.error(
+                        "a wildcard in an expression or comparison",
+                        part.span,
+                        why="`_` has no value to compute with",
+                        remedy="use a named variable that an atom binds",
+                    )
+
+
+def _variables(heads: tuple[ast.Atom, ...], body: Conjunction) -> Iterator[ast.Variable]:
+    """The variables of heads and body in order of passes: heads, atoms, negated atoms, comparisons."""
+    for atom in (*heads, *body.atoms, *body.negated):
+        for arg in atom.args:
+            for part in subterms(arg):
+                if isinstance(part, ast.Variable):
+                    yield part
+    for compare in body.compares:
+        for term in (compare.left, compare.right):
+            for part in subterms(term):
+                if isinstance(part, ast.Variable):
+                    yield part
+
+
+def check_single_use(rule: ast.Rule, unbound: set[str], findings: Findings) -> None:
+    """Warn of a variable that occurs once in the rule, often a slip of the pen, unless its name starts with `_`."""
+    uses: dict[str, list[ast.Variable]] = {}
+    for term in terms_of(rule):
+        if isinstance(term, ast.Variable):
+            uses.setdefault(term.name, []).append(term)
+    for name, places in uses.items():
+        if len(places) == 1 and not name.startswith("_") and name not in unbound:
+            findings.warning(
+                f"variable `{name}` occurs only once",
+                places[0].span,
+                why="it joins nothing; a second use may be misspelt",
+                remedy=f"write `_`, or `_{name}` if the name is worth keeping",
+                predicate=rule.heads[0].name,
+            )

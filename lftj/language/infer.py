@@ -1,0 +1,278 @@
+"""Type inference: one base type for every column and every term of a program.
+
+Every variable, constant and functor result of a clause is a *slot*; slots that must have one type are joined
+(union-find). A slot starts with the set of types it may have: an integer literal may be any numeric type, `x + y`
+too, a string only symbol. Declared columns fix slots; what a slot was fixed by, and where, is kept, so that a
+conflict can show both places.
+
+Columns of a relation without declaration are slots shared by all clauses that define it. Components of the program
+are inferred bottom up, and what is still an open number at the end of a component becomes `number`: the type of a
+relation is decided by its own rules, never by its uses. So `p(1).` is p(number), `p(1). p(1.5).` is p(float), and
+`p(x) :- q(x).` has the type of q.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lftj.errors import Span
+from lftj.language import ast
+from lftj.language.conjunction import Conjunction
+from lftj.language.findings import Findings
+from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME
+from lftj.language.names import Names
+from lftj.language.text import term_source
+from lftj.language.types import ANY, BASE_TYPES, NUMBER, NUMERIC, SYMBOL
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """One unknown type. `reason` and `span` say what fixed it, in words that follow "number, as"."""
+
+    domain: frozenset[str] = ANY
+    reason: str = ""
+    span: Span = ast.NOWHERE
+    parent: Slot | None = None
+    conflicted: bool = False
+
+    def root(self) -> Slot:
+        """The slot that stands for all slots joined with this one."""
+        slot = self
+        while slot.parent is not None:
+            if slot.parent.parent is not None:
+                slot.parent = slot.parent.parent
+            slot = slot.parent
+        return slot
+
+    @property
+    def type(self) -> str | None:
+        """The type, once it is certain."""
+        domain = self.root().domain
+        return next(iter(domain)) if len(domain) == 1 else None
+
+
+@dataclass(slots=True)
+class TypedClause:
+    """One head with one conjunction, and the slots of its terms."""
+
+    rule: ast.Rule
+    head: ast.Atom
+    body: Conjunction
+    variables: dict[str, Slot] = field(default_factory=dict)
+    terms: dict[int, Slot] = field(default_factory=dict)  # by identity of the AST node
+
+    def type_of(self, term: ast.Term) -> str:
+        """The inferred type of a term; `number` if nothing says otherwise."""
+        slot = self.variables.get(term.name) if isinstance(term, ast.Variable) else self.terms.get(id(term))
+        return (slot.type if slot is not None else None) or NUMBER
+
+
+class Inference:
+    """Infers types clause by clause; `columns` are the slots of the component at hand."""
+
+    def __init__(self, names: Names, findings: Findings) -> None:
+        self.names = names
+        self.findings = findings
+        self.columns: dict[str, list[Slot]] = {}
+
+    def component(self, clauses: list[TypedClause]) -> None:
+        """Infer the clauses that define one component, and fix the types of its undeclared columns."""
+        for name in dict.fromkeys(clause.head.name for clause in clauses):
+            relation = self.names.relations.get(name)
+            if relation is not None and relation.origin == "derived":
+                self.columns[name] = [Slot() for _ in relation.types]
+        for clause in clauses:
+            self._clause(clause)
+        for name, slots in self.columns.items():
+            self.names.relations[name].types = [self._settle(slot) for slot in slots]
+        for clause in clauses:
+            for slot in (*clause.variables.values(), *clause.terms.values()):
+                self._settle(slot)
+        self.columns = {}
+
+    def _settle(self, slot: Slot) -> str | None:
+        root = slot.root()
+        if len(root.domain) > 1 and root.domain != ANY:
+            root.domain = frozenset({NUMBER}) if NUMBER in root.domain else root.domain
+        return root.type
+
+    def _clause(self, clause: TypedClause) -> None:
+        for atom in (*clause.body.atoms, *clause.body.negated):
+            self._atom(clause, atom)
+        for compare in clause.body.compares:
+            self._compare(clause, compare)
+        self._atom(clause, clause.head)
+
+    # Literals
+
+    def _atom(self, clause: TypedClause, atom: ast.Atom) -> None:
+        relation = self.names.relations.get(atom.name)
+        for position, arg in enumerate(atom.args):
+            slot = self._term(clause, arg)
+            if slot is None or relation is None or relation.arity != len(atom.args):
+                continue
+            shared = self.columns.get(atom.name)
+            reason = relation.column(position)
+            if shared is not None:
+                self._join(slot, shared[position], arg, atom, reason)
+            elif (wanted := relation.types[position]) is not None:
+                self._fix(slot, wanted, reason, arg, relation.place(position))
+
+    def _compare(self, clause: TypedClause, compare: ast.Comparison) -> None:
+        left, right = self._term(clause, compare.left), self._term(clause, compare.right)
+        if compare.op.removeprefix("not_") in CONSTRAINTS:
+            for slot, term, position in ((left, compare.left, 1), (right, compare.right, 2)):
+                if slot is not None:
+                    reason = f"argument {position} of `{compare.op.removeprefix('not_')}`"
+                    self._fix(slot, SYMBOL, reason, term, ast.NOWHERE)
+        elif left is not None and right is not None:
+            self._same(
+                left,
+                right,
+                compare.left,
+                compare.right,
+                compare.span,
+                f"`{compare.op}` compares two values of one type",
+            )
+
+    # Terms
+
+    def _term(self, clause: TypedClause, term: ast.Term) -> Slot | None:
+        """The slot of a term; None for a wildcard and for what is not supported."""
+        if isinstance(term, ast.Variable):
+            return clause.variables.setdefault(term.name, Slot())
+        if isinstance(term, ast.Wildcard | ast.Unsupported):
+            return None
+        known = clause.terms.get(id(term))
+        if known is not None:
+            return known
+        if isinstance(term, ast.Constant):
+            slot = Slot(NUMERIC if term.kind == NUMBER else frozenset({term.kind}), "a constant", term.span)
+        else:
+            slot = self._functor(clause, term)
+        clause.terms[id(term)] = slot
+        return slot
+
+    def _functor(self, clause: TypedClause, term: ast.Functor) -> Slot:
+        signature = FUNCTORS.get(term.name)
+        args = [(arg, self._term(clause, arg)) for arg in term.args]
+        if signature is None or not signature.accepts(len(args)):
+            return Slot(reason="", conflicted=True)
+        same = Slot(signature.domain)
+        first: ast.Term | None = None
+        for position, (arg, slot) in enumerate(args):
+            wanted = signature.parameter(position)
+            if slot is None or wanted == EACH:
+                continue
+            if wanted != SAME:
+                self._fix(slot, wanted, f"argument {position + 1} of `{term.name}`", arg, ast.NOWHERE)
+            elif not slot.root().domain & signature.domain:
+                self._misfit(slot, signature.domain, term, arg)
+                same.conflicted = True
+            elif first is None:
+                self._join(slot, same, arg, term, f"an operand of `{_shown(term.name)}`")
+                first = arg
+            else:
+                self._same(same, slot, first, arg, term.span, f"`{_shown(term.name)}` takes operands of one type")
+        if signature.result == SAME:
+            return same
+        return Slot(frozenset({signature.result}), f"the result of `{term.name}`", term.span)
+
+    # Joining, with words for what does not fit
+
+    def _fix(self, slot: Slot, wanted: str, reason: str, term: ast.Term, place: Span) -> None:
+        root = slot.root()
+        if wanted in root.domain:
+            if len(root.domain) > 1:
+                root.domain, root.reason, root.span = frozenset({wanted}), reason, term.span
+            return
+        if root.conflicted:
+            return
+        root.conflicted = True
+        text, has = term_source(term), _either(root.domain)
+        if isinstance(term, ast.Constant):
+            what = f"type conflict: {reason} is {wanted}, and `{text}` is {has}"
+            related: tuple[tuple[str, Span], ...] = (("declared here", place),)
+            remedy = f"write a {wanted} constant, or use another column"
+        else:
+            what = f"type conflict: `{text}` is {wanted} here, as {reason}, and {has} elsewhere"
+            related = ((f"{has}, as {root.reason}", root.span),) if root.reason else ()
+            remedy = "use one type, or convert with `to_number`, `to_unsigned`, `to_float` or `to_string`"
+        self.findings.error(what, term.span, remedy=remedy, related=related)
+
+    def _join(self, slot: Slot, other: Slot, term: ast.Term, context: ast.Atom | ast.Functor, reason: str) -> None:
+        """Join the slot of `term` with one of its context: an undeclared column, or the operands of a functor."""
+        one, two = slot.root(), other.root()
+        if one is two:
+            return
+        if one.domain & two.domain:
+            self._merge(one, two, reason, term.span)
+        elif not (one.conflicted or two.conflicted):
+            one.conflicted = two.conflicted = True
+            self.findings.error(
+                f"type conflict: {reason} is {_either(two.domain)} elsewhere, "
+                f"and `{term_source(term)}` is {_either(one.domain)}",
+                term.span,
+                why=f"all clauses of `{context.name}` derive rows of the same types",
+                remedy=f"use one type, or declare `{context.name}`",
+                predicate=context.name,
+                related=((_either(two.domain), two.span),),
+            )
+
+    def _same(self, left: Slot, right: Slot, left_term: ast.Term, right_term: ast.Term, span: Span, why: str) -> None:
+        one, two = left.root(), right.root()
+        if one is two:
+            return
+        if one.domain & two.domain:
+            self._merge(one, two, "", span)
+        elif not (one.conflicted or two.conflicted):
+            one.conflicted = two.conflicted = True
+            sides = ((left_term, one), (right_term, two))
+            related = tuple(
+                (f"`{term_source(t)}` is {_either(s.domain)}, as {s.reason}", s.span)
+                for t, s in sides
+                if s.reason and not isinstance(t, ast.Constant)
+            )
+            self.findings.error(
+                f"type conflict: `{term_source(left_term)}` is {_either(one.domain)} and "
+                f"`{term_source(right_term)}` is {_either(two.domain)}",
+                span,
+                why=why,
+                remedy="convert one side with `to_number`, `to_unsigned`, `to_float` or `to_string`",
+                related=related,
+            )
+
+    def _misfit(self, slot: Slot, domain: frozenset[str], term: ast.Functor, arg: ast.Term) -> None:
+        root = slot.root()
+        if root.conflicted:
+            return
+        root.conflicted = True
+        related = (
+            ((f"{_either(root.domain)}, as {root.reason}", root.span),) if not isinstance(arg, ast.Constant) else ()
+        )
+        self.findings.error(
+            f"type conflict: `{_shown(term.name)}` takes {_either(domain)}, "
+            f"and `{term_source(arg)}` is {_either(root.domain)}",
+            arg.span,
+            remedy="convert it with `to_number`, `to_unsigned` or `to_float`",
+            related=related,
+        )
+
+    def _merge(self, one: Slot, two: Slot, reason: str, span: Span) -> None:
+        """Make one slot of two. The side that is already certain explains the joint type."""
+        domain = one.domain & two.domain
+        speaker = one if len(one.domain) == 1 or (len(two.domain) > 1 and one.reason) else two
+        one.parent = two
+        two.domain = domain
+        two.conflicted = one.conflicted or two.conflicted
+        two.reason, two.span = speaker.reason or reason, speaker.span if speaker.reason else span
+
+
+def _either(domain: frozenset[str]) -> str:
+    """The types of a domain in words."""
+    words = [name for name in BASE_TYPES if name in domain]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _shown(name: str) -> str:
+    return "-" if name == "neg" else name

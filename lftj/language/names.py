@@ -1,0 +1,307 @@
+"""Names: what the relations and types of a program are, and whether every use agrees with them.
+
+A relation comes from a `.decl`, from the database (`known`), or from being the head of a rule; its first appearance
+fixes its arity. A type name resolves to a base type. The pass walks the program twice: once for what it defines, once
+for what it uses. Constructs that the engine does not evaluate are refused here, by name, at their own place.
+
+If the program includes other files or macros, names may come from there: unknown names are then not reported (the
+inclusion itself is).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lftj.errors import Span
+from lftj.language import ast
+from lftj.language.findings import Findings, counted, did_you_mean, given
+from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
+from lftj.language.types import BASE_TYPES, base_type, chain
+from lftj.values.codes import Schema
+
+_REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")
+
+
+@dataclass(slots=True)
+class Relation:
+    """A relation while the program is being checked. A type is None until it is inferred, or if it has no base."""
+
+    name: str
+    columns: list[str]
+    types: list[str | None]
+    span: Span
+    origin: str  # "declared", "known" or "derived"
+    places: list[Span] = field(default_factory=list)  # of the columns, if declared
+
+    @property
+    def arity(self) -> int:
+        """The number of columns."""
+        return len(self.types)
+
+    def column(self, position: int) -> str:
+        """The column in words."""
+        if self.columns and self.origin != "derived":
+            return f"column `{self.columns[position]}` of `{self.name}`"
+        return f"column {position + 1} of `{self.name}`"
+
+    def place(self, position: int) -> Span:
+        """Where the column is declared; the relation's own place if it is not."""
+        return self.places[position] if position < len(self.places) else self.span
+
+
+@dataclass(slots=True)
+class Names:
+    """The relations and the base types of the named types. `open`: the program includes text that was not read."""
+
+    relations: dict[str, Relation]
+    definitions: dict[str, str]
+    opaque: set[str]
+    open: bool = False
+
+
+def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Findings) -> Names:
+    """The names a program defines, on top of the `known` relations."""
+    relations = {
+        name: Relation(name, [c.name for c in schema.columns], [c.type for c in schema.columns], ast.NOWHERE, "known")
+        for name, schema in known.items()
+    }
+    names = Names(relations, {}, set())
+    for item in program.items:
+        if isinstance(item, ast.Unsupported):
+            findings.unsupported(item.feature, item.span)
+            names.opaque.update(item.defines)
+            names.open |= item.feature.startswith(("preprocessor", "`.include`"))
+    _resolve_types(program, names, findings)
+    for item in program.items:
+        if isinstance(item, ast.Declaration):
+            _declare(item, names, known, findings)
+    for item in program.items:
+        if isinstance(item, ast.Rule):
+            for head in item.heads:
+                if head.name in RESERVED:
+                    _reserved(head.name, head.span, findings)
+                elif head.name not in relations and head.name not in names.opaque:
+                    relations[head.name] = Relation(head.name, [], [None] * len(head.args), head.span, "derived")
+    return names
+
+
+def _reserved(name: str, span: Span, findings: Findings) -> None:
+    kind = "a functor" if name in FUNCTORS else "a constraint" if name in CONSTRAINTS else "a reserved word"
+    findings.error(f"`{name}` cannot name a relation: it is {kind}", span, remedy="choose another name", predicate=name)
+
+
+# Types
+
+
+def _resolve_types(program: ast.Program, names: Names, findings: Findings) -> None:
+    first: dict[str, Span] = {}
+    for item in program.items:
+        if not isinstance(item, ast.TypeDeclaration):
+            continue
+        if item.name in BASE_TYPES:
+            findings.error(
+                f"`{item.name}` is a base type and cannot be declared again", item.span, remedy="choose another name"
+            )
+        elif item.name in first:
+            related = (("declared here", first[item.name]),)
+            findings.error(
+                f"type `{item.name}` is declared twice", item.span, remedy="drop one of the two", related=related
+            )
+        else:
+            first[item.name] = item.span
+            names.definitions[item.name] = item.base
+    for name, span in first.items():
+        steps = chain(name, names.definitions)
+        if steps[-1] in BASE_TYPES or steps[-1] in names.opaque:
+            continue
+        if steps[-1] in steps[:-1]:
+            cycle = " -> ".join(f"`{step}`" for step in steps[steps.index(steps[-1]) :])
+            findings.error(f"type `{name}` has no base type: {cycle}", span, remedy="define one of them by a base type")
+            names.opaque.add(name)
+        elif len(steps) == 2:  # a longer chain is reported where the unknown name is written
+            _unknown_type(steps[-1], span, names, findings)
+
+
+def _unknown_type(name: str, span: Span, names: Names, findings: Findings) -> None:
+    if "." in name:
+        findings.unsupported(f"component type `{name}`", span)
+    elif not names.open:
+        remedy = did_you_mean(name, [*BASE_TYPES, *names.definitions], f"the base types are {', '.join(BASE_TYPES)}")
+        findings.error(f"unknown type `{name}`", span, remedy=remedy)
+
+
+# Declarations
+
+
+def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], findings: Findings) -> None:
+    if item.name in RESERVED:
+        _reserved(item.name, item.span, findings)
+        return
+    for qualifier in item.qualifiers:
+        if qualifier.startswith(_REFUSED_QUALIFIERS):
+            findings.unsupported(f"qualifier `{qualifier}` of relation `{item.name}`", item.span)
+    types: list[str | None] = []
+    seen: dict[str, Span] = {}
+    for attribute in item.attributes:
+        if attribute.name in seen:
+            findings.error(
+                f"column `{attribute.name}` of `{item.name}` is declared twice",
+                attribute.span,
+                remedy="give every column its own name",
+                predicate=item.name,
+                related=(("declared here", seen[attribute.name]),),
+            )
+        seen.setdefault(attribute.name, attribute.span)
+        types.append(_column_type(attribute, names, findings))
+    before = names.relations.get(item.name)
+    if before is not None and before.origin == "known":
+        schema = known[item.name]
+        if [(c.name, c.type) for c in schema.columns] != list(
+            zip((a.name for a in item.attributes), types, strict=True)
+        ):
+            findings.error(
+                f"relation `{item.name}` is declared again, differently",
+                item.span,
+                why=f"the database knows it as `{schema}`",
+                remedy="repeat the same declaration, or choose another name",
+                predicate=item.name,
+            )
+            return
+    elif before is not None:
+        findings.error(
+            f"relation `{item.name}` is declared twice",
+            item.span,
+            remedy="drop one of the two declarations",
+            predicate=item.name,
+            related=(("declared here", before.span),),
+        )
+        return
+    columns, places = [a.name for a in item.attributes], [a.span for a in item.attributes]
+    names.relations[item.name] = Relation(item.name, columns, types, item.span, "declared", places)
+
+
+def _column_type(attribute: ast.Attribute, names: Names, findings: Findings) -> str | None:
+    written = attribute.type
+    if written.endswith("<>"):
+        findings.unsupported(f"lattice attribute `{attribute.name}:{written}`", attribute.span)
+        return None
+    base = base_type(written, names.definitions)
+    if base is None and written not in names.definitions and written not in names.opaque:
+        _unknown_type(written, attribute.span, names, findings)
+    return base
+
+
+# Uses
+
+
+def check_uses(rule: ast.Rule, names: Names, findings: Findings) -> None:
+    """Report unknown relations and functors, wrong arities, and what is not supported, in one rule."""
+    for atom in (*rule.heads, *atoms_of(rule.body)):
+        _check_atom(atom, names, findings)
+    for term in terms_of(rule):
+        if isinstance(term, ast.Functor):
+            _check_functor(term, names, findings)
+        elif isinstance(term, ast.Unsupported):
+            findings.unsupported(term.feature, term.span)
+    for literal in literals_of(rule.body):
+        if isinstance(literal, ast.Unsupported):
+            findings.unsupported(literal.feature, literal.span)
+
+
+def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
+    count = len(atom.args)
+    relation = names.relations.get(atom.name)
+    if relation is None:
+        if atom.name in CONSTRAINTS:
+            what = f"`{atom.name}` takes 2 arguments, and {given(count)}"
+            findings.error(what, atom.span, remedy=CONSTRAINTS[atom.name])
+        elif atom.name in FUNCTORS:
+            call = f"{atom.name}({', '.join(f'x{i}' for i in range(1, count + 1))})"
+            findings.error(
+                f"`{atom.name}` is a functor, not a relation",
+                atom.span,
+                remedy=f"use its value in a condition, as in `y = {call}`",
+            )
+        elif atom.name not in names.opaque and atom.name not in RESERVED and not names.open:
+            columns = ", ".join(f"c{i}:number" for i in range(count))
+            findings.error(
+                f"unknown relation `{atom.name}`",
+                atom.span,
+                why="it is neither declared nor the head of a rule",
+                remedy=did_you_mean(atom.name, names.relations, f"declare it, as in `.decl {atom.name}({columns})`"),
+                predicate=atom.name,
+            )
+    elif relation.arity != count:
+        word = {"declared": "declared here", "derived": "first used here", "known": ""}[relation.origin]
+        columns = ", ".join(relation.columns)
+        findings.error(
+            f"`{atom.name}` has {counted(relation.arity, 'column')}, and {given(count)}",
+            atom.span,
+            why=f"the database knows it as `{relation.name}({columns})`" if relation.origin == "known" else "",
+            remedy="give every column one argument; `_` stands for any value",
+            predicate=atom.name,
+            related=((word, relation.span),),
+        )
+
+
+def _check_functor(term: ast.Functor, names: Names, findings: Findings) -> None:
+    signature = FUNCTORS.get(term.name)
+    count = len(term.args)
+    if signature is None:
+        if term.name in names.relations:
+            findings.error(
+                f"`{term.name}` is a relation, and an atom is not a value",
+                term.span,
+                remedy="write the atom as its own condition and use its variables",
+                predicate=term.name,
+            )
+        elif not names.open:
+            callable_names = [name for name in FUNCTORS if name.isidentifier()]
+            remedy = did_you_mean(term.name, callable_names, "the functors are listed by `lftj.fn`")
+            findings.error(f"unknown functor `{term.name}`", term.span, remedy=remedy)
+    elif not signature.accepts(count):
+        wanted = ("at least " if signature.variadic else "") + counted(len(signature.parameters), "argument")
+        findings.error(
+            f"`{term.name}` takes {wanted}, and {given(count)}",
+            term.span,
+            remedy=f"{signature}: {signature.doc}",
+        )
+
+
+# Walks
+
+
+def literals_of(body: tuple[ast.Literal, ...]) -> Iterator[ast.Literal]:
+    """Every literal of a body, those within negations and disjunctions included."""
+    for literal in body:
+        yield literal
+        if isinstance(literal, ast.Negation):
+            yield from literals_of((literal.literal,))
+        elif isinstance(literal, ast.Disjunction):
+            for alternative in literal.alternatives:
+                yield from literals_of(alternative)
+
+
+def atoms_of(body: tuple[ast.Literal, ...]) -> Iterator[ast.Atom]:
+    """Every atom of a body."""
+    return (literal for literal in literals_of(body) if isinstance(literal, ast.Atom))
+
+
+def terms_of(rule: ast.Rule) -> Iterator[ast.Term]:
+    """Every term of a rule, arguments of functors included, in source order."""
+    for literal in (*rule.heads, *literals_of(rule.body)):
+        if isinstance(literal, ast.Atom):
+            for arg in literal.args:
+                yield from subterms(arg)
+        elif isinstance(literal, ast.Comparison):
+            yield from subterms(literal.left)
+            yield from subterms(literal.right)
+
+
+def subterms(term: ast.Term) -> Iterator[ast.Term]:
+    """A term and the terms it is made of."""
+    yield term
+    if isinstance(term, ast.Functor):
+        for arg in term.args:
+            yield from subterms(arg)

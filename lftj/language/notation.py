@@ -1,0 +1,114 @@
+"""How terms are written: operator precedence, literals, and the text of a conjunction.
+
+Both printers stand on this page, `text.py` (an AST back to source) and `clause.py` (a checked clause for `explain`),
+so that they cannot disagree about a parenthesis. The precedence is Souffle's, loosest first:
+
+    lor < lxor < land < bor < bxor < band < bshl bshr bshru < + - < * / % < unary - bnot lnot < ^ (right associative)
+
+`-x ^ 2` is `-(x ^ 2)`, and the exponent of `^` may itself be a unary term: `2 ^ -x`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BINARY_LEVEL = {
+    "lor": 1,
+    "lxor": 2,
+    "land": 3,
+    "bor": 4,
+    "bxor": 5,
+    "band": 6,
+    "bshl": 7,
+    "bshr": 7,
+    "bshru": 7,
+    "+": 8,
+    "-": 8,
+    "*": 9,
+    "/": 9,
+    "%": 9,
+    "^": 11,
+}
+UNARY = {"neg": "-", "bnot": "bnot ", "lnot": "lnot "}
+UNARY_LEVEL = 10
+POWER_LEVEL = 11
+ATOMIC_LEVEL = 12
+
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\v": "\\v",
+}
+
+
+def symbol_text(value: str) -> str:
+    """A string as a literal: quoted, with escapes for quotes, control characters and lone surrogates."""
+    out = []
+    for char in value:
+        if char in _ESCAPES:
+            out.append(_ESCAPES[char])
+        elif char.isprintable():
+            out.append(char)
+        else:
+            code = ord(char)
+            out.append(f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return f'"{"".join(out)}"'
+
+
+def float_text(value: float) -> str:
+    """A float so that it reads back as the same float, always with a decimal point: `1e+16` is written `1.0e+16`."""
+    text = repr(float(value))
+    mantissa, e, exponent = text.partition("e")
+    return text if "." in mantissa or not mantissa.lstrip("-").isdigit() else f"{mantissa}.0{e}{exponent}"
+
+
+def literal_text(value: int | float | str, kind: str) -> str:
+    """A constant of `kind` "number", "unsigned", "float" or "symbol" as source text."""
+    if kind == "symbol":
+        return symbol_text(str(value))
+    if kind == "float":
+        return float_text(float(value))
+    return f"{value}u" if kind == "unsigned" else str(value)
+
+
+def literal_level(text: str) -> int:
+    """A negative literal binds like a unary minus."""
+    return UNARY_LEVEL if text.startswith("-") else ATOMIC_LEVEL
+
+
+def functor_text(name: str, args: Sequence[tuple[str, int]]) -> tuple[str, int]:
+    """The text and level of a functor over printed arguments, each given with its level. Only needed parentheses."""
+    if name in UNARY and len(args) == 1:
+        text, level = args[0]
+        # A literal operand is parenthesised: `-5` is a constant, `-(5)` is a negation of one.
+        literal = text[0] == "-" or (level == ATOMIC_LEVEL and text[0].isdigit())
+        plain = level >= UNARY_LEVEL and not (name == "neg" and literal)
+        return f"{UNARY[name]}{text if plain else f'({text})'}", UNARY_LEVEL
+    level = BINARY_LEVEL.get(name, 0)
+    if level and len(args) == 2:
+        (left, left_level), (right, right_level) = args
+        if level == POWER_LEVEL:
+            left_open, right_open = left_level <= POWER_LEVEL, right_level < UNARY_LEVEL
+        else:
+            left_open, right_open = left_level < level, right_level <= level
+        return f"{_wrap(left, left_open)} {name} {_wrap(right, right_open)}", level
+    return f"{name}({', '.join(text for text, _ in args)})", ATOMIC_LEVEL
+
+
+def _wrap(text: str, needed: bool) -> str:
+    return f"({text})" if needed else text
+
+
+def comparison_text(op: str, left: str, right: str) -> str:
+    """`left op right`, or the call form of `contains` and `match` (with `!` for their negations)."""
+    if op in ("contains", "match"):
+        return f"{op}({left}, {right})"
+    if op in ("not_contains", "not_match"):
+        return f"!{op.removeprefix('not_')}({left}, {right})"
+    return f"{left} {op} {right}"

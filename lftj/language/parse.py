@@ -1,0 +1,93 @@
+"""Text to AST: lark parses by `grammar.lark`, `reader.py` turns its tree into `ast.Program`.
+
+    text --lark--> tree of the cover grammar --Reader--> ast.Program        parse(to_text(program)) == program
+
+A text that does not parse as a whole is cut into clauses (`source.segments`) and every clause is tried alone: all
+syntax errors of a program are reported together, in one `ProgramError`. An empty text is an empty program; an empty
+query is an error.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from lftj.errors import Diagnostic, ProgramError
+from lftj.language import ast
+from lftj.language.reader import Reader
+from lftj.language.source import Source
+from lftj.language.syntax import syntax_error
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+
+@cache
+def _lark() -> Lark:
+    """The parser tables, built once per process on first use."""
+    from lark import Lark
+
+    grammar = files("lftj.language").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", lexer="contextual", start=["program", "query"], propagate_positions=True)
+
+
+def parse(text: str, source: str = "<rules>") -> ast.Program:
+    """The program that `text` writes; `source` is the name that errors give as its place.
+
+    Raises ProgramError with every syntax error of the text. Whether the program makes sense is the checker's
+    business.
+    """
+    place = Source(text, source)
+    reader = Reader(place)
+    items: list[ast.Item] = []
+    whole = _tree(place, 0, len(text), "program")
+    if not isinstance(whole, Diagnostic):
+        items = reader.items(whole)
+    else:
+        for start, end in place.segments():
+            tree = _tree(place, start, end, "program")
+            if isinstance(tree, Diagnostic):
+                reader.findings.append(tree)
+            else:
+                reader.base = start
+                items += reader.items(tree)
+        if not reader.findings:  # every piece parses alone: the cut hid the error
+            reader.findings.append(whole)
+    if reader.findings:
+        raise ProgramError(sorted(reader.findings, key=lambda found: (found.span.line, found.span.column)))
+    return ast.Program(tuple(items), source)
+
+
+def parse_query(text: str, source: str = "<query>") -> tuple[ast.Literal, ...]:
+    """The conjunction that `text` writes, with or without a final `.`; a disjunction is one literal of it."""
+    place = Source(text, source)
+    tree = _tree(place, 0, len(text), "query")
+    if isinstance(tree, Diagnostic):
+        raise ProgramError([tree])
+    reader = Reader(place)
+    body = reader.query(tree)
+    if reader.findings:
+        raise ProgramError(reader.findings)
+    return body
+
+
+def _tree(place: Source, start: int, end: int, rule: str) -> Tree[Token] | Diagnostic:
+    """The tree of a piece of a text, or the finding that says why there is none."""
+    from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    text = place.text[start:end]
+    try:
+        return _lark().parse(text, start=rule)
+    except UnexpectedInput as error:
+        at = stop = len(text.rstrip())
+        expected: set[str] = set()
+        if isinstance(error, UnexpectedCharacters):
+            position: Any = error.pos_in_stream  # an int here; lark's annotations speak of the base class
+            at, stop, expected = position, position + 1, set(error.allowed or ())
+        elif isinstance(error, UnexpectedToken):
+            expected = set(error.accepts or error.expected)
+            if error.token.type != "$END" and error.token.start_pos is not None and error.token.end_pos is not None:
+                at, stop = error.token.start_pos, error.token.end_pos
+        begin = len(text) - len(text.lstrip())
+        return syntax_error(place, start + at, start + stop, expected, start + begin)

@@ -1,0 +1,384 @@
+"""Trees of the cover grammar to AST nodes.
+
+The grammar accepts more than the language, any expression where a condition is due for instance, so that what is
+wrong can be said in words: the reader keeps a list of findings and drops the clause in which one arose. Operator
+chains are resolved here, by precedence climbing; constructs of Souffle that the engine does not evaluate become
+`ast.Unsupported`, under the name by which the checker refuses them.
+
+Degenerate cases: `true` and `false` as conditions are `1 = 1` and `1 != 1`; a negated conjunction is the disjunction
+of negations.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from lftj.errors import Diagnostic, Span
+from lftj.language import ast
+from lftj.language.functors import CONSTRAINTS, UNSUPPORTED_FUNCTORS
+from lftj.language.notation import BINARY_LEVEL, POWER_LEVEL, UNARY_LEVEL
+from lftj.language.source import Source
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"', "'": "'", "\\": "\\"}
+_ESCAPES_SHOWN = (
+    r"""the escapes are \" \' \\ \a \b \f \n \r \t \v \xHH \uHHHH \UHHHHHHHH; a backslash is written `\\`"""
+)
+_PREFIX = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
+_MAX_DIGITS = 400  # far beyond 64 bits, and below the length that Python's int() refuses
+
+
+class _Refused(Exception):
+    """The clause at hand makes no sense; the finding is already recorded."""
+
+
+class Reader:
+    """Turns trees of one source into AST. `base`: offset of the piece being read; `findings`: what was wrong."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.base = 0
+        self.findings: list[Diagnostic] = []
+
+    def items(self, tree: Tree[Token]) -> list[ast.Item]:
+        """The items of a `program` tree, without those that make no sense."""
+        items: list[ast.Item] = []
+        for child in tree.children:
+            try:
+                items += self._item(child)
+            except _Refused:
+                continue
+            except RecursionError:
+                span = self._span(child)
+                remedy = "split it into several rules"
+                self.findings.append(Diagnostic("this clause is nested too deeply", span, remedy=remedy))
+        return items
+
+    def query(self, tree: Tree[Token]) -> tuple[ast.Literal, ...]:
+        """The conjunction of a `query` tree; empty if it makes no sense."""
+        try:
+            return self._body(tree.children[0])
+        except _Refused:
+            return ()
+
+    # Places
+
+    def _bounds(self, node: Any) -> tuple[int, int]:
+        place = node.meta if hasattr(node, "meta") else node
+        return self.base + place.start_pos, self.base + place.end_pos
+
+    def _span(self, node: Any) -> Span:
+        return self.source.span(*self._bounds(node))
+
+    def _text(self, node: Any) -> str:
+        start, end = self._bounds(node)
+        return self.source.text[start:end]
+
+    def _refuse(self, what: str, node: Any, why: str = "", remedy: str = "") -> _Refused:
+        self.findings.append(Diagnostic(what, self._span(node), why=why, remedy=remedy))
+        return _Refused()
+
+    def _unsupported(self, feature: str, node: Any, *defines: str) -> ast.Unsupported:
+        return ast.Unsupported(feature, self._text(node), defines, self._span(node))
+
+    # Items
+
+    def _item(self, node: Any) -> list[ast.Item]:
+        if not hasattr(node, "data"):  # a construct that is one token
+            if node.type == "PREPROCESSOR":
+                word = re.match(r"#\s*\w*", node)
+                name = re.sub(r"\s", "", word[0]) if word else "#"
+                return [self._unsupported(f"preprocessor line (`{name}`)", node)]
+            if node.type == "ONCE":
+                return [self._unsupported("`.once`", node)]
+            return [
+                self._unsupported("lattice (`.lattice`)", node, *re.findall(r"\.lattice\s+([A-Za-z_?][\w?]*)", node))
+            ]
+        kind, children = str(node.data), node.children
+        if kind in ("rule", "fact"):
+            return [self._rule(node)]
+        if kind == "decl":
+            return self._decl(node)
+        if kind == "directive":
+            return self._directive(node)
+        if kind == "type_decl":
+            return [self._type_decl(node)]
+        if kind == "component":
+            return [self._unsupported(f"component `{children[1].children[0]}` (`.comp`)", node)]
+        if kind == "init":
+            return [self._unsupported(f"component instance `{children[1]}` (`.init`)", node)]
+        if kind == "override":
+            return [self._unsupported(f"override of `{children[1]}` (`.override`)", node)]
+        if kind == "functor_decl":
+            return [self._unsupported(f"user-defined functor `{children[1]}` (`.functor`)", node)]
+        if kind == "delta_decl":
+            return [self._unsupported("`debug_delta` relation", node, str(children[0]))]
+        feature = {"pragma": "`.pragma`", "plan": "query plan (`.plan`)", "include": "`.include`"}[kind]
+        return [self._unsupported(feature, node)]
+
+    def _decl(self, node: Any) -> list[ast.Item]:
+        names, attributes, *qualifiers = node.children
+        columns = tuple(
+            ast.Attribute(str(a.children[0]), str(a.children[1]) + ("<>" if a.children[2] else ""), self._span(a))
+            for a in (attributes.children if attributes else ())
+        )
+        kept, directives = [], []
+        for qualifier in qualifiers:
+            word = " ".join(self._text(qualifier).split())
+            if word in ("input", "output", "printsize"):
+                directives.append((word, self._span(qualifier)))
+            else:
+                kept.append(word)
+        declared: list[ast.Item] = []
+        for name in names.children:
+            span = self._span(name)
+            declared.append(ast.Declaration(str(name), columns, tuple(kept), span))
+            declared += [ast.Directive(kind, str(name), (), place) for kind, place in directives]
+        return declared
+
+    def _directive(self, node: Any) -> list[ast.Item]:
+        kind = str(node.children[0])[1:]
+        options = node.children[-1]
+        if kind == "limitsize":
+            return [self._unsupported("`.limitsize`", node)]
+        pairs = []
+        for option in options.children if options else ():
+            if option is None:
+                continue
+            key, value = option.children
+            pairs.append((str(key), self._string(value) if value.type == "STRING" else str(value)))
+        return [ast.Directive(kind, str(name), tuple(pairs), self._span(name)) for name in node.children[1:-1]]
+
+    def _type_decl(self, node: Any) -> ast.Item:
+        keyword, name, definition = node.children
+        span = self._span(name)
+        if definition is None:  # Souffle's old forms
+            return ast.TypeDeclaration(str(name), "number" if keyword == ".number_type" else "symbol", True, span)
+        kind = str(definition.data)
+        if kind in ("subtype", "alias") and len(definition.children) == 1:
+            return ast.TypeDeclaration(str(name), str(definition.children[0]), kind == "subtype", span)
+        feature = {"alias": "union type", "record_type": "record type", "sum_type": "algebraic data type"}[kind]
+        return self._unsupported(f"{feature} `{name}`", node, str(name))
+
+    # Rules
+
+    def _rule(self, node: Any) -> ast.Item:
+        heads, body = node.children[0], node.children[1] if len(node.children) == 2 else None
+        start, end = self._bounds(node)
+        if len(heads.children) == 1 and _data(heads.children[0]) == "comparison":
+            left, op, right = heads.children[0].children
+            if _data(left) == "functional" and op == "=":
+                return self._unsupported(f"functional predicate `{left.children[0]}[...]`", node)
+            if body is not None and op == "<=" and _data(left) == "call" and _data(right) == "call":
+                return self._unsupported("subsumption (`<=` between heads)", node)
+        atoms = []
+        for head in heads.children:
+            if _data(head) != "call":
+                written = self._text(head)
+                what = f"a {'head' if body is not None else 'fact'} must be an atom such as `p(x, y)`, not `{written}`"
+                remedy = (
+                    "a rule is written `head :- body.`"
+                    if re.search(r"<-|->|==>|=>", self.source.text[start:end])
+                    else ""
+                )
+                raise self._refuse(what, head, remedy=remedy)
+            atoms.append(self._atom(head))
+        for atom in atoms:
+            if isinstance(atom, ast.Unsupported):
+                return self._unsupported(atom.feature, node)
+        heads_read = tuple(atom for atom in atoms if isinstance(atom, ast.Atom))
+        return ast.Rule(heads_read, self._body(body) if body is not None else (), self.source.span(start, end))
+
+    def _body(self, disj: Any) -> tuple[ast.Literal, ...]:
+        alternatives = [tuple(self._conj(conj)) for conj in disj.children]
+        if len(alternatives) == 1:
+            return alternatives[0]
+        return (ast.Disjunction(tuple(alternatives), self._span(disj)),)
+
+    def _conj(self, conj: Any) -> list[ast.Literal]:
+        literals: list[ast.Literal] = []
+        for child in conj.children:
+            literals += self._literal(child)
+        return literals
+
+    def _literal(self, node: Any) -> list[ast.Literal]:
+        """The conditions that a node writes: several only for a parenthesised conjunction."""
+        kind = _data(node)
+        span = self._span(node)
+        if kind == "comparison":
+            left, op, right = node.children
+            return [ast.Comparison(str(op), self._term(left), self._term(right), span)]
+        if kind == "negation":
+            inner = self._literal(node.children[0])
+            if len(inner) == 1:
+                return [ast.Negation(inner[0], span)]
+            # not (a and b) is (not a) or (not b)
+            return [ast.Disjunction(tuple((ast.Negation(literal, literal.span),) for literal in inner), span)]
+        if kind == "paren":
+            return list(self._body(node.children[0]))
+        if kind == "call":
+            name, args = node.children
+            if str(name) in CONSTRAINTS and args is not None and len(args.children) == 2:
+                left, right = (self._term(arg) for arg in args.children)
+                return [ast.Comparison(str(name), left, right, span)]
+            return [self._atom(node)]
+        if kind == "NAME" and node in ("true", "false"):
+            one = ast.Constant(1, "number", span)
+            return [ast.Comparison("=" if node == "true" else "!=", one, one, span)]
+        raise self._refuse(
+            f"`{self._text(node)}` is a term, not a condition",
+            node,
+            why="a body is made of atoms and comparisons",
+            remedy="compare it with something, or use it as an argument of an atom",
+        )
+
+    def _atom(self, node: Any) -> ast.Atom | ast.Unsupported:
+        name, args = node.children
+        if name.type == "DOTTED_CALL":
+            return self._unsupported(f"component relation `{name}`", node)
+        return ast.Atom(str(name), self._args(args), self._span(node))
+
+    # Terms
+
+    def _args(self, args: Any) -> tuple[ast.Term, ...]:
+        return tuple(self._term(arg) for arg in args.children) if args is not None else ()
+
+    def _term(self, node: Any) -> ast.Term:
+        kind = _data(node)
+        if kind == "NAME":
+            if node == "_":
+                return ast.Wildcard(self._span(node))
+            if node == "nil":
+                return self._unsupported("record `nil`", node)
+            return ast.Variable(str(node), self._span(node))
+        if kind in ("NUMBER", "UNSIGNED", "FLOAT", "STRING"):
+            return self._constant(node)
+        if kind in ("chain", "prefixed"):
+            return _Chain(self, node).read()
+        if kind == "call":
+            return self._call(node)
+        if kind == "paren":
+            alternatives = node.children[0].children
+            if len(alternatives) == 1 and len(alternatives[0].children) == 1:
+                return self._term(alternatives[0].children[0])
+        if kind in ("paren", "comparison", "negation"):
+            raise self._refuse(
+                f"`{self._text(node)}` is a condition, and a value is expected here",
+                node,
+                remedy="conditions stand on their own in a body, separated by `,`",
+            )
+        return self._unsupported(self._feature(kind, node), node)
+
+    def _feature(self, kind: str, node: Any) -> str:
+        if kind == "ADDRESS":
+            return "IP address constant"
+        if kind == "COUNTER":
+            return "counter `$`"
+        first = node.children[0] if node.children else None
+        if kind == "record":
+            return "record constructor"
+        if kind == "aggregate":
+            return f"aggregate `{first}`"
+        if kind == "branch_init":
+            return f"algebraic data type constructor `{''.join(str(first).split())}`"
+        if kind == "functional":
+            return f"functional predicate `{first}[...]`"
+        return f"user-defined {'aggregate' if kind == 'user_aggregate' else 'functor'} `{first}`"
+
+    def _call(self, node: Any) -> ast.Term:
+        name, args = str(node.children[0]), node.children[1]
+        if name in UNSUPPORTED_FUNCTORS:
+            return self._unsupported(UNSUPPORTED_FUNCTORS[name], node)
+        return ast.Functor(name, self._args(args), self._span(node))
+
+    def _constant(self, token: Any, sign: str = "", span: Span | None = None) -> ast.Constant:
+        span = span or self._span(token)
+        if token.type == "STRING":
+            return ast.Constant(self._string(token), "symbol", span)
+        if token.type == "FLOAT":
+            value = float(sign + token)
+            if value in (float("inf"), float("-inf")):
+                raise self._refuse(
+                    f"the float constant `{token}` is out of range", token, remedy="the largest float is about 1.8e308"
+                )
+            return ast.Constant(value, "float", span)
+        if len(token) > _MAX_DIGITS:
+            raise self._refuse(
+                f"an integer constant of {len(token)} digits is out of range", token, remedy="integers have 64 bits"
+            )
+        kind = "unsigned" if token.type == "UNSIGNED" else "number"
+        digits = token.removesuffix("u") if kind == "unsigned" else str(token)
+        base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
+        return ast.Constant(int(sign + digits, base), kind, span)
+
+    def _string(self, token: Any) -> str:
+        """The text of a string literal, its escapes resolved."""
+
+        def resolve(match: re.Match[str]) -> str:
+            code = match[1]
+            if len(code) > 1:
+                point = int(code[1:], 16)
+                if point <= 0x10FFFF:
+                    return chr(point)
+            elif code in _ESCAPED:
+                return _ESCAPED[code]
+            raise self._refuse(
+                f"unknown escape `{match[0]}` in a string",
+                token,
+                remedy=_ESCAPES_SHOWN,
+            )
+
+        body = str(token)[1:-1]
+        return _ESCAPE.sub(resolve, body) if "\\" in body else body
+
+
+def _data(node: Any) -> str:
+    """The rule of a tree, or the type of a token."""
+    return str(node.data) if hasattr(node, "data") else str(node.type)
+
+
+class _Chain:
+    """Resolves a flat chain of operands and operators by precedence climbing."""
+
+    def __init__(self, reader: Reader, node: Any) -> None:
+        self.reader = reader
+        self.parts: list[Any] = []
+        for child in node.children if _data(node) == "chain" else [node]:
+            self.parts += child.children if _data(child) == "prefixed" else [child]
+        self.at = 0
+
+    def read(self) -> ast.Term:
+        """The term that the whole chain writes."""
+        return self._binary(0)[0]
+
+    def _binary(self, least: int) -> tuple[ast.Term, int, int]:
+        """A term of operators of level `least` and above, with its bounds."""
+        left, start, end = self._prefix()
+        while self.at < len(self.parts):
+            op = str(self.parts[self.at])
+            level = BINARY_LEVEL[op]
+            if level < least:
+                break
+            self.at += 1
+            right, _, end = self._binary(level if level == POWER_LEVEL else level + 1)
+            left = ast.Functor(op, (left, right), self.reader.source.span(start, end))
+        return left, start, end
+
+    def _prefix(self) -> tuple[ast.Term, int, int]:
+        part = self.parts[self.at]
+        self.at += 1
+        start, end = self.reader._bounds(part)
+        if _data(part) not in ("MINUS", "PREFIX_WORD"):
+            return self.reader._term(part), start, end
+        following = self.parts[self.at]
+        power_follows = self.at + 1 < len(self.parts) and str(self.parts[self.at + 1]) == "^"
+        if part == "-" and _data(following) in ("NUMBER", "UNSIGNED", "FLOAT") and not power_follows:
+            self.at += 1
+            end = self.reader._bounds(following)[1]
+            return self.reader._constant(following, "-", self.reader.source.span(start, end)), start, end
+        operand, _, end = self._binary(UNARY_LEVEL + 1)
+        return ast.Functor(_PREFIX[str(part)], (operand,), self.reader.source.span(start, end)), start, end

@@ -1,0 +1,66 @@
+"""A source text and its places: offsets to lines and columns, and the cutting of a broken text into clauses.
+
+The parser works with character offsets; `Source` turns a pair of them into a `Span` that carries its line for the
+caret. When a text does not parse, `segments` cuts it at the ends of clauses and at the starts of directives, so that
+each piece can be tried alone and every syntax error is found at once. The cut is lexical: it knows strings, comments,
+braces and numbers, nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from lftj.errors import Span
+
+# Either something in which a dot means nothing, a brace, the start of a directive, or a dot that ends a clause. The dot
+# between the names of `component.relation` ends nothing, and neither does the one within a number.
+_CUT = re.compile(
+    r"""(?P<skip> //[^\n]* | /\*[\s\S]*?(?:\*/|\Z) | "(?:\\.|[^"\\])*" | [0-9]+\.[0-9]+
+                | [A-Za-z_?][A-Za-z0-9_?]*(?:\.[A-Za-z_?][A-Za-z0-9_?]*)+(?=\s*\() )
+      | (?P<brace> [{}] )
+      | (?P<directive> (?:(?<=\s)|\A)\.[a-z_]+ | \.(?:decl|type|input|output|printsize)(?!\w) )
+      | (?P<end> \. )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Source:
+    """A text, its name, and the offsets of its lines."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, from 1, of a character offset."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line_text(self, line: int) -> str:
+        """The text of a line without its end."""
+        end = self._starts[line] - 1 if line < len(self._starts) else len(self.text)
+        return self.text[self._starts[line - 1] : end].rstrip("\r")
+
+    def span(self, start: int, end: int) -> Span:
+        """The span of `text[start:end]`."""
+        line, column = self.position(start)
+        end_line, end_column = self.position(end)
+        return Span(self.name, line, column, end_line, end_column, self.line_text(line))
+
+    def segments(self) -> Iterator[tuple[int, int]]:
+        """Offsets `(start, end)` of the pieces: each a clause, or a directive and what follows it to the next cut."""
+        start, depth = 0, 0
+        for match in _CUT.finditer(self.text):
+            if match["brace"]:
+                depth = max(0, depth + (1 if match["brace"] == "{" else -1))
+            elif match["directive"] and depth == 0 and match.start() > start:
+                yield start, match.start()
+                start = match.start()
+            elif match["end"] and depth == 0:
+                yield start, match.end()
+                start = match.end()
+        if start < len(self.text):
+            yield start, len(self.text)

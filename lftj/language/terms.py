@@ -1,0 +1,386 @@
+"""Terms and conditions as Python objects: what the builder's expressions are made of.
+
+A `Term` wraps an AST term, a `Condition` one or more literals, a `Relation` only a name; Python's operators wrap
+larger nodes and compute nothing. Each node remembers the line of the user's code that made it. `builder.py` has the
+table of operators.
+
+`==` builds a comparison, so a term is hashed by identity and has no truth value: `__bool__` of terms and conditions
+raises `BuilderError` where Python would otherwise drop half a condition silently (`1 < x < 3`, `a and b`).
+"""
+
+from __future__ import annotations
+
+import linecache
+import numbers
+import operator
+import re
+import sys
+from collections.abc import Iterable
+from os.path import dirname, sep
+from typing import NoReturn, SupportsIndex
+
+from lftj.errors import BuilderError, Span
+from lftj.language import ast
+from lftj.language.findings import counted, given
+from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
+from lftj.language.text import literal_source, term_source
+from lftj.language.types import FLOAT, NUMBER, SYMBOL
+
+_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
+_OWN = dirname(dirname(__file__)) + sep
+
+
+def here() -> Span:
+    """The line of the user's code that is being executed: the innermost frame outside lftj."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame = frame.f_back
+    name, line = frame.f_code.co_filename, frame.f_lineno
+    text = linecache.getline(name, line, frame.f_globals).rstrip("\n")
+    return Span(name, line, 0, line, 0, text)
+
+
+def fail(what: str, *, why: str = "", remedy: str = "") -> NoReturn:
+    """Raise BuilderError at the line of the user's code."""
+    raise BuilderError(what, where=str(here()), why=why, remedy=remedy)
+
+
+class Term:
+    """A term of a rule: a variable, a constant or a functor. Operators build larger terms and comparisons."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: ast.Term) -> None:
+        self.node = node
+
+    def __repr__(self) -> str:
+        return term_source(self.node)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        fail(f"the term `{self!r}` has no truth value", remedy="write conditions as separate arguments of `rule`")
+
+    def __iter__(self) -> NoReturn:
+        fail(f"the term `{self!r}` cannot be iterated over", remedy='`lftj.variables("x y")` makes several variables')
+
+    # Arithmetic
+
+    def __add__(self, other: object) -> Term:
+        return _apply("+", self, other)
+
+    def __radd__(self, other: object) -> Term:
+        return _apply("+", other, self)
+
+    def __sub__(self, other: object) -> Term:
+        return _apply("-", self, other)
+
+    def __rsub__(self, other: object) -> Term:
+        return _apply("-", other, self)
+
+    def __mul__(self, other: object) -> Term:
+        return _apply("*", self, other)
+
+    def __rmul__(self, other: object) -> Term:
+        return _apply("*", other, self)
+
+    def __truediv__(self, other: object) -> Term:
+        return _apply("/", self, other)
+
+    def __rtruediv__(self, other: object) -> Term:
+        return _apply("/", other, self)
+
+    def __floordiv__(self, other: object) -> Term:
+        return _apply("/", self, other)
+
+    def __rfloordiv__(self, other: object) -> Term:
+        return _apply("/", other, self)
+
+    def __mod__(self, other: object) -> Term:
+        return _apply("%", self, other)
+
+    def __rmod__(self, other: object) -> Term:
+        return _apply("%", other, self)
+
+    def __pow__(self, other: object) -> Term:
+        return _apply("^", self, other)
+
+    def __rpow__(self, other: object) -> Term:
+        return _apply("^", other, self)
+
+    def __and__(self, other: object) -> Term:
+        return _apply("band", self, other)
+
+    def __rand__(self, other: object) -> Term:
+        return _apply("band", other, self)
+
+    def __or__(self, other: object) -> Term:
+        return _apply("bor", self, other)
+
+    def __ror__(self, other: object) -> Term:
+        return _apply("bor", other, self)
+
+    def __xor__(self, other: object) -> Term:
+        return _apply("bxor", self, other)
+
+    def __rxor__(self, other: object) -> Term:
+        return _apply("bxor", other, self)
+
+    def __lshift__(self, other: object) -> Term:
+        return _apply("bshl", self, other)
+
+    def __rlshift__(self, other: object) -> Term:
+        return _apply("bshl", other, self)
+
+    def __rshift__(self, other: object) -> Term:
+        return _apply("bshr", self, other)
+
+    def __rrshift__(self, other: object) -> Term:
+        return _apply("bshr", other, self)
+
+    def __neg__(self) -> Term:
+        return _apply("neg", self)
+
+    def __pos__(self) -> Term:
+        return self
+
+    def __invert__(self) -> Term:
+        return _apply("bnot", self)
+
+    # Comparisons
+
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        return _compare("=", self, other)
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        return _compare("!=", self, other)
+
+    def __lt__(self, other: object) -> Condition:
+        return _compare("<", self, other)
+
+    def __le__(self, other: object) -> Condition:
+        return _compare("<=", self, other)
+
+    def __gt__(self, other: object) -> Condition:
+        return _compare(">", self, other)
+
+    def __ge__(self, other: object) -> Condition:
+        return _compare(">=", self, other)
+
+
+class Condition:
+    """An atom, a comparison, or a combination of conditions by `~`, `|` and `&`."""
+
+    __slots__ = ("literals",)
+
+    def __init__(self, *literals: ast.Literal) -> None:
+        self.literals = literals  # a conjunction; all but `&` make one literal
+
+    def __repr__(self) -> str:
+        return ", ".join(literal_source(literal) for literal in self.literals)
+
+    def __bool__(self) -> bool:
+        fail(
+            f"the condition `{self!r}` has no truth value in Python",
+            why="`and`, `or`, `not`, `if` and chains such as `1 < x < 3` ask for one",
+            remedy="separate conditions by `,` in `rule`, use `|` for alternatives and `~` for negation",
+        )
+
+    def __invert__(self) -> Condition:
+        span = here()
+        if len(self.literals) == 1:
+            return Condition(ast.Negation(self.literals[0], span))
+        return Condition(ast.Disjunction(tuple((ast.Negation(literal, span),) for literal in self.literals), span))
+
+    def __or__(self, other: object) -> Condition:
+        return any_of(self, other)
+
+    def __ror__(self, other: object) -> Condition:
+        return any_of(other, self)
+
+    def __and__(self, other: object) -> Condition:
+        return Condition(*self.literals, *conditions([other]))
+
+    def __rand__(self, other: object) -> Condition:
+        return Condition(*conditions([other]), *self.literals)
+
+
+class Relation:
+    """A relation of a program; calling it with terms makes an atom. `...` as an argument stands for any value."""
+
+    __slots__ = ("arity", "name")
+
+    def __init__(self, name: str, arity: int | None) -> None:
+        self.name = name
+        self.arity = arity
+
+    def __call__(self, *args: object) -> Condition:
+        """The atom of this relation over `args`."""
+        if self.arity is not None and len(args) != self.arity:
+            fail(
+                f"`{self.name}` has {counted(self.arity, 'column')}, and {given(len(args))}",
+                remedy="give every column one argument; `...` stands for any value",
+            )
+        return Condition(ast.Atom(self.name, tuple(_term(arg, self.name) for arg in args), here()))
+
+    def __repr__(self) -> str:
+        return f"<relation {self.name}>" if self.arity is None else f"<relation {self.name}/{self.arity}>"
+
+
+def _term(value: object, where: str) -> ast.Term:
+    """The AST of a Python value used as a term."""
+    if isinstance(value, Term):
+        return value.node
+    span = here()
+    if value is ...:
+        return ast.Wildcard(span)
+    if isinstance(value, str):
+        return ast.Constant(str(value), SYMBOL, span)
+    if isinstance(value, bool):
+        fail(f"`{value}` is not a value of a rule", remedy=f"write {int(value)} if a number is meant")
+    if isinstance(value, SupportsIndex):
+        return ast.Constant(operator.index(value), NUMBER, span)
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        if number != number or number in (float("inf"), float("-inf")):
+            fail(
+                f"the float {number} cannot be written in a rule",
+                remedy="load it as data, or compare with the largest float",
+            )
+        return ast.Constant(number, FLOAT, span)
+    if isinstance(value, Condition):
+        fail(
+            f"`{value!r}` is a condition, and `{where}` takes terms",
+            remedy="write the condition as its own argument of `rule` and use its variables",
+        )
+    if isinstance(value, Relation):
+        fail(
+            f"`{value.name}` is a relation, and `{where}` takes terms",
+            remedy=f"call it with terms: `{value.name}(x, y)`",
+        )
+    fail(
+        f"a value of type {type(value).__name__} cannot be a term of `{where}`",
+        remedy="terms are variables, int, float, str, `...` and expressions of them",
+    )
+
+
+def _apply(name: str, *args: object) -> Term:
+    return Term(ast.Functor(name, tuple(_term(arg, name) for arg in args), here()))
+
+
+def _compare(op: str, left: object, right: object) -> Condition:
+    return Condition(ast.Comparison(op, _term(left, op), _term(right, op), here()))
+
+
+def conditions(values: Iterable[object]) -> tuple[ast.Literal, ...]:
+    """The literals of a conjunction written as conditions, and tuples or lists of conditions."""
+    literals: list[ast.Literal] = []
+    for value in values:
+        if isinstance(value, Condition):
+            literals += value.literals
+        elif isinstance(value, tuple | list):
+            literals += conditions(value)
+        elif isinstance(value, Relation):
+            fail(f"`{value.name}` is a relation, not a condition", remedy=f"call it with terms: `{value.name}(x, y)`")
+        elif isinstance(value, Term):
+            fail(f"`{value!r}` is a term, not a condition", remedy="compare it with something, or use it in an atom")
+        elif isinstance(value, bool):
+            fail(
+                f"a body holds the Python value {value}",
+                why="a comparison of two Python values is computed by Python before the rule sees it",
+                remedy="compare terms; constants in a body are written by an equality such as `x == 1`",
+            )
+        else:
+            fail(
+                f"a value of type {type(value).__name__} is not a condition",
+                remedy="a body is made of atoms such as `edge(x, y)` and comparisons such as `x < y`",
+            )
+    return tuple(literals)
+
+
+def any_of(*alternatives: object) -> Condition:
+    """A disjunction: each alternative is a condition, or a tuple of conditions that must hold together."""
+    read: list[tuple[ast.Literal, ...]] = []
+    for alternative in alternatives:
+        conjunction = conditions([alternative])
+        if len(conjunction) == 1 and isinstance(conjunction[0], ast.Disjunction):
+            read += conjunction[0].alternatives  # a | b | c is one disjunction of three
+        elif conjunction:
+            read.append(conjunction)
+        else:
+            fail("an alternative without conditions", remedy="give every alternative at least one condition")
+    if len(read) < 2:
+        return Condition(
+            *(read[0] if read else fail("`any_of` without alternatives", remedy="give it two or more conditions"))
+        )
+    return Condition(ast.Disjunction(tuple(read), here()))
+
+
+def variables(names: str | Iterable[str]) -> tuple[Term, ...]:
+    """One variable for each name: `x, y, z = lftj.variables("x y z")`. Commas may separate the names."""
+    words = names.replace(",", " ").split() if isinstance(names, str) else list(names)
+    if not words:
+        fail("`variables` without a name", remedy='name them, as in `x, y = variables("x y")`')
+    made = []
+    for word in words:
+        check_name(word, "variable", RESERVED_VARIABLES)
+        made.append(Term(ast.Variable(word, here())))
+    return tuple(made)
+
+
+def unsigned(value: object) -> Term:
+    """An unsigned constant, `5u` in text. Needed only where nothing else says that unsigned is meant."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or operator.index(value) < 0:
+        fail(f"{value!r} is not an unsigned integer", remedy="unsigned holds 0 to 18446744073709551615")
+    return Term(ast.Constant(operator.index(value), "unsigned", here()))
+
+
+class _Functors:
+    """The functors as functions: `fn.cat(x, y)`, `fn.strlen(x)`, `fn.contains(part, text)`. `dir(fn)` lists them."""
+
+    def __getattr__(self, name: str) -> _Function:
+        if name in CONSTRAINTS or (name in FUNCTORS and name.isidentifier()):
+            return _Function(name)
+        raise AttributeError(f"lftj has no functor {name!r}; dir(lftj.fn) lists them")
+
+    def __dir__(self) -> list[str]:
+        return sorted([*CONSTRAINTS, *(name for name in FUNCTORS if name.isidentifier())])
+
+
+class _Function:
+    """One functor as a function of terms."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return CONSTRAINTS.get(self.name) or f"{FUNCTORS[self.name]}: {FUNCTORS[self.name].doc}"
+
+    def __repr__(self) -> str:
+        return f"<functor {self.__doc__}>"
+
+    def __call__(self, *args: object) -> Term | Condition:
+        """The functor applied to terms; for `contains` and `match`, the condition."""
+        good = len(args) == 2 if self.name in CONSTRAINTS else FUNCTORS[self.name].accepts(len(args))
+        if not good:
+            fail(f"`{self.name}` does not take {counted(len(args), 'argument')}", remedy=self.__doc__)
+        return _compare(self.name, *args) if self.name in CONSTRAINTS else _apply(self.name, *args)
+
+
+fn = _Functors()
+
+
+def check_name(name: object, what: str, reserved: Iterable[str] = RESERVED) -> str:
+    """The name, if it can be written in rule text; BuilderError if not."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        fail(
+            f"{name!r} cannot name a {what}",
+            remedy="a name is made of ASCII letters, digits, `_` and `?`, and starts with no digit",
+        )
+    if name in reserved:
+        fail(f"`{name}` cannot name a {what}: it is a reserved word", remedy="choose another name")
+    return name

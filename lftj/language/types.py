@@ -1,0 +1,45 @@
+"""Base types and named types: what a type name of the program text stands for.
+
+A column holds values of one of four base types. A program may name more: an alias (`.type Node = number`) is another
+word for its base, a subtype (`.type Node <: number`) is meant to be told apart from its siblings. Both resolve to a
+base type here, and nothing behind the checker sees another name; two subtypes of one base may therefore be compared,
+where Souffle warns or refuses.
+
+    number    64-bit signed integer      unsigned   64-bit unsigned integer
+    float     64-bit binary float        symbol     text
+
+A chain of names that never reaches a base type (`.type A = B`, `.type B = A`) is a cycle, and no base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+NUMBER, UNSIGNED, FLOAT, SYMBOL = "number", "unsigned", "float", "symbol"
+BASE_TYPES = (NUMBER, UNSIGNED, FLOAT, SYMBOL)
+ANY = frozenset(BASE_TYPES)
+NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
+INTEGRAL = frozenset({NUMBER, UNSIGNED})
+
+# The values of a type, inclusive.
+RANGES = {NUMBER: (-(2**63), 2**63 - 1), UNSIGNED: (0, 2**64 - 1)}
+
+
+def chain(name: str, definitions: Mapping[str, str]) -> list[str]:
+    """The names from `name` towards its base, each the definition of the one before.
+
+    The last is a base type, a name without definition, or a name that already occurs (a cycle).
+    """
+    names = [name]
+    while names[-1] in definitions and names[-1] not in BASE_TYPES:
+        following = definitions[names[-1]]
+        names.append(following)
+        if following in names[:-1]:
+            break
+    return names
+
+
+def base_type(name: str, definitions: Mapping[str, str]) -> str | None:
+    """The base type that a type name stands for; None if there is none."""
+    last = chain(name, definitions)[-1]
+    return last if last in BASE_TYPES else None

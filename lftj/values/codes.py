@@ -1,0 +1,244 @@
+"""Codes: the int64 that stands for a value in every page, key order and kernel.
+
+A value is first *written* by a user (int, float, str), then *encoded* here, once, on its way in; kernels compare codes
+only; on its way out a code is *decoded*. The maps keep the order of the values, so a scan over codes is a scan over
+values:
+
+    type       value             code                                             order
+    number     int64             itself                                           of the integers
+    unsigned   uint64            u XOR 2**63, read as int64                       of the integers
+    float      float64           its bits; of a negative one all but the sign     of the floats, -inf first, inf last
+                                 inverted; -0.0 is 0.0; NaN refused
+    symbol     str               the number a `SymbolTable` gave to the text      none: equality only
+
+    float      -inf                   -1.5                   -5e-324   0.0   1.5                   inf
+    code       -0x7ff0000000000001    -0x3ff8000000000001    -2        0     0x3ff8000000000000    0x7ff0000000000000
+
+Every int64 is the code of a number, and of an unsigned: no code is reserved. Not every int64 is the code of a float
+(NaNs) or symbol. Bulk maps take and give numpy arrays and do no work per value in Python; the scalar maps are for
+single rows and check types exactly: an int is any integer but bool; a float column takes an int that a float64 equals.
+
+numpy is imported by the bulk maps only: a schema is all that `lftj check` needs.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lftj.values import faults
+from lftj.values.faults import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX, Fault
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BASE_TYPES = ("number", "unsigned", "float", "symbol")
+KEY_MIN, KEY_MAX = NUMBER_MIN, NUMBER_MAX
+_SIGN = 1 << 63
+_LOW_63 = NUMBER_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A named column of a base type: "number", "unsigned", "float" or "symbol"."""
+
+    name: str
+    type: str
+
+    def __post_init__(self) -> None:
+        assert self.type in BASE_TYPES, f"{self.type!r} is no base type; the checker resolves aliases"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The name and the columns of a relation. Arity 0 is legal: such a relation holds one row, (), or none."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def arity(self) -> int:
+        """The number of columns."""
+        return len(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The base types of the columns, in order."""
+        return tuple(column.type for column in self.columns)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{c.name}:{c.type}' for c in self.columns)})"
+
+
+class Misfit(Exception):
+    """Raised by the scalar maps; `fault` says why. Users never see it: who knows the place turns it into an error."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+        super().__init__(fault.reason)
+
+
+# --- one value --------------------------------------------------------------------------------------------------------
+
+
+def to_code(value: object, type: str) -> int:
+    """The code of one value of a numeric type; `Misfit` if it is of another kind or out of range."""
+    if type == "float":
+        return _float_code(_checked_float(value))
+    integer = _checked_int(value, type)
+    if type == "number":
+        if not NUMBER_MIN <= integer <= NUMBER_MAX:
+            raise Misfit(faults.out_of_range(type, integer))
+        return integer
+    if not 0 <= integer <= UNSIGNED_MAX:
+        raise Misfit(faults.out_of_range(type, integer))
+    return integer - _SIGN
+
+
+def to_text(value: object) -> str:
+    """The text of a symbol value; `Misfit` for anything but a str that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise Misfit(_wrong_kind(value, "symbol"))
+    text = str(value)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise Misfit(faults.surrogate()) from None
+    return text
+
+
+def from_code(code: int, type: str) -> int | float:
+    """The Python value of one code of a numeric type."""
+    code = int(code)
+    if type == "number":
+        return code
+    if type == "unsigned":
+        return code + _SIGN
+    value: float = struct.unpack("<d", struct.pack("<q", code if code >= 0 else code ^ _LOW_63))[0]
+    return value
+
+
+def is_missing(value: object) -> bool:
+    """Whether a Python object spells null: None, pandas' NA or NaT. NaN does not; it is refused as a float."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _float_code(value: float) -> int:
+    bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
+    return bits if bits >= 0 else bits ^ _LOW_63
+
+
+def _checked_int(value: object, type: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise Misfit(_wrong_kind(value, type))
+    return operator.index(value)
+
+
+def _checked_float(value: object) -> float:
+    if isinstance(value, bool):
+        raise Misfit(_wrong_kind(value, "float"))
+    if isinstance(value, numbers.Integral):
+        integer = operator.index(value)
+        try:
+            result = float(integer)
+        except OverflowError:
+            raise Misfit(faults.inexact()) from None
+        if int(result) != integer:
+            raise Misfit(faults.inexact())
+        return result
+    # numpy's float16 and float32 are no float to Python but Real by name; Fraction is Real too, Decimal not even that.
+    if not isinstance(value, float) and not (
+        isinstance(value, numbers.Real) and _kind(value) in ("float16", "float32")
+    ):
+        raise Misfit(_wrong_kind(value, "float"))
+    result = float(value)
+    if math.isnan(result):
+        raise Misfit(faults.nan())
+    return result
+
+
+def _wrong_kind(value: object, type: str) -> Fault:
+    return faults.null(type) if is_missing(value) else faults.wrong_kind(type, _kind(value))
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__.removesuffix("_")
+
+
+# --- whole columns ----------------------------------------------------------------------------------------------------
+
+
+def encode_number(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Codes of int64 values: themselves, C-contiguous and writable (copied only if they are not)."""
+    return as_codes(values)
+
+
+def encode_unsigned(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Codes of uint64 values; a fresh array."""
+    import numpy as np
+
+    codes: NDArray[np.int64] = (values ^ np.uint64(_SIGN)).view(np.int64)
+    return codes
+
+
+def encode_float(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Codes of float64 values without NaN (the caller has looked); a fresh array."""
+    import numpy as np
+
+    bits = (values + 0.0).view(np.int64)  # + 0.0 turns -0.0 into 0.0 and copies
+    return np.where(bits < 0, bits ^ np.int64(_LOW_63), bits)
+
+
+def decode_number(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Values of number codes: the same array."""
+    return codes
+
+
+def decode_unsigned(codes: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Values of unsigned codes; a fresh array."""
+    import numpy as np
+
+    return codes.view(np.uint64) ^ np.uint64(_SIGN)
+
+
+def decode_float(codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Values of float codes; a fresh array."""
+    import numpy as np
+
+    bits = np.where(codes < 0, codes ^ np.int64(_LOW_63), codes)
+    return bits.view(np.float64)
+
+
+def encode_array(values: NDArray[Any], type: str) -> NDArray[np.int64]:
+    """Codes of an array that already has the numeric type's own dtype (int64, uint64, float64) and no NaN."""
+    if type == "number":
+        return encode_number(values)
+    return encode_unsigned(values) if type == "unsigned" else encode_float(values)
+
+
+def decode_array(codes: NDArray[np.int64], type: str) -> NDArray[Any]:
+    """Values of codes of a numeric type, in the type's own dtype."""
+    if type == "number":
+        return decode_number(codes)
+    return decode_unsigned(codes) if type == "unsigned" else decode_float(codes)
+
+
+def as_codes(values: NDArray[Any]) -> NDArray[np.int64]:
+    """`values` as a C-contiguous, writable int64 array, the one form kernels take; copied only if it is not one.
+
+    numba compiles a second version of a kernel for a read-only or strided array, and pyarrow's arrays are read-only.
+    """
+    import numpy as np
+
+    return np.require(values, dtype=np.int64, requirements=["C", "W"])

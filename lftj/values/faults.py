@@ -1,0 +1,136 @@
+"""A fault is the reason why a value cannot stand in a column: what is wrong with it, what the column takes, what to do.
+
+A fault is born where a value is looked at (a cell of a text file, an item of a tuple, a slot of an Arrow array),
+without a place. Whoever knows the place makes it an error (`misfit`) or a quarantined row (`lftj.io.rejects`). The
+texts live here, so that a null is refused in the same words whether it came from Parquet, pandas or a tuple.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lftj.errors import DataError
+
+NUMBER_MIN, NUMBER_MAX = -(1 << 63), (1 << 63) - 1
+UNSIGNED_MAX = (1 << 64) - 1
+
+TAKES = {
+    "number": f"a number is an integer from {NUMBER_MIN} to {NUMBER_MAX}",
+    "unsigned": f"an unsigned is an integer from 0 to {UNSIGNED_MAX}",
+    "float": "a float is a 64-bit floating-point number; NaN is not a key",
+    "symbol": "a symbol is text (str)",
+}
+SPELLED = {
+    "number": f"{TAKES['number']}: digits, an optional '-', nothing else",
+    "unsigned": f"{TAKES['unsigned']}: digits, nothing else",
+    "float": "a float is written like 15, -1.5, 2e-3 or inf, without spaces or a leading '+'",
+}
+ARTICLE = {"number": "a number", "unsigned": "an unsigned", "float": "a float", "symbol": "a symbol"}
+PYTHON = {"number": "int", "unsigned": "int", "float": "float", "symbol": "str"}
+SHOWN_LENGTH = 80
+
+
+class Fault(NamedTuple):
+    """`reason` follows the value ("is not a number"); `why` says what the column takes; `remedy` is an imperative."""
+
+    reason: str
+    why: str
+    remedy: str
+
+
+class ValueMisfitError(DataError, TypeError):
+    """A Python value does not fit the column it was given for. Fields: `value`, `column`, `relation`."""
+
+    __str__ = DataError.__str__
+
+    def __init__(self, value: object, fault: Fault, *, column: str, relation: str, where: str = "") -> None:
+        self.value, self.column, self.relation = value, column, relation
+        place = f"column `{column}` of `{relation}`" if relation else f"column `{column}`"
+        super().__init__(f"{place}: {shown(value)} {fault.reason}", where=where, why=fault.why, remedy=fault.remedy)
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: its repr, cut where it is longer than a line; null for None."""
+    if value is None:
+        return "null"
+    text = repr(value)
+    return text if len(text) <= SHOWN_LENGTH else f"{text[:SHOWN_LENGTH]}..."
+
+
+def null(type: str) -> Fault:
+    """A missing value: None, an Arrow null, pandas' NA."""
+    return Fault("is no value", "a relation holds no nulls", "drop the rows without a value or fill them in")
+
+
+def nan() -> Fault:
+    """A float that is not a number."""
+    return Fault(
+        "is not a key", "NaN differs from itself, so no row could be found by it", "drop or replace the NaN values"
+    )
+
+
+def not_spelled(type: str) -> Fault:
+    """Text of a file that does not read as the type."""
+    return Fault(f"is not {ARTICLE[type]}", SPELLED[type], "correct the value or declare the column `symbol`")
+
+
+def out_of_range(type: str, value: int | None = None) -> Fault:
+    """An integer (or the text of one) that its type cannot hold."""
+    if type == "number" and value is not None and 0 <= value <= UNSIGNED_MAX:
+        remedy = "declare the column `unsigned`"
+    elif type == "unsigned" and value is not None and NUMBER_MIN <= value < 0:
+        remedy = "declare the column `number`"
+    else:
+        remedy = "declare the column `symbol` or `float`"
+    return Fault(f"does not fit into {type}", TAKES[type], remedy)
+
+
+def inexact() -> Fault:
+    """An integer given for a float column that no float64 equals."""
+    return Fault(
+        "is not exact as a float",
+        "a float holds integers exactly up to 2**53",
+        "declare the column `number` or round the value",
+    )
+
+
+def float_overflow() -> Fault:
+    """Text of a number beyond the largest float64."""
+    return Fault(
+        "does not fit into float", "the largest float is 1.7976931348623157e+308", "correct the value or write inf"
+    )
+
+
+def not_utf8() -> Fault:
+    """Bytes of a text file that are no UTF-8."""
+    return Fault("is not UTF-8 text", "text files are read as UTF-8", "convert the file to UTF-8")
+
+
+def surrogate() -> Fault:
+    """A str that no UTF-8 text equals."""
+    return Fault(
+        "is not valid unicode", "a symbol holds no lone surrogates", "encode the text again, with errors='replace'"
+    )
+
+
+def wrong_kind(type: str, kind: str) -> Fault:
+    """A value (or a whole column) of another kind: `kind` is its Python type or Arrow type as the user knows it."""
+    target = PYTHON[type]
+    remedy = f"convert it to {target} first"
+    if kind == "bool":
+        remedy = f"convert it to {target} first (True is not 1 here)"
+    elif type in ("number", "unsigned") and kind.startswith(("float", "double", "half")):
+        remedy = "convert it to int first or declare the column `float`"
+    elif type != "symbol" and kind in ("str", "string", "large_string", "string_view"):
+        remedy = f"convert it to {target} first or declare the column `symbol`"
+    elif type == "symbol" and kind.startswith(("int", "uint")):
+        remedy = "convert it to str first or declare the column `number`"
+    elif type == "symbol" and kind in ("bytes", "binary", "large_binary", "binary_view"):
+        remedy = "decode it to str first"
+    return Fault(f"is {_with_article(kind)}, not {ARTICLE[type]}", TAKES[type], remedy)
+
+
+def _with_article(word: str) -> str:
+    if word.endswith("s"):
+        return word
+    return f"an {word}" if word[:1].lower() in "aeio" else f"a {word}"

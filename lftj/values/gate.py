@@ -1,0 +1,177 @@
+"""The gate: rows of codes on one side, the values users see on the other.
+
+Inside, a relation is a list of int64 code columns in schema order. On the way out the gate *decodes* whole columns
+(numeric types by numpy, symbols by one Arrow take) and wraps them in what was asked for; on the way in it encodes
+single rows, for membership and small inserts. (Whole sources come in through `lftj.io`.)
+
+    out    to_arrow    int64, uint64, double and string columns         to_pandas, to_polars   the same, of that library
+           to_numpy    (n, k) of one dtype where all columns share a type, else structured; symbols are objects of type str
+           to_rows     Python tuples of int, float, str, decoded in chunks
+    in     encode_row  interns texts
+           lookup_row  interns nothing; None if some text has no code: the row is in no relation then
+
+The columns given to `to_arrow` are handed over: an Arrow column of numbers is the code array itself, not a copy.
+Arity 0: a relation holds () or nothing. No column tells the number of rows then, so every function takes `rows`.
+numpy's own string types are not used for symbols: fixed width cuts trailing NULs and costs 4 bytes per character of the
+longest text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lftj.errors import DataError
+from lftj.values.codes import Column, Misfit, Schema, decode_array, from_code, to_code, to_text
+from lftj.values.faults import ValueMisfitError, shown
+from lftj.values.symbols import UNKNOWN, SymbolTable
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+
+Codes = NDArray[np.int64]
+CHUNK_ROWS = 16_384
+
+
+class RowShapeError(DataError):
+    """A row has another number of values than its relation has columns, or is no row at all."""
+
+
+# --- out --------------------------------------------------------------------------------------------------------------
+
+
+def decode_column(codes: Codes, type: str, symbols: SymbolTable) -> NDArray[Any]:
+    """The values of one column: int64, uint64, float64, or objects of type str."""
+    if type == "symbol":
+        texts: NDArray[Any] = symbols.decode(codes).to_numpy(zero_copy_only=False)
+        return texts
+    return decode_array(codes, type)
+
+
+def to_arrow(schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None) -> pa.Table:
+    """A table with the column names and types of the schema."""
+    import pyarrow as pa
+
+    if not schema.arity:
+        units = pa.array([{}] * _rows(columns, rows), pa.struct([]))
+        return pa.Table.from_batches([pa.RecordBatch.from_struct_array(units)])
+    arrays = [
+        symbols.decode(codes) if column.type == "symbol" else pa.array(decode_array(codes, column.type))
+        for column, codes in zip(schema.columns, columns, strict=True)
+    ]
+    # large_string inside, string outside where it fits: more readers know it.
+    narrow = [a.cast(pa.string()) if pa.types.is_large_string(a.type) and a.nbytes < 1 << 31 else a for a in arrays]
+    return pa.Table.from_arrays(narrow, names=list(schema.names))
+
+
+def to_pandas(
+    schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None
+) -> pandas.DataFrame:
+    """A pandas DataFrame with the default index."""
+    frame: pandas.DataFrame = to_arrow(schema, columns, symbols, rows=rows).to_pandas()
+    return frame
+
+
+def to_polars(
+    schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None
+) -> polars.DataFrame:
+    """A polars DataFrame."""
+    import polars
+
+    frame = polars.from_arrow(to_arrow(schema, columns, symbols, rows=rows))
+    assert isinstance(frame, polars.DataFrame), "a table becomes a frame"
+    return frame
+
+
+def to_numpy(
+    schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None
+) -> NDArray[Any]:
+    """An (n, k) array where all columns share a type (int64, uint64, float64, object), else a structured array."""
+    if len(set(schema.types)) <= 1:
+        dtype = {"number": np.int64, "unsigned": np.uint64, "float": np.float64, "symbol": object}
+        result = np.empty((_rows(columns, rows), schema.arity), dtype[schema.types[0]] if schema.arity else np.int64)
+        for i, codes in enumerate(columns):
+            result[:, i] = decode_column(codes, schema.types[i], symbols)
+        return result
+    numpy_type = {"number": "i8", "unsigned": "u8", "float": "f8", "symbol": "O"}
+    structured = np.empty(_rows(columns, rows), [(column.name, numpy_type[column.type]) for column in schema.columns])
+    for column, codes in zip(schema.columns, columns, strict=True):
+        structured[column.name] = decode_column(codes, column.type, symbols)
+    return structured
+
+
+def to_rows(
+    schema: Schema,
+    columns: Sequence[Codes],
+    symbols: SymbolTable,
+    *,
+    rows: int | None = None,
+    chunk_rows: int = CHUNK_ROWS,
+) -> Iterator[tuple[Any, ...]]:
+    """The rows as Python tuples, decoded `chunk_rows` at a time."""
+    total = _rows(columns, rows)
+    if not schema.arity:
+        yield from [()] * total
+    for lo in range(0, total if schema.arity else 0, chunk_rows):
+        decoded = [
+            decode_column(codes[lo : lo + chunk_rows], type, symbols).tolist()
+            for codes, type in zip(columns, schema.types, strict=True)
+        ]
+        yield from zip(*decoded, strict=True)
+
+
+def decode_row(row: Sequence[int], schema: Schema, symbols: SymbolTable) -> tuple[Any, ...]:
+    """One row of codes as a Python tuple."""
+    return tuple(
+        symbols.text(code) if type == "symbol" else from_code(code, type)
+        for code, type in zip(row, schema.types, strict=True)
+    )
+
+
+# --- in ---------------------------------------------------------------------------------------------------------------
+
+
+def encode_row(row: Sequence[object], schema: Schema, symbols: SymbolTable) -> tuple[int, ...]:
+    """The codes of one row, interning its texts; nothing is interned if some value does not fit."""
+    checked = _checked(row, schema)
+    return tuple(symbols.intern_one(value) if isinstance(value, str) else value for value in checked)
+
+
+def lookup_row(row: Sequence[object], schema: Schema, symbols: SymbolTable) -> tuple[int, ...] | None:
+    """The codes of one row, interning nothing; None if some text has no code."""
+    codes = tuple(symbols.code(value) if isinstance(value, str) else value for value in _checked(row, schema))
+    unknown = any(code == UNKNOWN and type == "symbol" for code, type in zip(codes, schema.types, strict=True))
+    return None if unknown else codes
+
+
+def _checked(row: Any, schema: Schema) -> list[int | str]:
+    """The codes of the numeric values and the texts of the symbols of a row."""
+    if not isinstance(row, Sequence | np.ndarray) or isinstance(row, str | bytes):
+        raise RowShapeError(
+            f"{shown(row)} is no row of {schema}", remedy="give rows as tuples or lists, (1,) for one column"
+        )
+    if len(row) != schema.arity:
+        values = "1 value" if len(row) == 1 else f"{len(row)} values"
+        raise RowShapeError(
+            f"the row {shown(row)} has {values}, {schema} takes {schema.arity}", remedy="give every row all its values"
+        )
+    return [_checked_value(value, column, schema.name) for value, column in zip(row, schema.columns, strict=True)]
+
+
+def _checked_value(value: object, column: Column, relation: str) -> int | str:
+    try:
+        return to_text(value) if column.type == "symbol" else to_code(value, column.type)
+    except Misfit as misfit:
+        raise ValueMisfitError(value, misfit.fault, column=column.name, relation=relation) from None
+
+
+def _rows(columns: Sequence[Codes], rows: int | None) -> int:
+    if columns:
+        return len(columns[0])
+    assert rows is not None, "with arity 0 the number of rows has to be said"
+    return rows

@@ -1,0 +1,123 @@
+"""The one way kernels are made: `@kernel`, and where their machine code is kept.
+
+A kernel is a plain function over numpy arrays and integers. `@kernel` compiles it on first use (never at import), without the GIL, and keeps
+the machine code in a directory of lftj's own:
+
+    <cache>/kernels-<hash of every kernel source, the numba version and the mode>
+
+numba looks only at a kernel's own file when it decides whether cached code is stale, so a kernel would keep the old body of a callee
+that was edited in another file (numba issue 1833). Hashing all sources into the directory name closes that hole. Bounds-checked code is kept
+apart for the same reason: numba does not tell the two apart. The directory is set only while `@kernel` decorates and then restored, so
+that other users of numba in the same process keep theirs.
+
+`LFTJ_CACHE_DIR` moves the cache. `NUMBA_DISABLE_JIT=1` leaves kernels as the plain functions they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from llvmlite import ir
+from numba import config, types
+from numba.core import cgutils, event
+from numba.extending import intrinsic
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGES = ("scantree", "sensitivity", "lftj/join")
+
+
+def _source_hash() -> str:
+    """Digest of all files that hold kernels, of numba's version and of the bounds-checking mode."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(f"{numba.__version__} {config.BOUNDSCHECK}".encode())
+    for package in _PACKAGES:
+        for path in sorted((root / package).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_root() -> Path:
+    if chosen := os.environ.get("LFTJ_CACHE_DIR"):
+        return Path(chosen)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("lftj"))
+
+
+CACHE_DIR = _cache_root() / f"kernels-{_source_hash()}"
+
+
+class _Announcer(event.Listener):
+    """Says once, on stderr, that kernels are being compiled: the pause of the first run must not look like a hang."""
+
+    def __init__(self) -> None:
+        self.started = 0.0
+
+    def on_start(self, event: event.Event) -> None:
+        module = event.data["dispatcher"].py_func.__module__
+        if not self.started and module.startswith(("scantree.", "sensitivity.", "lftj.")):
+            self.started = time.monotonic()
+            if os.environ.get("LFTJ_QUIET") != "1":
+                sys.stderr.write("lftj: compiling kernels for this machine (only the first run does; up to 25 s) ...\n")
+                sys.stderr.flush()
+
+    def on_end(self, event: event.Event) -> None:
+        """Nothing to say: the next line the user sees is the program's own."""
+
+
+event.register("numba:compile", _Announcer())
+
+
+if config.DISABLE_JIT:
+
+    def prefetch(array: Any, i: Any) -> None:
+        """Ask for the cache line of `array[i]`: nothing to do in the interpreter."""
+
+else:
+
+    @intrinsic
+    def prefetch(typingctx: Any, array: Any, i: Any) -> Any:
+        """Ask for the cache line of `array[i]` (one-dimensional, contiguous) without waiting for it. Any index is safe."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            view = context.make_array(signature.args[0])(context, builder, args[0])
+            address = builder.bitcast(builder.gep(view.data, [args[1]]), ir.IntType(8).as_pointer())
+            i32 = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), i32, i32, i32])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            builder.call(function, [address, i32(0), i32(3), i32(1)])
+            return context.get_dummy_value()
+
+        return types.none(array, i), codegen
+
+
+def kernel(function: F) -> F:
+    """Compile `function` on first call: no Python mode, GIL released, cached on disk in lftj's own directory.
+
+    Kernels own nothing and allocate nothing (arrays come from the caller), so numba's reference counting is off: counting the arrays that
+    helpers pass around costs more than most helpers do (a triangle count runs in half the time without).
+    """
+    return _compile(function, forceinline=False)
+
+
+def inlined(function: F) -> F:
+    """A kernel that is always inlined into its caller: for small helpers of hot loops, where passing the arrays would cost more than the body."""
+    return _compile(function, forceinline=True)
+
+
+def _compile(function: F, **options: bool) -> F:
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(CACHE_DIR)
+    try:
+        compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, **options)(function)
+    finally:
+        config.CACHE_DIR = before
+    return compiled

@@ -1,0 +1,159 @@
+"""Bulk build: columns of rows in any order become the pages of a fresh version.
+
+Rows are brought into key order first (`sort_rows`), equal keys reduced to their last row, then pages are filled from left to right, evenly,
+to `FILL` of their capacity, so that the first inserts after a load do not split every page they touch.
+
+Sorting packs all key columns of a row into one uint64 wherever their ranges allow and sorts that array, which is several times faster than
+`numpy.lexsort`; wide ranges fall back to it. Columns already in order (files often are) are recognised in one pass and not sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from scantree._jit import kernel
+from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS, copy, dir_words, page_words, root_words
+from scantree.memory import allocate
+
+Column = npt.NDArray[np.int64]
+
+FILL = 15 / 16
+
+
+@kernel
+def order_of(columns):
+    """2 if the rows of `columns` int64[k, n] are strictly ascending, 1 if ascending with repeats, 0 otherwise."""
+    k, n = columns.shape
+    verdict = 2
+    for i in range(1, n):
+        relation = 0
+        for c in range(k):
+            if columns[c, i] != columns[c, i - 1]:
+                relation = 1 if columns[c, i] > columns[c, i - 1] else -1
+                break
+        if relation < 0:
+            return 0
+        if relation == 0:
+            verdict = 1
+    return verdict
+
+
+@kernel
+def last_of_equal(columns, keep):
+    """`keep` bool[n]: whether row i is the last of its run of equal keys; `columns` int64[k, n] in key order."""
+    k, n = columns.shape
+    for i in range(n):
+        keep[i] = True
+        if i + 1 < n:
+            equal = True
+            for c in range(k):
+                if columns[c, i] != columns[c, i + 1]:
+                    equal = False
+                    break
+            keep[i] = not equal
+
+
+def _bit_widths(keys: Sequence[Column]) -> tuple[list[int], list[int]] | None:
+    """(least values, bits) per column if a whole key fits into 64 bits, else None."""
+    lows = [int(column.min()) for column in keys]
+    bits = [(int(column.max()) - low).bit_length() for column, low in zip(keys, lows, strict=True)]
+    return (lows, bits) if sum(bits) <= 64 else None
+
+
+def _pack(keys: Sequence[Column], lows: list[int], bits: list[int]) -> npt.NDArray[np.uint64]:
+    packed = (keys[0] - np.int64(lows[0])).view(np.uint64)
+    for column, low, width in zip(keys[1:], lows[1:], bits[1:], strict=True):
+        # Shifting by 64 is undefined: a column that wide is the only one with any bits, so what precedes it is zero.
+        if width < 64:
+            packed <<= np.uint64(width)
+        packed |= (column - np.int64(low)).view(np.uint64)
+    return packed
+
+
+def _unpack(packed: npt.NDArray[np.uint64], lows: list[int], bits: list[int], out: Column) -> None:
+    shift = 0
+    for c in range(len(bits) - 1, -1, -1):
+        width = bits[c]
+        if width == 0:
+            out[c] = lows[c]
+            continue
+        part = packed >> np.uint64(shift) if shift else packed
+        mask = np.uint64((1 << width) - 1)
+        np.add((part & mask).view(np.int64), np.int64(lows[c]), out=out[c])
+        shift += width
+
+
+def sort_rows(columns: Sequence[Column], keys: int) -> npt.NDArray[np.int64]:
+    """Rows in key order, one per key (the last given wins), as int64[cols, n]. `columns`: equally long int64 columns, keys first."""
+    n = len(columns[0]) if columns else 0
+    rows = np.empty((len(columns), n), np.int64)
+    for c, column in enumerate(columns):
+        rows[c] = column
+    if n < 2 or keys == 0:
+        return rows if keys else rows[:, max(0, n - 1) :]
+    state = order_of(rows[:keys])
+    if state == 2:
+        return rows
+    if state == 0:
+        with np.errstate(over="ignore"):
+            packing = _bit_widths(list(rows[:keys]))
+            if packing is not None and keys == len(columns):
+                packed = _pack(list(rows), *packing)
+                packed.sort()
+                distinct = np.empty(n, np.bool_)
+                distinct[0] = True
+                np.not_equal(packed[1:], packed[:-1], out=distinct[1:])
+                if not distinct.all():
+                    packed = packed[distinct]
+                    rows = np.empty((keys, len(packed)), np.int64)
+                _unpack(packed, *packing, rows)
+                return rows
+            if packing is not None:
+                order = np.argsort(_pack(list(rows[:keys]), *packing), kind="stable")
+            else:
+                order = np.lexsort(rows[:keys][::-1])
+        rows = rows[:, order]
+    keep = np.empty(n, np.bool_)
+    last_of_equal(rows[:keys], keep)
+    return rows if keep.all() else np.ascontiguousarray(rows[:, keep])
+
+
+@kernel
+def fill_pages(space, shape, rows, per_page, per_dir):
+    """Write `rows` int64[cols, n] (in key order, distinct) as a new version; returns its root. The caller has checked `room`.
+
+    `per_page` rows go into a page and `per_dir` entries into a directory page, spread evenly.
+    """
+    mem = space.mem
+    n = rows.shape[1]
+    cap, fan = 1 << shape.page_bits, 1 << shape.dir_bits
+    pages = (n + per_page - 1) // per_page
+    dirs = (pages + per_dir - 1) // per_dir
+    room = 4
+    while room < dirs:
+        room *= 2
+    root = allocate(space, root_words(shape, room))
+    mem[root + DIRS], mem[root + ROWS], mem[root + ROOM], mem[root + PAGES] = dirs, n, room, pages
+    done_rows, done_pages = 0, 0
+    for d in range(dirs):
+        entries = (pages - done_pages + dirs - d - 1) // (dirs - d)
+        directory = allocate(space, dir_words(shape))
+        mem[root + HEADER + d] = directory
+        mem[root + HEADER + room + d] = entries
+        for s in range(entries):
+            count = (n - done_rows + pages - done_pages - 1) // (pages - done_pages)
+            page = allocate(space, page_words(shape))
+            for c in range(shape.cols):
+                copy(mem, page + c * cap, rows[c], done_rows, count)
+            mem[directory + s] = page
+            mem[directory + fan + s] = count
+            for c in range(shape.keys):
+                mem[directory + (2 + c) * fan + s] = rows[c, done_rows]
+                if s == 0:
+                    mem[root + HEADER + (2 + c) * room + d] = rows[c, done_rows]
+            done_rows += count
+            done_pages += 1
+    return root

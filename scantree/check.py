@@ -1,0 +1,76 @@
+"""The executable invariants of a version (layout.py); tests call them after every step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS
+from scantree.memory import GRAIN, TOP, USED
+
+if TYPE_CHECKING:
+    from scantree.memory import Arena
+    from scantree.version import Version
+
+
+def check_version(version: Version) -> None:
+    """Counts, fences, order, fill and references of `version`; raises `AssertionError` naming what does not hold."""
+    shape = version.store.shape
+    mem, refs, _ = version.store.arena.space
+    root, fan, cap = version.root, 1 << shape.dir_bits, 1 << shape.page_bits
+    dirs, room = int(mem[root + DIRS]), int(mem[root + ROOM])
+    assert refs[root // GRAIN] > 0, f"root {root} is freed"
+    assert 0 <= dirs <= room, f"{dirs} directory pages in a root with room for {room}"
+    total, pages, previous = 0, 0, None
+    for d in range(dirs):
+        directory, entries = int(mem[root + HEADER + d]), int(mem[root + HEADER + room + d])
+        assert refs[directory // GRAIN] > 0, f"directory page {d} is freed"
+        assert 1 <= entries <= fan, f"directory page {d} has {entries} entries of {fan}"
+        assert entries >= fan // 2 or d + 1 == dirs or dirs == 1, f"directory page {d} is underfull: {entries} of {fan}"
+        for s in range(entries):
+            page, count = int(mem[directory + s]), int(mem[directory + fan + s])
+            last = d + 1 == dirs and s + 1 == entries
+            assert refs[page // GRAIN] > 0, f"page {d}.{s} is freed"
+            assert 1 <= count <= cap, f"page {d}.{s} has {count} rows of {cap}"
+            assert count >= cap // 2 or last, f"page {d}.{s} is underfull: {count} of {cap}"
+            keys = [mem[page + c * cap : page + c * cap + count] for c in range(shape.keys)]
+            rows = list(zip(*(k.tolist() for k in keys), strict=True)) if keys else [()] * count
+            fence = tuple(int(mem[directory + (2 + c) * fan + s]) for c in range(shape.keys))
+            assert rows[0] == fence, f"page {d}.{s} starts with {rows[0]}, its fence says {fence}"
+            if s == 0:
+                top = tuple(int(mem[root + HEADER + (2 + c) * room + d]) for c in range(shape.keys))
+                assert top == fence, f"directory page {d} starts with {fence}, the root says {top}"
+            for row in rows:
+                assert previous is None or previous < row, f"page {d}.{s}: {row} follows {previous}"
+                previous = row
+            total += count
+            pages += 1
+    assert total == mem[root + ROWS], f"{total} rows, the root says {mem[root + ROWS]}"
+    assert pages == mem[root + PAGES], f"{pages} pages, the root says {mem[root + PAGES]}"
+
+
+def check_arena(arena: Arena, versions: list[Version]) -> None:
+    """Reference counts and the allocator against the given versions, which must be all that live in the arena."""
+    arena.collect()
+    mem, refs, heap = arena.space
+    expected: dict[int, int] = {}
+
+    def refer(page: int) -> bool:
+        expected[page] = expected.get(page, 0) + 1
+        return expected[page] == 1
+
+    for version in versions:
+        shape, root = version.store.shape, version.root
+        room = int(mem[root + ROOM])
+        if not refer(root):
+            continue
+        for d in range(int(mem[root + DIRS])):
+            directory = int(mem[root + HEADER + d])
+            if refer(directory):
+                for s in range(int(mem[root + HEADER + room + d])):
+                    refer(int(mem[directory + s]))
+        del shape
+    found = {int(g) * GRAIN: int(refs[g]) for g in np.flatnonzero(refs[: heap[TOP]])}
+    assert found == expected, f"reference counts differ: {set(found.items()) ^ set(expected.items())}"
+    assert heap[USED] <= heap[TOP] - 1, f"{heap[USED]} grains used of {heap[TOP] - 1}"

@@ -1,0 +1,297 @@
+"""Stores and versions: the Python face of the paged storage.
+
+A `Store` fixes the shape of a relation's rows (key columns, value columns, page sizes) and the arena they live in. It makes `Version`s:
+
+    empty or built    -> a version: an immutable sorted set of rows
+    version.update()  -> the next version, sharing every page no change touched (or the same version, if nothing changed)
+    last reference    -> the pages that only this version held go back to the arena
+
+Two versions of one store compare by `delta`. A row is `keys` key columns, unique and sorted by them, and optional value columns carried along; a value
+may change without moving its row.
+
+Complexity, n rows, m changes: build O(n log n), update O(m log n) plus the touched pages, seek O(log n), delta O(pages not shared), len O(1).
+Threads: any number may read versions; updates and builds are serialised by the arena's lock.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scantree import build as _build
+from scantree import cursor as _cursor
+from scantree import delta as _delta
+from scantree import update as _update
+from scantree.layout import DIRS, PAGES, ROWS, Shape
+from scantree.memory import Arena
+
+Column = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
+
+
+class Delta(NamedTuple):
+    """Differences between two versions: `rows` int64[cols, n] in key order, `kinds` int8[n] (1 inserted, -1 erased, 0 changed in value).
+
+    `before` int64[values, n] holds the old values of changed rows (undefined elsewhere).
+    """
+
+    rows: Rows
+    before: Rows
+    kinds: npt.NDArray[np.int8]
+
+    @property
+    def inserted(self) -> Rows:
+        """Rows only the new version has."""
+        return self.rows[:, self.kinds == _delta.INSERTED]
+
+    @property
+    def erased(self) -> Rows:
+        """Rows only the old version has."""
+        return self.rows[:, self.kinds == _delta.ERASED]
+
+    @property
+    def changed(self) -> Rows:
+        """Rows whose values changed, with their new values."""
+        return self.rows[:, self.kinds == _delta.CHANGED]
+
+
+class Changes(NamedTuple):
+    """What an update really did, per change of the batch in key order: `verdicts` int8[m] of NOTHING, INSERTED, ERASED, CHANGED."""
+
+    batch: Rows
+    verdicts: npt.NDArray[np.int8]
+
+
+class Store:
+    """Rows of `keys` key columns and `values` value columns; `page_rows` and `dir_rows` (powers of two) are forced tiny by tests."""
+
+    def __init__(self, arena: Arena, keys: int, values: int = 0, *, page_rows: int = 256, dir_rows: int = 256) -> None:
+        for name, size in (("page_rows", page_rows), ("dir_rows", dir_rows)):
+            if size < 2 or size & (size - 1):
+                raise ValueError(f"{name} must be a power of two, at least 2; got {size}")
+        self.arena = arena
+        self.shape = Shape(keys, keys + values, page_rows.bit_length() - 1, dir_rows.bit_length() - 1)
+
+    def empty(self) -> Version:
+        """The version without rows."""
+        return self.build([np.empty(0, np.int64)] * self.shape.cols, count=0)
+
+    def build(self, columns: Sequence[Column], count: int | None = None, *, presorted: bool = False) -> Version:
+        """A fresh version of the given rows (any order; of equal keys the last wins). `count` is needed only without columns.
+
+        `presorted` says that the rows are distinct and in key order already.
+        """
+        shape = self.shape
+        if len(columns) != shape.cols or len({len(c) for c in columns}) > 1:
+            raise ValueError(f"{shape.cols} equally long columns expected, got lengths {[len(c) for c in columns]}")
+        if shape.cols == 0:
+            rows: Rows = np.empty((0, min(1, count or 0)), np.int64)
+        elif presorted:
+            rows = np.stack(columns) if not isinstance(columns, np.ndarray) else columns
+        else:
+            rows = _build.sort_rows(columns, shape.keys)
+        n = rows.shape[1]
+        per_page = max(1, int(_build.FILL * (1 << shape.page_bits)))
+        per_dir = max(1, int(_build.FILL * (1 << shape.dir_bits)))
+        pages = -(-n // per_page)
+        dirs = -(-pages // per_dir)
+        with self.arena.lock:
+            grain = 64
+            self.arena.room(
+                pages * ((shape.cols << shape.page_bits) + grain)
+                + dirs * (((2 + shape.keys) << shape.dir_bits) + grain)
+                + (2 + shape.keys) * (2 * dirs + 4)
+                + 2 * grain
+            )
+            root = _build.fill_pages(self.arena.space, shape, rows, per_page, per_dir)
+        return Version(self, int(root))
+
+
+def _drop(arena: Arena, root: int, shape: Shape) -> None:
+    _update.drop(arena.space, root, shape)
+
+
+class Version:
+    """An immutable sorted set of rows. Made by `Store.build` and `Version.update`, never directly."""
+
+    __slots__ = ("__weakref__", "_finalizer", "root", "store")
+
+    def __init__(self, store: Store, root: int) -> None:
+        self.store, self.root = store, root
+        arena, shape = store.arena, store.shape
+        self._finalizer = weakref.finalize(self, arena.drop_later, lambda: _drop(arena, root, shape))
+        self._finalizer.atexit = False
+
+    # -- reading ---------------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return int(self.store.arena.space.mem[self.root + ROWS])
+
+    @property
+    def pages(self) -> int:
+        """Number of row pages."""
+        return int(self.store.arena.space.mem[self.root + PAGES])
+
+    @property
+    def fill(self) -> float:
+        """Rows per row of page space, 0 to 1."""
+        return len(self) / max(1, self.pages << self.store.shape.page_bits)
+
+    def memory(self) -> int:
+        """Bytes of pages this version refers to, directory and slack included (pages shared with other versions count in each)."""
+        shape, mem = self.store.shape, self.store.arena.space.mem
+
+        def rounded(words: int) -> int:
+            return -(-max(1, words) // 64) * 512
+
+        dirs = int(mem[self.root + DIRS])
+        return (
+            self.pages * rounded(shape.cols << shape.page_bits)
+            + dirs * rounded((2 + shape.keys) << shape.dir_bits)
+            + rounded(8 + (2 + shape.keys) * max(4, 1 << max(0, dirs - 1).bit_length()))
+        )
+
+    def begin(self) -> int:
+        """Position of the first row (or the end)."""
+        return 0
+
+    def end(self) -> int:
+        """Position after the last row."""
+        return int(_cursor.end_pos(self.store.arena.space.mem, self.root, self.store.shape))
+
+    def seek(self, row: Sequence[int], start: int | None = None) -> int:
+        """Position of the least row >= `row` (a whole key or a prefix), at or after `start` if given; `end()` if there is none."""
+        asked = np.array(row, np.int64)
+        mem, shape = self.store.arena.space.mem, self.store.shape
+        if len(asked) > shape.keys:
+            raise ValueError(f"a row to seek has at most {shape.keys} keys, got {len(asked)}")
+        if start is not None:
+            return int(_cursor.seek_from(mem, self.root, shape, asked, start))
+        return int(_cursor.seek_lub(mem, self.root, shape, asked))
+
+    def row(self, pos: int) -> tuple[int, ...]:
+        """The row at a position before the end: keys, then values."""
+        out = self.columns(pos, limit=1)
+        if out.shape[1] == 0:
+            raise IndexError("the position is at the end")
+        return tuple(int(v) for v in out[:, 0])
+
+    def columns(self, lo: int | None = None, hi: int | None = None, *, limit: int | None = None) -> Rows:
+        """Rows of [lo, hi) as int64[cols, n], at most `limit` of them."""
+        lo, hi = self.begin() if lo is None else lo, self.end() if hi is None else hi
+        mem, shape = self.store.arena.space.mem, self.store.shape
+        n = self.count(lo, hi) if limit is None else min(limit, self.count(lo, hi))
+        out = np.empty((shape.cols, n), np.int64)
+        _cursor.copy_range(mem, self.root, shape, lo, hi, out)
+        return out
+
+    def count(self, lo: int | None = None, hi: int | None = None) -> int:
+        """Rows of [lo, hi)."""
+        if lo is None and hi is None:
+            return len(self)
+        lo, hi = self.begin() if lo is None else lo, self.end() if hi is None else hi
+        return int(_cursor.count_range(self.store.arena.space.mem, self.root, self.store.shape, lo, hi))
+
+    def chunks(self, lo: int | None = None, hi: int | None = None, size: int = 1 << 16) -> Iterator[Rows]:
+        """Rows of [lo, hi) in key order, as arrays int64[cols, <= size]; the version cannot change under the iterator."""
+        pos, hi = self.begin() if lo is None else lo, self.end() if hi is None else hi
+        mem, shape = self.store.arena.space.mem, self.store.shape
+        while pos < hi:
+            out = np.empty((shape.cols, size), np.int64)
+            pos, n = _cursor.copy_range(mem, self.root, shape, pos, hi, out)
+            yield out[:, :n]
+
+    def rows(self, lo: int | None = None, hi: int | None = None) -> Iterator[tuple[int, ...]]:
+        """Rows of [lo, hi) in key order, as tuples."""
+        for chunk in self.chunks(lo, hi):
+            if chunk.shape[0] == 0:
+                yield from [()] * chunk.shape[1]
+            else:
+                yield from zip(*(column.tolist() for column in chunk), strict=True)
+
+    def contains(self, keys: Rows) -> npt.NDArray[np.bool_]:
+        """For each column of `keys` int64[keys, m]: is that key present?"""
+        found = np.empty(keys.shape[1], np.bool_)
+        batch = np.ascontiguousarray(keys)
+        _cursor.find_rows(self.store.arena.space.mem, self.root, self.store.shape, batch, found)
+        return found
+
+    # -- the next version ------------------------------------------------------------------------------------------------------
+
+    def update(self, batch: Rows, ops: npt.NDArray[np.int8]) -> tuple[Version, Changes]:
+        """The version after `batch` int64[cols, m] is applied: `ops` int8[m], 1 inserts the row (or gives it new values), -1 erases its key.
+
+        Any order; of changes to equal keys the last wins. Inserting what is there and erasing what is not changes nothing: if no change has an
+        effect the version itself is returned. Raises `ArenaFullError` and leaves everything as it was if memory does not suffice.
+        """
+        store, shape = self.store, self.store.shape
+        if batch.shape[0] != shape.cols or batch.shape[1] != len(ops):
+            raise ValueError(f"a batch of {shape.cols} columns and one op per row expected, got {batch.shape} and {len(ops)}")
+        batch, ops = _in_key_order(batch, ops, shape.keys)
+        m = len(ops)
+        verdicts = np.empty(m, np.int8)
+        if m == 0:
+            return self, Changes(batch, verdicts)
+        space = store.arena.space
+        dirs = int(space.mem[self.root + DIRS])
+        work = _update.scratch(shape, m, dirs)
+        with store.arena.lock:
+            touched = min(m, self.pages) * 3 + (2 * m >> shape.page_bits) + 4
+            touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
+            store.arena.room(
+                touched * ((shape.cols << shape.page_bits) + 64)
+                + touched_dirs * (((2 + shape.keys) << shape.dir_bits) + 64)
+                + (2 + shape.keys) * 2 * (dirs + touched_dirs + 4)
+                + 128
+            )
+            root = int(_update.update(space, self.root, shape, batch, ops, verdicts, work))
+        changes = Changes(batch, verdicts)
+        return (self if root == self.root else Version(store, root)), changes
+
+    def delta(self, new: Version) -> Delta:
+        """What `new` has gained and lost against this version; both of one store. Skips the pages they share."""
+        if new.store is not self.store:
+            raise ValueError("only versions of one store can be compared")
+        shape, mem = self.store.shape, self.store.arena.space.mem
+        state = np.zeros(6, np.int64)
+        rows, before, kinds = [], [], []
+        size, status = 256, _delta.FULL
+        while status == _delta.FULL:
+            r = np.empty((shape.cols, size), np.int64)
+            b = np.empty((shape.cols - shape.keys, size), np.int64)
+            k = np.empty(size, np.int8)
+            n, status = _delta.difference(mem, self.root, new.root, shape, state, r, b, k)
+            rows.append(r[:, :n])
+            before.append(b[:, :n])
+            kinds.append(k[:n])
+            size = min(size * 4, 1 << 18)
+        return Delta(np.concatenate(rows, axis=1), np.concatenate(before, axis=1), np.concatenate(kinds))
+
+    def check(self) -> None:
+        """Rebuild what is redundant and compare; raises `AssertionError` that shows the state. For tests, never on production paths."""
+        from scantree.check import check_version
+
+        check_version(self)
+
+
+def _in_key_order(batch: Rows, ops: npt.NDArray[np.int8], keys: int) -> tuple[Rows, npt.NDArray[np.int8]]:
+    """The batch sorted by key, one change per key: the last one given."""
+    m = len(ops)
+    if keys == 0:
+        return np.ascontiguousarray(batch[:, m - 1 :] if m else batch), np.ascontiguousarray(ops[m - 1 :] if m else ops, np.int8)
+    if m < 2:
+        return np.ascontiguousarray(batch), np.ascontiguousarray(ops, np.int8)
+    sort = np.ascontiguousarray(batch)
+    state = _build.order_of(sort[:keys])
+    if state == 0:
+        order = np.lexsort(sort[:keys][::-1])
+        sort, ops = sort[:, order], ops[order]
+    if state != 2:
+        keep = np.empty(m, np.bool_)
+        _build.last_of_equal(sort[:keys], keep)
+        sort, ops = sort[:, keep], ops[keep]
+    return np.ascontiguousarray(sort), np.ascontiguousarray(ops, np.int8)

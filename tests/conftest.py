@@ -1,0 +1,64 @@
+"""What all tests share: how hard hypothesis tries, where kernels are cached, and where the larger data lies.
+
+Modes (see the Makefile): compiled, interpreted (`NUMBA_DISABLE_JIT=1`: the kernels are plain Python, some 200 times
+slower, so hypothesis tries less and tests marked `jit_only` are left out), bounds-checked (`NUMBA_BOUNDSCHECK=1`).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
+BOUNDSCHECK = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
+
+# No deadlines: the first example of a test compiles kernels. In CI the examples are the same every time; elsewhere
+# they are new ones.
+_COMMON = {
+    "deadline": None,
+    "print_blob": True,
+    "derandomize": bool(os.environ.get("CI")),
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+settings.register_profile("default", max_examples=100, **_COMMON)
+settings.register_profile("tiny", max_examples=8, stateful_step_count=15, **_COMMON)
+settings.register_profile("thorough", max_examples=3000, stateful_step_count=100, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("default" if JIT and not BOUNDSCHECK else "tiny"))
+
+# Before anything imports a kernel: compiled code of tests never mixes with the user's. `make test` gives each mode an
+# empty folder; a plain `pytest` keeps a warm one per mode.
+if "LFTJ_CACHE_DIR" not in os.environ:
+    _mode = "bounds" if BOUNDSCHECK else "jit" if JIT else "nojit"
+    os.environ["LFTJ_CACHE_DIR"] = str(ROOT / ".pytest_cache" / f"kernels-{_mode}")
+os.environ["LFTJ_QUIET"] = "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what needs compiled kernels where there are none."""
+    if JIT:
+        return
+    for item in items:
+        if item.get_closest_marker("jit_only"):
+            item.add_marker(pytest.mark.skip(reason="needs compiled kernels"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of larger data sets beside the checkout.
+
+    The test is skipped where it is absent (a user's checkout).
+    """
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("needs the larger data sets in ../shared/data")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shipped_data() -> Path:
+    """The folder of data sets that ship with lftj."""
+    return ROOT / "lftj" / "demo" / "data"

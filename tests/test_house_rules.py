@@ -1,0 +1,193 @@
+"""The rules of the house, checked by program on every file.
+
+Who imports whom, how kernels are made, what is written where.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("scantree", "sensitivity", "lftj", "spark_bridge")  # each may import itself and those to its left
+KERNEL_DECORATORS = {"kernel", "inline_kernel"}
+MAX_LINES = 600
+
+
+def files(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def imported_roots(path: Path) -> Iterator[tuple[str, int]]:
+    """Top-level names of everything a file imports, wherever in it, with the line."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name.split(".")[0], node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                yield relative(path).split("/")[0], node.lineno
+            elif node.module:
+                yield node.module.split(".")[0], node.lineno
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
+            yield ast.unparse(node.args[0]).strip("'\"").split(".")[0], node.lineno
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def decorators(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    names = set()
+    for node in function.decorator_list:
+        target = node.func if isinstance(node, ast.Call) else node
+        names.add(ast.unparse(target).split(".")[-1])
+    return names
+
+
+def is_kernel(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return bool(decorators(function) & KERNEL_DECORATORS)
+
+
+PRODUCT = files(*PACKAGES)
+EVERYTHING = [*PRODUCT, *files("bench", "tests")]
+
+
+def test_the_checks_see_the_project() -> None:
+    assert {relative(path).split("/")[0] for path in PRODUCT} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_point_one_way(package: str) -> None:
+    forbidden = {*PACKAGES[PACKAGES.index(package) + 1 :], "tests", "bench"}
+    wrong = [
+        f"{relative(path)}:{line} imports {name}"
+        for path in files(package)
+        for name, line in imported_roots(path)
+        if name in forbidden
+    ]
+    assert wrong == []
+
+
+def test_bench_does_not_import_tests() -> None:
+    wrong = [
+        f"{relative(path)}:{line}" for path in files("bench") for name, line in imported_roots(path) if name == "tests"
+    ]
+    assert wrong == []
+
+
+def test_kernels_are_made_in_one_way() -> None:
+    """Only scantree/_jit.py talks to numba's compiler; everything else uses the decorators it offers."""
+    compilers = {"njit", "jit", "vectorize", "guvectorize", "jitclass", "cfunc", "generated_jit", "stencil"}
+    wrong = []
+    for path in PRODUCT:
+        if relative(path) == "scantree/_jit.py":
+            continue
+        for node in ast.walk(tree(path)):
+            name = (
+                node.attr
+                if isinstance(node, ast.Attribute)
+                else node.id
+                if isinstance(node, ast.Name)
+                else node.name.split(".")[-1]
+                if isinstance(node, ast.alias)
+                else ""
+            )
+            if name in compilers:
+                wrong.append(f"{relative(path)}:{getattr(node, 'lineno', '?')} uses {name}")
+    assert wrong == []
+
+
+def test_kernels_are_documented() -> None:
+    wrong = [
+        f"{relative(path)}:{function.lineno} {function.name}"
+        for path in PRODUCT
+        for function in functions(path)
+        if is_kernel(function) and not ast.get_docstring(function)
+    ]
+    assert wrong == []
+
+
+def test_all_but_kernels_is_annotated() -> None:
+    """mypy is lenient in files with kernels (their types are dtypes and shapes); this is not."""
+    wrong = []
+    for path in PRODUCT:
+        kernels = {node for function in functions(path) if is_kernel(function) for node in ast.walk(function)}
+        for function in functions(path):
+            if function in kernels:
+                continue
+            a = function.args
+            named = [x for x in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if x is not None]
+            bare = [x.arg for x in named if x.annotation is None and x.arg not in ("self", "cls")]
+            if bare or function.returns is None:
+                wrong.append(f"{relative(path)}:{function.lineno} {function.name} {bare}")
+    assert wrong == []
+
+
+def test_modules_open_with_a_docstring() -> None:
+    wrong = [relative(path) for path in EVERYTHING if tree(path).body and not ast.get_docstring(tree(path))]
+    assert wrong == []
+
+
+def test_nothing_prints_but_the_command_line() -> None:
+    wrong = [
+        f"{relative(path)}:{node.lineno}"
+        for path in PRODUCT
+        if not relative(path).startswith(("lftj/cli/", "lftj/cli.py", "lftj/demo/"))
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert wrong == []
+
+
+def test_no_bare_except() -> None:
+    wrong = [
+        f"{relative(path)}:{node.lineno}"
+        for path in EVERYTHING
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ExceptHandler) and node.type is None
+    ]
+    assert wrong == []
+
+
+def test_files_stay_readable() -> None:
+    lengths = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in EVERYTHING}
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
+
+
+def test_files_are_named_after_what_they_hold() -> None:
+    vague = ("utils", "helpers", "misc", "common")
+    assert [relative(path) for path in EVERYTHING if any(word in path.stem for word in vague)] == []
+
+
+def imported_by(statement: str) -> set[str]:
+    """Top-level modules loaded in a fresh interpreter after `statement`."""
+    code = f"import sys\n{statement}\nsys.stdout.write(' '.join({{name.split('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_import_lftj_is_light() -> None:
+    heavy = {"numba", "llvmlite", "pyarrow", "pandas", "polars", "lark", "rich", "typer"}
+    assert imported_by("import lftj") & heavy == set()
+
+
+def test_import_lftj_compiles_nothing() -> None:
+    assert "scantree" not in imported_by("import lftj")
