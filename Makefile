@@ -71,6 +71,7 @@ report: $(VENV)/.bench
 	$(BIN)/python -m bench.report
 
 wheel: $(VENV)/.dev
+	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:

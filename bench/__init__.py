@@ -1,9 +1,11 @@
 """Benchmarks of lftj: workloads, data, rivals, the runner that writes `results/*.jsonl`, and the report made from them.
 
-    python -m bench.run                     every workload on every feasible graph, all engines; appends to
-    bench/results/ python -m bench.run -w triangle -g wiki-Vote -e lftj,csr
+    python -m bench.run                     every workload on every graph it is feasible on, all engines
+    python -m bench.run -w triangle -g wiki-Vote -e lftj,csr
     python -m bench.report                  tables of README.md and plots, from the committed results
     python -m bench.steps                   the step bounds of the triangle join
+    python -m bench.storage                 bulk build, single-row inserts, bytes per row
+    python -m bench.start                   import, first run, loading a file
 
 One registry, `workloads.py`, serves the benchmark at full size and the tests at size "tiny".
 """

@@ -31,10 +31,10 @@ Results = dict[tuple[str, str, str, str], Line]
 
 
 class Table:
-    """Markdown rows under a header; the first column is left-aligned, the others right."""
+    """Markdown rows under a header; the first `left` columns and a remark are left-aligned, the others right."""
 
     def __init__(self, *header: str, left: int = 1) -> None:
-        marks = ["---"] * left + ["---:"] * (len(header) - left)
+        marks = ["---" if i < left or name == "remark" else "---:" for i, name in enumerate(header)]
         self.lines = [_row(header), _row(marks)]
 
     def add(self, *cells: str) -> None:
@@ -50,22 +50,22 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def milliseconds(line: Line | None) -> str:
-    """The cell for a measurement: its time, "> limit" for a time-out, "failed", or a dash if it was not measured."""
+    """The cell for a measurement: its time, "> limit", "out of memory", "failed", or a dash if it was not measured."""
     if line is None:
         return "–"
     if line["status"] == "timeout":
         return f"> {line['limit'] * 1000:,.0f}"
     if line["status"] != "ok":
-        return "failed"
+        return "out of memory" if line["status"] == "memory" else "failed"
     ms = line["min"] * 1000
     return f"{ms:,.0f}" if ms >= 100 else f"{ms:.1f}"
 
 
 def seconds(line: Line | None) -> float | None:
-    """The time to compare by: infinity for a time-out, None if there is nothing to compare."""
+    """The time to compare by: infinity if it ran out of time or memory, None if there is nothing to compare."""
     if line is None or line["status"] == "error":
         return None
-    return float("inf") if line["status"] == "timeout" else float(line["min"])
+    return float(line["min"]) if line["status"] == "ok" else float("inf")
 
 
 def why(workload: str, graph: str, mode: str) -> str:

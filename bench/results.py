@@ -1,8 +1,8 @@
 """The committed results: JSON lines under `bench/results/`, one per measurement, appended and never rewritten.
 
-A line says what was measured (workload, graph, mode, engine), how it ended (`status`: ok, timeout, error) with the
-figures, and on what: `run` (date and commit, shared by all lines of one run), CPU, cores and versions. `latest`
-picks, for every measured thing, the last line.
+A line says what was measured (workload, graph, mode, engine), how it ended (`status`: ok, timeout, memory,
+error) with the figures, and on what: `run` (date and commit, shared by all lines of one run), CPU, cores and
+versions. `latest` picks, for every measured thing, the last line.
 """
 
 from __future__ import annotations

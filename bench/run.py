@@ -1,11 +1,10 @@
 """Measure workloads on graphs with every engine, check that counts agree, append to `bench/results/joins.jsonl`.
 
-    python -m bench.run [-w triangle,bowtie] [-g wiki-Vote] [-e lftj,duckdb] [-m count] [-r 5] [-t 60] [-o FILE]
-    [--resume]
+    python -m bench.run [-w triangle,bowtie] [-g wiki-Vote] [-e lftj,duckdb] [-m count] [-r 5] [-t 60] [--resume]
 
-The engines of one case run one after another, each in a process of its own, on one core where the system lets us
-choose. Progress goes to stderr. Ctrl-C ends the measurement under way and keeps all finished ones; `--resume` then
-skips what the current commit has measured. Exit code: 0, or 1 if counts disagree or an engine failed.
+The engines of one case run one after another, each in a process of its own. Progress goes to stderr. Ctrl-C ends the
+measurement under way and keeps all finished ones; `--resume` then skips what the current commit has measured.
+Exit code: 0, or 1 if counts disagree or an engine failed.
 """
 
 from __future__ import annotations
@@ -141,6 +140,8 @@ def note(this: tuple[str, str, str, str], reply: dict[str, Any]) -> None:
         figures = f"min {reply['min']:8.4f}  median {reply['median']:8.4f} s  index {reply['index_seconds']:6.3f}"
         rest = f"compile {reply['compile_seconds']:5.2f}  {reply['peak_mb']:7.0f} MB"
         say(f"{head} {reply['count']:>13,}  {figures}  {rest}")
+    elif reply["status"] == "memory":
+        say(f"{head} {'':>13}  out of memory")
     elif reply["status"] == "timeout":
         say(f"{head} {'':>13}  more than {reply['limit']:g} s")
     else:

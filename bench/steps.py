@@ -3,11 +3,9 @@
     python -m bench.steps [graph ...]
 
 1. On every graph: steps <= 2 x the sum over arcs (x, y) of min(outdegree x, outdegree y). That sum is what
-intersecting every pair of runs
-   costs when only the shorter one is walked.
+   intersecting every pair of runs costs when only the shorter one is walked.
 2. On complete tripartite graphs, where the number of triangles meets the AGM bound |E|^1.5: the exponent by which
-steps grow with |E| (least
-   squares on the logarithms) is at most 1.55. A plan of pairwise joins is held to no such bound on graphs with hubs.
+   steps grow with |E| (least squares on the logarithms) is at most 1.55.
 
 Steps are deterministic, so these figures do not depend on the machine. They go to `bench/results/steps.jsonl`.
 """

@@ -3,11 +3,11 @@
     python -m bench.storage [rows]
 
 1. Bulk build of a binary relation from two shuffled columns, against `numpy.lexsort` of the same columns (which only
-says how to order them). 2. One row inserted into the relation, a new version each time, the old one dropped:
-microseconds at positions from front to back, in
-   one compiled loop (the kernel) and through `Version.update` (what Python pays).
+   says how to order them).
+2. One row inserted into the relation, a new version each time, the old one dropped: microseconds at positions from
+   front to back, in one compiled loop (the kernel) and through `Version.update` (what Python pays).
 3. Bytes of pages per row, directory and slack included: after the build, and after as many random single-row changes
-as there are rows.
+   as there are rows.
 
 Figures are CPU times; each line also goes to `bench/results/storage.jsonl`.
 """

@@ -1,11 +1,10 @@
 """One measurement in a process of its own: a JSON request as argument, a JSON answer as the last line of stdout.
 
-    python -m bench.worker '{"engine": "csr", "workload": "triangle", "graph": "wiki-Vote", "mode": "count",
-    "repeats": 5}'
+    python -m bench.worker '{"engine": "csr", "workload": "triangle", "graph": "pl1m", "mode": "count", "repeats": 5}'
 
-The answer is {"status": "ok", ...measurement...}, {"status": "refused", "reason": ...} or {"status": "error",
-"reason": ...}. Memory and compile times of one engine cannot touch those of another, and the runner can end a
-measurement that takes too long.
+The answer is {"status": "ok", ...measurement...}, or {"status": S, "reason": ...} where S is "refused" (does not take
+part), "memory" (ran out of what it may use) or "error". Memory and compile times of one engine cannot touch those of
+another, and the runner can end a measurement that takes too long.
 """
 
 from __future__ import annotations
@@ -64,7 +63,8 @@ def main() -> int:
     try:
         reply = answer(json.loads(sys.argv[1]))
     except Exception as error:  # whatever an engine raises becomes a row that says so
-        reply = {"status": "error", "reason": f"{type(error).__name__}: {error}"}
+        status = "memory" if isinstance(error, MemoryError) or "memory" in str(error).lower() else "error"
+        reply = {"status": status, "reason": f"{type(error).__name__}: {error}"}
     sys.stdout.write(json.dumps(reply) + "\n")
     return 0
 

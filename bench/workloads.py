@@ -7,7 +7,8 @@ a rival that needs more than the time limit stays in the table as "> limit".
 
 All patterns count bindings of all variables. On a graph listed with u < v an arc pattern sees each undirected shape
 once, which is why the 4-cycle is written with two paths from its smallest to its largest corner instead of as a
-directed cycle (of which u < v has none).
+directed cycle (of which u < v has none). Answers of tens of millions of rows are counted only: storing them would
+measure memory, not joins.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ from dataclasses import dataclass, field
 
 from bench import graphs
 from bench.pattern import Pattern
-
-#: Answers above this are counted only: materialising them would measure memory bandwidth, not joins.
-MATERIALISE_LIMIT = 50_000_000
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,39 @@
 """scantree: sorted rows in versioned copy-on-write pages.
 
-Files in the order a reader meets them: `memory` (the arena all pages live in), `layout` (how a version lies in it), `build` (bulk build), `update`
-(the next version), `cursor` (positions, seeks, ranges), `delta` (what differs between two versions), `version` (the Python face), `check` (the
-invariants, executable). Knows nothing of rules or joins.
+Files in the order a reader meets them: `memory` (the arena all pages live in), `layout` (how a version lies in it),
+`build` (bulk build), `update` (the next version), `cursor` (positions, seeks, ranges), `delta` (what differs between
+two versions), `version` (the Python face), `check` (the invariants, executable). Knows nothing of rules or joins.
+
+The names below are imported when first used, so that `import scantree` does not import numba.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scantree.memory import Arena, ArenaFullError
+    from scantree.version import Delta, Store, Version
+
+__all__ = ["Arena", "ArenaFullError", "Delta", "Store", "Version"]
+
+_HOMES = {
+    "Arena": "scantree.memory",
+    "ArenaFullError": "scantree.memory",
+    "Delta": "scantree.version",
+    "Store": "scantree.version",
+    "Version": "scantree.version",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'scantree' has no attribute {name!r}")
+    found: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,14 +1,14 @@
 """The one way kernels are made: `@kernel`, and where their machine code is kept.
 
-A kernel is a plain function over numpy arrays and integers. `@kernel` compiles it on first use (never at import), without the GIL, and keeps
-the machine code in a directory of lftj's own:
+A kernel is a plain function over numpy arrays and integers. `@kernel` compiles it on first use (never at import),
+without the GIL, and keeps the machine code in a directory of lftj's own:
 
     <cache>/kernels-<hash of every kernel source, the numba version and the mode>
 
-numba looks only at a kernel's own file when it decides whether cached code is stale, so a kernel would keep the old body of a callee
-that was edited in another file (numba issue 1833). Hashing all sources into the directory name closes that hole. Bounds-checked code is kept
-apart for the same reason: numba does not tell the two apart. The directory is set only while `@kernel` decorates and then restored, so
-that other users of numba in the same process keep theirs.
+numba looks only at a kernel's own file when it decides whether cached code is stale, so a kernel would keep the old
+body of a callee that was edited in another file (numba issue 1833). Hashing all sources into the directory name closes
+that hole. Bounds-checked code is kept apart for the same reason: numba does not tell the two apart. The directory is
+set only while `@kernel` decorates and then restored, so that other users of numba in the same process keep theirs.
 
 `LFTJ_CACHE_DIR` moves the cache. `NUMBA_DISABLE_JIT=1` leaves kernels as the plain functions they are.
 """
@@ -85,7 +85,7 @@ else:
 
     @intrinsic
     def prefetch(typingctx: Any, array: Any, i: Any) -> Any:
-        """Ask for the cache line of `array[i]` (one-dimensional, contiguous) without waiting for it. Any index is safe."""
+        """Ask for the cache line of `array[i]` (one-dimensional, contiguous), without waiting. Any index is safe."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             view = context.make_array(signature.args[0])(context, builder, args[0])
@@ -102,14 +102,15 @@ else:
 def kernel(function: F) -> F:
     """Compile `function` on first call: no Python mode, GIL released, cached on disk in lftj's own directory.
 
-    Kernels own nothing and allocate nothing (arrays come from the caller), so numba's reference counting is off: counting the arrays that
-    helpers pass around costs more than most helpers do (a triangle count runs in half the time without).
+    Kernels own nothing and allocate nothing (arrays come from the caller), so numba's reference counting is off:
+    counting the arrays that helpers pass around costs more than most helpers do (a triangle count runs in half the time
+    without).
     """
     return _compile(function, forceinline=False)
 
 
 def inlined(function: F) -> F:
-    """A kernel that is always inlined into its caller: for small helpers of hot loops, where passing the arrays would cost more than the body."""
+    """Like `kernel`, always inlined: small helpers of hot loops, where passing the arrays costs more than the body."""
     return _compile(function, forceinline=True)
 
 

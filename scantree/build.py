@@ -1,10 +1,12 @@
 """Bulk build: columns of rows in any order become the pages of a fresh version.
 
-Rows are brought into key order first (`sort_rows`), equal keys reduced to their last row, then pages are filled from left to right, evenly,
-to `FILL` of their capacity, so that the first inserts after a load do not split every page they touch.
+Rows are brought into key order first (`sort_rows`), equal keys reduced to their last row, then pages are filled from
+left to right, evenly, to `FILL` of their capacity, so that the first inserts after a load do not split every page they
+touch.
 
-Sorting packs all key columns of a row into one uint64 wherever their ranges allow and sorts that array, which is several times faster than
-`numpy.lexsort`; wide ranges fall back to it. Columns already in order (files often are) are recognised in one pass and not sorted.
+Sorting packs all key columns of a row into one uint64 wherever their ranges allow and sorts that array, which is
+several times faster than `numpy.lexsort`; wide ranges fall back to it. Columns already in order (files often are) are
+recognised in one pass and not sorted.
 """
 
 from __future__ import annotations
@@ -56,6 +58,14 @@ def last_of_equal(columns, keep):
             keep[i] = not equal
 
 
+def pages_for(n: int, bits: int) -> int:
+    """Pages of 2^`bits` places that `n` rows (or entries) are spread over: one if they fit, else filled to `FILL`.
+
+    Two pages for what fits into one would leave both less than half full.
+    """
+    return min(n, 1) if n <= 1 << bits else -(-n // int(FILL * (1 << bits)))
+
+
 def _bit_widths(keys: Sequence[Column]) -> tuple[list[int], list[int]] | None:
     """(least values, bits) per column if a whole key fits into 64 bits, else None."""
     lows = [int(column.min()) for column in keys]
@@ -87,13 +97,16 @@ def _unpack(packed: npt.NDArray[np.uint64], lows: list[int], bits: list[int], ou
 
 
 def sort_rows(columns: Sequence[Column], keys: int) -> npt.NDArray[np.int64]:
-    """Rows in key order, one per key (the last given wins), as int64[cols, n]. `columns`: equally long int64 columns, keys first."""
+    """Rows in key order, one per key (the last given wins), as int64[cols, n].
+
+    `columns`: equally long int64 columns, the first `keys` of them keys.
+    """
     n = len(columns[0]) if columns else 0
     rows = np.empty((len(columns), n), np.int64)
     for c, column in enumerate(columns):
         rows[c] = column
     if n < 2 or keys == 0:
-        return rows if keys else rows[:, max(0, n - 1) :]
+        return rows if keys else np.ascontiguousarray(rows[:, max(0, n - 1) :])
     state = order_of(rows[:keys])
     if state == 2:
         return rows
@@ -122,16 +135,14 @@ def sort_rows(columns: Sequence[Column], keys: int) -> npt.NDArray[np.int64]:
 
 
 @kernel
-def fill_pages(space, shape, rows, per_page, per_dir):
-    """Write `rows` int64[cols, n] (in key order, distinct) as a new version; returns its root. The caller has checked `room`.
+def fill_pages(space, shape, rows, pages, dirs):
+    """Write `rows` int64[cols, n] (in key order, distinct) as a new version; returns its root.
 
-    `per_page` rows go into a page and `per_dir` entries into a directory page, spread evenly.
+    The rows are spread evenly over `pages` row pages, these over `dirs` directory pages. The caller has checked `room`.
     """
     mem = space.mem
     n = rows.shape[1]
     cap, fan = 1 << shape.page_bits, 1 << shape.dir_bits
-    pages = (n + per_page - 1) // per_page
-    dirs = (pages + per_dir - 1) // per_dir
     room = 4
     while room < dirs:
         room *= 2

@@ -1,4 +1,4 @@
-"""The executable invariants of a version (layout.py); tests call them after every step."""
+"""The executable invariants of a version (layout.py) and of an arena (memory.py); tests call them after every step."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS
-from scantree.memory import GRAIN, TOP, USED
+from scantree.memory import CLASSES, FREE, GRAIN, LARGE, LIMIT, TOP, USED, Size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scantree.memory import Arena
     from scantree.version import Version
 
@@ -27,7 +29,7 @@ def check_version(version: Version) -> None:
         directory, entries = int(mem[root + HEADER + d]), int(mem[root + HEADER + room + d])
         assert refs[directory // GRAIN] > 0, f"directory page {d} is freed"
         assert 1 <= entries <= fan, f"directory page {d} has {entries} entries of {fan}"
-        assert entries >= fan // 2 or d + 1 == dirs or dirs == 1, f"directory page {d} is underfull: {entries} of {fan}"
+        assert entries >= fan // 2 or d + 1 == dirs, f"directory page {d} is underfull: {entries} of {fan}"
         for s in range(entries):
             page, count = int(mem[directory + s]), int(mem[directory + fan + s])
             last = d + 1 == dirs and s + 1 == entries
@@ -51,26 +53,55 @@ def check_version(version: Version) -> None:
 
 
 def check_arena(arena: Arena, versions: list[Version]) -> None:
-    """Reference counts and the allocator against the given versions, which must be all that live in the arena."""
+    """Reference counts and the allocator against the given versions, which must be all that lives in the arena.
+
+    Every grain handed out lies in exactly one page, live or free; live pages are those the versions reach, referred to
+    as often as their counts say.
+    """
     arena.collect()
     mem, refs, heap = arena.space
+    top = int(heap[TOP])
+    live: dict[int, Size] = {}
     expected: dict[int, int] = {}
 
-    def refer(page: int) -> bool:
+    def refer(page: int, words: int) -> bool:
+        assert page % GRAIN == 0, f"page {page} starts within a grain"
         expected[page] = expected.get(page, 0) + 1
+        size = live.setdefault(page, Size(1, words))
+        assert size.grains == Size(1, words).grains, f"page {page} is used as {size.words} and as {words} words"
         return expected[page] == 1
 
     for version in versions:
         shape, root = version.store.shape, version.root
         room = int(mem[root + ROOM])
-        if not refer(root):
-            continue
+        assert refer(root, HEADER + (2 + shape.keys) * room), f"two versions have the root {root}"
         for d in range(int(mem[root + DIRS])):
             directory = int(mem[root + HEADER + d])
-            if refer(directory):
+            if refer(directory, (2 + shape.keys) << shape.dir_bits):
                 for s in range(int(mem[root + HEADER + room + d])):
-                    refer(int(mem[directory + s]))
-        del shape
-    found = {int(g) * GRAIN: int(refs[g]) for g in np.flatnonzero(refs[: heap[TOP]])}
+                    refer(int(mem[directory + s]), shape.cols << shape.page_bits)
+    found = {int(g) * GRAIN: int(refs[g]) for g in np.flatnonzero(refs[:top])}
     assert found == expected, f"reference counts differ: {set(found.items()) ^ set(expected.items())}"
-    assert heap[USED] <= heap[TOP] - 1, f"{heap[USED]} grains used of {heap[TOP] - 1}"
+
+    used = sum(size.grains for size in live.values())
+    assert used == heap[USED], f"{used} grains in live pages, the allocator says {heap[USED]}"
+    spans = [(page // GRAIN, size.grains, "live") for page, size in live.items()]
+    spans += [(page // GRAIN, grains, "free") for page, grains in _free_pages(arena)]
+    behind = 1
+    for start, grains, kind in sorted(spans):
+        assert start == behind, f"the {kind} page at grain {start} follows a page that ends at {behind}"
+        behind = start + grains
+    assert behind == top <= heap[LIMIT], f"pages end at grain {behind}, TOP is {top}, LIMIT {heap[LIMIT]}"
+
+
+def _free_pages(arena: Arena) -> Iterator[tuple[int, int]]:
+    """(page, grains) of every page on a free list."""
+    mem, _, heap = arena.space
+    for size_class in range(CLASSES):
+        page = int(heap[FREE + size_class])
+        seen = set()
+        while page:
+            assert page not in seen, f"the free list of class {size_class} runs in a circle at page {page}"
+            seen.add(page)
+            yield page, size_class if size_class < LARGE else 1 << (size_class - LARGE)
+            page = int(mem[page])

@@ -1,10 +1,12 @@
 """Positions: seeking a row, seeking forward from a position, walking and copying ranges.
 
-A position names a row of one version (layout.py). `seek_lub` finds the least row that is at least the asked one: fences of the root, fences of the
-directory page, then the page. `seek_from` does the same but starts at a known position and gallops, so that a run of nearby seeks costs
-O(log distance) each instead of O(log n) (the measure a leapfrog join's bound rests on).
+A position names a row of one version (layout.py). `seek_lub` finds the least row that is at least the asked one: fences
+of the root, fences of the directory page, then the page. `seek_from` does the same but starts at a known position and
+gallops, so that a run of nearby seeks costs O(log distance) each instead of O(log n) (the measure a leapfrog join's
+bound rests on).
 
-A shorter row (fewer keys than the relation has) is a prefix: its least upper bound is the first row that starts with it or follows it.
+A shorter row (fewer keys than the relation has) is a prefix: its least upper bound is the first row that starts with it
+or follows it.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def seek_lub(mem, root, shape, row):
     dirs, room, fan, cap = mem[root + DIRS], mem[root + ROOM], 1 << shape.dir_bits, 1 << shape.page_bits
     if dirs == 0:
         return pack(shape, 0, 0, 0)
-    # Of pages whose fence equals a prefix, rows that match may start in the page before: look for the last fence below it.
+    # Of pages whose fence equals a prefix, rows that match may start in the page before: find the last fence below it.
     d = first_at_least(mem, root + HEADER + 2 * room, room, 0, dirs, row, 1, k)
     d = max(0, d - 1)
     directory, count = dir_of(mem, root, d), dir_count(mem, root, d)
@@ -69,7 +71,7 @@ def seek_lub(mem, root, shape, row):
 
 @kernel
 def seek_from(mem, root, shape, row, pos):
-    """`seek_lub`, at or after `pos`: gallops within the page, then over the fences of the directory page, then over the root's."""
+    """`seek_lub`, at or after `pos`: gallops in the page, then over fences of the directory page, then of the root."""
     k = len(row)
     if pos >= end_pos(mem, root, shape):
         return pos

@@ -1,10 +1,11 @@
 """Delta iteration: what differs between two versions, in key order, at the cost of the pages that differ.
 
-Two cursors walk the old and the new version. Whenever both stand at the start of a directory page (or row page) and it is the same page, both skip it
-unseen; otherwise the smaller row is passed and reported. Pages that only were split or merged are read but report nothing. So the cost is O(pages
-not shared), not O(n).
+Two cursors walk the old and the new version. Whenever both stand at the start of a directory page (or row page) and it
+is the same page, both skip it unseen; otherwise the smaller row is passed and reported. Pages that only were split or
+merged are read but report nothing. So the cost is O(pages not shared), not O(n).
 
-Each difference is a row of the new version (inserted, or changed in value) or of the old (erased); a changed row is reported with its old values too.
+Each difference is a row of the new version (inserted, or changed in value) or of the old (erased); a changed row is
+reported with its old values too.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ def _next_entry(mem, root, state, side):
 
 @kernel
 def difference(mem, old, new, shape, state, rows, before, kinds):
-    """Write differences into `rows` int64[cols, n] (new values; the erased row itself), `before` int64[values, n] (old values of a changed row)
-    and `kinds` int8[n].
+    """Write differences, in key order, into `rows`, `before` and `kinds`.
 
+    `rows` int64[cols, n]: the row of the new version, or the erased row; `before` int64[values, n]: the old values of a
+    changed row; `kinds` int8[n]: INSERTED, ERASED or CHANGED.
     `state` int64[6] holds both cursors, (d, s, p) of the old and of the new; all zero to begin, kept between calls.
     Returns (n written, status): FULL means call again with the same state.
     """

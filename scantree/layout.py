@@ -1,21 +1,25 @@
 """How a version lies in the arena: root -> directory pages -> row pages.
 
-A row page holds up to `page_rows` rows, column by column: column c of row p is `mem[page + c * page_rows + p]`. A directory page holds up to
-`dir_rows` entries in the same way; an entry is (page, rows, fence), the fence being the key of the page's first row:
+A row page holds up to `page_rows` rows, column by column: column c of row p is `mem[page + c * page_rows + p]`. A
+directory page holds up to `dir_rows` entries in the same way; an entry is (page, rows, fence), the fence being the key
+of the page's first row:
 
     root       header | directory, entries, fence | ...        one entry per directory page, copied by every commit
     directory           row page, rows, fence     | ...        256 entries by default, shared between versions
     row page            k key columns, v value columns         256 rows by default, shared between versions
 
-With the default sizes a million rows need about 20 directory pages and 5,000 row pages, so a one-row commit copies one row page, one
-directory page and a root of 20 entries. The root's header is
+With the default sizes a million rows need about 20 directory pages and 5,000 row pages, so a one-row commit copies one
+row page, one directory page and a root of 20 entries. The root's header is
 
-    mem[root + DIRS]  directory pages     mem[root + ROWS]  rows     mem[root + ROOM]  entries that fit     mem[root + PAGES]  row pages
+    mem[root + DIRS]  directory pages     mem[root + ROOM]   entries that fit
+    mem[root + ROWS]  rows                mem[root + PAGES]  row pages
 
-A *position* is one int64, ordered like the rows: (directory, entry, row) packed as `((d << dir_bits) | s) << page_bits | p`. It always names
-an existing row or is the end, (number of directories, 0, 0). Fences separate: all rows of a page are >= its fence and < the next one.
+A *position* is one int64, ordered like the rows: (directory, entry, row) packed as `((d << dir_bits) | s) << page_bits
+| p`. It always names an existing row or is the end, (number of directories, 0, 0). Fences separate: all rows of a page
+are >= its fence and < the next one.
 
-Degenerate cases: the empty version has no directory page; with no key columns there is at most one row, and fences are empty.
+Degenerate cases: the empty version has no directory page; with no key columns there is at most one row, and fences are
+empty.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ HEADER = 8
 
 
 class Shape(NamedTuple):
-    """`keys` key columns of `cols` columns; rows per page and entries per directory page are powers of two, given by their logarithms."""
+    """`keys` key columns of `cols` columns; 2^`page_bits` rows per page, 2^`dir_bits` entries per directory page."""
 
     keys: int
     cols: int
@@ -73,7 +77,8 @@ def dir_count(mem, root, d):
 def copy(to, at, source, start, n):
     """`to[at : at + n] = source[start : start + n]` on int64[...] that do not overlap.
 
-    A plain loop: numba's slice assignment allocates when it cannot rule out overlap. Unsigned indices let it become a block copy.
+    A plain loop: numba's slice assignment allocates when it cannot rule out overlap. Unsigned indices let it become a
+    block copy.
     """
     t, s = np.uint64(at), np.uint64(start)
     for i in range(np.uint64(n)):
@@ -94,7 +99,10 @@ def compare(mem, at, stride, row, row_stride, keys):
 
 @kernel
 def last_at_most(mem, base, stride, lo, hi, row, row_stride, keys):
-    """Last position in [lo, hi) whose key is <= the row's; `lo` if there is none. `base` is the address of position 0's first key."""
+    """Last position in [lo, hi) whose key is <= the row's; `lo` if there is none.
+
+    `base` is the address of position 0's first key.
+    """
     while hi - lo > 1:
         mid = (lo + hi) >> 1
         if compare(mem, base + mid, stride, row, row_stride, keys) <= 0:

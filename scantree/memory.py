@@ -1,20 +1,22 @@
 """The arena: all pages of one database in one array of words.
 
-An `Arena` is a reserved range of address space seen as `mem : int64[words]`. Memory is handed out in pages of whole *grains* (64 words) and
-named by the offset of its first word, so that a page reference is one int64 and every kernel reads every relation through one array.
-The range is reserved, not committed: the operating system backs a page when it is first written, the arena never moves, and readers in
-other threads keep a valid view while a writer allocates.
+An `Arena` is a reserved range of address space seen as `mem : int64[words]`. Memory is handed out in pages of whole
+*grains* (64 words) and named by the offset of its first word, so that a page reference is one int64 and every kernel
+reads every relation through one array. The range is reserved, not committed: the operating system backs a page when it
+is first written, the arena never moves, and readers in other threads keep a valid view while a writer allocates.
 
-Each page has a reference count in `refs : int32[grains]` (at its first grain): how many directories of live versions point to it. At zero the
-page goes to the free list of its size and is the first to be reused. `heap : int64[...]` is the allocator's own state:
+Each page has a reference count in `refs : int32[grains]` (at its first grain): how many directories of live versions
+point to it. At zero the page goes to the free list of its size and is the first to be reused. `heap : int64[...]` is
+the allocator's own state:
 
     heap[TOP]      first grain never handed out (grain 0 is never used: reference 0 means "none")
     heap[LIMIT]    one past the last grain that may be handed out
     heap[USED]     grains in live pages
     heap[FREE + c] first page of the free list of size class c; each free page holds the next one in its first word
 
-Size classes are exact up to `LARGE` grains and powers of two above (only roots of very large relations get there). Invariant: USED + the grains
-on free lists + 1 = TOP. Allocation and release are O(1). The allocator is not thread-safe: `Arena.lock` is held by whoever allocates or releases.
+Size classes are exact up to `LARGE` grains and powers of two above (only roots of very large relations get there).
+Invariant: USED + the grains on free lists + 1 = TOP. Allocation and release are O(1). The allocator is not thread-safe:
+`Arena.lock` is held by whoever allocates or releases.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import mmap
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +43,7 @@ Counts = npt.NDArray[np.int32]
 
 
 class Heap(NamedTuple):
-    """What a kernel needs to read and allocate: `mem` int64[words], `refs` int32[grains], `heap` int64[FREE + CLASSES]."""
+    """What a kernel reads and allocates by: `mem` int64[words], `refs` int32[grains], `heap` int64[FREE + CLASSES]."""
 
     mem: Words
     refs: Counts
@@ -54,6 +56,19 @@ class ArenaFullError(MemoryError):
     def __init__(self, needed: int, limit: int) -> None:
         super().__init__(f"{needed:,} bytes of pages needed, the limit is {limit:,}")
         self.needed, self.limit = needed, limit
+
+
+class Size(NamedTuple):
+    """A number of pages of so many words each: what is asked of `Arena.room`."""
+
+    pages: int
+    words: int
+
+    @property
+    def grains(self) -> int:
+        """Grains they take: whole ones, a power of two of them for large pages (as `size_class` says)."""
+        each = (self.words + GRAIN - 1) // GRAIN or 1
+        return self.pages * (each if each < LARGE else 1 << (each - 1).bit_length())
 
 
 @kernel
@@ -114,13 +129,13 @@ def _reserve(size: int) -> tuple[mmap.mmap, int]:
 
 
 class Arena:
-    """Pages of one database. `limit` caps the bytes of pages in use (default: whatever address space could be reserved)."""
+    """Pages of one database. `limit` caps the bytes of pages in use (default: the address space that was reserved)."""
 
     RESERVE = 1 << 40
 
     def __init__(self, limit: int | None = None) -> None:
         mapping, size = _reserve(self.RESERVE)
-        counts, _ = _reserve(size // (GRAIN * 2))
+        counts, counted = _reserve(size // (GRAIN * 2))
         self._mapping = mapping
         self._huge = False
         self.space = Heap(
@@ -130,7 +145,7 @@ class Arena:
         )
         self.lock = threading.RLock()
         self._dropped: deque[Callable[[], None]] = deque()
-        self._reserved = size // (8 * GRAIN)
+        self._reserved = min(size // (8 * GRAIN), counted // 4)
         self.limit = limit
         heap = self.space.heap
         heap[TOP] = 1
@@ -141,22 +156,51 @@ class Arena:
         """Bytes in live pages."""
         return int(self.space.heap[USED]) * GRAIN * 8
 
-    def room(self, words: int) -> None:
-        """Make sure that `words` more words of pages can be handed out; raises `ArenaFullError`, changing nothing."""
+    def room(self, *wanted: Size | int) -> None:
+        """Make sure that all the wanted pages can be handed out; raises `ArenaFullError`, changing nothing.
+
+        An int asks for that many words in pages of any size.
+        """
         self.collect()
-        heap = self.space.heap
-        grains = words // GRAIN + 1
+        used, top = int(self.space.heap[USED]), int(self.space.heap[TOP])
+        grains = 0
+        for size in wanted:
+            grains += size.grains if isinstance(size, Size) else size // GRAIN + 1
         cap = self._reserved if self.limit is None else min(self._reserved, self.limit // (8 * GRAIN))
-        if int(heap[USED]) + grains > cap or int(heap[TOP]) + grains > self._reserved:
-            raise ArenaFullError((int(heap[USED]) + grains) * GRAIN * 8, cap * GRAIN * 8)
-        if not self._huge and (int(heap[TOP]) + grains) * GRAIN > 1 << 20:
-            # Large pages halve the cost of random opens on big relations; small databases keep small pages and a small footprint.
+        if used + grains > cap:
+            raise ArenaFullError((used + grains) * GRAIN * 8, cap * GRAIN * 8)
+        if top + grains > self._reserved:
+            # The last of the reservation has been handed out before: what comes now must fit into free pages.
+            fresh = grains - self._free_grains([size for size in wanted if isinstance(size, Size)])
+            if top + fresh > self._reserved:
+                raise ArenaFullError((top + fresh) * GRAIN * 8, self._reserved * GRAIN * 8)
+        elif not self._huge and (top + grains) * GRAIN > 1 << 20:
+            # Large pages halve the cost of random opens on big relations; small databases keep small pages and a small
+            # footprint.
             self._huge = True
             if hasattr(mmap, "MADV_HUGEPAGE"):
                 self._mapping.madvise(mmap.MADV_HUGEPAGE)
 
+    def _free_grains(self, wanted: Sequence[Size]) -> int:
+        """Grains of `wanted` that free pages of their size classes can serve. O(pages wanted)."""
+        mem, _, heap = self.space
+        pages: dict[int, int] = {}  # per grains of a page: sizes of one class share its free list
+        for size in wanted:
+            each = Size(1, size.words).grains
+            pages[each] = pages.get(each, 0) + size.pages
+        served = 0
+        for each, asked in pages.items():
+            page, found = int(heap[FREE + int(size_class(each)[0])]), 0
+            while page and found < asked:
+                page, found = int(mem[page]), found + 1
+            served += found * each
+        return served
+
     def drop_later(self, action: Callable[[], None]) -> None:
-        """Queue the release of a version. Finalizers call this: they may run in any thread, even inside an allocation."""
+        """Queue the release of a version.
+
+        Finalizers call this: they may run in any thread, even inside an allocation.
+        """
         self._dropped.append(action)
 
     def collect(self) -> None:

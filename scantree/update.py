@@ -1,19 +1,21 @@
 """Batch update: a version and a sorted batch of upserts and erases become the next version.
 
-The old version is walked once from left to right, directory page by directory page. What no effective change touches is shared (its reference
-count goes up); everything else flows through three small buffers, each feeding the next:
+The old version is walked once from left to right, directory page by directory page. What no effective change touches is
+shared (its reference count goes up); everything else flows through three small buffers, each feeding the next:
 
     rows of touched pages -> `rows` -> new row pages -> `entries` -> new directory pages -> `tops` -> the new root
 
-A buffer that holds less than half a page when its source page ends does not become a small page: it takes in the next page as well. So every
-page but the last is at least half full, whatever the history; at the right end pages are filled to the brim, so that data arriving in key order
-packs densely. Buffers empty as soon as they hold two pages: the batch may be of any size.
+A buffer that holds less than half a page when its source page ends does not become a small page: it takes in the next
+page as well. So every page but the last is at least half full, whatever the history; at the right end pages are filled
+to the brim, so that data arriving in key order packs densely. Buffers empty as soon as they hold two pages: the batch
+may be of any size.
 
-First the batch is *probed*: an insert of a row that is present with the same values, or an erase of an absent key, is no change at all and touches
-nothing. The probe's verdict per change is also the exact net delta of a relation.
+First the batch is *probed*: an insert of a row that is present with the same values, or an erase of an absent key, is
+no change at all and touches nothing. The probe's verdict per change is also the exact net delta of a relation.
 
-Cost: O(m log n) probes, then one row page and one directory page copied per touched page, and the root: for a single row of a million about 2 KB + 8 KB
-+ 1 KB. Source of the structure: copy-on-write B+-trees of bounded height (design.md section 4).
+Cost: O(m log n) probes, then one row page and one directory page copied per touched page, and the root: for a single
+row of a million about 2 KB + 8 KB + 1 KB. Source of the structure: copy-on-write B+-trees of bounded height (design.md
+section 4).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from scantree.layout import (
     PAGES,
     ROOM,
     ROWS,
+    Shape,
     compare,
     copy,
     dir_count,
@@ -37,7 +40,7 @@ from scantree.layout import (
     page_words,
     root_words,
 )
-from scantree.memory import GRAIN, allocate, release
+from scantree.memory import GRAIN, Words, allocate, release
 
 # Verdicts of the probe, one per change.
 NOTHING, INSERTED, ERASED, CHANGED = 0, 1, 2, 3
@@ -48,7 +51,10 @@ N_ROWS, N_ENTRIES, N_TOPS, N_PAGES = 0, 1, 2, 3
 
 @kernel
 def route(mem, root, shape, batch, j):
-    """(directory page number, entry) of the page that row j of `batch` int64[cols, m] belongs to; the version is not empty."""
+    """(directory page number, entry) of the page that row j of `batch` int64[cols, m] belongs to.
+
+    The version is not empty.
+    """
     m = batch.shape[1]
     room, fan = mem[root + ROOM], 1 << shape.dir_bits
     flat = batch.reshape(-1)[j:]
@@ -60,8 +66,9 @@ def route(mem, root, shape, batch, j):
 
 @kernel
 def probe(mem, root, shape, batch, ops, verdict):
-    """What each change does: `verdict` int8[m] is written; `batch` int64[cols, m] in key order, distinct keys; `ops` int8[m], 1 upsert, -1 erase.
+    """What each change does, written to `verdict` int8[m].
 
+    `batch` int64[cols, m]: in key order, distinct keys; `ops` int8[m]: 1 upserts, -1 erases.
     Returns the number of changes that do something.
     """
     m = batch.shape[1]
@@ -126,7 +133,7 @@ def _emit_dir(space, shape, work, start, count):
 
 @kernel
 def _empty_dirs(space, shape, work, final, last):
-    """Turn the entry buffer into directory pages: what is beyond two pages always, everything if `final`; see `_empty_rows`."""
+    """Turn the entry buffer into directory pages: what is beyond two, or everything if `final`; see `_empty_rows`."""
     _, entries, _, state = work
     fan = 1 << shape.dir_bits
     n, start = state[N_ENTRIES], 0
@@ -150,7 +157,8 @@ def _empty_dirs(space, shape, work, final, last):
 def _empty_rows(space, shape, work, final, last):
     """Turn the row buffer into pages: what is beyond two pages always, everything if `final`.
 
-    A remainder between one and two pages becomes two halves; at the right end of the relation (`last`) a full page and a rest.
+    A remainder between one and two pages becomes two halves; at the right end of the relation (`last`) a full page and
+    a rest.
     """
     rows, _, _, state = work
     cap = 1 << shape.page_bits
@@ -260,7 +268,10 @@ def _until(mem, fence, stride, batch, j, keys):
 
 @kernel
 def _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, end):
-    """Pass through directory page `d` with changes j.. < end, all of which belong to it. Both may be equal: then only buffers are joined."""
+    """Pass through directory page `d` with changes j.. < end, all of which belong to it.
+
+    Both may be equal: then its pages only fill up what the buffers hold.
+    """
     mem = space.mem
     state = work[3]
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
@@ -269,11 +280,12 @@ def _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, end):
     directory, count = dir_of(mem, root, d), dir_count(mem, root, d)
     last = d + 1 == mem[root + DIRS]
     s = 0
+    hold = False
     while s < count:
         hit = count
         if j < end:
             hit = last_at_most(mem, directory + 2 * fan, fan, s, count, flat[j:], m, shape.keys)
-        if hit > s and (state[N_ROWS] == 0 or state[N_ROWS] >= cap // 2):
+        if hit > s and not hold and (state[N_ROWS] == 0 or state[N_ROWS] >= cap // 2):
             _empty_rows(space, shape, work, True, False)
             _share_pages(space, shape, work, directory, s, hit)
             s = hit
@@ -286,16 +298,20 @@ def _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, end):
         _merge_page(space, shape, work, mem[directory + s], mem[directory + fan + s], batch, ops, verdict, j, upto)
         j = min(end, _advance(verdict, upto))
         s += 1
-        if state[N_ROWS] >= cap // 2 and not (last and s == count):
+        # A page that runs over shares its rows with the next one if both then fit into two: fewer, fuller pages than a
+        # split makes.
+        n = state[N_ROWS]
+        hold = n > cap and s < count and n + mem[directory + fan + s] <= 2 * cap - cap // 8
+        if n >= cap // 2 and not hold and not (last and s == count):
             _empty_rows(space, shape, work, True, False)
 
 
 @kernel
 def apply(space, root, shape, batch, ops, verdict, work):
-    """The next version: `root` with the effective changes of `batch` applied. Returns its root; the old one stays as it was.
+    """The next version: `root` with the effective changes of `batch` applied. Returns its root; the old one stays.
 
-    `work` is (rows int64[cols, 4 pages], entries int64[2 + keys, 4 directory pages], tops int64[2 + keys, enough], state int64[8]), all scratch.
-    The caller has checked `room` and that at least one verdict is not NOTHING.
+    `work`, all scratch: rows int64[cols, 4 pages], entries int64[2 + keys, 4 directory pages], tops int64[2 + keys, t]
+    with t as in `scratch`, state int64[8]. The caller has checked `room` and that some verdict is not NOTHING.
     """
     mem = space.mem
     tops, state = work[2], work[3]
@@ -337,7 +353,8 @@ def apply(space, root, shape, batch, ops, verdict, work):
     while new_room < n:
         new_room *= 2
     new = allocate(space, root_words(shape, new_room))
-    mem[new + DIRS], mem[new + ROWS], mem[new + ROOM], mem[new + PAGES] = n, mem[root + ROWS] + grown, new_room, state[N_PAGES]
+    mem[new + DIRS], mem[new + ROWS] = n, mem[root + ROWS] + grown
+    mem[new + ROOM], mem[new + PAGES] = new_room, state[N_PAGES]
     for c in range(2 + shape.keys):
         copy(mem, new + HEADER + c * new_room, tops[c], 0, n)
     return new
@@ -345,7 +362,10 @@ def apply(space, root, shape, batch, ops, verdict, work):
 
 @kernel
 def update(space, root, shape, batch, ops, verdict, work):
-    """`probe`, then `apply` if anything is to be done. Returns the new root, or `root` itself (no new reference) if nothing changes."""
+    """`probe`, then `apply` if anything is to be done.
+
+    Returns the new root, or `root` itself (no new reference) if nothing changes.
+    """
     if probe(space.mem, root, shape, batch, ops, verdict) == 0:
         return root
     return apply(space, root, shape, batch, ops, verdict, work)
@@ -355,7 +375,6 @@ def update(space, root, shape, batch, ops, verdict, work):
 def drop(space, root, shape):
     """Take one reference from a version; frees every page that no other version holds."""
     mem = space.mem
-    fan = 1 << shape.dir_bits
     dirs, room = mem[root + DIRS], mem[root + ROOM]
     # Read what is needed before freeing: a freed page's first word becomes the free list's link.
     for d in range(dirs):
@@ -367,13 +386,16 @@ def drop(space, root, shape):
     release(space, root, root_words(shape, room))
 
 
-def scratch(shape: object, m: int, dirs: int) -> tuple[np.ndarray, ...]:
-    """Work arrays for `apply` on a batch of `m` changes to a version with `dirs` directory pages (see `apply`)."""
-    keys, cols, page_bits, dir_bits = shape  # type: ignore[misc]
-    tops = dirs + (m >> (page_bits + dir_bits - 1)) + m // max(1, 1 << (dir_bits - 1)) + 8
+def scratch(shape: Shape, m: int, dirs: int) -> tuple[Words, Words, Words, Words]:
+    """Work arrays for `apply` on a batch of `m` changes to a version with `dirs` directory pages (see `apply`).
+
+    Every touched directory page may split (full ones do so at a single new page), and a run of touched ones is cut
+    evenly: as many more as the new pages fill, of which a change makes one at most.
+    """
+    tops = dirs + min(dirs, m) + (m >> shape.dir_bits) + 8
     return (
-        np.empty((cols, 4 << page_bits), np.int64),
-        np.empty((2 + keys, 4 << dir_bits), np.int64),
-        np.empty((2 + keys, tops), np.int64),
+        np.empty((shape.cols, 4 << shape.page_bits), np.int64),
+        np.empty((2 + shape.keys, 4 << shape.dir_bits), np.int64),
+        np.empty((2 + shape.keys, tops), np.int64),
         np.zeros(8, np.int64),
     )

@@ -1,16 +1,17 @@
 """Stores and versions: the Python face of the paged storage.
 
-A `Store` fixes the shape of a relation's rows (key columns, value columns, page sizes) and the arena they live in. It makes `Version`s:
+A `Store` fixes the shape of a relation's rows (key columns, value columns, page sizes) and the arena they live in. It
+makes `Version`s:
 
     empty or built    -> a version: an immutable sorted set of rows
-    version.update()  -> the next version, sharing every page no change touched (or the same version, if nothing changed)
+    version.update()  -> the next version, sharing every page no change touched (the same one if nothing changed)
     last reference    -> the pages that only this version held go back to the arena
 
-Two versions of one store compare by `delta`. A row is `keys` key columns, unique and sorted by them, and optional value columns carried along; a value
-may change without moving its row.
+Two versions of one store compare by `delta`. A row is `keys` key columns, unique and sorted by them, and optional value
+columns carried along; a value may change without moving its row.
 
-Complexity, n rows, m changes: build O(n log n), update O(m log n) plus the touched pages, seek O(log n), delta O(pages not shared), len O(1).
-Threads: any number may read versions; updates and builds are serialised by the arena's lock.
+Complexity, n rows, m changes: build O(n log n), update O(m log n) plus the touched pages, seek O(log n), delta O(pages
+not shared), len O(1). Threads: any number may read versions; updates and builds are serialised by the arena's lock.
 """
 
 from __future__ import annotations
@@ -26,17 +27,18 @@ from scantree import build as _build
 from scantree import cursor as _cursor
 from scantree import delta as _delta
 from scantree import update as _update
-from scantree.layout import DIRS, PAGES, ROWS, Shape
-from scantree.memory import Arena
+from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
+from scantree.memory import GRAIN, Arena, Size
 
 Column = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
 
 
 class Delta(NamedTuple):
-    """Differences between two versions: `rows` int64[cols, n] in key order, `kinds` int8[n] (1 inserted, -1 erased, 0 changed in value).
+    """Differences between two versions.
 
-    `before` int64[values, n] holds the old values of changed rows (undefined elsewhere).
+    `rows` int64[cols, n] in key order; `kinds` int8[n]: 1 inserted, -1 erased, 0 changed in value; `before`
+    int64[values, n]: the old values of changed rows (undefined elsewhere).
     """
 
     rows: Rows
@@ -60,14 +62,20 @@ class Delta(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What an update really did, per change of the batch in key order: `verdicts` int8[m] of NOTHING, INSERTED, ERASED, CHANGED."""
+    """What an update really did, per change of the batch in key order.
+
+    `verdicts` int8[m]: NOTHING, INSERTED, ERASED or CHANGED of update.py.
+    """
 
     batch: Rows
     verdicts: npt.NDArray[np.int8]
 
 
 class Store:
-    """Rows of `keys` key columns and `values` value columns; `page_rows` and `dir_rows` (powers of two) are forced tiny by tests."""
+    """Rows of `keys` key columns and `values` value columns.
+
+    `page_rows` and `dir_rows` are powers of two; tests force them tiny.
+    """
 
     def __init__(self, arena: Arena, keys: int, values: int = 0, *, page_rows: int = 256, dir_rows: int = 256) -> None:
         for name, size in (("page_rows", page_rows), ("dir_rows", dir_rows)):
@@ -81,8 +89,9 @@ class Store:
         return self.build([np.empty(0, np.int64)] * self.shape.cols, count=0)
 
     def build(self, columns: Sequence[Column], count: int | None = None, *, presorted: bool = False) -> Version:
-        """A fresh version of the given rows (any order; of equal keys the last wins). `count` is needed only without columns.
+        """A fresh version of the given rows, in any order; of equal keys the last wins.
 
+        `count`, the number of rows, is needed only without columns.
         `presorted` says that the rows are distinct and in key order already.
         """
         shape = self.shape
@@ -91,24 +100,24 @@ class Store:
         if shape.cols == 0:
             rows: Rows = np.empty((0, min(1, count or 0)), np.int64)
         elif presorted:
-            rows = np.stack(columns) if not isinstance(columns, np.ndarray) else columns
+            rows = np.ascontiguousarray(columns, np.int64)
         else:
             rows = _build.sort_rows(columns, shape.keys)
-        n = rows.shape[1]
-        per_page = max(1, int(_build.FILL * (1 << shape.page_bits)))
-        per_dir = max(1, int(_build.FILL * (1 << shape.dir_bits)))
-        pages = -(-n // per_page)
-        dirs = -(-pages // per_dir)
+        pages = _build.pages_for(rows.shape[1], shape.page_bits)
+        dirs = _build.pages_for(pages, shape.dir_bits)
         with self.arena.lock:
-            grain = 64
-            self.arena.room(
-                pages * ((shape.cols << shape.page_bits) + grain)
-                + dirs * (((2 + shape.keys) << shape.dir_bits) + grain)
-                + (2 + shape.keys) * (2 * dirs + 4)
-                + 2 * grain
-            )
-            root = _build.fill_pages(self.arena.space, shape, rows, per_page, per_dir)
+            self.arena.room(*self._sizes(pages, dirs, dirs))
+            root = _build.fill_pages(self.arena.space, shape, rows, pages, dirs)
         return Version(self, int(root))
+
+    def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
+        """What `Arena.room` is asked for: row pages, directory pages, and a root of `entries` entries."""
+        shape = self.shape
+        return (
+            Size(pages, shape.cols << shape.page_bits),
+            Size(dirs, (2 + shape.keys) << shape.dir_bits),
+            Size(1, HEADER + (2 + shape.keys) * max(4, 1 << max(0, entries - 1).bit_length())),
+        )
 
 
 def _drop(arena: Arena, root: int, shape: Shape) -> None:
@@ -126,7 +135,7 @@ class Version:
         self._finalizer = weakref.finalize(self, arena.drop_later, lambda: _drop(arena, root, shape))
         self._finalizer.atexit = False
 
-    # -- reading ---------------------------------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return int(self.store.arena.space.mem[self.root + ROWS])
@@ -142,18 +151,12 @@ class Version:
         return len(self) / max(1, self.pages << self.store.shape.page_bits)
 
     def memory(self) -> int:
-        """Bytes of pages this version refers to, directory and slack included (pages shared with other versions count in each)."""
-        shape, mem = self.store.shape, self.store.arena.space.mem
+        """Bytes of pages this version refers to, directory and slack included.
 
-        def rounded(words: int) -> int:
-            return -(-max(1, words) // 64) * 512
-
-        dirs = int(mem[self.root + DIRS])
-        return (
-            self.pages * rounded(shape.cols << shape.page_bits)
-            + dirs * rounded((2 + shape.keys) << shape.dir_bits)
-            + rounded(8 + (2 + shape.keys) * max(4, 1 << max(0, dirs - 1).bit_length()))
-        )
+        Pages shared with other versions count in each.
+        """
+        dirs = int(self.store.arena.space.mem[self.root + DIRS])
+        return sum(size.grains for size in self.store._sizes(self.pages, dirs, dirs)) * GRAIN * 8
 
     def begin(self) -> int:
         """Position of the first row (or the end)."""
@@ -164,7 +167,7 @@ class Version:
         return int(_cursor.end_pos(self.store.arena.space.mem, self.root, self.store.shape))
 
     def seek(self, row: Sequence[int], start: int | None = None) -> int:
-        """Position of the least row >= `row` (a whole key or a prefix), at or after `start` if given; `end()` if there is none."""
+        """Position of the least row >= `row` (a whole key or a prefix), at or after `start` if given; else `end()`."""
         asked = np.array(row, np.int64)
         mem, shape = self.store.arena.space.mem, self.store.shape
         if len(asked) > shape.keys:
@@ -197,7 +200,7 @@ class Version:
         return int(_cursor.count_range(self.store.arena.space.mem, self.root, self.store.shape, lo, hi))
 
     def chunks(self, lo: int | None = None, hi: int | None = None, size: int = 1 << 16) -> Iterator[Rows]:
-        """Rows of [lo, hi) in key order, as arrays int64[cols, <= size]; the version cannot change under the iterator."""
+        """Rows of [lo, hi) in key order, as arrays int64[cols, <= size]."""
         pos, hi = self.begin() if lo is None else lo, self.end() if hi is None else hi
         mem, shape = self.store.arena.space.mem, self.store.shape
         while pos < hi:
@@ -214,23 +217,27 @@ class Version:
                 yield from zip(*(column.tolist() for column in chunk), strict=True)
 
     def contains(self, keys: Rows) -> npt.NDArray[np.bool_]:
-        """For each column of `keys` int64[keys, m]: is that key present?"""
+        """Whether each of the keys, the columns of `keys` int64[keys, m], is present."""
+        if keys.ndim != 2 or len(keys) != self.store.shape.keys:
+            raise ValueError(f"an array of {self.store.shape.keys} key columns expected, got shape {keys.shape}")
         found = np.empty(keys.shape[1], np.bool_)
-        batch = np.ascontiguousarray(keys)
+        batch = np.ascontiguousarray(keys, np.int64)
         _cursor.find_rows(self.store.arena.space.mem, self.root, self.store.shape, batch, found)
         return found
 
-    # -- the next version ------------------------------------------------------------------------------------------------------
+    # -- the next version -------------------------------------------------------------------------------------------
 
     def update(self, batch: Rows, ops: npt.NDArray[np.int8]) -> tuple[Version, Changes]:
-        """The version after `batch` int64[cols, m] is applied: `ops` int8[m], 1 inserts the row (or gives it new values), -1 erases its key.
+        """The version after `batch` int64[cols, m] is applied.
 
-        Any order; of changes to equal keys the last wins. Inserting what is there and erasing what is not changes nothing: if no change has an
-        effect the version itself is returned. Raises `ArenaFullError` and leaves everything as it was if memory does not suffice.
+        `ops` int8[m]: 1 inserts the row (or gives it new values), -1 erases its key (whatever its values). Any order;
+        of changes to equal keys the last wins. Inserting what is there and erasing what is not changes nothing: if no
+        change has an effect the version itself is returned. Raises `ArenaFullError` and leaves everything as it was if
+        memory does not suffice.
         """
         store, shape = self.store, self.store.shape
-        if batch.shape[0] != shape.cols or batch.shape[1] != len(ops):
-            raise ValueError(f"a batch of {shape.cols} columns and one op per row expected, got {batch.shape} and {len(ops)}")
+        if batch.shape != (shape.cols, len(ops)):
+            raise ValueError(f"{shape.cols} columns and an op per row expected; got {batch.shape} and {len(ops)} ops")
         batch, ops = _in_key_order(batch, ops, shape.keys)
         m = len(ops)
         verdicts = np.empty(m, np.int8)
@@ -242,12 +249,7 @@ class Version:
         with store.arena.lock:
             touched = min(m, self.pages) * 3 + (2 * m >> shape.page_bits) + 4
             touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
-            store.arena.room(
-                touched * ((shape.cols << shape.page_bits) + 64)
-                + touched_dirs * (((2 + shape.keys) << shape.dir_bits) + 64)
-                + (2 + shape.keys) * 2 * (dirs + touched_dirs + 4)
-                + 128
-            )
+            store.arena.room(*store._sizes(touched, touched_dirs, dirs + touched_dirs))
             root = int(_update.update(space, self.root, shape, batch, ops, verdicts, work))
         changes = Changes(batch, verdicts)
         return (self if root == self.root else Version(store, root)), changes
@@ -272,7 +274,7 @@ class Version:
         return Delta(np.concatenate(rows, axis=1), np.concatenate(before, axis=1), np.concatenate(kinds))
 
     def check(self) -> None:
-        """Rebuild what is redundant and compare; raises `AssertionError` that shows the state. For tests, never on production paths."""
+        """Rebuild what is redundant and compare; raises `AssertionError` that shows the state. For tests only."""
         from scantree.check import check_version
 
         check_version(self)
@@ -282,10 +284,10 @@ def _in_key_order(batch: Rows, ops: npt.NDArray[np.int8], keys: int) -> tuple[Ro
     """The batch sorted by key, one change per key: the last one given."""
     m = len(ops)
     if keys == 0:
-        return np.ascontiguousarray(batch[:, m - 1 :] if m else batch), np.ascontiguousarray(ops[m - 1 :] if m else ops, np.int8)
-    if m < 2:
-        return np.ascontiguousarray(batch), np.ascontiguousarray(ops, np.int8)
-    sort = np.ascontiguousarray(batch)
+        batch, ops = batch[:, max(0, m - 1) :], ops[max(0, m - 1) :]
+    if keys == 0 or m < 2:
+        return np.ascontiguousarray(batch, np.int64), np.ascontiguousarray(ops, np.int8)
+    sort = np.ascontiguousarray(batch, np.int64)
     state = _build.order_of(sort[:keys])
     if state == 0:
         order = np.lexsort(sort[:keys][::-1])

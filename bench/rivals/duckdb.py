@@ -6,8 +6,7 @@ from typing import Any
 
 from bench.measure import Engine, Mode, Relations
 from bench.pattern import Pattern
-
-MEMORY_LIMIT = "8GB"
+from bench.rivals import MEMORY_BYTES
 
 
 class DuckDB(Engine):
@@ -21,7 +20,7 @@ class DuckDB(Engine):
 
         self._connection: Any = duckdb.connect()
         self._connection.execute("SET threads = 1")
-        self._connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+        self._connection.execute(f"SET memory_limit = '{MEMORY_BYTES >> 20}MiB'")
 
     def load(self, pattern: Pattern, relations: Relations) -> None:
         import pyarrow as pa

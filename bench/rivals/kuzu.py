@@ -12,8 +12,7 @@ import numpy as np
 
 from bench.measure import Engine, Mode, Relations
 from bench.pattern import Pattern
-
-BUFFER_POOL = 4 << 30
+from bench.rivals import MEMORY_BYTES
 
 
 class Kuzu(Engine):
@@ -25,7 +24,7 @@ class Kuzu(Engine):
     def __init__(self) -> None:
         import kuzu
 
-        self._database: Any = kuzu.Database(":memory:", buffer_pool_size=BUFFER_POOL)
+        self._database: Any = kuzu.Database(":memory:", buffer_pool_size=MEMORY_BYTES)
         self._connection: Any = kuzu.Connection(self._database, num_threads=1)
 
     @classmethod

@@ -1,1 +1,1 @@
-"""Input and output: `sources.read` turns any source into columns of codes, `write.write` columns of codes into files."""
+"""Input and output: `sources.read` turns any source into columns of codes, `write.write` columns into files."""

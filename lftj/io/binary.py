@@ -15,7 +15,7 @@ def read_parquet(file: File, staging: Staging, columns: Columns | None) -> None:
     """Read one Parquet file."""
     import pyarrow.parquet as parquet
 
-    with file.reading(), file.open() as stream, parquet.ParquetFile(stream) as opened:
+    with file.reading(), file.open() as stream, parquet.ParquetFile(stream, page_checksum_verification=True) as opened:
         schema = opened.schema_arrow
         positions = pick(staging.schema, columns, schema.names, len(schema.names), file.name)
         wanted: list[str] | None = list(dict.fromkeys(schema.names[position] for position in positions))

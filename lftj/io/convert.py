@@ -111,7 +111,7 @@ def numpy_part(values: NDArray[Any], type: str) -> Part:
         return list_part(values.tolist(), type)
     if type == "symbol":
         try:
-            return Part(stage(values))
+            return Part(stage(values.astype(values.dtype.newbyteorder("="))))
         except Misfit:
             return list_part(values.tolist(), type)
     codes, bad = _numeric_codes(values, type)

@@ -4,7 +4,7 @@ r"""Fields: the text of one column of a file, converted to codes.
 gives an answer; `text_part` uses the bulk form and falls back on the rule to find out which fields are bad, and why.
 
     number      -?[0-9]+ (unsigned: [0-9]+), no '+', spaces or hex; leading zeros are fine; the whole range, exactly
-    float       -1.5, 2e-3, .5, 15, inf, -Infinity; correctly rounded; beyond the largest float is refused, and so is nan
+    float       -1.5, 2e-3, .5, 15, inf, -Infinity; correctly rounded; beyond the largest float is refused, as is nan
     symbol      the text exactly: no trimming, no nulls ("NA", "" and "null" are texts); valid UTF-8
 
 pyarrow's own conversions allow more (" 1" and "0x1F" as numbers, 1e999 as inf, nan), so its answers are taken only for

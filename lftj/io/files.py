@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lftj.errors import DataError
+from lftj.values.faults import with_article
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,7 +105,7 @@ class File:
                 raise UnreadableFileError(
                     f"the text begins like a {extension} file",
                     where=self.name,
-                    remedy=f"name the file ...{extension}, or decompress it",
+                    remedy=f"name it {self.path.name}{extension}, or decompress it",
                 )
 
 
@@ -175,13 +176,13 @@ def _told(path: Path, delimiter: str | None) -> File:
         )
     if format != "text" and compression:
         raise FormatError(
-            f"a {format} file inside {path.suffix} is not read",
+            f"{with_article(format)} file inside {path.suffix} is not read",
             where=str(path),
             remedy=f"decompress it; {format} compresses its columns itself",
         )
     if format != "text" and delimiter is not None:
         raise FormatError(
-            f"delimiter= does not apply to a {format} file", where=str(path), remedy="leave delimiter= out"
+            f"delimiter= does not apply to {with_article(format)} file", where=str(path), remedy="leave delimiter= out"
         )
     return File(path, format, told, compression)
 

@@ -7,11 +7,8 @@ here for everything else. The grammar works on bytes, so a field that no column 
     record  = field (delimiter field)*              so a blank line is one empty field
     field   = '"' (any | '""')* '"' plain | plain   quoting off: a field is any bytes but the delimiter and line ends
 
-With quoting on (RFC 4180) quotes count only at the start of a field; what follows
-                                                             the closing quote belongs to the field; line ends inside
-                                                             quotes are data
-
-A quoted field that is never closed ends the file; its record has no fields.
+With quoting on (RFC 4180) quotes count only at the start of a field; what follows the closing quote belongs to the
+field; line ends inside quotes are data. A quoted field that is never closed ends the file; its record has no fields.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from lftj.errors import DataError
 from lftj.values.codes import Schema
+from lftj.values.faults import with_article
 
 Columns = Mapping[str, int | str]
 NAMES_SHOWN = 12
@@ -31,7 +32,7 @@ def check_columns(schema: Schema, columns: Columns | None) -> None:
         return
     if not isinstance(columns, Mapping):
         raise ColumnsError(
-            f"columns= is a {type(columns).__name__}, not a dict",
+            f"columns= is {with_article(type(columns).__name__)}, not a dict",
             remedy=f"write {_example(schema, range(schema.arity))}",
         )
     for name, pick in columns.items():

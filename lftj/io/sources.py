@@ -9,13 +9,13 @@ loaded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from lftj.errors import DataError
 from lftj.io.pick import Columns, check_columns
 from lftj.io.staging import Loaded, Staging
 from lftj.values.codes import Schema
+from lftj.values.faults import with_article
 from lftj.values.symbols import SymbolTable
 
 ON_ERROR = ("raise", "quarantine")
@@ -76,7 +76,7 @@ def _read_files(
             for option, value in (("header", header), ("quoting", quoting)):
                 if value is not None:
                     raise SourceError(
-                        f"{option}= does not apply to a {file.format} file",
+                        f"{option}= does not apply to {with_article(file.format)} file",
                         where=file.name,
                         remedy=f"leave {option}= out",
                     )
@@ -113,12 +113,4 @@ def _read_object(source: Any, staging: Staging, columns: Columns | None) -> None
 
 
 def _kind(source: Any) -> str:
-    name = type(source).__name__
-    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
-
-
-def is_file_source(source: Any) -> bool:
-    """Whether `read` would take `source` for a path or a list of paths."""
-    from lftj.io import files
-
-    return files.is_paths(source) or isinstance(source, Path)
+    return "None" if source is None else with_article(type(source).__name__)

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lftj.io.rejects import KEPT_ON_RAISE, BadRowsError, Reject, Rejects
-from lftj.values.codes import Schema, as_codes
-from lftj.values.faults import Fault
+from lftj.values.codes import Column, Schema, as_codes
+from lftj.values.faults import Fault, not_spelled
 from lftj.values.symbols import Staged, SymbolTable
 
 NO_ROWS: NDArray[np.int64] = np.empty(0, np.int64)
@@ -103,9 +103,11 @@ class Staging:
                     assert part.describe is not None, "a part with bad rows says what is wrong with them"
                     found, place = part.describe(row), int(places[row])
                     reason = f"column `{column.name}` of `{self.schema.name}`: {found.shown} {found.fault.reason}"
-                    rejects.append(
-                        (place, Reject(source, place, column.name, found.text, reason, *found.fault[1:], in_text))
-                    )
+                    remedy = found.fault.remedy
+                    if in_text and place == 1 and _may_be_a_header(found, column):
+                        remedy += "; if line 1 is a header, say header=True"
+                    reject = Reject(source, place, column.name, found.text, reason, found.fault.why, remedy, in_text)
+                    rejects.append((place, reject))
         for _, reject in sorted(rejects, key=lambda pair: pair[0]):
             if self._quarantine or len(self._rejects) < KEPT_ON_RAISE:
                 self._rejects.append(reject)
@@ -126,6 +128,10 @@ class Staging:
             for held in self._columns
         ]
         return Loaded(columns, self._rejects if self._quarantine else None, self.source_rows)
+
+
+def _may_be_a_header(found: Finding, column: Column) -> bool:
+    return column.type != "symbol" and found.fault == not_spelled(column.type) and found.text.isidentifier()
 
 
 def _filtered(codes: NDArray[np.int64] | Staged, good: NDArray[np.bool_]) -> NDArray[np.int64] | Staged:

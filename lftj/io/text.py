@@ -11,14 +11,15 @@ What text means:
     delimiter   .csv comma; .tsv .txt .facts tab; `delimiter=` overrides; longer than one byte it is read carefully
     quoting     RFC 4180 where the delimiter is a comma; else quotes are data, as in Souffle; `quoting=` overrides
     header      the first line is one if its fields are the declared column names in any order (with positions in
-                `columns=`: if the picked fields are the declared names); `header=` overrides; names in `columns=` need one.
-                After header=True, fields are matched by name if they are the declared names, by position if none is
+                `columns=`: if the picked fields are the declared names); `header=` overrides; names in `columns=`
+                need one; after header=True fields match by name if they are the declared names, by position if none is
     values      see `lftj.io.fields`; a BOM at the start of the file is not text
-    blank line  with one column a row like any other (the empty symbol), with more a ragged row; an empty file has no rows
+    blank line  with one column a row like any other (the empty symbol), with more a ragged row; an empty file: no rows
     arity 0     every line is ()
 
 Traps of pyarrow.csv that this avoids: it pads a blank line with empty fields, takes an unclosed quote at the end of the
-file for a value and "NA" for null. Columns are read as bytes or text, so only the cutting of fields is its business.
+file for a value and "NA" for null; see also `_Guarded`. Columns are read as bytes or text, so only the cutting of
+fields is its business.
 """
 
 from __future__ import annotations
@@ -107,6 +108,12 @@ def _laid_out(
     if not peeked:
         return None
     _check_encoding(file, peeked[0].text)
+    if peeked[0].fields is None and (header or columns is not None):
+        raise TextError(
+            "the first line opens a quote that is never closed",
+            where=f"{file.name}:1",
+            remedy="close the quote, or read with quoting=False",
+        )
     first = [_decoded(field) for field in peeked[0].fields or ()]
     named = columns is not None and any(isinstance(wanted, str) for wanted in columns.values())
     if named and header is False:
@@ -127,9 +134,8 @@ def _laid_out(
         raise ColumnsError(
             f"the lines have {fields}, {relation} takes {relation.arity}",
             where=f"{file.name}:1",
-            why=f"the delimiter is {file.delimiter!r}, the first line
-            {shown(peeked[0].text.decode(errors='backslashreplace'))}", remedy="give the right delimiter= or declare
-            fewer columns",
+            why=f"the delimiter is {file.delimiter!r}, the first line {shown(_decoded(peeked[0].text))}",
+            remedy="give the right delimiter= or declare fewer columns",
         )
     names = first if len(first) > relation.arity and set(relation.names) <= set(first) else None  # for the remedy
     positions = pick(relation, columns, names, len(first), file.name)
@@ -158,21 +164,36 @@ def _check_encoding(file: File, head: bytes) -> None:
 
 
 class _Guarded(io.RawIOBase):
-    """A stream with one more row at its end: an unclosed quote swallows it, and is noticed by that."""
+    r"""A stream with guards against what pyarrow's reader gets wrong without a word.
 
-    def __init__(self, stream: pa.NativeFile, guard: bytes) -> None:
-        self._stream, self._guard, self._last = stream, guard, b"\n"
+    An unclosed quote: one more row, `last`, stands at the end; such a quote swallows it, and is noticed by that.
+    A block that ends between \r and \n (arrow #51368 loses the \n inside quotes): the \r waits for the next block.
+    A NUL byte (arrow #50481: special characters near it are overlooked): the stream ends there and is marked `odd`.
+    """
+
+    def __init__(self, stream: pa.NativeFile, last: bytes) -> None:
+        self._stream, self._last, self._held, self._end = stream, last, b"", b"\n"
+        self.odd = False
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        block: bytes = self._stream.read(size)
+        more: bytes = self._stream.read(size - len(self._held))
+        block = self._held + more
+        if b"\0" in block:
+            self.odd = True
+            return b""
+        self._held = b""
+        if more and block.endswith(b"\r"):
+            block, self._held = block[:-1], b"\r"
+            if not block:
+                return self.read(size)
         if block:
-            self._last = block[-1:]
+            self._end = block[-1:]
             return block
-        end, self._guard = self._guard, b""
-        return end if self._last in b"\r\n" or not end else b"\n" + end
+        last, self._last = self._last, b""
+        return last if not last or self._end in b"\r\n" else b"\n" + last
 
 
 def _read_fast(file: File, layout: Layout, types: Sequence[str]) -> list[tuple[int, list[Part]]] | None:
@@ -203,11 +224,12 @@ def _read_fast(file: File, layout: Layout, types: Sequence[str]) -> list[tuple[i
         strings_can_be_null=False,
         quoted_strings_can_be_null=False,
     )
-    guard = layout.delimiter.join([b"0"] * layout.width) + b"\n"
+    last = layout.delimiter.join([b"0"] * layout.width) + b"\n" if layout.quoting else b""
     done: list[tuple[int, list[Part]]] = []
     with file.open() as stream:
         try:
-            reader = csv.open_csv(_Guarded(stream, guard) if layout.quoting else stream, read, parse, convert)
+            guarded = _Guarded(stream, last)
+            reader = csv.open_csv(guarded, read, parse, convert)
             held: pa.RecordBatch | None = None
             for batch in reader:
                 if not batch.num_rows:
@@ -217,6 +239,8 @@ def _read_fast(file: File, layout: Layout, types: Sequence[str]) -> list[tuple[i
                 held = batch
         except pa.ArrowInvalid:
             return None
+    if guarded.odd:
+        return None
     if layout.quoting:
         if held is None or any(column[-1].as_buffer().to_pybytes() != b"0" for column in held.columns):
             return None

@@ -145,15 +145,9 @@ def _read_columns(
 def _part(values: Any, column: Column, staging: Staging, given: str, source: str, rows: int) -> Part:
     import pyarrow as pa
 
-    if type(values).__module__.partition(".")[0] == "pandas":
-        if isinstance(values.dtype, np.dtype):
-            values = values.to_numpy()
-        else:
-            try:
-                values = pa.array(values, from_pandas=True)
-            except (pa.ArrowException, TypeError, ValueError) as error:
-                fault = faults.wrong_kind(column.type, str(values.dtype))
-                raise ColumnTypeError(column, staging.schema.name, given, fault, source) from error
+    if _of_pandas(values):
+        plain = isinstance(values.dtype, np.dtype)
+        values = values.to_numpy() if plain else _extension(values, column, staging, given, source)
     if isinstance(values, np.ndarray):
         if rows and (fault_found := numpy_fault(values.dtype, column.type)):
             raise ColumnTypeError(column, staging.schema.name, given, fault_found, source)
@@ -166,6 +160,25 @@ def _part(values: Any, column: Column, staging: Staging, given: str, source: str
         check_arrow(values.type, column, staging, given, source)
         return arrow_part(values, column.type)
     return list_part(values, column.type)
+
+
+def _extension(series: Any, column: Column, staging: Staging, given: str, source: str) -> pa.Array:
+    """A pandas column of an extension type as an Arrow array that fits; messages name the type as pandas does."""
+    import pyarrow as pa
+
+    fault = faults.wrong_kind(column.type, str(series.dtype))
+    misfit = ColumnTypeError(column, staging.schema.name, given, fault, source)
+    try:
+        array = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise misfit from error
+    if arrow_fault(array.type, column.type):
+        raise misfit
+    return array
+
+
+def _of_pandas(values: Any) -> bool:
+    return type(values).__module__.partition(".")[0] == "pandas"
 
 
 def check_arrow(given: pa.DataType, column: Column, staging: Staging, name: str, source: str) -> None:
@@ -181,17 +194,14 @@ def _as_column(values: Any, name: str, source: str) -> Any:
     if isinstance(values, np.ndarray):
         if values.ndim == 1 and values.dtype.names is None:
             return values
-    elif (
-        isinstance(values, pa.Array | pa.ChunkedArray | list | tuple | range)
-        or type(values).__module__.partition(".")[0] == "pandas"
-    ):
+    elif isinstance(values, pa.Array | pa.ChunkedArray | list | tuple | range) or _of_pandas(values):
         return values
     elif hasattr(values, "to_arrow"):  # a polars Series
         return values.to_arrow()
     elif isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
         return list(values)
     raise ShapeError(
-        f"column `{name}` is a {type(values).__name__}, not a column",
+        f"column `{name}` is {faults.with_article(type(values).__name__)}, not a column",
         where=source,
         remedy="give a list or a one-dimensional array",
     )

@@ -1,6 +1,6 @@
 r"""Writing: columns of codes to files that Souffle, other tools and `lftj.io.sources.read` read back to the same rows.
 
-    .csv .tsv .txt .facts (each also .gz, .zst), and anything with `write(bytes)`: text     .parquet     .arrow .feather .ipc
+    .csv .tsv .txt .facts (each also .gz, .zst), and anything with `write(bytes)`: text  .parquet  .arrow .feather .ipc
 
 A file is written *beside* its target under a temporary name, chunk by chunk, and *renamed* over it when it is complete:
 whoever reads the target sees the old file or the new one. A target that is no regular file (a pipe, /dev/stdout) is
@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from lftj.errors import DataError
 from lftj.io.files import COMPRESSIONS, KNOWN, FormatError, told_format
 from lftj.io.lines import BOM
-from lftj.io.text import check_delimiter
+from lftj.io.text import TextError, check_delimiter
 from lftj.values.codes import Schema, decode_array
-from lftj.values.faults import shown
+from lftj.values.faults import shown, with_article
 from lftj.values.gate import to_arrow
 from lftj.values.symbols import SymbolTable
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHUNK_ROWS = 1 << 16
+_NUMERIC = frozenset("0123456789+-.einf")
 
 
 class UnwritableTextError(DataError):
@@ -119,6 +120,13 @@ def _write_text(
 ) -> None:
     quoting = delimiter == "," if rfc4180 is None else rfc4180
     check_delimiter(delimiter, quoting, target)
+    if set(delimiter) & _NUMERIC and set(schema.types) - {"symbol"}:
+        raise TextError(
+            f"{delimiter!r} cannot be a delimiter of numbers",
+            where=target,
+            why="numbers are written with the same characters",
+            remedy="give another delimiter=",
+        )
     start = b""
     if headers and schema.arity:
         import pyarrow as pa
@@ -177,6 +185,8 @@ def _symbol_texts(texts: pa.Array, delimiter: str, quoting: bool, column: str, s
 
     texts = texts.cast(pa.large_string())
     special = pc.match_substring(texts, delimiter)
+    for length in range(1, len(delimiter)):  # ":" before "::" would be cut one character early
+        special = pc.or_(special, pc.ends_with(texts, delimiter[:length]))
     for mark in ("\n", "\r", '"') if quoting else ("\n", "\r"):
         special = pc.or_(special, pc.match_substring(texts, mark))
     if not pc.any(special).as_py():
@@ -209,11 +219,11 @@ def _check_binary(
     }
     for option in (name for name, is_given in given.items() if is_given):
         raise FormatError(
-            f"{option}= does not apply to a {format} file", where=str(path), remedy=f"leave {option}= out"
+            f"{option}= does not apply to {with_article(format)} file", where=str(path), remedy=f"leave {option}= out"
         )
     if not schema.arity:
         raise FormatError(
-            f"a {format} file holds no rows without columns",
+            f"{with_article(format)} file holds no rows without columns",
             where=str(path),
             remedy="write a relation of arity 0 as text",
         )
@@ -226,7 +236,11 @@ def _write_binary(
     import pyarrow.parquet as parquet
 
     empty = to_arrow(schema, [codes[:0] for codes in columns], symbols)
-    opened = parquet.ParquetWriter(stream, empty.schema) if format == "parquet" else ipc.new_file(stream, empty.schema)
+    opened = (
+        parquet.ParquetWriter(stream, empty.schema, write_page_checksum=True)
+        if format == "parquet"
+        else ipc.new_file(stream, empty.schema)
+    )
     with opened as writer:
         for lo in range(0, len(columns[0]), CHUNK_ROWS * 16):
             writer.write_table(to_arrow(schema, [codes[lo : lo + CHUNK_ROWS * 16] for codes in columns], symbols))

@@ -227,3 +227,19 @@ def run_code(code, lo, hi, regs, ranks, cell):
             return status
         regs[code[i, 1]] = value
     return HOLDS
+
+
+@kernel
+def run_columns(code, columns, regs, result, out, cell):
+    """Run all of `code` once per row of `columns` int64[a, n], which become the first registers; register `result` goes to `out` int64[n].
+
+    Returns HOLDS, or the status of the first row that has no value.
+    """
+    for i in range(columns.shape[1]):
+        for a in range(columns.shape[0]):
+            regs[a] = columns[a, i]
+        status = run_code(code, 0, code.shape[0], regs, regs, cell)
+        if status != HOLDS:
+            return status
+        out[i] = regs[result]
+    return HOLDS

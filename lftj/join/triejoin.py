@@ -9,7 +9,7 @@ one more agrees, else a = 1 and c = h. All agreeing is a match, after which the 
 any participant ends the node. A node begins with its participants opened: with two or more, the first one's key is the candidate already (the landing
 counts as the node's opening, not as a step, as in the paper's leapfrog-init). The steps from a state depend on nothing but the state and the key sets (design.md section 5; Leapfrog Triejoin, section 3).
 
-**Kinds of depth.** JOIN is the above. VALUE has its one candidate computed from registers (constants, repeated variables, `z = x + y`); participants, if
+**Kinds of depth.** JOIN is the above; comparisons of its variable with registers narrow it to a range of keys before the first step. VALUE has its one candidate computed from registers (constants, repeated variables, `z = x + y`); participants, if
 any, must hold it. After a match at any depth its code runs (filters and derived registers, machine.py).
 
 **Counting without enumerating.** Where the variables below a binding fall into groups that share no atom and no filter, their counts multiply: the plan cuts the
@@ -57,11 +57,13 @@ Ints = npt.NDArray[np.int64]
 # Statuses of `triejoin`; larger ones are those of the machine plus ERROR.
 FINISHED, FULL, PAUSED, OVERFLOW, ERROR = 0, 1, 2, 3, 16
 # Columns of `depths`: static
-KIND, PART_LO, PART_HI, MOVE_LO, MOVE_HI, VALUE_LO, VALUE_HI, CODE_LO, CODE_HI, BLOCK, FIRST, LEAF, CHILD, AHEAD, FOLLOWS, FUSED = range(16)
+KIND, PART_LO, PART_HI, MOVE_LO, MOVE_HI, VALUE_LO, VALUE_HI, CODE_LO, CODE_HI, BLOCK, FIRST, LEAF, CHILD, AHEAD, FOLLOWS, FUSED, BOUND_LO, BOUND_HI = range(18)
 # ... and of the walk
-CANDIDATE, TURN, AGREE, MATCHES = 16, 17, 18, 19
-DEPTH_WIDTH = 20
+CANDIDATE, TURN, AGREE, MATCHES, HIGH = 18, 19, 20, 21, 22
+DEPTH_WIDTH = 24
 JOIN, VALUE = 0, 1
+# Kinds of `bounds`
+FROM_LIMIT, ABOVE_LIMIT, TO_LIMIT, BELOW_LIMIT = 0, 1, 2, 3
 # Outcomes of `_last_two`; the depth to go on with is d + outcome
 LEAF_DONE, LEAF_FULL, NODE_DONE = 0, 1, 2
 
@@ -69,7 +71,7 @@ LEAF_DONE, LEAF_FULL, NODE_DONE = 0, 1, 2
 PARENT, TOP, SIBLING, COUNT, PRODUCT = 0, 1, 2, 3, 4
 BLOCK_WIDTH = 5
 # Cells of `control`
-DEPTH, ENTER, STEPS, OPENS, SEEKS, WRITTEN, UNTIL, COUNTING = range(8)
+DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING = range(8)
 CONTROL = 16
 # fmt: on
 
@@ -78,7 +80,8 @@ class Walk(NamedTuple):
     """Everything a walk reads and writes.
 
     frames int64[f, trie.WIDTH] · depths int64[n, DEPTH_WIDTH] · parts int64[p]: frames taking part, depth by depth, in canonical order · moves
-    int64[q]: frames to forget when the key of a depth moves · blocks int64[b, BLOCK_WIDTH] · code int64[c, 4] and regs int64[r]: machine.py ·
+    int64[q]: frames to forget when the key of a depth moves · bounds int64[l, 2]: (kind, register) of comparisons
+    that narrow a depth · blocks int64[b, BLOCK_WIDTH] · code int64[c, 4] and regs int64[r]: machine.py ·
     head int64[h]: registers of the output columns · ranks int64[s]: text order of symbols · control int64[CONTROL] · cell float64[1].
     """
 
@@ -86,6 +89,7 @@ class Walk(NamedTuple):
     depths: Ints
     parts: Ints
     moves: Ints
+    bounds: Ints
     blocks: Ints
     code: Ints
     regs: Ints
@@ -95,19 +99,47 @@ class Walk(NamedTuple):
     cell: npt.NDArray[np.float64]
 
 
+@kernel
+def _bound_node(walk, d):
+    """Narrow the keys of a node to those its comparisons with registers allow: [CANDIDATE, HIGH]; False if there are none."""
+    depths, bounds, regs = walk.depths, walk.bounds, walk.regs
+    low, high = KEY_MIN, KEY_MAX
+    for i in range(depths[d, BOUND_LO], depths[d, BOUND_HI]):
+        kind, limit = bounds[i, 0], regs[bounds[i, 1]]
+        if kind == ABOVE_LIMIT:
+            if limit == KEY_MAX:
+                return False
+            limit += 1
+        elif kind == BELOW_LIMIT:
+            if limit == KEY_MIN:
+                return False
+            limit -= 1
+        if kind == ABOVE_LIMIT or kind == FROM_LIMIT:
+            low = max(low, limit)
+        else:
+            high = min(high, limit)
+    depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE], depths[d, HIGH] = low, 0, 0, high
+    return low <= high
+
+
 @inlined
 def _open_node(mem, walk, d):
-    """Open every participant of depth d; False if one has no keys."""
+    """Open every participant of depth d and bound its keys; False if there can be no match."""
     depths, parts, frames = walk.depths, walk.parts, walk.frames
     lo, hi = depths[d, PART_LO], depths[d, PART_HI]
     for i in range(lo, hi):
         if not open_(mem, frames, parts[i]):
             return False
     walk.control[OPENS] += 1
-    if hi - lo == 1:
-        depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE] = KEY_MIN, 0, 0
-    else:
+    walk.control[LANDED] += hi - lo
+    depths[d, HIGH] = KEY_MAX
+    if depths[d, BOUND_LO] < depths[d, BOUND_HI]:
+        if not _bound_node(walk, d):
+            return False
+    elif hi - lo > 1:
         depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE] = frames[parts[lo], KEY], 1, 1
+    else:
+        depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE] = KEY_MIN, 0, 0
     return True
 
 
@@ -116,18 +148,18 @@ def _leap(mem, walk, d):
     """Steps of the leapfrog join at depth d until the next match (True) or the end (False)."""
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     lo, m = depths[d, PART_LO], depths[d, PART_HI] - depths[d, PART_LO]
-    c, i, agree = depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE]
+    c, i, agree, high = depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE], depths[d, HIGH]
     steps = 0
     found = False
     while True:
         f = parts[lo + i]
         steps += 1
         if frames[f, KEY] < c:
-            if m == 1:
+            if m == 1 and frames[f, KEY] + 1 == c:
                 next_(mem, frames, f)
             else:
                 seek(mem, frames, f, c)
-        if frames[f, DONE]:
+        if frames[f, DONE] or frames[f, KEY] > high:
             break
         h = frames[f, KEY]
         agree = agree + 1 if h == c else 1
@@ -187,7 +219,7 @@ def _pair_leaf(mem, walk, d, out, limit):
     depths, parts, frames, control, regs, head = walk.depths, walk.parts, walk.frames, walk.control, walk.regs, walk.head
     writing = control[COUNTING] == 0
     lo, turn = depths[d, PART_LO], depths[d, TURN]
-    c, agree = depths[d, CANDIDATE], depths[d, AGREE]
+    c, agree, high = depths[d, CANDIDATE], depths[d, AGREE], depths[d, HIGH]
     x, y = parts[lo + turn], parts[lo + 1 - turn]
     px, ex = np.uint64(frames[x, BASE] + frames[x, POS]), np.uint64(frames[x, BASE] + frames[x, END])
     py, ey = np.uint64(frames[y, BASE] + frames[y, POS]), np.uint64(frames[y, BASE] + frames[y, END])
@@ -205,6 +237,8 @@ def _pair_leaf(mem, walk, d, out, limit):
                 break
             px, ex = np.uint64(frames[x, BASE] + frames[x, POS]), np.uint64(frames[x, BASE] + frames[x, END])
         h = mem[px]
+        if h > high:
+            break
         if h == c and agree == 1:
             matches += 1
             if writing:
@@ -244,7 +278,7 @@ def _leap_pair(mem, walk, d):
     """`_leap` for two participants, a turn of each per round: every branch has its own place in the code, which is what predictors need."""
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     lo, turn = depths[d, PART_LO], depths[d, TURN]
-    c, agree = depths[d, CANDIDATE], depths[d, AGREE]
+    c, agree, high = depths[d, CANDIDATE], depths[d, AGREE], depths[d, HIGH]
     x, y = parts[lo + turn], parts[lo + 1 - turn]
     steps = 0
     found = False
@@ -255,6 +289,8 @@ def _leap_pair(mem, walk, d):
             if frames[x, DONE]:
                 break
         h = frames[x, KEY]
+        if h > high:
+            break
         if h == c and agree == 1:
             found, turn = True, 1 - turn
             break
@@ -265,6 +301,8 @@ def _leap_pair(mem, walk, d):
             if frames[y, DONE]:
                 break
         h = frames[y, KEY]
+        if h > high:
+            break
         if h == c:
             found = True
             break
@@ -284,7 +322,6 @@ def _last_two(mem, walk, d, out, stop):
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     counting = control[COUNTING] != 0
     room = out.shape[1]
-    x, y = parts[depths[d + 1, PART_LO]], parts[depths[d + 1, PART_LO] + 1]
     ahead, follows = depths[d, AHEAD], depths[d, FOLLOWS]
     while _leap_pair(mem, walk, d):
         walk.regs[d] = depths[d, CANDIDATE]
@@ -292,17 +329,30 @@ def _last_two(mem, walk, d, out, stop):
         _forget(walk, d)
         if ahead >= 0:
             look_ahead(mem, frames, ahead, follows)
-        open_(mem, frames, x)
-        open_(mem, frames, y)
-        control[OPENS] += 1
-        depths[d + 1, CANDIDATE], depths[d + 1, TURN], depths[d + 1, AGREE] = frames[x, KEY], 1, 1
-        if not _pair_leaf(mem, walk, d + 1, out, np.int64(-1) if counting else room - control[WRITTEN]):
+        if _open_node(mem, walk, d + 1) and not _pair_leaf(mem, walk, d + 1, out, np.int64(-1) if counting else room - control[WRITTEN]):
             return LEAF_FULL
         if control[STEPS] >= stop or (not counting and control[WRITTEN] >= room):
             return LEAF_DONE
         if not _past_match(walk, d):
             break
     return NODE_DONE
+
+
+@kernel
+def _count_run(mem, walk, d):
+    """Keys of a depth with one participant, unwalked: the length of its run between the node's bounds."""
+    depths, frames = walk.depths, walk.frames
+    f = walk.parts[depths[d, PART_LO]]
+    if depths[d, CANDIDATE] > KEY_MIN:
+        seek(mem, frames, f, depths[d, CANDIDATE])
+        if frames[f, DONE]:
+            return 0
+    length = run_length(mem, frames, f)
+    if depths[d, HIGH] < KEY_MAX:
+        seek(mem, frames, f, depths[d, HIGH] + 1)
+        if not frames[f, DONE]:
+            length -= run_length(mem, frames, f)
+    return length
 
 
 @inlined
@@ -347,8 +397,8 @@ def triejoin(mem, walk, out, budget):
                         enter = False
                         continue
                     alive = False
-                elif m == 1 and counting and frames[parts[depths[d, PART_LO]], UNIQUE]:
-                    length = run_length(mem, frames, parts[depths[d, PART_LO]])
+                elif m == 1 and counting and enter and frames[parts[depths[d, PART_LO]], UNIQUE]:
+                    length = _count_run(mem, walk, d)
                     control[STEPS] += 1
                     depths[d, MATCHES] += length
                     blocks[depths[d, BLOCK], COUNT] += length

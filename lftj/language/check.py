@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.language import ast
 from lftj.language.clause import CheckedProgram, Clause
 from lftj.language.conjunction import LIMIT, conjunctions, negated_atoms
 from lftj.language.directives import check_directives
-from lftj.language.findings import Findings
+from lftj.language.findings import Findings, too_deep
 from lftj.language.ground import check_bound, check_single_use
 from lftj.language.infer import Inference, TypedClause
 from lftj.language.lower import check_constants, fact_row, lower
@@ -46,7 +45,7 @@ def check(
     try:
         return _check(program, known or {}, clauses)
     except RecursionError:
-        raise _too_deep(program.source) from None
+        raise too_deep(program.source) from None
 
 
 def check_query(text: str, known: Mapping[str, Schema]) -> Clause:
@@ -58,12 +57,7 @@ def check_query(text: str, known: Mapping[str, Schema]) -> Clause:
     try:
         return _check_query(text, known)
     except RecursionError:
-        raise _too_deep("<query>") from None
-
-
-def _too_deep(source: str) -> ProgramError:
-    remedy = "split the expression into several rules"
-    return ProgramError([Diagnostic("a clause is nested too deeply to be checked", Span(source), remedy=remedy)])
+        raise too_deep("<query>") from None
 
 
 def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[Clause]) -> CheckedProgram:

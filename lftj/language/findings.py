@@ -29,9 +29,10 @@ class Findings:
         found = Diagnostic(what, span, why=why, remedy=remedy, predicate=predicate, related=shown)
         self._found.setdefault((what, span), found)
 
-    def unsupported(self, feature: str, span: Span, remedy: str = "") -> None:
+    def unsupported(self, feature: str, span: Span, remedy: str = "rewrite the program without it") -> None:
         """Record that a construct is recognised and not evaluated yet."""
-        self.error(f"not supported yet: {feature}", span, remedy=remedy)
+        why = "lftj recognises this construct and cannot evaluate it yet"
+        self.error(f"not supported yet: {feature}", span, why=why, remedy=remedy)
 
     def warning(self, what: str, span: Span, *, why: str = "", remedy: str = "", predicate: str = "") -> None:
         """Record a warning."""
@@ -59,6 +60,12 @@ class Findings:
             first = next(d for d in found if d.severity == "error")
             error.what, error.where, error.why, error.remedy = first.what, str(first.span), first.why, first.remedy
             raise error
+
+
+def too_deep(source: str) -> ProgramError:
+    """What a term that is deeper than Python's stack is refused with."""
+    remedy = "split the expression into several rules"
+    return ProgramError([Diagnostic("a clause is nested too deeply", Span(source), remedy=remedy)])
 
 
 def did_you_mean(name: str, candidates: Iterable[str], otherwise: str) -> str:

@@ -22,7 +22,7 @@ from lftj.language.findings import Findings
 from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME
 from lftj.language.names import Names
 from lftj.language.text import term_source
-from lftj.language.types import ANY, BASE_TYPES, NUMBER, NUMERIC, SYMBOL
+from lftj.language.types import ANY, BASE_TYPES, INTEGRAL, NUMBER, NUMERIC, SYMBOL
 
 
 @dataclass(slots=True, eq=False)
@@ -189,7 +189,7 @@ class Inference:
         if root.conflicted:
             return
         root.conflicted = True
-        text, has = term_source(term), _either(root.domain)
+        text, has = term_source(term), _is(root.domain)
         if isinstance(term, ast.Constant):
             what = f"type conflict: {reason} is {wanted}, and `{text}` is {has}"
             related: tuple[tuple[str, Span], ...] = (("declared here", place),)
@@ -210,13 +210,13 @@ class Inference:
         elif not (one.conflicted or two.conflicted):
             one.conflicted = two.conflicted = True
             self.findings.error(
-                f"type conflict: {reason} is {_either(two.domain)} elsewhere, "
-                f"and `{term_source(term)}` is {_either(one.domain)}",
+                f"type conflict: {reason} is {_is(two.domain)} elsewhere, "
+                f"and `{term_source(term)}` is {_is(one.domain)}",
                 term.span,
                 why=f"all clauses of `{context.name}` derive rows of the same types",
                 remedy=f"use one type, or declare `{context.name}`",
                 predicate=context.name,
-                related=((_either(two.domain), two.span),),
+                related=((_is(two.domain), two.span),),
             )
 
     def _same(self, left: Slot, right: Slot, left_term: ast.Term, right_term: ast.Term, span: Span, why: str) -> None:
@@ -229,13 +229,13 @@ class Inference:
             one.conflicted = two.conflicted = True
             sides = ((left_term, one), (right_term, two))
             related = tuple(
-                (f"`{term_source(t)}` is {_either(s.domain)}, as {s.reason}", s.span)
+                (f"`{term_source(t)}` is {_is(s.domain)}, as {s.reason}", s.span)
                 for t, s in sides
                 if s.reason and not isinstance(t, ast.Constant)
             )
             self.findings.error(
-                f"type conflict: `{term_source(left_term)}` is {_either(one.domain)} and "
-                f"`{term_source(right_term)}` is {_either(two.domain)}",
+                f"type conflict: `{term_source(left_term)}` is {_is(one.domain)} and "
+                f"`{term_source(right_term)}` is {_is(two.domain)}",
                 span,
                 why=why,
                 remedy="convert one side with `to_number`, `to_unsigned`, `to_float` or `to_string`",
@@ -247,12 +247,10 @@ class Inference:
         if root.conflicted:
             return
         root.conflicted = True
-        related = (
-            ((f"{_either(root.domain)}, as {root.reason}", root.span),) if not isinstance(arg, ast.Constant) else ()
-        )
+        related = ((f"{_is(root.domain)}, as {root.reason}", root.span),) if not isinstance(arg, ast.Constant) else ()
         self.findings.error(
             f"type conflict: `{_shown(term.name)}` takes {_either(domain)}, "
-            f"and `{term_source(arg)}` is {_either(root.domain)}",
+            f"and `{term_source(arg)}` is {_is(root.domain)}",
             arg.span,
             remedy="convert it with `to_number`, `to_unsigned` or `to_float`",
             related=related,
@@ -266,6 +264,11 @@ class Inference:
         two.domain = domain
         two.conflicted = one.conflicted or two.conflicted
         two.reason, two.span = speaker.reason or reason, speaker.span if speaker.reason else span
+
+
+def _is(domain: frozenset[str]) -> str:
+    """What a term of a domain is: its type, or a word for the types that a literal leaves open."""
+    return {NUMERIC: "numeric", INTEGRAL: "an integer"}.get(domain) or _either(domain)
 
 
 def _either(domain: frozenset[str]) -> str:

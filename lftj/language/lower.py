@@ -13,6 +13,8 @@ from lftj.language.infer import TypedClause
 from lftj.language.names import subterms, terms_of
 from lftj.language.types import FLOAT, RANGES, SYMBOL
 
+_RANGE_SHOWN = {"number": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
+
 
 def check_constants(clause: TypedClause, findings: Findings) -> None:
     """Report the constants of a clause that do not fit the type inferred for them."""
@@ -30,7 +32,7 @@ def _check_constant(constant: ast.Constant, type_: str, findings: Findings) -> N
     if type_ in RANGES and isinstance(value, int):
         low, high = RANGES[type_]
         if not low <= value <= high:
-            remedy = f"{type_} holds {low} to {high}"
+            remedy = f"{type_} holds {_RANGE_SHOWN[type_]}"
             if type_ == "number" and high < value <= RANGES["unsigned"][1]:
                 remedy += f"; write `{value}u` where unsigned is meant"
             findings.error(f"the constant {value} is out of range for {type_}", constant.span, remedy=remedy)

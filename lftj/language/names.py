@@ -197,7 +197,8 @@ def _column_type(attribute: ast.Attribute, names: Names, findings: Findings) -> 
 
 def check_uses(rule: ast.Rule, names: Names, findings: Findings) -> None:
     """Report unknown relations and functors, wrong arities, and what is not supported, in one rule."""
-    for atom in (*rule.heads, *atoms_of(rule.body)):
+    heads = (head for head in rule.heads if head.name not in RESERVED)  # a reserved name is reported by `resolve`
+    for atom in (*heads, *atoms_of(rule.body)):
         _check_atom(atom, names, findings)
     for term in terms_of(rule):
         if isinstance(term, ast.Functor):

@@ -10,7 +10,6 @@ query is an error.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, ProgramError
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 @cache
 def _lark() -> Lark:
     """The parser tables, built once per process on first use."""
+    from importlib.resources import files
+
     from lark import Lark
 
     grammar = files("lftj.language").joinpath("grammar.lark").read_text(encoding="utf-8")

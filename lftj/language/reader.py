@@ -88,17 +88,9 @@ class Reader:
     # Items
 
     def _item(self, node: Any) -> list[ast.Item]:
-        if not hasattr(node, "data"):  # a construct that is one token
-            if node.type == "PREPROCESSOR":
-                word = re.match(r"#\s*\w*", node)
-                name = re.sub(r"\s", "", word[0]) if word else "#"
-                return [self._unsupported(f"preprocessor line (`{name}`)", node)]
-            if node.type == "ONCE":
-                return [self._unsupported("`.once`", node)]
-            return [
-                self._unsupported("lattice (`.lattice`)", node, *re.findall(r"\.lattice\s+([A-Za-z_?][\w?]*)", node))
-            ]
-        kind, children = str(node.data), node.children
+        if not hasattr(node, "data"):
+            return [self._refused_item(node)]
+        kind = str(node.data)
         if kind in ("rule", "fact"):
             return [self._rule(node)]
         if kind == "decl":
@@ -108,17 +100,27 @@ class Reader:
         if kind == "type_decl":
             return [self._type_decl(node)]
         if kind == "component":
-            return [self._unsupported(f"component `{children[1].children[0]}` (`.comp`)", node)]
-        if kind == "init":
-            return [self._unsupported(f"component instance `{children[1]}` (`.init`)", node)]
-        if kind == "override":
-            return [self._unsupported(f"override of `{children[1]}` (`.override`)", node)]
-        if kind == "functor_decl":
-            return [self._unsupported(f"user-defined functor `{children[1]}` (`.functor`)", node)]
-        if kind == "delta_decl":
-            return [self._unsupported("`debug_delta` relation", node, str(children[0]))]
-        feature = {"pragma": "`.pragma`", "plan": "query plan (`.plan`)", "include": "`.include`"}[kind]
-        return [self._unsupported(feature, node)]
+            return [self._unsupported(f"component `{_second_word(node.children[0])}` (`.comp`)", node)]
+        return [self._unsupported("`debug_delta` relation", node, str(node.children[0]))]
+
+    def _refused_item(self, token: Any) -> ast.Unsupported:
+        """An item that is one token of the grammar."""
+        kind, name = token.type, _second_word(token)
+        if kind == "PREPROCESSOR":
+            word = re.match(r"#\s*\w*", token)
+            return self._unsupported(f"preprocessor line (`{''.join(word[0].split()) if word else '#'}`)", token)
+        if kind == "LATTICE":
+            return self._unsupported(f"lattice `{name}` (`.lattice`)", token, name)
+        named = {
+            "INIT": f"component instance `{name}` (`.init`)",
+            "OVERRIDE": f"override of `{name}` (`.override`)",
+            "FUNCTOR": f"user-defined functor `{name}` (`.functor`)",
+            "PRAGMA": "`.pragma`",
+            "PLAN": "query plan (`.plan`)",
+            "INCLUDE": "`.include`",
+            "ONCE": "`.once`",
+        }
+        return self._unsupported(named[kind], token)
 
     def _decl(self, node: Any) -> list[ast.Item]:
         names, attributes, *qualifiers = node.children
@@ -128,7 +130,7 @@ class Reader:
         )
         kept, directives = [], []
         for qualifier in qualifiers:
-            word = " ".join(self._text(qualifier).split())
+            word = " ".join(qualifier.split())
             if word in ("input", "output", "printsize"):
                 directives.append((word, self._span(qualifier)))
             else:
@@ -171,7 +173,7 @@ class Reader:
         start, end = self._bounds(node)
         if len(heads.children) == 1 and _data(heads.children[0]) == "comparison":
             left, op, right = heads.children[0].children
-            if _data(left) == "functional" and op == "=":
+            if _data(left) == "bracket" and left.children[0] is not None and op == "=":
                 return self._unsupported(f"functional predicate `{left.children[0]}[...]`", node)
             if body is not None and op == "<=" and _data(left) == "call" and _data(right) == "call":
                 return self._unsupported("subsumption (`<=` between heads)", node)
@@ -229,7 +231,10 @@ class Reader:
         if kind == "NAME" and node in ("true", "false"):
             one = ast.Constant(1, "number", span)
             return [ast.Comparison("=" if node == "true" else "!=", one, one, span)]
-        raise self._refuse(
+        raise self._term_refused(node)
+
+    def _term_refused(self, node: Any) -> _Refused:
+        return self._refuse(
             f"`{self._text(node)}` is a term, not a condition",
             node,
             why="a body is made of atoms and comparisons",
@@ -240,6 +245,8 @@ class Reader:
         name, args = node.children
         if name.type == "DOTTED_CALL":
             return self._unsupported(f"component relation `{name}`", node)
+        if name.type != "NAME":
+            raise self._term_refused(node)
         return ast.Atom(str(name), self._args(args), self._span(node))
 
     # Terms
@@ -278,19 +285,23 @@ class Reader:
             return "IP address constant"
         if kind == "COUNTER":
             return "counter `$`"
-        first = node.children[0] if node.children else None
-        if kind == "record":
-            return "record constructor"
+        if kind == "BRANCH":
+            return f"algebraic data type constructor `{''.join(node.split())}`"
+        if kind == "USER_AGGREGATE":
+            name = re.match(r"@@[A-Za-z0-9_?]+", node)
+            return f"user-defined aggregate `{name[0] if name else node}`"
+        first = node.children[0]
         if kind == "aggregate":
             return f"aggregate `{first}`"
-        if kind == "branch_init":
-            return f"algebraic data type constructor `{''.join(str(first).split())}`"
-        if kind == "functional":
-            return f"functional predicate `{first}[...]`"
-        return f"user-defined {'aggregate' if kind == 'user_aggregate' else 'functor'} `{first}`"
+        return f"functional predicate `{first}[...]`" if first is not None else "record constructor"
 
     def _call(self, node: Any) -> ast.Term:
-        name, args = str(node.children[0]), node.children[1]
+        token, args = node.children
+        name = str(token)
+        if token.type == "BRANCH_CALL":
+            return self._unsupported(f"algebraic data type constructor `{''.join(name.split())}`", node)
+        if token.type == "USER_FUNCTOR":
+            return self._unsupported(f"user-defined functor `{name}`", node)
         if name in UNSUPPORTED_FUNCTORS:
             return self._unsupported(UNSUPPORTED_FUNCTORS[name], node)
         return ast.Functor(name, self._args(args), self._span(node))
@@ -334,6 +345,12 @@ class Reader:
 
         body = str(token)[1:-1]
         return _ESCAPE.sub(resolve, body) if "\\" in body else body
+
+
+def _second_word(text: str) -> str:
+    """The name in `.keyword name ...`."""
+    match = re.match(r"\S+\s+([A-Za-z0-9_?]+)", text)
+    return match[1] if match else ""
 
 
 def _data(node: Any) -> str:

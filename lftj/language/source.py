@@ -56,6 +56,9 @@ class Source:
         for match in _CUT.finditer(self.text):
             if match["brace"]:
                 depth = max(0, depth + (1 if match["brace"] == "{" else -1))
+                if depth == 0 and self.text.startswith(".comp", start):
+                    yield start, match.end()
+                    start = match.end()
             elif match["directive"] and depth == 0 and match.start() > start:
                 yield start, match.start()
                 start = match.start()

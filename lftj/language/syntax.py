@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from difflib import get_close_matches
 
 from lftj.errors import Diagnostic
+from lftj.language.findings import did_you_mean
 from lftj.language.source import Source
 
 _SHOWN = {
@@ -27,7 +27,7 @@ _SHOWN = {
     "_EQUALS": "`=`",
     "_COLON": "`:`",
     "NAME": "a name",
-    "DOTTED": "a name",
+    "PATH": "a name",
     "KEY": "an option name",
     "STRING": "a string",
     "NUMBER": "a number",
@@ -36,36 +36,54 @@ _SHOWN = {
 }
 _SHOWN_ORDER = list(_SHOWN.values())
 
-_DIRECTIVES = tuple(
-    word
-    for line in (
-        "decl type input output printsize limitsize comp init override functor pragma plan",
-        "include once lattice number_type symbol_type",
-    )
-    for word in line.split()
-)
+# Each directive with the form in which it is written.
+_DIRECTIVES = {
+    "decl": ".decl name(column:type, ...)",
+    "type": ".type Name = base",
+    "input": ".input name(option=value, ...)",
+    "output": ".output name(option=value, ...)",
+    "printsize": ".printsize name",
+    "limitsize": ".limitsize name(n=rows)",
+    "comp": ".comp Name { ... }",
+    "init": ".init name = Component",
+    "override": ".override name",
+    "functor": ".functor name(type, ...):type",
+    "pragma": '.pragma "name" "value"',
+    "plan": ".plan 0:(1,2)",
+    "include": '.include "file"',
+    "once": ".once",
+    "lattice": ".lattice Name<> { ... }",
+    "number_type": ".number_type Name",
+    "symbol_type": ".symbol_type Name",
+}
+_QUALIFIERS = ("brie", "btree", "inline", "no_inline", "magic", "no_magic", "input", "output", "printsize")
 
 # Habits of other languages: what the text looks like around the stumble -> the remedy.
 _HABITS = (
     (re.compile(r"=="), "equality is written `=`"),
-    (re.compile(r"<-|<--|:=|=>"), "a rule is written `head :- body.`"),
+    (re.compile(r"<-|->|:=|=>|: -"), "a rule is written `head :- body.`"),
     (re.compile(r"&&|∧"), "conditions are joined by `,`"),
     (re.compile(r"\|\||∨"), "alternatives are separated by `;`"),
     (re.compile(r"<>|/=|≠"), "inequality is written `!=`"),
     (re.compile(r"\bnot\b"), "negation is written `!atom`"),
     (re.compile(r"\band\b"), "conditions are joined by `,`"),
     (re.compile(r"\bor\b"), "alternatives are separated by `;`"),
-    (re.compile(r"'[^'\n]*'"), 'a string is written with double quotes: "text"'),
+    (re.compile(r"'"), 'a string is written with double quotes: "text"'),
 )
 
 
 def syntax_error(source: Source, start: int, end: int, expected: Collection[str], begin: int) -> Diagnostic:
     """The diagnostic for a stumble over `text[start:end]` (empty at the end) in a clause that starts at `begin`."""
     text = source.text
-    special = _broken_token(source, start, begin) or _unknown_directive(source, begin)
+    special = _broken_token(source, start, begin) or _directive(source, start, begin)
     if special is not None:
         return special
+    if start == end and (following := re.compile(r"\s*(\S{1,30})").match(text, end)):
+        start, end = following.span(1)  # the piece ends here, the text goes on
     found = text[start:end]
+    if found and found in ")]}" and "_DOT" in expected:
+        what = f"syntax error: `{found}` closes nothing"
+        return Diagnostic(what, source.span(start, end), remedy="drop it, or open the bracket it closes")
     before = text[begin:start]
     what = f"syntax error: expected {_expectation(expected, before)}"
     what += f", found `{_short(found)}`" if found else ", found the end of the text"
@@ -83,22 +101,33 @@ def syntax_error(source: Source, start: int, end: int, expected: Collection[str]
             break
     else:
         stripped = before.rstrip()
-        if "_DOT" in expected and "\n" in before[len(stripped) :] and stripped:
+        if "_DOT" in expected and "$END" not in expected and "\n" in before[len(stripped) :] and stripped:
             line, _ = source.position(begin + len(stripped) - 1)
             remedy = f"if the clause ends on line {line}, end it with `.`"
     return Diagnostic(what=what, span=source.span(start, max(end, start + 1)), remedy=remedy)
 
 
-def _unknown_directive(source: Source, begin: int) -> Diagnostic | None:
-    """A clause that starts with a dotted word that nobody knows."""
-    word = re.match(r"\.([A-Za-z_]+)", source.text[begin : begin + 80])
-    if word is None or word[1] in _DIRECTIVES:
+def _directive(source: Source, start: int, begin: int) -> Diagnostic | None:
+    """What is wrong with a clause that starts with a dotted word, where the grammar alone cannot say it well."""
+    text = source.text
+    word = re.compile(r"\.([A-Za-z_]+)").match(text, begin)
+    if word is None:
         return None
-    near = get_close_matches(word[1], _DIRECTIVES, 1)
-    remedy = (
-        f"did you mean `.{near[0]}`?" if near else f"the directives are {', '.join(f'`.{d}`' for d in _DIRECTIVES[:5])}"
-    )
-    return Diagnostic(f"unknown directive `{word[0]}`", source.span(begin, begin + len(word[0])), remedy=remedy)
+    span = source.span(*word.span())
+    if word[1] not in _DIRECTIVES:
+        otherwise = f"the directives are {', '.join(f'`.{name}`' for name in list(_DIRECTIVES)[:5])}"
+        return Diagnostic(
+            f"unknown directive `{word[0]}`",
+            span,
+            remedy=did_you_mean(word[0], [f".{name}" for name in _DIRECTIVES], otherwise),
+        )
+    if start == begin:  # the construct is one token, and was not recognised as such
+        return Diagnostic(f"syntax error in `{word[0]}`", span, remedy=f"it is written `{_DIRECTIVES[word[1]]}`")
+    qualifier = re.compile(r"\.decl[^()]*\([^()]*\)(?:\s+[\w-]+)*?\s+([A-Za-z_-]+)\s*").fullmatch(text, begin, start)
+    if qualifier and qualifier[1] not in _QUALIFIERS:
+        remedy = did_you_mean(qualifier[1], _QUALIFIERS, f"the qualifiers are {', '.join(_QUALIFIERS)}")
+        return Diagnostic(f"unknown qualifier `{qualifier[1]}`", source.span(*qualifier.span(1)), remedy=remedy)
+    return None
 
 
 def _broken_token(source: Source, start: int, begin: int) -> Diagnostic | None:
@@ -127,24 +156,22 @@ def _broken_token(source: Source, start: int, begin: int) -> Diagnostic | None:
 def _expectation(expected: Collection[str], before: str) -> str:
     """The expected tokens in words, with where they are expected."""
     names = set(expected)
-    if {"$END", "_COMMA"} <= names:
+    if "$END" in names and "DIRECTIVE" not in names:  # only a query may end after a condition
         return "`,` or the end of the query"
-    if {"_DOT", "_IF"} <= names:
+    if "TYPE" in names:
+        return "a declaration, a directive, a rule or a fact"
+    if {"_DOT", "_IF"} <= names and ":-" not in before:
         return "`.` or `:-` after the head"
-    if "_DOT" in names and "_SEMI" in names:
+    if "_DOT" in names and ("_SEMI" in names or "_IF" in names):
         return "`,`, `;` or `.` after a condition of the body"
     if "_DOT" in names:
         return "`.` at the end of the clause"
-    if "STRING" in names and "NAME" in names and "_RPAR" in names:
+    if "FLOAT" in names and "_RPAR" in names:
         return "a term or `)`"
-    if "STRING" in names and "NAME" in names:
+    if "FLOAT" in names:
         return "a condition" if "_NOT" in names and not before.rstrip().endswith("(") else "a term"
     if "_RPAR" in names and "OPERATOR" in names:
         return "`,` or `)` after a term" if "_COMMA" in names else "`)`"
-    if "CMP" in names and "OPERATOR" in names:
-        return "a comparison such as `=` or `<` after a term"
-    if "TYPE" in names and "NAME" in names:
-        return "a declaration, a directive, a rule or a fact"
     shown = sorted({_SHOWN[name] for name in names if name in _SHOWN}, key=_SHOWN_ORDER.index)
     if not shown:
         return "something else here"

@@ -230,9 +230,10 @@ class Relation:
 
 def _term(value: object, where: str) -> ast.Term:
     """The AST of a Python value used as a term."""
-    if isinstance(value, Term):
-        return value.node
     span = here()
+    if isinstance(value, Term):
+        # A variable is made once and used in many rules: its place is where it is used.
+        return ast.Variable(value.node.name, span) if isinstance(value.node, ast.Variable) else value.node
     if value is ...:
         return ast.Wildcard(span)
     if isinstance(value, str):

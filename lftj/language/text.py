@@ -8,13 +8,17 @@ the base of an integer, redundant parentheses. An `Unsupported` item prints its 
 from __future__ import annotations
 
 from lftj.language import ast
+from lftj.language.findings import too_deep
 from lftj.language.functors import CONSTRAINTS
 from lftj.language.notation import ATOMIC_LEVEL, comparison_text, functor_text, literal_level, literal_text, symbol_text
 
 
 def to_text(program: ast.Program) -> str:
     """The program as source text, one item per line, ending in a newline unless it is empty."""
-    return "".join(f"{item_text(item)}\n" for item in program.items)
+    try:
+        return "".join(f"{item_text(item)}\n" for item in program.items)
+    except RecursionError:
+        raise too_deep(program.source) from None
 
 
 def item_text(item: ast.Item) -> str:

@@ -115,22 +115,26 @@ def surrogate() -> Fault:
 
 def wrong_kind(type: str, kind: str) -> Fault:
     """A value (or a whole column) of another kind: `kind` is its Python type or Arrow type as the user knows it."""
-    target = PYTHON[type]
+    target, word = PYTHON[type], kind.lower()
     remedy = f"convert it to {target} first"
-    if kind == "bool":
+    if word in ("bool", "boolean"):
         remedy = f"convert it to {target} first (True is not 1 here)"
-    elif type in ("number", "unsigned") and kind.startswith(("float", "double", "half")):
+    elif word.startswith("decimal"):  # what DuckDB's sum() gives, for one
+        cast = {"float": "float64 (DOUBLE)", "symbol": "text"}.get(type, "int64 (BIGINT)")
+        remedy = f"cast it to {cast} first"
+    elif type in ("number", "unsigned") and word.startswith(("float", "double", "half")):
         remedy = "convert it to int first or declare the column `float`"
-    elif type != "symbol" and kind in ("str", "string", "large_string", "string_view"):
+    elif type != "symbol" and word in ("str", "string", "large_string", "string_view"):
         remedy = f"convert it to {target} first or declare the column `symbol`"
-    elif type == "symbol" and kind.startswith(("int", "uint")):
+    elif type == "symbol" and (word == "int" or word.startswith(("int8", "int16", "int32", "int64", "uint"))):
         remedy = "convert it to str first or declare the column `number`"
     elif type == "symbol" and kind in ("bytes", "binary", "large_binary", "binary_view"):
         remedy = "decode it to str first"
-    return Fault(f"is {_with_article(kind)}, not {ARTICLE[type]}", TAKES[type], remedy)
+    return Fault(f"is {with_article(kind)}, not {ARTICLE[type]}", TAKES[type], remedy)
 
 
-def _with_article(word: str) -> str:
+def with_article(word: str) -> str:
+    """The name of a kind with its article: an int, a float; bytes."""
     if word.endswith("s"):
         return word
     return f"an {word}" if word[:1].lower() in "aeio" else f"a {word}"

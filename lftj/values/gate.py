@@ -4,8 +4,8 @@ Inside, a relation is a list of int64 code columns in schema order. On the way o
 (numeric types by numpy, symbols by one Arrow take) and wraps them in what was asked for; on the way in it encodes
 single rows, for membership and small inserts. (Whole sources come in through `lftj.io`.)
 
-    out    to_arrow    int64, uint64, double and string columns         to_pandas, to_polars   the same, of that library
-           to_numpy    (n, k) of one dtype where all columns share a type, else structured; symbols are objects of type str
+    out    to_arrow    int64, uint64, double and string columns; to_pandas and to_polars the same
+           to_numpy    (n, k) of one dtype where all columns share a type, else structured; symbols are str objects
            to_rows     Python tuples of int, float, str, decoded in chunks
     in     encode_row  interns texts
            lookup_row  interns nothing; None if some text has no code: the row is in no relation then

@@ -38,7 +38,7 @@ SMALL = 2_000
 
 
 class Staged(NamedTuple):
-    """A column of texts before it is interned: `indices`, int64[rows], into `distinct`, each text once (large_string)."""
+    """A column of texts before it is interned: `indices`, int64[rows], into `distinct`, each text once."""
 
     indices: NDArray[np.int64]
     distinct: pa.Array
@@ -238,7 +238,7 @@ def _stage_dictionary(values: pa.Array) -> Staged:
 
 
 def _array_of(values: Sequence[str] | NDArray[Any]) -> pa.Array:
-    """A large_string array of Python or numpy strings; `Misfit` if one is no text. (Arrow takes bytes for text.)"""
+    """A large_string array of Python or numpy strings; `Misfit` if one is no text (Arrow would take bytes)."""
     import pyarrow as pa
 
     if isinstance(values, np.ndarray) and values.dtype.kind == "O":
@@ -247,7 +247,7 @@ def _array_of(values: Sequence[str] | NDArray[Any]) -> pa.Array:
         values = [to_text(value) for value in values]
     try:
         return pa.array(values, pa.large_string())
-    except UnicodeEncodeError:
+    except UnicodeError:
         for value in values:
             to_text(value)
         raise

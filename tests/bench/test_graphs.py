@@ -23,6 +23,11 @@ def assert_a_relation(rows: graphs.Rows) -> None:
     assert np.array_equal(np.unique(rows, axis=0), rows)
 
 
+def undirected(arcs: graphs.Rows) -> graphs.Rows:
+    """One row u < v per pair of joined vertices."""
+    return graphs.distinct(np.sort(arcs[arcs[:, 0] != arcs[:, 1]], axis=1))
+
+
 def triangles(rows: graphs.Rows) -> int:
     arrays = compressed(rows)
     count = int(count_by_intersection(*arrays))
@@ -41,8 +46,7 @@ def test_shipped_data_has_the_figures_of_its_sources_page(shipped_data: Path) ->
     messages = graphs.read_rows(shipped_data / "CollegeMsg.tsv.zst", 3)
     arcs = graphs.distinct(messages[:, :2])
     assert (len(messages), len(arcs), len(np.unique(arcs))) == (59_798, 20_296, 1_899)
-    undirected = graphs.distinct(np.sort(arcs[arcs[:, 0] != arcs[:, 1]], axis=1))
-    assert triangles(undirected) == 14_319
+    assert triangles(undirected(arcs)) == 14_319
 
 
 def test_shipped_data_is_small_and_has_its_sources_page(shipped_data: Path) -> None:
@@ -59,6 +63,12 @@ def test_published_graphs_have_their_published_counts(name: str, shared_data: Pa
     assert_a_relation(data.rows)
     assert len(data.rows) == known.rows
     assert known.triangles in (None, triangles(data.rows))
+
+
+@pytest.mark.jit_only
+@pytest.mark.usefixtures("shared_data")
+def test_wiki_vote_has_its_published_undirected_triangles() -> None:
+    assert triangles(undirected(graphs.load("wiki-Vote").rows)) == 608_389
 
 
 def test_a_missing_file_is_replaced_under_another_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

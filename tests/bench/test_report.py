@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench import plots, report, results, steps
+from bench import plots, report, results
 from bench.report import README, TABLES, filled, lost_to, unexplained
 
 COMMITTED = results.latest(results.read(results.JOINS))
@@ -70,6 +70,9 @@ def test_time_outs_and_failures() -> None:
     assert lost_to(found, "triangle", "wiki-Vote", "count") == []
     row = report.triangle_table(found).splitlines()[2]
     assert "| > 60,000 | failed |" in row
+    found = latest(line("lftj", 0.3), line("kuzu", 0, status="memory"))
+    assert lost_to(found, "triangle", "wiki-Vote", "count") == []
+    assert "| – | out of memory |" in report.triangle_table(found)
     timed_out = latest(line("lftj", 0, status="timeout", limit=60.0), line("duckdb", 0.1))
     assert lost_to(timed_out, "triangle", "wiki-Vote", "count") == ["DuckDB"]
 
@@ -113,11 +116,3 @@ def test_plots_are_drawn_and_repeat_themselves(tmp_path: Path) -> None:
     first = {path.name: path.read_bytes() for path in plots.draw(found, tmp_path)}
     assert set(first) == {"triangle.svg", "materialise.svg"}
     assert first == {path.name: path.read_bytes() for path in plots.draw(found, tmp_path)}
-
-
-def test_step_bounds() -> None:
-    from bench.graphs import tripartite
-
-    part = 5  # arcs A->B have outdegrees 2p and p, B->C p and 0, A->C 2p and 0
-    assert steps.min_degree_sum(tripartite(part)) == part**3
-    assert steps.growth([10, 100, 1000], [10**3, 10**6, 10**9]) == pytest.approx(3.0)

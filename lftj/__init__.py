@@ -1,0 +1,62 @@
+"""lftj: Datalog rules over your data, evaluated by leapfrog triejoin, in process.
+
+    import lftj
+    db = lftj.Database(".decl edge(a:number, b:number)  tri(x,y,z) :- edge(x,y), edge(y,z), edge(x,z).")
+    db.load("edge", "edges.csv")
+    print(db["tri"])
+
+Importing lftj imports nothing else: numba, pyarrow and the parser come with the first name that needs them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lftj.database import Database
+    from lftj.errors import DataError, Error, ProgramError
+    from lftj.language.builder import Program
+    from lftj.language.terms import any_of, fn, unsigned, variables
+    from lftj.query import Query
+    from lftj.relation import Relation
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Database": "lftj.database",
+    "DataError": "lftj.errors",
+    "Error": "lftj.errors",
+    "Program": "lftj.language.builder",
+    "ProgramError": "lftj.errors",
+    "Query": "lftj.query",
+    "Relation": "lftj.relation",
+    "any_of": "lftj.language.terms",
+    "fn": "lftj.language.terms",
+    "unsigned": "lftj.language.terms",
+    "variables": "lftj.language.terms",
+}
+
+__all__ = [
+    "DataError",
+    "Database",
+    "Error",
+    "Program",
+    "ProgramError",
+    "Query",
+    "Relation",
+    "any_of",
+    "fn",
+    "unsigned",
+    "variables",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'lftj' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,184 @@
+"""Evaluating one clause: plan it on the data at hand, lower the plan, run the walk, collect its rows.
+
+`Evaluator` holds what all clauses of a database share (relations, symbols). A clause that computes texts is evaluated in two (textsteps.py), the rows
+between them in a relation that lives as long as the evaluation. Every evaluation leaves an `Evaluation` behind: the plan, what the walk counted, the seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.engine.stored import StoredRelation
+from lftj.engine.textsteps import INNER, TextColumns, TextSplit, split_text
+from lftj.join.run import Counters, Limits, Run
+from lftj.language.clause import Clause
+from lftj.plan.body import Body, body_of
+from lftj.plan.joinplan import JoinPlan, plan_join
+from lftj.plan.keyorder import choose_order
+from lftj.plan.lowering import lower
+from lftj.values.codes import from_code, to_code
+from lftj.values.symbols import SymbolTable
+from scantree.memory import Arena
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """How a clause was (or, with `counters` None, would be) evaluated. `inner` is the first part of a clause that computes texts."""
+
+    clause: Clause
+    plan: JoinPlan
+    counters: Counters | None = None
+    seconds: float = 0.0
+    inner: Evaluation | None = None
+    split: TextSplit | None = None
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Evaluates clauses over `relations`. `key_orders`: variable orders forced by the user, by rule number."""
+
+    arena: Arena
+    symbols: SymbolTable
+    relations: dict[str, StoredRelation]
+    key_orders: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    page_rows: int = 256
+    dir_rows: int = 256
+    buffer_rows: int = 1 << 16
+
+    # -- plans -----------------------------------------------------------------------------------------------------------------
+
+    def plan(
+        self, clause: Clause, *, counting: bool = False, order: tuple[str, ...] | None = None, also: Mapping[str, StoredRelation] | None = None
+    ) -> tuple[Body, JoinPlan]:
+        """The plan for a clause without text terms on the data as it is."""
+        relations = {**self.relations, **(also or {})}
+        body = body_of(clause)
+        statistics = {atom.predicate: relations[atom.predicate].statistics for atom in body.atoms}
+        forced = order if order is not None else self.key_orders.get(clause.rule)
+        if forced is not None:
+            forced = tuple(v for v in forced if v in body.variables) + tuple(
+                v for v in body.variables if v not in forced and v not in body.shown
+            )
+        choice = choose_order(body, statistics, counting=counting, forced=forced)
+        return body, plan_join(body, choice, relations, counting=counting)
+
+    def describe(self, clause: Clause, *, order: tuple[str, ...] | None = None) -> Evaluation:
+        """The plan of a clause, without running it. Of a clause that computes texts only the first part can be planned ahead."""
+        split = split_text(clause)
+        if split is not None:
+            return Evaluation(clause, self.plan(split.inner, order=order)[1], split=split)
+        return Evaluation(clause, self.plan(clause, order=order)[1])
+
+    # -- runs ------------------------------------------------------------------------------------------------------------------
+
+    def _run(self, clause: Clause, body: Body, plan: JoinPlan, limits: Limits, also: Mapping[str, StoredRelation]) -> Run | None:
+        """The walk for `plan`, ready to start; None if an atom without variables already fails."""
+        relations = {**self.relations, **also}
+        if any(len(relations[name]) == 0 for name in plan.guards):
+            return None
+        versions = {}
+        for node in plan.nodes:
+            versions[node.predicate, node.key_order] = relations[node.predicate].order(node.key_order)
+            limits.look(0)
+        lowered = lower(plan, versions, self._encode, np.zeros(1, np.int64))
+        walk = lowered.walk._replace(ranks=self.symbols.ranks()) if lowered.ranked else lowered.walk
+
+        def where(regs: Rows) -> str:
+            bound = [
+                f"{d.variable} = {self._decode(int(regs[i]), body.variables[d.variable])!r}"
+                for i, d in enumerate(plan.depths)
+                if d.variable in body.variables and d.variable not in body.shown
+            ]
+            return f"{clause.span}: in `{clause.text}`" + (f" with {', '.join(bound)}" if bound else "")
+
+        run = Run(self.arena.space.mem, walk, lowered.prelude, limits, where, buffer_rows=self.buffer_rows)
+        run.keeps = (lowered, tuple(versions.values()))
+        return run
+
+    def _encode(self, value: object, type: str) -> int:
+        return self.symbols.intern_one(value) if isinstance(value, str) else to_code(value, type)
+
+    def _decode(self, code: int, type: str) -> object:
+        if type == "symbol":
+            return self.symbols.text(code) if 0 <= code < len(self.symbols) else None
+        return from_code(code, type)
+
+    def count(self, clause: Clause, limits: Limits, *, order: tuple[str, ...] | None = None) -> tuple[int, Evaluation]:
+        """Distinct bindings of the clause's head. Nothing is materialised where the head holds all variables."""
+        start = time.perf_counter()
+        if split_text(clause) is None:
+            body, plan = self.plan(clause, counting=True, order=order)
+            if all(d.definition is not None or d.variable in body.head_variables for d in plan.depths):
+                run = self._run(clause, body, plan, limits, {})
+                n = 0 if run is None else run.count()
+                return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
+        collected: list[Rows] = []
+        evaluation = self.rows(clause, limits, collected.append, order=order)
+        if evaluation.plan.in_order and evaluation.inner is None:
+            return sum(chunk.shape[1] for chunk in collected), evaluation
+        return len(self.distinct(collected, len(clause.head_args))[0]), evaluation
+
+    def distinct(self, chunks: list[Rows], arity: int) -> tuple[Rows, int]:
+        """Sorted distinct rows of chunks int64[arity, n]: (rows, how many)."""
+        from scantree.build import sort_rows
+
+        if not chunks or arity == 0:
+            n = min(1, sum(chunk.shape[1] for chunk in chunks))
+            return np.empty((arity, n), np.int64), n
+        rows = sort_rows(list(np.concatenate(chunks, axis=1)), arity)
+        return rows, rows.shape[1]
+
+    def rows(
+        self,
+        clause: Clause,
+        limits: Limits,
+        emit: Callable[[Rows], None],
+        *,
+        order: tuple[str, ...] | None = None,
+        also: Mapping[str, StoredRelation] | None = None,
+    ) -> Evaluation:
+        """Give the clause's rows to `emit`, as int64[arity, n] arrays; with repeats unless the plan says `in_order`."""
+        start = time.perf_counter()
+        split = split_text(clause)
+        if split is not None:
+            return self._rows_in_two(clause, split, limits, emit, also or {}, order)
+        body, plan = self.plan(clause, order=order, also=also)
+        run = self._run(clause, body, plan, limits, also or {})
+        if run is None:
+            return Evaluation(clause, plan, Counters(), time.perf_counter() - start)
+        for chunk in run.chunks():
+            emit(chunk)
+        return Evaluation(clause, plan, run.counters, time.perf_counter() - start)
+
+    def _rows_in_two(
+        self,
+        clause: Clause,
+        split: TextSplit,
+        limits: Limits,
+        emit: Callable[[Rows], None],
+        also: Mapping[str, StoredRelation],
+        order: tuple[str, ...] | None,
+    ) -> Evaluation:
+        start = time.perf_counter()
+        chunks: list[Rows] = []
+        inner = self.rows(split.inner, limits, chunks.append, order=order, also=also)
+        rows, count = self.distinct(chunks, len(split.inner.head_args))
+        names = [c.name for c in split.schema.columns[: len(split.inner.head_args)]]
+        columns = TextColumns(dict(zip(names, rows, strict=True)), count, self.symbols, f"{clause.span}: in `{clause.text}`")
+        for variable, term in split.definitions:
+            columns.columns[variable.name] = columns.codes(term)
+        for condition in split.filters:
+            columns.take(columns.holds(condition))
+        between = StoredRelation(split.schema, self.arena, page_rows=self.page_rows, dir_rows=self.dir_rows)
+        arity = split.schema.arity
+        stacked = np.stack([columns.columns[name] for name in split.schema.names]) if arity else np.empty((0, columns.count), np.int64)
+        between.publish(between.build(stacked, columns.count))
+        outer = self.rows(split.outer, limits, emit, order=order, also={**also, INNER: between})
+        return Evaluation(clause, outer.plan, outer.counters, time.perf_counter() - start, inner, split)

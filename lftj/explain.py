@@ -1,0 +1,182 @@
+"""Explanations: how rules and queries are, or were, evaluated, as text and as JSON.
+
+For each clause: its key order and why (estimated cost, or forced), the key order each atom reads, and one line per depth with the estimated and the actual bindings. Actual
+figures are those of the last evaluation; before one there are none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lftj.language.clause import Clause
+from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
+
+if TYPE_CHECKING:
+    from lftj.engine.evaluate import Evaluation
+    from lftj.engine.stored import StoredRelation
+
+
+def statistics_of(evaluation: Evaluation) -> dict[str, Any]:
+    """The counters of an evaluation: rows, steps, seeks, opens, matches per depth, seconds, key_order."""
+    counters = evaluation.counters
+    found: dict[str, Any] = {"key_order": list(evaluation.plan.order), "seconds": evaluation.seconds}
+    if counters is not None:
+        found |= {"rows": counters.rows, "steps": counters.steps, "seeks": counters.seeks, "opens": counters.opens, "matches": list(counters.matches)}
+    return found
+
+
+def _participants(plan: JoinPlan, nodes: Sequence[int]) -> list[str]:
+    shown = []
+    for i in nodes:
+        node, path = plan.nodes[i], [plan.shown.get(plan.nodes[i].variable, plan.nodes[i].variable)]
+        above = node.above
+        while above >= 0:
+            variable = plan.nodes[above].variable
+            path.insert(0, plan.shown.get(variable, variable))
+            above = plan.nodes[above].above
+        shown.append(f"{node.predicate}[{','.join(map(str, node.key_order))}]({', '.join(path)})")
+    return shown
+
+
+def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
+    lines = []
+    for d, depth in enumerate(plan.depths):
+        if depth.variable == ROOT_VARIABLE:
+            continue
+        computed = str(depth.definition) if depth.definition is not None else None
+        conditions = [f"{depth.variable} {op} {term}" for op, term in depth.bounds] + [str(c) for c in depth.filters]
+        lines.append(
+            {
+                "variable": plan.shown.get(depth.variable, depth.variable),
+                "how": f"= {computed}" if computed is not None else "leapfrog" if len(depth.participants) > 1 else "scan",
+                "participants": _participants(plan, depth.participants),
+                "conditions": conditions,
+                "estimated_rows": depth.rows,
+                "actual_rows": matches[d] if d < len(matches) else None,
+                "counted_apart": depth.block > 0,
+                "first_witness_only": d >= plan.until,
+            }
+        )
+    return lines
+
+
+def _clause(evaluation: Evaluation) -> dict[str, Any]:
+    plan, counters = evaluation.plan, evaluation.counters
+    found: dict[str, Any] = {
+        "rule": evaluation.clause.text or str(evaluation.clause),
+        "key_order": list(plan.order),
+        "forced": plan.forced,
+        "estimated_cost": plan.cost,
+        "reads": [{"atom": text, "relation": predicate, "columns": list(order)} for text, predicate, order in plan.uses],
+        "guards": list(plan.guards),
+        "sorted_output": plan.in_order,
+        "depths": _depths(plan, counters.matches if counters else ()),
+    }
+    if counters is not None:
+        found["actual"] = {k: v for k, v in statistics_of(evaluation).items() if k not in ("key_order", "matches")}
+    if evaluation.split is not None:
+        found["texts"] = [f"{v} := {t}" for v, t in evaluation.split.definitions] + [str(c) for c in evaluation.split.filters]
+    if evaluation.inner is not None:
+        found["first_part"] = _clause(evaluation.inner)
+    return found
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An explanation: `str()` is text for a terminal, `json()` the same as JSON, `data` as dicts and lists."""
+
+    data: dict[str, Any]
+
+    @classmethod
+    def of_strata(
+        cls,
+        heads: Sequence[str],
+        evaluations: Mapping[str, Sequence[Evaluation]],
+        relations: Mapping[str, StoredRelation],
+        *,
+        stale: set[str],
+    ) -> Explanation:
+        """The strata in evaluation order, each with its clauses, and the key orders that are built."""
+        strata = [
+            {
+                "relation": str(relations[head].schema),
+                "name": head,
+                "evaluated": head not in stale,
+                "rows": len(relations[head]) if head not in stale else None,
+                "rules": [_clause(e) for e in evaluations[head]],
+            }
+            for head in heads
+        ]
+        read = {predicate for head in heads for e in evaluations[head] for _, predicate, _ in e.plan.uses if predicate in relations}
+        orders = {
+            name: [
+                {"columns": [relations[name].schema.names[c] for c in order], "bytes": size} for order, size in relations[name].memory().items()
+            ]
+            for name in sorted(read)
+        }
+        return cls({"strata": strata, "key_orders": orders})
+
+    @classmethod
+    def of_query(cls, clause: Clause, evaluation: Evaluation) -> Explanation:
+        """The one clause of a query."""
+        return cls({"query": _clause(evaluation)})
+
+    def json(self, indent: int | None = 2) -> str:
+        """The explanation as JSON."""
+        return json.dumps(self.data, indent=indent)
+
+    def __str__(self) -> str:
+        if "query" in self.data:
+            return "\n".join(_text(self.data["query"], ""))
+        lines: list[str] = []
+        for number, stratum in enumerate(self.data["strata"], 1):
+            rows = f"{stratum['rows']:,} rows" if stratum["evaluated"] else "not evaluated"
+            lines.append(f"stratum {number}: {stratum['relation']}  {rows}")
+            for rule in stratum["rules"]:
+                lines += _text(rule, "  ")
+        if self.data["key_orders"]:
+            lines.append("key orders built:")
+            for name, orders in self.data["key_orders"].items():
+                built = "; ".join(f"({', '.join(o['columns'])}) {o['bytes'] / 1e6:,.1f} MB" for o in orders)
+                lines.append(f"  {name}: {built}")
+        return "\n".join(lines) or "no rules"
+
+    __repr__ = __str__
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value < 1e7 else f"{value:.2g}"
+
+
+def _text(rule: dict[str, Any], indent: str) -> list[str]:
+    lines = [f"{indent}{rule['rule']}"]
+    if "first_part" in rule:
+        lines.append(f"{indent}  first:")
+        lines += _text({**rule["first_part"], "rule": "the part that binds the texts' variables"}, indent + "    ")
+    if "texts" in rule:
+        lines.append(f"{indent}  texts: {'; '.join(rule['texts'])}")
+    how = "forced" if rule["forced"] else f"estimated {_number(rule['estimated_cost'])} steps"
+    lines.append(f"{indent}  key order {', '.join(rule['key_order']) or '(none)'}  ({how})")
+    if rule["guards"]:
+        lines.append(f"{indent}  only if not empty: {', '.join(rule['guards'])}")
+    if rule["depths"]:
+        wide = max(len(d["variable"]) for d in rule["depths"])
+        lines.append(f"{indent}    {'':{wide}}  {'estimated':>11} {'actual':>11}  reads")
+        for d in rule["depths"]:
+            what = " & ".join(d["participants"]) if d["how"] in ("leapfrog", "scan") else " & ".join([d["how"], *d["participants"]])
+            notes = [*d["conditions"]]
+            if d["counted_apart"]:
+                notes.append("counted apart")
+            if d["first_witness_only"]:
+                notes.append("first witness only")
+            note = f"  [{'; '.join(notes)}]" if notes else ""
+            lines.append(f"{indent}    {d['variable']:{wide}}  {_number(d['estimated_rows']):>11} {_number(d['actual_rows']):>11}  {what}{note}")
+    if "actual" in rule:
+        a = rule["actual"]
+        lines.append(f"{indent}  {a['rows']:,} rows, {a['steps']:,} steps, {a['seeks']:,} seeks, {a['seconds']:.3f} s")
+    return lines

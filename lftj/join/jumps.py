@@ -1,0 +1,61 @@
+"""Jump tables: random access to the first keys of one version, for as long as somebody evaluates over it.
+
+A full evaluation seeks the first keys of a relation at random, once per binding of the variables before. Where the keys are dense enough, a table from key to
+address (trie.py, `fill_jump`) makes that one cache line, as the index array of a CSR graph does; maintenance touches few keys and goes through the fences
+instead, so no table has to be kept up to date. A table lives in the arena, belongs to one version, and goes with the last join that uses it or with the version.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+from lftj.join import trie
+from scantree.memory import Arena, ArenaFullError, allocate, release
+from scantree.version import Version
+
+# Words of table per row of the relation: 2 words per key in the range.
+SPREAD = 2
+
+
+class JumpTable:
+    """`page`: where the table lies; `low`, `high`: the first keys it covers."""
+
+    __slots__ = ("__weakref__", "high", "low", "page")
+
+    def __init__(self, arena: Arena, page: int, words: int, low: int, high: int) -> None:
+        self.page, self.low, self.high = page, low, high
+        finalizer = weakref.finalize(self, arena.drop_later, lambda: release(arena.space, page, words))
+        finalizer.atexit = False
+
+
+_tables: weakref.WeakKeyDictionary[Version, JumpTable | None] = weakref.WeakKeyDictionary()
+
+
+def jump_table(version: Version) -> JumpTable | None:
+    """The version's jump table, made at the first call; None where its first keys are too sparse or memory is short."""
+    if version not in _tables:
+        _tables[version] = _make(version)
+    return _tables[version]
+
+
+def _make(version: Version) -> JumpTable | None:
+    if len(version) < 64:
+        return None
+    arena, root, shape = version.store.arena, version.root, version.store.shape
+    low, high = version.row(version.begin())[0], _last_key(version)
+    words = 2 * (high - low + 2)
+    if words > 2 * SPREAD * len(version):
+        return None
+    with arena.lock:
+        try:
+            arena.room(2 * words)
+        except ArenaFullError:
+            return None
+        page = int(allocate(arena.space, words))
+    trie.fill_jump(arena.space.mem, root, shape.dir_bits, shape.page_bits, page, low, high)
+    return JumpTable(arena, page, words, low, high)
+
+
+def _last_key(version: Version) -> int:
+    """The first key of the last row."""
+    return int(trie.last_first_key(version.store.arena.space.mem, version.root, version.store.shape.dir_bits))

@@ -1,0 +1,41 @@
+"""Passes over a whole version that tell the planner what it holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scantree._jit import kernel
+from scantree.layout import DIRS, HEADER, ROOM
+
+
+@kernel
+def prefix_counts(mem, root, shape, counts):
+    """Distinct prefixes of each length: `counts` int64[keys], zero to begin, is written."""
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    before = np.int64(-1)
+    for d in range(mem[root + DIRS]):
+        directory = mem[root + HEADER + d]
+        for s in range(mem[root + HEADER + mem[root + ROOM] + d]):
+            page = mem[directory + s]
+            for p in range(mem[directory + fan + s]):
+                changed = before < 0
+                for c in range(shape.keys):
+                    if changed or mem[page + c * cap + p] != mem[before + c * cap]:
+                        changed = True
+                        counts[c] += 1
+                before = page + p
+
+
+@kernel
+def mark_keys(mem, root, shape, column, bitmap):
+    """Hash every key of `column` into `bitmap` bool[power of two]."""
+    fan = 1 << shape.dir_bits
+    mask = np.uint64(len(bitmap) - 1)
+    for d in range(mem[root + DIRS]):
+        directory = mem[root + HEADER + d]
+        for s in range(mem[root + HEADER + mem[root + ROOM] + d]):
+            at = mem[directory + s] + (column << shape.page_bits)
+            for p in range(mem[directory + fan + s]):
+                # Fibonacci hashing, high bits folded down.
+                h = np.uint64(mem[at + p]) * np.uint64(0x9E3779B97F4A7C15)
+                bitmap[(h ^ (h >> np.uint64(32))) & mask] = True

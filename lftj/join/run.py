@@ -1,0 +1,144 @@
+"""Running a walk: in slices, so that Ctrl-C, time-outs, limits and progress are looked at ten times a second or more.
+
+The kernel holds no lock and cannot be interrupted; it gives back control after `SLICE` steps or when the output buffer is full, with all its state in the walk.
+Between two slices Python runs signal handlers (a KeyboardInterrupt leaves the database as it was: nothing is published before the end), compares the clock with
+the deadline and the rows with the limit, and lets the progress line move.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.errors import EvaluationError, TimeoutExpired
+from lftj.join import machine, triejoin
+
+SLICE = 1 << 20
+BUFFER_ROWS = 1 << 16
+
+
+@dataclass(slots=True)
+class Limits:
+    """What a caller allows: `deadline` on `time.monotonic`'s clock, and a function told (rows so far) between slices."""
+
+    deadline: float | None = None
+    timeout: float | None = None
+    progress: Callable[[int], None] | None = None
+
+    @classmethod
+    def within(cls, timeout: float | None, progress: Callable[[int], None] | None = None) -> Limits:
+        """Limits that expire `timeout` seconds from now (None: never)."""
+        return cls(None if timeout is None else time.monotonic() + timeout, timeout, progress)
+
+    def look(self, rows: int) -> None:
+        """Raise `TimeoutExpired` if the time is up; tell the progress line."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise TimeoutExpired(
+                f"the time limit of {self.timeout:g} s ran out after {rows:,} rows",
+                why="evaluation was stopped; the database is as it was before",
+                remedy="raise `timeout=`, or look at `explain()` for a cheaper key order",
+            )
+        if self.progress is not None:
+            self.progress(rows)
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a walk did: `steps` of leapfrog joins, `seeks` (steps and the landings of opened nodes), nodes `opens`, `rows` out, `matches` per depth."""
+
+    steps: int = 0
+    seeks: int = 0
+    opens: int = 0
+    rows: int = 0
+    matches: tuple[int, ...] = ()
+
+
+def check_status(status: int, where: str) -> None:
+    """Raise what a status of the register machine means; nothing if it is none of its errors."""
+    if status == machine.DIVISION_BY_ZERO:
+        raise EvaluationError(
+            "division by zero",
+            where=where,
+            why="the quotient has no value; nothing was changed",
+            remedy="exclude the divisor 0 in the body, e.g. `y != 0`",
+        )
+    if status == machine.OUT_OF_RANGE:
+        raise EvaluationError(
+            "an arithmetic result is not a number, or not in the range of its type",
+            where=where,
+            why="it could not be stored as a key; nothing was changed",
+            remedy="bound the arguments in the body",
+        )
+
+
+class Run:
+    """One execution of a walk. Iterate `chunks()` for rows, or call `count()`; `counters` are complete afterwards."""
+
+    def __init__(
+        self,
+        mem: npt.NDArray[np.int64],
+        walk: triejoin.Walk,
+        prelude: npt.NDArray[np.int64],
+        limits: Limits,
+        describe: Callable[[npt.NDArray[np.int64]], str],
+        *,
+        buffer_rows: int = BUFFER_ROWS,
+    ) -> None:
+        self.mem, self.walk, self.limits, self.describe = mem, walk, limits, describe
+        self.counters = Counters()
+        self._buffer_rows = buffer_rows
+        self.keeps: tuple[object, ...] = ()  # versions and tables the walk reads
+        if len(prelude):
+            check_status(machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell), describe(walk.regs))
+
+    def _slices(self, out: npt.NDArray[np.int64]) -> Iterator[int]:
+        control = self.walk.control
+        done = 0
+        # Short slices first: small answers come at once, and a long one is noticed early.
+        budget = SLICE >> 4
+        while True:
+            status = triejoin.triejoin(self.mem, self.walk, out, budget)
+            if status == triejoin.OVERFLOW:
+                raise EvaluationError(
+                    "the count exceeds the int64 range",
+                    where=self.describe(self.walk.regs),
+                    why="counts are multiplied, not enumerated, and can be larger than any answer that could be listed",
+                    remedy="count parts of the body separately",
+                )
+            if status >= triejoin.ERROR:
+                check_status(status - triejoin.ERROR, self.describe(self.walk.regs))
+            done += int(control[triejoin.WRITTEN])
+            yield status
+            control[triejoin.WRITTEN] = 0
+            if status == triejoin.FINISHED:
+                break
+            self.limits.look(done)
+            budget = SLICE
+        steps = int(control[triejoin.STEPS])
+        self.counters = Counters(
+            steps,
+            steps + int(control[triejoin.LANDED]),
+            int(control[triejoin.OPENS]),
+            done,
+            tuple(self.walk.depths[:, triejoin.MATCHES].tolist()),
+        )
+
+    def count(self) -> int:
+        """Number of bindings; nothing is written anywhere."""
+        out = np.empty((len(self.walk.head), 1), np.int64)
+        for _ in self._slices(out):
+            pass
+        self.counters.rows = int(self.walk.blocks[0, triejoin.COUNT])
+        return self.counters.rows
+
+    def chunks(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Rows as arrays int64[columns, n] in the order of the walk, each the caller's to keep."""
+        out = np.empty((len(self.walk.head), self._buffer_rows), np.int64)
+        for _ in self._slices(out):
+            n = int(self.walk.control[triejoin.WRITTEN])
+            if n:
+                yield out[:, :n].copy()

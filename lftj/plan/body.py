@@ -1,0 +1,118 @@
+"""The body of a clause as the planner sees it: variables, atoms over variables only, and conditions.
+
+A `Clause` may hold constants, repeated variables and wildcards in its atoms. Here every column of an atom that matters holds a variable, and each
+variable occurs at most once in an atom:
+
+    e(x, 5, x, _)       ->   e(x, #1, #2, .)   with   #1 := 5,  #2 := x
+
+so a constant, a repeated variable and a computed one (`z = x + y`) are one thing: a variable with a *definition*. Where the definition's variables are
+bound before it, the variable has a single candidate, which takes part in the leapfrog as a participant with one key; else the definition is checked as
+a filter. A column whose variable occurs nowhere else is a wildcard: it asks only that the prefix exists, so it needs no trie level.
+
+Atoms left without any column (`e(_, _)`, `p()`) are *guards*: the relation must not be empty.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`predicate` and, per column, the variable it holds (None: a wildcard). `text` is the atom as written."""
+
+    predicate: str
+    columns: tuple[str | None, ...]
+    text: str
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables it binds."""
+        return frozenset(v for v in self.columns if v is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison. `defines` names the variables it could compute: `x = t` defines x where t does not hold x."""
+
+    compare: Compare
+    variables: frozenset[str]
+    defines: tuple[tuple[str, Term, frozenset[str]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a join has to enumerate.
+
+    `variables`: name -> base type, in order of appearance · `atoms` · `guards`: relations that must not be empty · `conditions` · `head`: terms of the output
+    columns · `shown`: how a variable prints (a constant prints as itself).
+    """
+
+    variables: dict[str, str]
+    atoms: tuple[Atom, ...]
+    guards: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    head: tuple[Term, ...]
+    shown: dict[str, str]
+
+    @property
+    def head_variables(self) -> frozenset[str]:
+        """Variables the head needs."""
+        return frozenset(v.name for term in self.head for v in variables_of(term))
+
+
+def _condition(compare: Compare) -> Condition:
+    left = frozenset(v.name for v in variables_of(compare.left))
+    right = frozenset(v.name for v in variables_of(compare.right))
+    defines = []
+    if compare.op == "=":
+        for side, other, needs in ((compare.left, compare.right, right), (compare.right, compare.left, left)):
+            if isinstance(side, Var) and side.name not in needs:
+                defines.append((side.name, other, needs))
+    return Condition(compare, left | right, tuple(defines))
+
+
+def body_of(clause: Clause) -> Body:
+    """The body of `clause`, normalised."""
+    uses = Counter(v.name for atom in clause.atoms for arg in atom.args for v in variables_of(arg))
+    uses.update(v.name for c in clause.compares for term in (c.left, c.right) for v in variables_of(term))
+    uses.update(v.name for term in clause.head_args for v in variables_of(term))
+    variables: dict[str, str] = {}
+    shown: dict[str, str] = {}
+    conditions = [_condition(c) for c in clause.compares]
+    atoms: list[Atom] = []
+    guards: list[str] = []
+
+    def define(term: Var | Value) -> str:
+        name = f"#{len(shown) + 1}"
+        variables[name], shown[name] = term.type, str(term)
+        conditions.append(_condition(Compare("=", Var(name, term.type), term)))
+        return name
+
+    for atom in clause.atoms:
+        columns: list[str | None] = []
+        for arg in atom.args:
+            if arg is None or (isinstance(arg, Var) and uses[arg.name] == 1):
+                columns.append(None)
+            elif isinstance(arg, Value) or arg.name in columns:
+                columns.append(define(arg))
+            else:
+                variables.setdefault(arg.name, arg.type)
+                columns.append(arg.name)
+        if any(columns):
+            atoms.append(Atom(atom.predicate, tuple(columns), str(atom)))
+        else:
+            guards.append(atom.predicate)
+    for c in clause.compares:
+        for term in (c.left, c.right):
+            for v in variables_of(term):
+                variables.setdefault(v.name, v.type)
+    return Body(variables, tuple(atoms), tuple(guards), tuple(conditions), clause.head_args, shown)
+
+
+def is_plain(term: Term) -> bool:
+    """Is `term` a variable or a constant?"""
+    return not isinstance(term, Apply)

@@ -1,0 +1,248 @@
+"""The join plan: a key order worked out to depths, participants, conditions and blocks. Data only; `explain` prints it, `lowering` makes it arrays.
+
+For `tri(x,y,z) :- e(x,y), e(y,z), e(x,z)` in key order x, y, z:
+
+    depth  variable  participants                 trie nodes (frames) by (rows, key order, variables so far)
+    0      x         e(x                          0: e[0,1] x        shared by the first and the third atom
+    1      y         e(x,y   e(y                  1: e[0,1] x,y      2: e[0,1] y
+    2      z         e(y,z   e(x,z                3: e[0,1] y,z      4: e[0,1] x,z
+
+Atoms over the same relation whose leading variables agree share trie nodes, so the same key set never takes part twice. When only a count is wanted, depths are
+cut into blocks (triejoin.py): variables that nothing connects once the ones before them are bound are counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
+from lftj.plan.body import Atom, Body, Condition
+from lftj.plan.keyorder import Choice
+from lftj.plan.statistics import Stored
+
+BOUNDS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+ROOT_VARIABLE = "#0"
+
+
+@dataclass(frozen=True, slots=True)
+class TrieNode:
+    """One level of the trie of some rows: `predicate` in `key_order`, at `level`, below node `above` (-1: the root), binding `variable`."""
+
+    predicate: str
+    key_order: tuple[int, ...]
+    level: int
+    above: int
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """One depth of the walk.
+
+    `participants` index `JoinPlan.nodes` · `definition` is the term that computes the variable (None: a leapfrog) · `bounds` are (operator, term) that limit its keys ·
+    `filters` are checked after a match · `rows` is the estimated number of bindings · `block` and what ends it: `leaf` (a full binding), `child` (first
+    child block) or neither (the next depth).
+    """
+
+    variable: str
+    participants: tuple[int, ...]
+    definition: Term | None
+    bounds: tuple[tuple[str, Term], ...]
+    filters: tuple[Compare, ...]
+    rows: float
+    block: int
+    first: bool
+    leaf: bool
+    child: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A chain of depths from `top` on, counted below each binding of depth `parent` (-1: once); `sibling` is counted next (-1: none)."""
+
+    parent: int
+    top: int
+    sibling: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """All that is fixed about a join before data is touched.
+
+    `until`: depths from here on are an existential suffix (len(depths): none) · `in_order`: the output comes out sorted and without repeats · `uses`: per body
+    atom, its text and the key order it reads.
+    """
+
+    depths: tuple[Depth, ...]
+    nodes: tuple[TrieNode, ...]
+    blocks: tuple[Block, ...]
+    guards: tuple[str, ...]
+    head: tuple[Term, ...]
+    until: int
+    in_order: bool
+    counting: bool
+    cost: float
+    forced: bool
+    uses: tuple[tuple[str, str, tuple[int, ...]], ...]
+    shown: dict[str, str]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The key order: variables as they print."""
+        return tuple(self.shown.get(d.variable, d.variable) for d in self.depths if d.variable != ROOT_VARIABLE)
+
+
+def _key_order(atom: Atom, place: Mapping[str, int], stored: Stored, chosen: list[tuple[str, tuple[int, ...]]]) -> tuple[tuple[int, ...], int]:
+    """(key order to read the atom in, levels used): an order that exists, or that another atom asks for already, if one begins right."""
+    columns = tuple(sorted((c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""]))
+    candidates = [*sorted(stored.orders), *(order for predicate, order in chosen if predicate == atom.predicate)]
+    for order in candidates:
+        if order[: len(columns)] == columns:
+            return order, len(columns)
+    return (*columns, *(c for c in range(stored.arity) if c not in columns)), len(columns)
+
+
+def _trie(body: Body, place: Mapping[str, int], relations: Mapping[str, Stored]) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]]]:
+    """Trie nodes of all atoms, shared where rows and leading variables agree, and the key order each atom reads."""
+    nodes: list[TrieNode] = []
+    known: dict[tuple[str, tuple[int, ...], tuple[str, ...]], int] = {}
+    chosen: list[tuple[str, tuple[int, ...]]] = []
+    uses = []
+    for atom in body.atoms:
+        order, levels = _key_order(atom, place, relations[atom.predicate], chosen)
+        chosen.append((atom.predicate, order))
+        uses.append((atom.text, atom.predicate, order))
+        above, path = -1, tuple[str, ...]()
+        for level in range(levels):
+            variable = atom.columns[order[level]]
+            assert variable is not None
+            path = (*path, variable)
+            at = (atom.predicate, order, path)
+            if at not in known:
+                known[at] = len(nodes)
+                nodes.append(TrieNode(atom.predicate, order, level, above, variable))
+            above = known[at]
+    return nodes, uses
+
+
+def _components(names: list[str], neighbours: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """`names` (in key order) cut into parts that nothing connects, each in key order, in the order of their first variables."""
+    parts: list[list[str]] = []
+    left = list(names)
+    while left:
+        reached, frontier = {left[0]}, [left[0]]
+        while frontier:
+            for w in neighbours[frontier.pop()]:
+                if w in left and w not in reached:
+                    reached.add(w)
+                    frontier.append(w)
+        parts.append([v for v in left if v in reached])
+        left = [v for v in left if v not in reached]
+    return parts
+
+
+def _in_blocks(order: tuple[str, ...], neighbours: Mapping[str, frozenset[str]]) -> tuple[list[str], list[Block], dict[str, tuple[int, bool, int]]]:
+    """(order, blocks, per variable (block, first of it, first child block)) for counting: see the module's text."""
+    laid: list[str] = []
+    blocks: list[Block] = []
+    where: dict[str, tuple[int, bool, int]] = {}
+
+    def lay(part: list[str], parent: int) -> int:
+        number = len(blocks)
+        blocks.append(Block(parent, len(laid), -1))
+        first = True
+        while True:
+            v, rest = part[0], part[1:]
+            laid.append(v)
+            parts = _components(rest, neighbours)
+            if len(parts) != 1:
+                break
+            where[v] = (number, first, -1)
+            first, part = False, parts[0]
+        at, previous = len(laid) - 1, -1
+        where[v] = (number, first, len(blocks) if parts else -1)
+        for child in parts:
+            made = lay(child, at)
+            if previous >= 0:
+                blocks[previous] = replace(blocks[previous], sibling=made)
+            previous = made
+        return number
+
+    lay(list(order), -1)
+    return laid, blocks, where
+
+
+def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[str]) -> tuple[str, Term] | None:
+    """(operator, term) if the condition limits the keys of `variable` by a term of earlier variables; symbols are not in key order."""
+    compare = condition.compare
+    if compare.op not in BOUNDS or type == "symbol":
+        return None
+    for op, side, other in ((compare.op, compare.left, compare.right), (BOUNDS[compare.op], compare.right, compare.left)):
+        if isinstance(side, Var) and side.name == variable and all(v.name in earlier for v in variables_of(other)):
+            return op, other
+    return None
+
+
+def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, counting: bool = False) -> JoinPlan:
+    """Work out `choice` for `body`. Nothing is built yet: `uses` and `nodes` name the key orders the join will read."""
+    scopes = [a.variables for a in body.atoms] + [c.variables for c in body.conditions]
+    neighbours = {v: frozenset[str]().union(*(s for s in scopes if v in s)) - {v} for v in choice.order}
+    order = choice.order
+    rows = dict(zip(choice.order, choice.rows, strict=True))
+    definitions: dict[str, Term] = {}
+    if not order or (counting and len(_components(list(order), neighbours)) > 1):
+        # Parts that nothing connects, or no part at all, hang below one depth with one candidate.
+        order = (ROOT_VARIABLE, *order)
+        neighbours = {v: n | {ROOT_VARIABLE} for v, n in neighbours.items()} | {ROOT_VARIABLE: frozenset(choice.order)}
+        definitions[ROOT_VARIABLE] = Value(0, "number")
+        rows[ROOT_VARIABLE] = 1.0
+    if counting:
+        laid, blocks, where = _in_blocks(order, neighbours)
+    else:
+        laid, blocks = list(order), [Block(-1, 0, -1)]
+        where = {v: (0, i == 0, -1) for i, v in enumerate(order)}
+    place = {v: i for i, v in enumerate(laid)}
+    nodes, uses = _trie(body, place, relations)
+
+    waiting = list(body.conditions)
+    depths: list[Depth] = []
+    for d, v in enumerate(laid):
+        earlier = frozenset(laid[:d])
+        definition = definitions.get(v)
+        bounds: list[tuple[str, Term]] = []
+        filters: list[Compare] = []
+        for condition in list(waiting):
+            term = next((t for name, t, needs in condition.defines if name == v and needs <= earlier), None)
+            if definition is None and term is not None:
+                definition = term
+                waiting.remove(condition)
+        for condition in list(waiting):
+            if condition.variables <= earlier | {v}:
+                limit = _bound(condition, v, body.variables.get(v, "number"), earlier) if definition is None else None
+                if limit is not None:
+                    bounds.append(limit)
+                else:
+                    filters.append(condition.compare)
+                waiting.remove(condition)
+        # A participant at level 0 ranges over all keys and is sought at random: it follows the others.
+        taking_part = sorted((i for i, n in enumerate(nodes) if n.variable == v), key=lambda i: (nodes[i].level == 0, i))
+        block, first, child = where[v]
+        last_of_chain = d + 1 == len(laid) or where[laid[d + 1]][1]
+        depths.append(
+            Depth(v, tuple(taking_part), definition, tuple(bounds), tuple(filters), rows[v], block, first, last_of_chain and child < 0, child)
+        )
+    assert not waiting, "the checker admits only conditions over bound variables"
+
+    until, in_order = len(laid), False
+    if not counting:
+        head = body.head_variables
+        end = max((place[v] + 1 for v in head), default=0)
+        # Variables before the end that the head does not hold must follow from earlier ones, else a binding of the head is met more than once.
+        if all(d.variable in head or d.definition is not None for d in depths[:end]):
+            until = end
+            straight = [place[t.name] for t in body.head if isinstance(t, Var)]
+            in_order = straight == sorted(set(straight)) and not any(isinstance(t, Apply) for t in body.head)
+    return JoinPlan(
+        tuple(depths), tuple(nodes), tuple(blocks), body.guards, body.head, until, in_order, counting, choice.cost, choice.forced, tuple(uses), body.shown
+    )

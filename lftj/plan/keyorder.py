@@ -1,0 +1,173 @@
+"""Choosing the key order of a join: which variable is bound at which depth.
+
+A search over orders, depth by depth, keeping the `BEAM` cheapest beginnings (all of them up to four variables). The cost of binding a variable v
+behind the variables B counts leapfrog steps:
+
+    nodes(B)            bindings of B for which the depth is entered: the product of the matches of the depths before it; when counting, only
+                        of those that v's part of the body is connected to (the others are counted apart and multiplied)
+    fan-out of an atom  distinct(B + v) / distinct(B) over the atom's columns: keys it offers under a prefix, on average
+    steps               nodes * participants * least fan-out
+    matches             the fan-outs multiplied, over the domain of v for each participant but one (independence)
+
+plus `SORT` per row of a key order that would have to be built, `EMIT` per row of output, and `DEDUPE` where the output needs sorting because the
+order does not begin with the head. Estimates only choose; they never change an answer. Ties go to the order of appearance, so plans are deterministic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lftj.plan.body import Body, Condition
+from lftj.plan.statistics import Statistics
+
+BEAM = 64
+SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
+SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A key order and why: `rows[d]` are the estimated bindings of depth d, `cost` the estimated steps of the whole."""
+
+    order: tuple[str, ...]
+    rows: tuple[float, ...]
+    cost: float
+    forced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    order: tuple[str, ...]
+    matches: tuple[float, ...]
+    rows: tuple[float, ...]
+    cost: float
+
+
+class OrderSearch:
+    """The search for one body. `counting` says that only the number of bindings is asked for."""
+
+    def __init__(self, body: Body, statistics: Mapping[str, Statistics], counting: bool) -> None:
+        self.body, self.statistics, self.counting = body, statistics, counting
+        self.names = tuple(body.variables)
+        self.rank = {v: i for i, v in enumerate(self.names)}
+        self.holding = {v: [a for a in body.atoms if v in a.columns] for v in self.names}
+        self._distinct: dict[tuple[str, frozenset[int]], float] = {}
+        scopes = [a.variables for a in body.atoms] + [c.variables for c in body.conditions]
+        self.neighbours = {v: frozenset[str]().union(*(s for s in scopes if v in s)) - {v} for v in self.names}
+
+    def distinct(self, predicate: str, columns: frozenset[int]) -> float:
+        """Distinct keys of `columns`, asked of the statistics once."""
+        at = (predicate, columns)
+        if at not in self._distinct:
+            self._distinct[at] = self.statistics[predicate].distinct(columns)
+        return self._distinct[at]
+
+    def best(self) -> Choice:
+        """The cheapest order found."""
+        beam = [_Partial((), (), (), 0.0)]
+        for _ in self.names:
+            grown = [p for partial in beam for v in self.names if v not in partial.order if (p := self.bind(partial, v))]
+            grown.sort(key=lambda p: (p.cost, [self.rank[v] for v in p.order]))
+            beam = grown[:BEAM]
+        finished = [(p.cost + self._finish(p), [self.rank[v] for v in p.order], p) for p in beam]
+        cost, _, best = min(finished, key=lambda f: f[:2])
+        return Choice(best.order, best.rows, cost)
+
+    def forced(self, order: tuple[str, ...]) -> Choice:
+        """The given order of named variables; constants and the like go where they are first determined."""
+        wanted = list(order)
+        partial = _Partial((), (), (), 0.0)
+        while len(partial.order) < len(self.names):
+            hidden = [v for v in self.names if v not in order and v not in partial.order]
+            ready = [v for v in hidden if self.definition(v, frozenset(partial.order)) is not None]
+            if not ready and not wanted:
+                ready = hidden
+            chosen = ready[0] if ready else wanted.pop(0)
+            bound = self.bind(partial, chosen)
+            partial = bound if bound is not None else _Partial((*partial.order, chosen), (*partial.matches, 1.0), (*partial.rows, 1.0), partial.cost)
+        return Choice(partial.order, partial.rows, partial.cost + self._finish(partial), forced=True)
+
+    def definition(self, v: str, bound: frozenset[str]) -> Condition | None:
+        """A condition that computes `v` from variables already bound."""
+        for condition in self.body.conditions:
+            for name, _, needs in condition.defines:
+                if name == v and needs <= bound:
+                    return condition
+        return None
+
+    def bind(self, partial: _Partial, v: str) -> _Partial | None:
+        """`partial` with `v` bound next; None if nothing can bind it yet."""
+        bound = frozenset(partial.order)
+        definition = self.definition(v, bound)
+        atoms = self.holding[v]
+        if definition is None and not atoms:
+            return None
+        fan_outs, domains = [], []
+        for atom in atoms:
+            own = frozenset(c for c, name in enumerate(atom.columns) if name in bound)
+            column = frozenset([atom.columns.index(v)])
+            before = self.distinct(atom.predicate, own)
+            fan_outs.append(max(1e-9, self.distinct(atom.predicate, own | column) / before))
+            domains.append(self.distinct(atom.predicate, column))
+        domain = max([1.0, *domains])
+        nodes = 1.0
+        for i, u in enumerate(partial.order):
+            if not self.counting or self._connected(v, u, frozenset(partial.order[:i])):
+                nodes *= partial.matches[i]
+        if definition is not None:
+            matches = 1.0
+            for fan_out in fan_outs:
+                matches *= min(1.0, fan_out / domain)
+            steps = nodes * (1.0 + len(atoms))
+        else:
+            matches = domain
+            for fan_out in fan_outs:
+                matches *= min(1.0, fan_out / domain)
+            steps = nodes * (1.0 + len(atoms) * min(fan_outs))
+        now = bound | {v}
+        for condition in self.body.conditions:
+            if condition is not definition and v in condition.variables and condition.variables <= now:
+                matches *= 1.0 / domain if condition.compare.op == "=" else SELECTIVITY.get(condition.compare.op, 0.5)
+        witness = self.body.head_variables
+        if not self.counting and witness <= bound and not witness >= frozenset(self.names):
+            # An existential suffix: the search below a binding of the head ends at the first witness.
+            steps, matches = steps / max(1.0, matches), min(1.0, matches)
+        return _Partial((*partial.order, v), (*partial.matches, matches), (*partial.rows, nodes * matches), partial.cost + steps)
+
+    def _connected(self, v: str, u: str, removed: frozenset[str]) -> bool:
+        """Are `v` and `u` in one part of the body once `removed` is bound?"""
+        reached, frontier = {v}, [v]
+        while frontier:
+            for w in self.neighbours[frontier.pop()]:
+                if w not in removed and w not in reached:
+                    reached.add(w)
+                    frontier.append(w)
+        return u in reached
+
+    def _finish(self, partial: _Partial) -> float:
+        """Cost of the key orders that would have to be built, and of the output."""
+        place = {v: i for i, v in enumerate(partial.order)}
+        needed: dict[tuple[str, tuple[int, ...]], int] = {}
+        for atom in self.body.atoms:
+            columns = sorted((c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""])
+            statistics = self.statistics[atom.predicate]
+            if not any(order[: len(columns)] == tuple(columns) for order in statistics.stored.orders):
+                needed[atom.predicate, tuple(columns)] = statistics.rows
+        cost = SORT * sum(needed.values())
+        if not self.counting and partial.rows:
+            head = self.body.head_variables
+            prefix = 0
+            while prefix < len(partial.order) and frozenset(partial.order[:prefix]) != head:
+                prefix += 1
+            in_order = frozenset(partial.order[:prefix]) == head
+            cost += (EMIT if in_order else DEDUPE) * partial.rows[-1]
+        return cost
+
+
+def choose_order(
+    body: Body, statistics: Mapping[str, Statistics], *, counting: bool = False, forced: tuple[str, ...] | None = None
+) -> Choice:
+    """The key order for `body`; `forced` names its variables in the order the user wants."""
+    search = OrderSearch(body, statistics, counting)
+    return search.best() if forced is None else search.forced(forced)

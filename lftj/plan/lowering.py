@@ -1,0 +1,243 @@
+"""Lowering: a join plan and the versions it reads become the arrays the kernel walks (`triejoin.Walk`).
+
+Registers hold the variables in key order, then constants (their codes), then results of terms. Code runs at the earliest depth that binds what it reads:
+the definition of a variable before its depth is entered, filters and everything later depths or the head derive from a variable right after its
+match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lftj.join import machine, trie, triejoin
+from lftj.join.jumps import JumpTable, jump_table
+from lftj.join.run import check_status
+from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
+from lftj.plan.joinplan import JoinPlan
+from scantree.version import Version
+
+Encode = Callable[[object, str], int]
+
+OPERATIONS = {
+    "+": machine.ADD,
+    "-": machine.SUB,
+    "*": machine.MUL,
+    "/": machine.DIV,
+    "%": machine.MOD,
+    "^": machine.POW,
+    "neg": machine.NEG,
+    "min": machine.MIN,
+    "max": machine.MAX,
+    "band": machine.BAND,
+    "bor": machine.BOR,
+    "bxor": machine.BXOR,
+    "bnot": machine.BNOT,
+    "bshl": machine.SHL,
+    "bshr": machine.SHR,
+    "bshru": machine.SHRU,
+    "land": machine.LAND,
+    "lor": machine.LOR,
+    "lxor": machine.LXOR,
+    "lnot": machine.LNOT,
+}
+COMPARISONS = {"=": machine.EQ, "!=": machine.NE, "<": machine.LT, "<=": machine.LE, ">": machine.GT, ">=": machine.GE}
+FAMILY = {"number": 0, "unsigned": machine.UNSIGNED, "float": machine.FLOAT}
+CONVERSIONS = {
+    ("number", "float"): machine.I_TO_F,
+    ("number", "unsigned"): machine.I_TO_U,
+    ("unsigned", "number"): machine.U_TO_I,
+    ("unsigned", "float"): machine.U_TO_F,
+    ("float", "number"): machine.F_TO_I,
+    ("float", "unsigned"): machine.F_TO_U,
+}
+LIMITS = {">=": triejoin.FROM_LIMIT, ">": triejoin.ABOVE_LIMIT, "<=": triejoin.TO_LIMIT, "<": triejoin.BELOW_LIMIT}
+
+
+@dataclass(slots=True)
+class _Code:
+    """The code of one join while it is written: rows of the machine, registers handed out so far."""
+
+    encode: Encode
+    places: dict[str, int]
+    registers: list[int]
+    rows: list[tuple[int, int, int, int]] = field(default_factory=list)
+    prelude: list[tuple[int, int, int, int]] = field(default_factory=list)
+    results: dict[Term, int] = field(default_factory=dict)
+    ranked: bool = False
+
+    def new(self, initial: int = 0) -> int:
+        self.registers.append(initial)
+        return len(self.registers) - 1
+
+    def value(self, term: Term) -> int:
+        """The register that holds `term`; writes the code that computes it, once."""
+        if isinstance(term, Var):
+            return self.places[term.name]
+        if term in self.results:
+            return self.results[term]
+        if isinstance(term, Value):
+            self.results[term] = self.new(self.encode(term.value, term.type))
+        else:
+            # What holds no variable is computed before the walk begins.
+            self.results[term] = self._apply(term, self.rows if any(variables_of(term)) else self.prelude)
+        return self.results[term]
+
+    def _apply(self, term: Apply, rows: list[tuple[int, int, int, int]]) -> int:
+        arguments = [self.value(arg) for arg in term.args]
+        source = term.args[0].type
+        if term.op in OPERATIONS:
+            operation = OPERATIONS[term.op] + FAMILY[term.type]
+            if len(arguments) == 1 and term.op in ("min", "max"):
+                return arguments[0]
+            left = arguments[0]
+            for right in arguments[1:] or [left]:
+                target = self.new()
+                rows.append((operation, target, left, right))
+                left = target
+            return left
+        operation = CONVERSIONS.get((source, term.type), machine.MOVE)
+        target = self.new()
+        rows.append((operation, target, arguments[0], arguments[0]))
+        return target
+
+    def compare(self, condition: Compare) -> None:
+        """Write a comparison."""
+        left, right = self.value(condition.left), self.value(condition.right)
+        if condition.left.type == "symbol" and condition.op not in ("=", "!="):
+            self.ranked = True
+            ranks = []
+            for register in (left, right):
+                target = self.new()
+                self.rows.append((machine.RANK, target, register, register))
+                ranks.append(target)
+            left, right = ranks
+        self.rows.append((COMPARISONS[condition.op], 0, left, right))
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A join ready to run: the walk at its beginning, code to run before it (`prelude`), what keeps its memory alive, and whether it compares symbols by
+    text order (then `walk.ranks` is to be filled in).
+    """
+
+    walk: triejoin.Walk
+    prelude: np.ndarray
+    kept: tuple[Version | JumpTable, ...]
+    ranked: bool
+
+
+def lower(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], encode: Encode, no_ranks: np.ndarray) -> Lowered:
+    """Arrays for `plan` over `versions` (predicate and key order -> version); `encode` gives the code of a constant."""
+    n = len(plan.depths)
+    code = _Code(encode, {d.variable: i for i, d in enumerate(plan.depths)}, [0] * n)
+    depths = np.zeros((n, triejoin.DEPTH_WIDTH), np.int64)
+    parts: list[int] = []
+    moves: list[int] = []
+    bounds: list[tuple[int, int]] = []
+    head = [(term, max((code.places[v.name] for v in variables_of(term)), default=0)) for term in plan.head]
+    # Terms a later depth needs before it is entered: computed as soon as their variables are bound.
+    limits = [[(op, term, max((code.places[v.name] for v in variables_of(term)), default=0)) for op, term in d.bounds] for d in plan.depths]
+    for d, depth in enumerate(plan.depths):
+        row = depths[d]
+        row[triejoin.PART_LO], row[triejoin.PART_HI] = len(parts), len(parts) + len(depth.participants)
+        parts.extend(depth.participants)
+        row[triejoin.MOVE_LO] = len(moves)
+        moves.extend(i for i, node in enumerate(plan.nodes) if node.above >= 0 and plan.nodes[node.above].variable == depth.variable)
+        row[triejoin.MOVE_HI] = len(moves)
+        row[triejoin.VALUE_LO] = len(code.rows)
+        if depth.definition is not None:
+            row[triejoin.KIND] = triejoin.VALUE
+            register = code.value(depth.definition)
+            code.rows.append((machine.MOVE, d, register, register))
+        row[triejoin.VALUE_HI] = row[triejoin.CODE_LO] = len(code.rows)
+        for condition in depth.filters:
+            code.compare(condition)
+        for later in limits[d + 1 :]:
+            for _, term, at in later:
+                if at == d:
+                    code.value(term)
+        for term, at in head:
+            if at == d:
+                code.value(term)
+        row[triejoin.CODE_HI] = len(code.rows)
+        row[triejoin.BLOCK], row[triejoin.FIRST], row[triejoin.LEAF], row[triejoin.CHILD] = depth.block, depth.first, depth.leaf, depth.child
+    for d, limit in enumerate(limits):
+        depths[d, triejoin.BOUND_LO] = len(bounds)
+        bounds.extend((LIMITS[op], code.value(term)) for op, term, _ in limit)
+        depths[d, triejoin.BOUND_HI] = len(bounds)
+    frames, kept = _frames(plan, versions)
+    _shortcuts(plan, depths, frames)
+    blocks = np.zeros((len(plan.blocks), triejoin.BLOCK_WIDTH), np.int64)
+    for b, block in enumerate(plan.blocks):
+        blocks[b, : triejoin.SIBLING + 1] = (block.parent, block.top, block.sibling)
+    control = np.zeros(triejoin.CONTROL, np.int64)
+    control[triejoin.ENTER] = 1
+    control[triejoin.UNTIL] = plan.until
+    control[triejoin.COUNTING] = plan.counting
+    walk = triejoin.Walk(
+        frames,
+        depths,
+        np.array(parts, np.int64),
+        np.array(moves, np.int64),
+        np.array(bounds, np.int64).reshape(-1, 2),
+        blocks,
+        np.array(code.rows, np.int64).reshape(-1, 4),
+        np.array(code.registers, np.int64),
+        np.array([code.value(term) for term, _ in head], np.int64),
+        no_ranks,
+        control,
+        np.zeros(1),
+    )
+    return Lowered(walk, np.array(code.prelude, np.int64).reshape(-1, 4), kept, code.ranked)
+
+
+def _frames(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version]) -> tuple[np.ndarray, tuple[Version | JumpTable, ...]]:
+    """One frame per trie node; jump tables for those that are sought at random often enough to pay for a pass over the rows."""
+    frames = np.zeros((max(1, len(plan.nodes)), trie.WIDTH), np.int64)
+    kept: list[Version | JumpTable] = list(versions.values())
+    entered = {depth.variable: plan.depths[d - 1].rows if d else 1.0 for d, depth in enumerate(plan.depths)}
+    # A jump leaves the end of the page's part of the run open, which a last depth of one or two participants would look at.
+    sought = {d.variable for d in plan.depths if not d.leaf or len(d.participants) > 2}
+    for i, node in enumerate(plan.nodes):
+        version = versions[node.predicate, node.key_order]
+        shape = version.store.shape
+        frames[i, trie.ROOT], frames[i, trie.LEVEL], frames[i, trie.ABOVE] = version.root, node.level, node.above
+        frames[i, trie.PAGE_BITS], frames[i, trie.DIR_BITS] = shape.page_bits, shape.dir_bits
+        frames[i, trie.UNIQUE] = node.level + 1 == shape.keys
+        if node.level == 0 and node.variable in sought and entered[node.variable] * 8 >= len(version):
+            table = jump_table(version)
+            if table is not None:
+                kept.append(table)
+                frames[i, trie.JUMP], frames[i, trie.JUMP_LOW], frames[i, trie.JUMP_HIGH] = table.page, table.low, table.high
+    return frames, tuple(kept)
+
+
+def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
+    """Mark the depths that the kernel may walk in a faster way: two fused last depths, and matches that can be looked ahead."""
+
+    def plain_pair(d: int) -> bool:
+        return plan.depths[d].definition is None and len(plan.depths[d].participants) == 2 and depths[d, triejoin.CODE_LO] == depths[d, triejoin.CODE_HI]
+
+    for d, depth in enumerate(plan.depths):
+        depths[d, triejoin.AHEAD] = -1
+        if len(depth.participants) == 2 and depth.definition is None:
+            walked, followed = depth.participants
+            if frames[followed, trie.JUMP] and not frames[walked, trie.JUMP]:
+                depths[d, triejoin.AHEAD], depths[d, triejoin.FOLLOWS] = walked, followed
+        after = d + 1
+        if after < len(plan.depths) and plan.depths[after].leaf and not plan.depths[after].first and plan.until > after:
+            depths[d, triejoin.FUSED] = not depth.leaf and plain_pair(d) and plain_pair(after)
+
+
+def apply_columns(term: Apply, arguments: list[np.ndarray], rule: str) -> np.ndarray:
+    """A functor over numbers applied to columns of codes, by the machine that joins use; `rule` is named if a row has no value."""
+    names = [f"a{i}" for i in range(len(arguments))]
+    code = _Code(lambda value, type: 0, {name: i for i, name in enumerate(names)}, [0] * len(names))
+    result = code.value(Apply(term.op, tuple(Var(n, t.type) for n, t in zip(names, term.args, strict=True)), term.type))
+    out = np.empty(len(arguments[0]), np.int64)
+    rows, registers = np.array(code.rows, np.int64).reshape(-1, 4), np.array(code.registers, np.int64)
+    check_status(machine.run_columns(rows, np.stack(arguments), registers, result, out, np.zeros(1)), rule)
+    return out

@@ -1,0 +1,73 @@
+"""What the planner knows of the data: rows, and distinct keys of column sets.
+
+Distinct counts of a prefix of a key order that is built are exact: one pass over the pages counts the changes at each level. A single column that
+no order starts with is estimated by linear counting (Whang et al., TODS 1990): hash every key into a bitmap, count what stays empty. Other column
+sets are bounded by the product of their parts. Everything is deterministic, computed when first asked for, and kept per version.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from lftj.join.profile import mark_keys, prefix_counts
+from scantree.version import Version
+
+
+class Stored(Protocol):
+    """A relation as the planner sees it: its rows in any key order, and which orders exist already."""
+
+    name: str
+    arity: int
+
+    def __len__(self) -> int: ...
+
+    @property
+    def orders(self) -> dict[tuple[int, ...], Version]:
+        """The key orders that are built: permutation of the columns -> version."""
+        ...
+
+    def order(self, columns: tuple[int, ...]) -> Version:
+        """The rows in the key order `columns` (a permutation), built if need be."""
+        ...
+
+
+class Statistics:
+    """Rows and distinct counts of one relation; holds for the versions it was asked about."""
+
+    def __init__(self, stored: Stored) -> None:
+        self.stored = stored
+        self.rows = len(stored)
+        self._known: dict[frozenset[int], float] = {frozenset(): 1.0, frozenset(range(stored.arity)): float(self.rows)}
+        self._profiled: set[tuple[int, ...]] = set()
+
+    def distinct(self, columns: frozenset[int]) -> float:
+        """Distinct keys of the given columns, at least 1."""
+        if self.rows == 0:
+            return 1.0
+        for order, version in self.stored.orders.items():
+            if order not in self._profiled:
+                self._profile(order, version)
+        if columns not in self._known:
+            if len(columns) == 1:
+                self._known[columns] = self._estimate(next(iter(columns)))
+            else:
+                self._known[columns] = min(float(self.rows), math.prod(self.distinct(frozenset([c])) for c in columns))
+        return max(1.0, self._known[columns])
+
+    def _profile(self, order: tuple[int, ...], version: Version) -> None:
+        self._profiled.add(order)
+        counts = np.zeros(len(order), np.int64)
+        prefix_counts(version.store.arena.space.mem, version.root, version.store.shape, counts)
+        for level, count in enumerate(counts.tolist()):
+            self._known[frozenset(order[: level + 1])] = float(count)
+
+    def _estimate(self, column: int) -> float:
+        order, version = next(iter(self.stored.orders.items()))
+        bits = 1 << max(10, min(26, self.rows.bit_length()))
+        bitmap = np.zeros(bits, np.bool_)
+        mark_keys(version.store.arena.space.mem, version.root, version.store.shape, order.index(column), bitmap)
+        empty = bits - int(np.count_nonzero(bitmap))
+        return min(float(self.rows), bits * math.log(bits / max(1, empty)))

@@ -1,0 +1,144 @@
+"""A relation as the user sees it: an immutable sorted set of rows, in whatever form is asked for.
+
+`db["tri"]` hands out the content of that moment; later loads do not change it. Rows are in the order of their values, column by column; symbols by their text.
+
+    len(r)  row in r  iter(r)              number of rows, membership, tuples in order
+    r.arrow()  r.df()  r.pl()  r.numpy()   pyarrow.Table, pandas and polars DataFrame, numpy array
+
+Costs: len and membership O(1) and O(log n), reading nothing else; the others decode all rows once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lftj.values import gate
+from lftj.values.codes import Schema
+from lftj.values.symbols import SymbolTable
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+SHOWN_ROWS = 10
+
+
+class Relation:
+    """An immutable sorted set of rows with named, typed columns."""
+
+    def __init__(self, schema: Schema, version: Version, symbols: SymbolTable) -> None:
+        self._schema, self._version, self._symbols = schema, version, symbols
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._schema.name
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Column name -> type ("number", "unsigned", "float", "symbol"), in order."""
+        return {column.name: column.type for column in self._schema.columns}
+
+    def __len__(self) -> int:
+        return len(self._version)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __contains__(self, row: object) -> bool:
+        """Is `row` a row of the relation? Raises `DataError` if it has the wrong number or type of values."""
+        codes = gate.lookup_row(row, self._schema, self._symbols)  # type: ignore[arg-type]
+        if codes is None:
+            return False
+        return bool(self._version.contains(np.array([codes], np.int64).T)[0])
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return gate.to_rows(self._schema, self._sorted, self._symbols, rows=len(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to a relation, or a set of tuples, with the same rows."""
+        if isinstance(other, Relation):
+            return self._schema.types == other._schema.types and len(self) == len(other) and list(self) == list(other)
+        if isinstance(other, set | frozenset):
+            return len(self) == len(other) and set(self) == other
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def _sorted(self) -> list[Any]:
+        """Code columns, rows in the order of their values."""
+        rows = self._version.columns()
+        if "symbol" in self._schema.types and rows.shape[1] > 1:
+            ranks = self._symbols.ranks()
+            keys = [ranks[column] if t == "symbol" else column for column, t in zip(rows, self._schema.types, strict=True)]
+            rows = rows[:, np.lexsort(keys[::-1])]
+        return [np.ascontiguousarray(column) for column in rows]
+
+    def arrow(self) -> pyarrow.Table:
+        """All rows as an Arrow table: int64, uint64, double and string columns."""
+        return gate.to_arrow(self._schema, self._sorted, self._symbols, rows=len(self))
+
+    def df(self) -> pandas.DataFrame:
+        """All rows as a pandas DataFrame."""
+        return gate.to_pandas(self._schema, self._sorted, self._symbols, rows=len(self))
+
+    def pl(self) -> polars.DataFrame:
+        """All rows as a polars DataFrame."""
+        return gate.to_polars(self._schema, self._sorted, self._symbols, rows=len(self))
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """All rows: an (n, k) array where all columns share a type, else a structured array; symbols are str objects."""
+        return gate.to_numpy(self._schema, self._sorted, self._symbols, rows=len(self))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow C stream protocol: pandas, polars, DuckDB and others read a relation as it is."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def _head(self) -> list[tuple[Any, ...]]:
+        rows = []
+        for row in self:
+            rows.append(row)
+            if len(rows) == SHOWN_ROWS:
+                break
+        return rows
+
+    def _title(self) -> str:
+        return f"{self._schema}  {len(self):,} {'row' if len(self) == 1 else 'rows'}"
+
+    def __repr__(self) -> str:
+        names = list(self._schema.names)
+        cells = [[_cell(value) for value in row] for row in self._head()]
+        if not names:
+            return self._title()
+        widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
+        right = [t != "symbol" for t in self._schema.types]
+
+        def line(row: list[str]) -> str:
+            padded = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
+            return ("  " + "  ".join(padded)).rstrip()
+
+        lines = [self._title(), line(names), *(line(row) for row in cells)]
+        if len(self) > len(cells):
+            lines.append(f"  ... {len(self) - len(cells):,} more")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head = "".join(f"<th>{escape(name)}</th>" for name in self._schema.names)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(_cell(v))}</td>' for v in row)}</tr>" for row in self._head())
+        more = f"<p>... {len(self) - SHOWN_ROWS:,} more</p>" if len(self) > SHOWN_ROWS else ""
+        return f"<p><code>{escape(self._title())}</code></p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(value: Any, width: int = 32) -> str:
+    text = repr(value) if isinstance(value, float) else str(value)
+    text = text.encode("unicode_escape").decode() if not text.isprintable() else text
+    return text if len(text) <= width else text[: width - 1] + "…"
