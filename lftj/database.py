@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,6 +161,20 @@ class Database:
             self._rejects[name] = loaded.rejects
             return loaded.rejects
 
+    @contextmanager
+    def _restoring(self, names: Iterable[str]) -> Iterator[None]:
+        """Several loads that are one: if the block raises, the facts of `names` and `rejects` are what they were before it."""
+        with self._lock:
+            facts = {name: self._stored(name).facts for name in names}
+            rejects = dict(self._rejects)
+            try:
+                yield
+            except BaseException:
+                for name, before in facts.items():
+                    self._set_facts(name, before)
+                self._rejects = rejects
+                raise
+
     @property
     def rejects(self) -> dict[str, Rejects | None]:
         """Per relation, the rows that its last load put into quarantine (None: none were to be)."""
@@ -175,14 +190,20 @@ class Database:
             relation.publish(facts, facts)
         self._strata.touch(name)
 
-    def read_inputs(self, directory: str | os.PathLike[str] = ".") -> None:
-        """Carry out the `.input` directives: load each relation from its file in `directory`, as Souffle does with `-F`."""
+    def read_inputs(self, directory: str | os.PathLike[str] = ".", *, on_error: str = "raise") -> dict[str, Rejects]:
+        """Carry out the `.input` directives: load each relation from its file in `directory`, as Souffle does with `-F`; all of them or none.
+
+        With `on_error="quarantine"` the good rows of every file are loaded, and the bad ones returned by relation (and kept in `db.rejects`).
+        """
         from lftj.io.directives import read_inputs
 
-        read_inputs(self, directory)
+        return read_inputs(self, directory, on_error=on_error)
 
     def write_outputs(self, directory: str | os.PathLike[str] = ".") -> None:
-        """Carry out the `.output` and `.printsize` directives: write each relation to its file in `directory`, as Souffle does with `-D`."""
+        """Carry out the `.output` and `.printsize` directives: write each relation to its file in `directory`, as Souffle does with `-D`.
+
+        `directory="-"` writes all of them to stdout, in Souffle's layout.
+        """
         from lftj.io.directives import write_outputs
 
         write_outputs(self, directory)

@@ -128,10 +128,10 @@ def sort_rows(columns: Sequence[Column], keys: int) -> npt.NDArray[np.int64]:
                 order = np.argsort(_pack(list(rows[:keys]), *packing), kind="stable")
             else:
                 order = np.lexsort(rows[:keys][::-1])
-        rows = rows[:, order]
+        rows = np.take(rows, order, axis=1)  # `rows[:, order]` would lay the columns out across
     keep = np.empty(n, np.bool_)
     last_of_equal(rows[:keys], keep)
-    return rows if keep.all() else np.ascontiguousarray(rows[:, keep])
+    return rows if keep.all() else np.compress(keep, rows, axis=1)
 
 
 @kernel

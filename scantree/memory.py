@@ -21,7 +21,9 @@ Invariant: USED + the grains on free lists + 1 = TOP. Allocation and release are
 
 from __future__ import annotations
 
+import gc
 import mmap
+import platform
 import sys
 import threading
 from collections import deque
@@ -112,17 +114,28 @@ def release(space, page, words):
     return True
 
 
+def _no_reserve() -> int:
+    """The flag that makes a mapping of more than the machine's memory legal; Python names it only from 3.13 on."""
+    common = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64", "riscv64", "s390x")
+    return getattr(mmap, "MAP_NORESERVE", 0x4000 if common else 0)
+
+
 def _reserve(size: int) -> tuple[mmap.mmap, int]:
     """An anonymous mapping of `size` bytes, or of the largest halving of it that the system grants."""
-    private = 0
+    private, collected = 0, False
     if sys.platform != "win32":
-        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _no_reserve()
     while True:
         try:
             if private:
                 return mmap.mmap(-1, size, flags=private), size
             return mmap.mmap(-1, size), size
         except (OSError, ValueError, OverflowError):
+            if not collected:
+                # Arenas in reference cycles hold address space until the collector runs, which does not see its size.
+                gc.collect()
+                collected = True
+                continue
             if size <= 1 << 26:
                 raise
             size //= 2
@@ -199,7 +212,8 @@ class Arena:
     def drop_later(self, action: Callable[[], None]) -> None:
         """Queue the release of a version.
 
-        Finalizers call this: they may run in any thread, even inside an allocation.
+        Finalizers call this: they may run in any thread, even inside an allocation. `action` should not hold the arena
+        (its `space` will do): the queue would keep the arena alive.
         """
         self._dropped.append(action)
 

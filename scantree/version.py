@@ -28,7 +28,7 @@ from scantree import cursor as _cursor
 from scantree import delta as _delta
 from scantree import update as _update
 from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
-from scantree.memory import GRAIN, Arena, Size
+from scantree.memory import GRAIN, Arena, Heap, Size
 
 Column = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
@@ -100,7 +100,7 @@ class Store:
         if shape.cols == 0:
             rows: Rows = np.empty((0, min(1, count or 0)), np.int64)
         elif presorted:
-            rows = np.ascontiguousarray(columns, np.int64)
+            rows = _plain(columns)
         else:
             rows = _build.sort_rows(columns, shape.keys)
         pages = _build.pages_for(rows.shape[1], shape.page_bits)
@@ -120,8 +120,8 @@ class Store:
         )
 
 
-def _drop(arena: Arena, root: int, shape: Shape) -> None:
-    _update.drop(arena.space, root, shape)
+def _drop(space: Heap, root: int, shape: Shape) -> None:
+    _update.drop(space, root, shape)
 
 
 class Version:
@@ -131,8 +131,8 @@ class Version:
 
     def __init__(self, store: Store, root: int) -> None:
         self.store, self.root = store, root
-        arena, shape = store.arena, store.shape
-        self._finalizer = weakref.finalize(self, arena.drop_later, lambda: _drop(arena, root, shape))
+        space, shape = store.arena.space, store.shape
+        self._finalizer = weakref.finalize(self, store.arena.drop_later, lambda: _drop(space, root, shape))
         self._finalizer.atexit = False
 
     # -- reading ----------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class Version:
         if keys.ndim != 2 or len(keys) != self.store.shape.keys:
             raise ValueError(f"an array of {self.store.shape.keys} key columns expected, got shape {keys.shape}")
         found = np.empty(keys.shape[1], np.bool_)
-        batch = np.ascontiguousarray(keys, np.int64)
+        batch = _plain(keys)
         _cursor.find_rows(self.store.arena.space.mem, self.root, self.store.shape, batch, found)
         return found
 
@@ -280,20 +280,25 @@ class Version:
         check_version(self)
 
 
+def _plain(rows: npt.ArrayLike) -> Rows:
+    """`rows` as kernels expect them: int64, C-contiguous and writable. For anything else numba would compile anew."""
+    plain = np.ascontiguousarray(rows, np.int64)
+    return plain if plain.flags.writeable else plain.copy()
+
+
 def _in_key_order(batch: Rows, ops: npt.NDArray[np.int8], keys: int) -> tuple[Rows, npt.NDArray[np.int8]]:
     """The batch sorted by key, one change per key: the last one given."""
     m = len(ops)
-    if keys == 0:
-        batch, ops = batch[:, max(0, m - 1) :], ops[max(0, m - 1) :]
-    if keys == 0 or m < 2:
-        return np.ascontiguousarray(batch, np.int64), np.ascontiguousarray(ops, np.int8)
-    sort = np.ascontiguousarray(batch, np.int64)
-    state = _build.order_of(sort[:keys])
-    if state == 0:
-        order = np.lexsort(sort[:keys][::-1])
-        sort, ops = sort[:, order], ops[order]
-    if state != 2:
-        keep = np.empty(m, np.bool_)
-        _build.last_of_equal(sort[:keys], keep)
-        sort, ops = sort[:, keep], ops[keep]
-    return np.ascontiguousarray(sort), np.ascontiguousarray(ops, np.int8)
+    if m > 1 and keys == 0:
+        batch, ops = batch[:, m - 1 :], ops[m - 1 :]
+    batch, ops = _plain(batch), np.ascontiguousarray(ops, np.int8)
+    if m > 1 and keys > 0:
+        state = _build.order_of(batch[:keys])
+        if state == 0:
+            order = np.lexsort(batch[:keys][::-1])
+            batch, ops = np.take(batch, order, axis=1), ops[order]
+        if state != 2:
+            keep = np.empty(m, np.bool_)
+            _build.last_of_equal(batch[:keys], keep)
+            batch, ops = np.compress(keep, batch, axis=1), ops[keep]
+    return batch, ops if ops.flags.writeable else ops.copy()

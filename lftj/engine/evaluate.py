@@ -19,8 +19,9 @@ from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import choose_order
+from lftj.plan.keyorder import rank_orders
 from lftj.plan.lowering import lower
+from lftj.plan.pilot import best_of
 from lftj.values.codes import from_code, to_code
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
@@ -66,8 +67,8 @@ class Evaluator:
             forced = tuple(v for v in forced if v in body.variables) + tuple(
                 v for v in body.variables if v not in forced and v not in body.shown
             )
-        choice = choose_order(body, statistics, counting=counting, forced=forced)
-        return body, plan_join(body, choice, relations, counting=counting)
+        choices = rank_orders(body, statistics, counting=counting, forced=forced)
+        return body, best_of(choices, lambda choice: plan_join(body, choice, relations, counting=counting), relations, self._encode, self.symbols.ranks)
 
     def describe(self, clause: Clause, *, order: tuple[str, ...] | None = None) -> Evaluation:
         """The plan of a clause, without running it. Of a clause that computes texts only the first part can be planned ahead."""

@@ -110,17 +110,19 @@ class File:
 
 
 def find(named: Any, delimiter: str | None) -> list[File]:
-    """The files that a path, a glob or a list of them names."""
+    """The files that a path, a glob or a list of them names. A `File` that was found before is itself."""
+    if isinstance(named, File):
+        return [named]
     if isinstance(named, str | os.PathLike):
         return [_with_content(_told(path, delimiter)) for path in _found(os.fspath(named))]
     return [file for one in named for file in find(one, delimiter)]
 
 
 def is_paths(source: Any) -> bool:
-    """Whether a source names files: a path, or a non-empty list or tuple of paths."""
+    """Whether a source names files: a path (or a `File`), or a non-empty list or tuple of them."""
     if isinstance(source, list | tuple):
-        return bool(source) and all(isinstance(item, str | os.PathLike) for item in source)
-    return isinstance(source, str | os.PathLike)
+        return bool(source) and all(isinstance(item, str | os.PathLike | File) for item in source)
+    return isinstance(source, str | os.PathLike | File)
 
 
 def told_format(path: Path) -> tuple[str, str, str | None]:

@@ -42,7 +42,7 @@ def _make(version: Version) -> JumpTable | None:
     if len(version) < 64:
         return None
     arena, root, shape = version.store.arena, version.root, version.store.shape
-    low, high = version.row(version.begin())[0], _last_key(version)
+    low, high = version.row(version.begin())[0], last_key(version)
     words = 2 * (high - low + 2)
     if words > 2 * SPREAD * len(version):
         return None
@@ -56,6 +56,6 @@ def _make(version: Version) -> JumpTable | None:
     return JumpTable(arena, page, words, low, high)
 
 
-def _last_key(version: Version) -> int:
+def last_key(version: Version) -> int:
     """The first key of the last row."""
     return int(trie.last_first_key(version.store.arena.space.mem, version.root, version.store.shape.dir_bits))

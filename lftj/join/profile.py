@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from lftj.join.trie import KEY_MAX
 from scantree._jit import kernel
+from scantree.cursor import count_range, seek_lub
 from scantree.layout import DIRS, HEADER, ROOM
 
 
@@ -39,3 +41,34 @@ def mark_keys(mem, root, shape, column, bitmap):
                 # Fibonacci hashing, high bits folded down.
                 h = np.uint64(mem[at + p]) * np.uint64(0x9E3779B97F4A7C15)
                 bitmap[(h ^ (h >> np.uint64(32))) & mask] = True
+
+
+@kernel
+def draw_rows(mem, root, shape, rows, out):
+    """`out` int64[cols, n] gets the rows numbered `rows` int64[n] (ascending)."""
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    i, passed = 0, 0
+    for d in range(mem[root + DIRS]):
+        directory = mem[root + HEADER + d]
+        for s in range(mem[root + HEADER + mem[root + ROOM] + d]):
+            while i < len(rows) and rows[i] < passed + mem[directory + fan + s]:
+                for c in range(shape.cols):
+                    out[c, i] = mem[mem[directory + s] + c * cap + rows[i] - passed]
+                i += 1
+            passed += mem[directory + fan + s]
+
+
+@kernel
+def rows_under(mem, root, shape, prefixes, counts):
+    """`counts` int64[n]: rows that start with `prefixes` int64[n, k]; the last column is used as scratch."""
+    last = prefixes.shape[1] - 1
+    for i in range(len(prefixes)):
+        prefix = prefixes[i]
+        lo = seek_lub(mem, root, shape, prefix)
+        if prefix[last] < KEY_MAX:
+            prefix[last] += 1
+            hi = seek_lub(mem, root, shape, prefix)
+            prefix[last] -= 1
+            counts[i] = count_range(mem, root, shape, lo, hi)
+        else:
+            counts[i] = 1

@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.plan.body import Atom, Body, Condition
-from lftj.plan.keyorder import Choice
+from lftj.plan.keyorder import BOUNDS, Choice
 from lftj.plan.statistics import Stored
 
-BOUNDS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 ROOT_VARIABLE = "#0"
 
 

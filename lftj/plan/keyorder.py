@@ -18,11 +18,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lftj.language.clause import Value, Var
 from lftj.plan.body import Body, Condition
 from lftj.plan.statistics import Statistics
 
 BEAM = 64
 SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
+BOUNDS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
 
 
@@ -63,16 +65,15 @@ class OrderSearch:
             self._distinct[at] = self.statistics[predicate].distinct(columns)
         return self._distinct[at]
 
-    def best(self) -> Choice:
-        """The cheapest order found."""
+    def ranked(self) -> list[Choice]:
+        """The orders found, cheapest first."""
         beam = [_Partial((), (), (), 0.0)]
         for _ in self.names:
             grown = [p for partial in beam for v in self.names if v not in partial.order if (p := self.bind(partial, v))]
             grown.sort(key=lambda p: (p.cost, [self.rank[v] for v in p.order]))
             beam = grown[:BEAM]
-        finished = [(p.cost + self._finish(p), [self.rank[v] for v in p.order], p) for p in beam]
-        cost, _, best = min(finished, key=lambda f: f[:2])
-        return Choice(best.order, best.rows, cost)
+        choices = [Choice(p.order, p.rows, p.cost + self._finish(p)) for p in beam]
+        return sorted(choices, key=lambda c: (c.cost, [self.rank[v] for v in c.order]))
 
     def forced(self, order: tuple[str, ...]) -> Choice:
         """The given order of named variables; constants and the like go where they are first determined."""
@@ -107,8 +108,7 @@ class OrderSearch:
         for atom in atoms:
             own = frozenset(c for c, name in enumerate(atom.columns) if name in bound)
             column = frozenset([atom.columns.index(v)])
-            before = self.distinct(atom.predicate, own)
-            fan_outs.append(max(1e-9, self.distinct(atom.predicate, own | column) / before))
+            fan_outs.append(max(1e-9, self.distinct(atom.predicate, own | column) / self.distinct(atom.predicate, own)))
             domains.append(self.distinct(atom.predicate, column))
         domain = max([1.0, *domains])
         nodes = 1.0
@@ -128,12 +128,26 @@ class OrderSearch:
         now = bound | {v}
         for condition in self.body.conditions:
             if condition is not definition and v in condition.variables and condition.variables <= now:
-                matches *= 1.0 / domain if condition.compare.op == "=" else SELECTIVITY.get(condition.compare.op, 0.5)
+                matches *= self.selectivity(condition, v, domain)
         witness = self.body.head_variables
         if not self.counting and witness <= bound and not witness >= frozenset(self.names):
             # An existential suffix: the search below a binding of the head ends at the first witness.
             steps, matches = steps / max(1.0, matches), min(1.0, matches)
         return _Partial((*partial.order, v), (*partial.matches, matches), (*partial.rows, nodes * matches), partial.cost + steps)
+
+    def selectivity(self, condition: Condition, v: str, domain: float) -> float:
+        """The part of the bindings that a condition lets through."""
+        op = condition.compare.op
+        if op == "=":
+            return 1.0 / domain
+        for side, other in ((condition.compare.left, condition.compare.right), (condition.compare.right, condition.compare.left)):
+            if isinstance(side, Var) and isinstance(other, Value) and side.type == "number" and op in BOUNDS and self.holding[side.name]:
+                atom = self.holding[side.name][0]
+                # Rows, not keys, are compared: where small keys are frequent ones, that is what decides how much is left.
+                below = self.statistics[atom.predicate].part_below(atom.columns.index(side.name), int(other.value))
+                upward = (op if side is condition.compare.left else BOUNDS[op]) in (">", ">=")
+                return min(1.0, max(1e-4, 1.0 - below if upward else below))
+        return SELECTIVITY.get(op, 0.5)
 
     def _connected(self, v: str, u: str, removed: frozenset[str]) -> bool:
         """Are `v` and `u` in one part of the body once `removed` is bound?"""
@@ -165,9 +179,9 @@ class OrderSearch:
         return cost
 
 
-def choose_order(
+def rank_orders(
     body: Body, statistics: Mapping[str, Statistics], *, counting: bool = False, forced: tuple[str, ...] | None = None
-) -> Choice:
-    """The key order for `body`; `forced` names its variables in the order the user wants."""
+) -> list[Choice]:
+    """Key orders for `body`, cheapest first; only the one `forced` says, if it names the variables in the order the user wants."""
     search = OrderSearch(body, statistics, counting)
-    return search.best() if forced is None else search.forced(forced)
+    return search.ranked() if forced is None else [search.forced(forced)]

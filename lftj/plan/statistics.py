@@ -1,4 +1,4 @@
-"""What the planner knows of the data: rows, and distinct keys of column sets.
+"""What the planner knows of the data: rows, distinct keys of column sets, and a sample of the rows.
 
 Distinct counts of a prefix of a key order that is built are exact: one pass over the pages counts the changes at each level. A single column that
 no order starts with is estimated by linear counting (Whang et al., TODS 1990): hash every key into a bitmap, count what stays empty. Other column
@@ -11,9 +11,12 @@ import math
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from lftj.join.profile import mark_keys, prefix_counts
+from lftj.join.profile import draw_rows, mark_keys, prefix_counts
 from scantree.version import Version
+
+SAMPLE = 1024
 
 
 class Stored(Protocol):
@@ -42,6 +45,7 @@ class Statistics:
         self.rows = len(stored)
         self._known: dict[frozenset[int], float] = {frozenset(): 1.0, frozenset(range(stored.arity)): float(self.rows)}
         self._profiled: set[tuple[int, ...]] = set()
+        self._sample: npt.NDArray[np.int64] | None = None
 
     def distinct(self, columns: frozenset[int]) -> float:
         """Distinct keys of the given columns, at least 1."""
@@ -66,8 +70,20 @@ class Statistics:
 
     def _estimate(self, column: int) -> float:
         order, version = next(iter(self.stored.orders.items()))
-        bits = 1 << max(10, min(26, self.rows.bit_length()))
-        bitmap = np.zeros(bits, np.bool_)
+        bitmap = np.zeros(1 << max(10, min(26, self.rows.bit_length())), np.bool_)
         mark_keys(version.store.arena.space.mem, version.root, version.store.shape, order.index(column), bitmap)
-        empty = bits - int(np.count_nonzero(bitmap))
-        return min(float(self.rows), bits * math.log(bits / max(1, empty)))
+        empty = len(bitmap) - int(np.count_nonzero(bitmap))
+        return min(float(self.rows), len(bitmap) * math.log(len(bitmap) / max(1, empty)))
+
+    def part_below(self, column: int, key: int) -> float:
+        """The part of the rows whose `column` is less than `key`, in a sample of `SAMPLE` rows."""
+        if not self.rows:
+            return 0.0
+        if self._sample is None:
+            order, version = next(iter(self.stored.orders.items()))
+            n = min(SAMPLE, self.rows)
+            drawn = np.empty((len(order), n), np.int64)
+            space, shape = version.store.arena.space, version.store.shape
+            draw_rows(space.mem, version.root, shape, (2 * np.arange(n) + 1) * self.rows // (2 * n), drawn)
+            self._sample = np.sort(drawn[np.argsort(order)], axis=1)
+        return float(np.searchsorted(self._sample[column], key)) / self._sample.shape[1]

@@ -1,0 +1,121 @@
+"""Outcomes: what a command raises becomes a message on stderr and an exit code; the table is in `lftj.cli`.
+
+Errors of lftj are told as compilers tell them, `place: error: what`, with `why` and `do` lines; their remedies speak
+of keyword arguments, which become options here. Anything else that is raised is a defect of lftj and keeps its
+traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+from typing import TextIO
+
+from lftj.errors import (
+    DataError,
+    Error,
+    EvaluationError,
+    MemoryLimitError,
+    ProgramError,
+    TimeoutExpired,
+    UnknownRelationError,
+)
+
+_OPTIONS = (
+    ("`timeout=`", "--timeout"),
+    ("`memory_limit=`", "--memory-limit"),
+    ('on_error="quarantine"', "--on-error quarantine"),
+    ("`explain()`", "`lftj explain`"),
+)
+_MARKED = re.compile(r"^(.*?: )?(error|warning)(?=: )", re.MULTILINE)
+_COLOURS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m"}
+
+
+class Code(IntEnum):
+    """Exit codes."""
+
+    DONE = 0
+    PROGRAM = 1
+    USAGE = 2
+    DATA = 3
+    LIMIT = 124
+    INTERRUPTED = 130
+    READER_GONE = 141
+
+
+class UsageError(Error):
+    """The command line asks for something that cannot be done."""
+
+
+def outcome_of(command: Callable[[], int]) -> int:
+    """Run `command`, tell what it raises, return the exit code."""
+    try:
+        code = command()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        say("lftj: interrupted")
+        return Code.INTERRUPTED
+    except BrokenPipeError:
+        _forget_stdout()
+        return Code.READER_GONE
+    except Error as error:
+        say(told(error))
+        return _code(error)
+    except MemoryError:
+        say("lftj: error: the machine's memory ran out\n  do: load less, or stop earlier with --memory-limit")
+        return Code.LIMIT
+    except OSError as error:
+        say(f"lftj: error: {error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        return Code.DATA
+    return code
+
+
+def _code(error: Error) -> Code:
+    if isinstance(error, UsageError | UnknownRelationError):
+        return Code.USAGE
+    if isinstance(error, TimeoutExpired | MemoryLimitError):
+        return Code.LIMIT
+    if isinstance(error, DataError):
+        return Code.DATA
+    assert isinstance(error, ProgramError | EvaluationError), type(error)
+    return Code.PROGRAM
+
+
+def told(error: Error) -> str:
+    """The message of an error, in the words of the command line."""
+    text = error.render()
+    if not _MARKED.match(text):
+        text = f"{error.where or 'lftj'}: error: {text.removeprefix(f'{error.where}: ')}"
+    for keyword, option in _OPTIONS:
+        text = text.replace(keyword, option)
+    return text
+
+
+def say(text: str) -> None:
+    """A message, on stderr."""
+    if sys.stderr is not None:
+        sys.stderr.write(painted(text, sys.stderr) + "\n")
+        sys.stderr.flush()
+
+
+def painted(text: str, stream: TextIO) -> str:
+    """`text` with its "error" and "warning" marks in colour, if `stream` is a terminal that wants them."""
+    if not wants_colour(stream):
+        return text
+    return _MARKED.sub(lambda found: f"{found[1] or ''}{_COLOURS[found[2]]}{found[2]}\x1b[0m", text)
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether colours make sense on a stream: a terminal, and neither NO_COLOR nor TERM=dumb."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _forget_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not fail again."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:  # a stdout without a descriptor, as tests have
+        return

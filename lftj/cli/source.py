@@ -1,0 +1,72 @@
+"""The program a command works on: read from its file (or stdin), parsed, checked, before anything heavy is imported."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+
+from lftj.cli.outcome import UsageError
+from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.language import ast
+from lftj.language.check import check
+from lftj.language.clause import CheckedProgram
+from lftj.language.parse import parse
+
+STDIN = "-"
+
+
+def read_program(named: str) -> tuple[str, str]:
+    """The text of a program and the name that messages give it."""
+    if named == STDIN:
+        return _decoded(sys.stdin.buffer.read(), "<stdin>"), "<stdin>"
+    path = Path(named)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError("no such program file", where=named, remedy=_nearest(path)) from None
+    except IsADirectoryError:
+        raise UsageError("this is a folder, not a program", where=named, remedy=_example(path)) from None
+    except PermissionError:
+        raise UsageError("no permission to read the program", where=named, remedy="change its permissions") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+        raise UsageError("the program cannot be read", where=named, why=why, remedy="check the name") from None
+    return _decoded(content, named), named
+
+
+def checked(named: str) -> CheckedProgram:
+    """The program, parsed and checked; ProgramError with every finding if it is wrong."""
+    return check(parsed(named))
+
+
+def parsed(named: str) -> ast.Program:
+    """The program, parsed."""
+    return parse(*read_program(named))
+
+
+def _decoded(content: bytes, name: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before.rpartition(b"\n")[2].decode("utf-8-sig", "replace")) + 1
+        span = Span(name, line, column, line, column + 1)
+        remedy = "save the file as UTF-8"
+        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+            remedy += "; it looks like UTF-16"
+        why = f"the byte 0x{content[error.start]:02x} cannot stand here"
+        raise ProgramError([Diagnostic("the program is not UTF-8 text", span, why=why, remedy=remedy)]) from None
+
+
+def _nearest(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"check the folder: {str(path.parent)!r} does not exist"
+    near = difflib.get_close_matches(path.name, sorted(other.name for other in path.parent.iterdir()), 1)
+    return f"did you mean `{path.parent / near[0]}`?" if near else "check the name"
+
+
+def _example(folder: Path) -> str:
+    programs = sorted(folder.glob("*.dl"))
+    return f"name a program in it, such as `{programs[0]}`" if programs else "name a program file"

@@ -1,0 +1,136 @@
+"""Pilot runs: where estimates call a join expensive, its best orders are tried on a sample before one is chosen.
+
+Estimates from averages cannot tell that the frequent vertices of a graph are also the ones that paths run through; the walk itself can. For each candidate order some rows of the
+atom that binds its first variables are drawn, those variables are set to each drawn row in turn, the real kernel walks below, and the steps are scaled up. Rows are drawn evenly, so
+a binding with many rows is drawn often and counts less each time (Hansen and Hurwitz, 1943): the estimate is unbiased, up to walks that exceed the budget.
+
+The pilots of one join together spend about `SHARE` of its steps. A candidate that needs key orders to be sorted which the best estimate does not need is tried only where that costs
+less than `SORT_SHARE` of the best walk found so far. Everything is deterministic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.join import trie, triejoin
+from lftj.join.profile import draw_rows, rows_under
+from lftj.language.clause import Compare, Value, Var
+from lftj.plan.joinplan import Depth, JoinPlan
+from lftj.plan.keyorder import SORT, Choice
+from lftj.plan.lowering import Encode, lower
+from lftj.plan.statistics import Stored
+from scantree.version import Version
+
+WORTHWHILE = 1e6
+LEAST = 3e4
+SHARE = 0.08
+SORT_SHARE = 0.1
+CANDIDATES = 8
+SAMPLE, STRIDE = 128, 37
+# Candidates whose estimate exceeds the best one by more than this are not tried.
+KEEP = 16.0
+
+Relations = Mapping[str, Stored]
+Ranks = Callable[[], npt.NDArray[np.int64]]
+
+
+def best_of(choices: Sequence[Choice], plan: Callable[[Choice], JoinPlan], relations: Relations, encode: Encode, ranks: Ranks) -> JoinPlan:
+    """The plan of the best of `choices` (cheapest estimate first): by estimate where that is cheap, else by pilot runs."""
+    first = plan(choices[0])
+    if len(choices) == 1 or choices[0].cost < WORTHWHILE:
+        return first
+    allowed = _orders(first)
+    budget = max(LEAST, SHARE * choices[0].cost / CANDIDATES)
+    best, limit, tried = first, np.inf, 0
+    seen = set[tuple[str, ...]]()
+    for choice in choices:
+        if tried == CANDIDATES or choice.cost > KEEP * choices[0].cost:
+            break
+        candidate = plan(choice)
+        extra = sum(len(relations[name]) for name, order in _orders(candidate) - allowed if order not in relations[name].orders)
+        if candidate.order in seen or (extra and SORT * extra > (SORT_SHARE * limit if tried else budget)):
+            continue
+        seen.add(candidate.order)
+        tried += 1
+        steps = _pilot(candidate, relations, encode, ranks, budget, limit)
+        if steps < limit:
+            best, limit = candidate, steps
+    return best
+
+
+def _orders(plan: JoinPlan) -> set[tuple[str, tuple[int, ...]]]:
+    return {(node.predicate, node.key_order) for node in plan.nodes}
+
+
+def _set(depth: Depth) -> Depth:
+    """`depth` with its variable given from outside: a constant, and what limits its keys as filters."""
+    limits = tuple(Compare(op, Var(depth.variable, term.type), term) for op, term in depth.bounds)
+    return replace(depth, definition=Value(depth.variable, "number"), bounds=(), filters=(*depth.filters, *limits))
+
+
+def _pilot(plan: JoinPlan, relations: Relations, encode: Encode, ranks: Ranks, budget: float, limit: float) -> float:
+    """Estimated steps of the whole walk, infinite if its first variable is computed. Spends `budget` steps, or a like share of what it finds.
+
+    Gives up early, with what it has seen, once it is clear that the estimate will be above `limit`.
+    """
+    top = plan.depths[0]
+    if top.definition is not None or not top.participants:
+        return np.inf
+    versions = {(n.predicate, n.key_order): relations[n.predicate].order(n.key_order) for n in plan.nodes}
+    node = plan.nodes[top.participants[0]]
+    drawn = versions[node.predicate, node.key_order]
+    if not len(drawn):
+        return 0.0
+    given = [0]
+    if len(plan.depths) > 2 and plan.depths[1].definition is None:
+        below = [i for i in plan.depths[1].participants if plan.nodes[i].above == top.participants[0]]
+        given = [0, 1] if below and not plan.depths[1].first else [0]
+    depths = tuple(_set(depth) if d in given else depth for d, depth in enumerate(plan.depths))
+    lowered = lower(replace(plan, depths=depths), versions, lambda v, t: 0 if v in {depths[d].variable for d in given} else encode(v, t), np.zeros(1, np.int64))
+    walk = lowered.walk._replace(ranks=ranks()) if lowered.ranked else lowered.walk
+    # The constant that stands for a given variable is what the last step of its definition moves.
+    registers = [walk.code[walk.depths[d, triejoin.VALUE_HI] - 1, 2] for d in given]
+    out = np.empty((len(walk.head), 1 << 12), np.int64)
+    control, total, spent = walk.control, 0.0, 0
+    bindings, weights = _draw(drawn, len(given))
+    n = len(weights)
+    for i in range(n):
+        estimate = total / i if i else 0.0
+        allowance = max(budget, SHARE / CANDIDATES * estimate)
+        if spent >= allowance or (i >= n // 4 and total / n > limit):
+            return estimate
+        before = int(control[triejoin.STEPS] + control[triejoin.LANDED])
+        walk.regs[registers] = bindings[i]
+        walk.frames[:, trie.OPENED] = 0
+        walk.blocks[:, triejoin.COUNT :] = 0
+        control[triejoin.DEPTH], control[triejoin.ENTER] = 0, 1
+        status = triejoin.FULL
+        while status == triejoin.FULL:
+            control[triejoin.WRITTEN] = 0
+            status = triejoin.triejoin(drawn.store.arena.space.mem, walk, out, int(allowance) + 1)
+        control[triejoin.WRITTEN] = 0
+        if status >= triejoin.OVERFLOW:
+            return np.inf
+        steps = int(control[triejoin.STEPS] + control[triejoin.LANDED]) - before
+        spent += steps
+        total += steps * weights[i]
+    return total / n
+
+
+def _draw(version: Version, columns: int) -> tuple[npt.NDArray[np.int64], list[float]]:
+    """(bindings int64[n, columns], weights): the leading keys of evenly spaced rows, and all rows over the rows that share them.
+
+    Spread over the relation from the first on: a pilot may end early.
+    """
+    space, shape = version.store.arena.space, version.store.shape
+    n = min(SAMPLE, len(version))
+    rows, counts = np.empty((shape.cols, n), np.int64), np.empty(n, np.int64)
+    draw_rows(space.mem, version.root, shape, (2 * np.arange(n) + 1) * len(version) // (2 * n), rows)
+    bindings = np.ascontiguousarray(rows[:columns].T)
+    rows_under(space.mem, version.root, shape, bindings, counts)
+    order = np.arange(n) * STRIDE % n if n == SAMPLE else np.arange(n)
+    return bindings[order], (len(version) / counts[order]).tolist()
