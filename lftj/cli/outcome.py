@@ -14,15 +14,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TextIO
 
-from lftj.errors import (
-    DataError,
-    Error,
-    EvaluationError,
-    MemoryLimitError,
-    ProgramError,
-    TimeoutExpired,
-    UnknownRelationError,
-)
+from lftj.errors import DataError, Error, MemoryLimitError, TimeoutExpired, UnknownRelationError
 
 _OPTIONS = (
     ("`timeout=`", "--timeout"),
@@ -30,7 +22,7 @@ _OPTIONS = (
     ('on_error="quarantine"', "--on-error quarantine"),
     ("`explain()`", "`lftj explain`"),
 )
-_MARKED = re.compile(r"^(.*?: )?(error|warning)(?=: )", re.MULTILINE)
+_MARKED = re.compile(r"^(\S.*?: )?(error|warning)(?=: )", re.MULTILINE)
 _COLOURS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m"}
 
 
@@ -80,14 +72,13 @@ def _code(error: Error) -> Code:
         return Code.LIMIT
     if isinstance(error, DataError):
         return Code.DATA
-    assert isinstance(error, ProgramError | EvaluationError), type(error)
     return Code.PROGRAM
 
 
 def told(error: Error) -> str:
     """The message of an error, in the words of the command line."""
     text = error.render()
-    if not _MARKED.match(text):
+    if type(error).render is Error.render:  # others show the place, the mark and the source line themselves
         text = f"{error.where or 'lftj'}: error: {text.removeprefix(f'{error.where}: ')}"
     for keyword, option in _OPTIONS:
         text = text.replace(keyword, option)

@@ -169,7 +169,7 @@ def write_outputs(db: Database, directory: str | os.PathLike[str] = ".") -> None
 
 
 def _print(relation: Relation, directive: Directive, *, named: bool) -> None:
-    """The layout of Souffle's WriteCoutCSV. A relation without columns has an empty line of names there, so here too."""
+    """The layout of Souffle's WriteCoutCSV; a relation without columns has an empty line of names there, and here."""
     names = f"{directive.delimiter.join(relation.columns)}\n" if named else ""
     _to_stdout(f"---------------\n{relation.name}\n{names}===============\n".encode())
     write(
@@ -237,6 +237,8 @@ def _told(directive: Directive, verb: str) -> Iterator[None]:
 
 
 def _in_program_words(remedy: str, directive: Directive) -> str:
+    if remedy.startswith("check the name"):
+        return "check the name, and the folder that the facts are read from"
     for python, program in _PROGRAM_WORDS:
         remedy = remedy.replace(python, program)
 
@@ -244,6 +246,6 @@ def _in_program_words(remedy: str, directive: Directive) -> str:
         positions = re.findall(r": (\d+)", found[0])
         if positions:
             return f'columns="{":".join(positions)}"'
-        return f"columns=, the numbers (from 0) of `{directive.relation}`'s columns in the file, as in \"0:2\""
+        return f"columns=, the positions in the file (from 0) of what `{directive.relation}` holds, as in 2:0"
 
     return re.sub(r"columns=\{[^}]*\}", columns, remedy)

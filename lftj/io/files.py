@@ -155,7 +155,7 @@ def _found(name: str) -> Iterable[Path]:
 def _nearest(path: Path) -> str:
     if not path.parent.is_dir():
         return f"check the folder: {str(path.parent)!r} does not exist"
-    near = difflib.get_close_matches(path.name, sorted(os.listdir(path.parent)), 1)
+    near = difflib.get_close_matches(path.name, sorted(f.name for f in path.parent.iterdir() if not f.is_dir()), 1)
     return (
         f"did you mean {str(path.parent / near[0])!r}?"
         if near

@@ -113,8 +113,9 @@ class OrderSearch:
         domain = max([1.0, *domains])
         nodes = 1.0
         for i, u in enumerate(partial.order):
-            if not self.counting or self._connected(v, u, frozenset(partial.order[:i])):
-                nodes *= partial.matches[i]
+            apart = self.counting and not self._connected(v, u, frozenset(partial.order[:i]))
+            # What is counted apart multiplies nothing, but where it comes to zero the parts after it are not looked at.
+            nodes *= min(1.0, partial.matches[i]) if apart else partial.matches[i]
         if definition is not None:
             matches = 1.0
             for fan_out in fan_outs:

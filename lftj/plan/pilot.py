@@ -4,7 +4,7 @@ Estimates from averages cannot tell that the frequent vertices of a graph are al
 atom that binds its first variables are drawn, those variables are set to each drawn row in turn, the real kernel walks below, and the steps are scaled up. Rows are drawn evenly, so
 a binding with many rows is drawn often and counts less each time (Hansen and Hurwitz, 1943): the estimate is unbiased, up to walks that exceed the budget.
 
-The pilots of one join together spend about `SHARE` of its steps. A candidate that needs key orders to be sorted which the best estimate does not need is tried only where that costs
+At least `CANDIDATES` orders are tried, and more while the pilots have walked less than `SHARE` of the best walk found. A candidate that needs key orders to be sorted which the best estimate does not need is tried only where that costs
 less than `SORT_SHARE` of the best walk found so far. Everything is deterministic.
 """
 
@@ -29,8 +29,10 @@ WORTHWHILE = 1e6
 LEAST = 3e4
 SHARE = 0.08
 SORT_SHARE = 0.1
-CANDIDATES = 8
-SAMPLE, STRIDE = 128, 37
+CANDIDATES = 6
+# Rows drawn: a power of two between these, about one per `PER_ROW` steps of the budget; drawn in strides that visit each once.
+LEAST_DRAWN, MOST_DRAWN, PER_ROW, STRIDE = 128, 2048, 200, 117
+LANDING = 16
 # Candidates whose estimate exceeds the best one by more than this are not tried.
 KEEP = 16.0
 
@@ -45,21 +47,35 @@ def best_of(choices: Sequence[Choice], plan: Callable[[Choice], JoinPlan], relat
         return first
     allowed = _orders(first)
     budget = max(LEAST, SHARE * choices[0].cost / CANDIDATES)
-    best, limit, tried = first, np.inf, 0
+    best, limit, tried, spent = first, np.inf, 0, 0
     seen = set[tuple[str, ...]]()
-    for choice in choices:
-        if tried == CANDIDATES or choice.cost > KEEP * choices[0].cost:
+    for choice in _varied(choices):
+        if tried >= CANDIDATES and spent > SHARE * limit:
             break
+        if choice.cost > KEEP * choices[0].cost:
+            continue
         candidate = plan(choice)
         extra = sum(len(relations[name]) for name, order in _orders(candidate) - allowed if order not in relations[name].orders)
         if candidate.order in seen or (extra and SORT * extra > (SORT_SHARE * limit if tried else budget)):
             continue
         seen.add(candidate.order)
         tried += 1
-        steps = _pilot(candidate, relations, encode, ranks, budget, limit)
+        steps, walked = _pilot(candidate, relations, encode, ranks, budget, limit)
+        spent += walked
         if steps < limit:
             best, limit = candidate, steps
     return best
+
+
+def _varied(choices: Sequence[Choice]) -> list[Choice]:
+    """`choices` with the best order for each pair of first variables ahead, then the second best ones: orders that begin alike cost alike."""
+    begun: dict[tuple[str, ...], int] = {}
+    rounds = []
+    for i, choice in enumerate(choices):
+        prefix = choice.order[:2]
+        begun[prefix] = begun.get(prefix, -1) + 1
+        rounds.append((begun[prefix], i))
+    return [choices[i] for _, i in sorted(rounds)]
 
 
 def _orders(plan: JoinPlan) -> set[tuple[str, tuple[int, ...]]]:
@@ -72,19 +88,19 @@ def _set(depth: Depth) -> Depth:
     return replace(depth, definition=Value(depth.variable, "number"), bounds=(), filters=(*depth.filters, *limits))
 
 
-def _pilot(plan: JoinPlan, relations: Relations, encode: Encode, ranks: Ranks, budget: float, limit: float) -> float:
-    """Estimated steps of the whole walk, infinite if its first variable is computed. Spends `budget` steps, or a like share of what it finds.
+def _pilot(plan: JoinPlan, relations: Relations, encode: Encode, ranks: Ranks, budget: float, limit: float) -> tuple[float, int]:
+    """(estimated steps of the whole walk, steps walked); infinite if its first variable is computed. Spends `budget` steps, or a like share of what it finds.
 
     Gives up early, with what it has seen, once it is clear that the estimate will be above `limit`.
     """
     top = plan.depths[0]
     if top.definition is not None or not top.participants:
-        return np.inf
+        return np.inf, 0
     versions = {(n.predicate, n.key_order): relations[n.predicate].order(n.key_order) for n in plan.nodes}
     node = plan.nodes[top.participants[0]]
     drawn = versions[node.predicate, node.key_order]
     if not len(drawn):
-        return 0.0
+        return 0.0, 0
     given = [0]
     if len(plan.depths) > 2 and plan.depths[1].definition is None:
         below = [i for i in plan.depths[1].participants if plan.nodes[i].above == top.participants[0]]
@@ -96,14 +112,15 @@ def _pilot(plan: JoinPlan, relations: Relations, encode: Encode, ranks: Ranks, b
     registers = [walk.code[walk.depths[d, triejoin.VALUE_HI] - 1, 2] for d in given]
     out = np.empty((len(walk.head), 1 << 12), np.int64)
     control, total, spent = walk.control, 0.0, 0
-    bindings, weights = _draw(drawn, len(given))
+    wanted = 1 << int(np.log2(min(MOST_DRAWN, max(LEAST_DRAWN, budget / PER_ROW))))
+    bindings, weights = _draw(drawn, len(given), wanted)
     n = len(weights)
     for i in range(n):
         estimate = total / i if i else 0.0
         allowance = max(budget, SHARE / CANDIDATES * estimate)
         if spent >= allowance or (i >= n // 4 and total / n > limit):
-            return estimate
-        before = int(control[triejoin.STEPS] + control[triejoin.LANDED])
+            return estimate, spent
+        before = _work(control)
         walk.regs[registers] = bindings[i]
         walk.frames[:, trie.OPENED] = 0
         walk.blocks[:, triejoin.COUNT :] = 0
@@ -114,23 +131,28 @@ def _pilot(plan: JoinPlan, relations: Relations, encode: Encode, ranks: Ranks, b
             status = triejoin.triejoin(drawn.store.arena.space.mem, walk, out, int(allowance) + 1)
         control[triejoin.WRITTEN] = 0
         if status >= triejoin.OVERFLOW:
-            return np.inf
-        steps = int(control[triejoin.STEPS] + control[triejoin.LANDED]) - before
+            return np.inf, spent
+        steps = _work(control) - before
         spent += steps
         total += steps * weights[i]
-    return total / n
+    return total / n, spent
 
 
-def _draw(version: Version, columns: int) -> tuple[npt.NDArray[np.int64], list[float]]:
+def _work(control: npt.NDArray[np.int64]) -> int:
+    """Steps walked so far; opening a participant takes as long as `LANDING` steps."""
+    return int(control[triejoin.STEPS] + LANDING * control[triejoin.LANDED])
+
+
+def _draw(version: Version, columns: int, wanted: int) -> tuple[npt.NDArray[np.int64], list[float]]:
     """(bindings int64[n, columns], weights): the leading keys of evenly spaced rows, and all rows over the rows that share them.
 
     Spread over the relation from the first on: a pilot may end early.
     """
     space, shape = version.store.arena.space, version.store.shape
-    n = min(SAMPLE, len(version))
+    n = min(wanted, len(version))
     rows, counts = np.empty((shape.cols, n), np.int64), np.empty(n, np.int64)
     draw_rows(space.mem, version.root, shape, (2 * np.arange(n) + 1) * len(version) // (2 * n), rows)
     bindings = np.ascontiguousarray(rows[:columns].T)
     rows_under(space.mem, version.root, shape, bindings, counts)
-    order = np.arange(n) * STRIDE % n if n == SAMPLE else np.arange(n)
+    order = np.arange(n) * STRIDE % n if n == wanted else np.arange(n)
     return bindings[order], (len(version) / counts[order]).tolist()

@@ -19,9 +19,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sortedcontainers import SortedDict
 
 from scantree.check import check_arena
-from scantree.memory import GRAIN, TOP, Arena, Size
+from scantree.layout import HEADER, ROOM
+from scantree.memory import Arena, Size
 from scantree.update import CHANGED, ERASED, INSERTED, NOTHING
 from scantree.version import Delta, Store, Version
+from tests.storage.pages import pages_of
 
 MIN, MAX = -(2**63), 2**63 - 1
 DOMAINS = {
@@ -38,18 +40,22 @@ Key = tuple[int, ...]
 class MeteredArena(Arena):
     """An arena that remembers what it was asked for, to hold the storage to it."""
 
-    promised = 0
-    promised_top = 0
+    asked: tuple[Size | int, ...] = ()
 
     def room(self, *wanted: Size | int) -> None:
         super().room(*wanted)
-        grains = sum(size.grains for size in wanted if isinstance(size, Size))
-        self.promised = self.used + grains * GRAIN * 8
-        self.promised_top = int(self.space.heap[TOP]) + grains
+        self.asked = wanted
 
-    def check_promise(self) -> None:
-        assert self.used <= self.promised
-        assert self.space.heap[TOP] <= self.promised_top
+    def check_asked(self, made: Version, of: Version | None = None) -> None:
+        """No more new pages of any size than were asked for. (The arena near its end counts on each.)"""
+        before = pages_of(of) if of else ({}, {})
+        (new_dirs, new_pages), (old_dirs, old_pages) = pages_of(made), before
+        pages, dirs, root = (size if isinstance(size, Size) else Size(0, 0) for size in self.asked)
+        assert len(new_pages.keys() - old_pages.keys()) <= pages.pages
+        assert len(new_dirs.keys() - old_dirs.keys()) <= dirs.pages
+        shape = made.store.shape
+        assert (pages.words, dirs.words) == (shape.cols << shape.page_bits, (2 + shape.keys) << shape.dir_bits)
+        assert HEADER + (2 + shape.keys) * int(self.space.mem[made.root + ROOM]) <= root.words
 
 
 def as_rows(rows: Iterable[Sequence[int]], cols: int) -> npt.NDArray[np.int64]:
@@ -140,12 +146,12 @@ class StoreMachine(RuleBasedStateMachine):
                 after[key] = values
         batch = as_rows(rows, self.keys + self.values)
         new, changes = version.update(batch, np.array(ops, np.int8))
-        self.arena.check_promise()
         assert changes.verdicts.tolist() == verdicts
         assert [tuple(key) for key in changes.batch[: self.keys].T.tolist()] == sorted(last)
         if set(verdicts) <= {NOTHING}:
             assert new is version
         else:
+            self.arena.check_asked(new, version)
             self.keep(new, after)
 
     # -- new versions ------------------------------------------------------------------------------------------------
@@ -173,7 +179,7 @@ class StoreMachine(RuleBasedStateMachine):
     def build(self, seed: int, n: int) -> None:
         rows = self.many_rows(seed, n)
         version = self.store.build(list(as_rows(rows, self.keys + self.values)), n)
-        self.arena.check_promise()
+        self.arena.check_asked(version)
         self.keep(version, SortedDict({row[: self.keys]: row[self.keys :] for row in rows}))
 
     @precondition(lambda self: len(self.kept) > 1)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from scantree.check import check_arena
-from scantree.layout import DIRS, HEADER, ROOM
 from scantree.memory import Arena
 from scantree.version import Store, Version
+from tests.storage.pages import pages_of
 
 JIT = not numba.config.DISABLE_JIT
 ONE = np.ones(1, np.int8)
@@ -24,19 +24,6 @@ def inserted_one_by_one(version: Version, values: npt.NDArray[np.int64]) -> Vers
     for value in values:
         version, _ = version.update(np.array([[value]]), ONE)
     return version
-
-
-def references(version: Version) -> tuple[set[int], set[int]]:
-    """(directory pages, row pages) of a version."""
-    mem = version.store.arena.space.mem
-    root, room = version.root, int(mem[version.root + ROOM])
-    directories = [int(mem[root + HEADER + d]) for d in range(int(mem[root + DIRS]))]
-    pages = {
-        int(mem[directory + s])
-        for d, directory in enumerate(directories)
-        for s in range(int(mem[root + HEADER + room + d]))
-    }
-    return set(directories), pages
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
@@ -106,11 +93,11 @@ def test_a_change_to_every_other_full_directory_page() -> None:
     store = Store(Arena(), 1, page_rows=cap, dir_rows=fan)
     full = inserted_one_by_one(store.empty(), np.arange(0, 2 * dirs * fan * cap, 2))
     assert full.fill == 1.0
-    assert len(references(full)[0]) == dirs
+    assert len(pages_of(full)[0]) == dirs
     batch = np.arange(1, 2 * dirs * fan * cap, 2 * 2 * fan * cap)
     after, changes = full.update(batch[None], np.ones(len(batch), np.int8))
     after.check()
-    assert len(references(after)[0]) == dirs + len(batch) == dirs + dirs // 2
+    assert len(pages_of(after)[0]) == dirs + len(batch) == dirs + dirs // 2
     assert changes.verdicts.tolist() == [1] * len(batch)
     check_arena(store.arena, [full, after])
 
@@ -121,17 +108,17 @@ def test_a_single_row_copies_few_pages(op: int) -> None:
     n = 20_000 if JIT else 1_000
     store = Store(Arena(), 2, page_rows=8, dir_rows=16)
     version = store.build([np.arange(n), np.arange(n)])
-    directories, pages = references(version)
+    directories, pages = pages_of(version)
     for at in np.linspace(0, n - 1, 30).astype(int):
         used = store.arena.used
         row = np.array([[at], [at if op < 0 else -1]])
         after, _ = version.update(row, np.array([op], np.int8))
         after.check()
-        new_directories, new_pages = references(after)
-        assert len(new_pages - pages) <= 2
-        assert len(new_directories - directories) <= 2
+        new_directories, new_pages = pages_of(after)
+        assert len(new_pages.keys() - pages.keys()) <= 2
+        assert len(new_directories.keys() - directories.keys()) <= 2
         assert store.arena.used - used == after.memory() - (
-            len(pages & new_pages) * 512 + len(directories & new_directories) * 512
+            len(pages.keys() & new_pages.keys()) * 512 + len(directories.keys() & new_directories.keys()) * 512
         )
         del after
         store.arena.collect()
@@ -171,3 +158,18 @@ def test_an_empty_batch_is_the_same_version() -> None:
     after, changes = version.update(np.empty((1, 0), np.int64), np.empty(0, np.int8))
     assert after is version
     assert changes.verdicts.size == 0
+
+
+@pytest.mark.parametrize("left", [1, 4, 8, 9])
+@pytest.mark.parametrize("fan", [4, 8])
+def test_thinned_directory_pages_take_in_the_next(fan: int, left: int) -> None:
+    """Erasing all but a few rows of one directory page must not leave a page that is less than half full."""
+    store = Store(Arena(), 1, page_rows=4, dir_rows=fan)
+    version = inserted_one_by_one(store.empty(), np.arange(6 * fan * 4))
+    assert len(pages_of(version)[0]) == 6
+    for d in range(6):
+        gone = np.arange(d * fan * 4 + left, (d + 1) * fan * 4)
+        after, _ = version.update(gone[None], np.full(len(gone), -1, np.int8))
+        after.check()
+        assert after.columns()[0].tolist() == sorted(set(range(6 * fan * 4)) - set(gone.tolist()))
+        check_arena(store.arena, [version, after])

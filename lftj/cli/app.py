@@ -1,0 +1,200 @@
+"""Arguments: from the command line to a job, by typer. What each command does stands in a file of its own.
+
+Values are taken as text and converted by the commands, so that a wrong one is told in lftj's words whatever typer's
+version. typer formats help as plain text: it is read in pipes and narrow terminals too.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from lftj.cli.outcome import Code, UsageError, say
+from lftj.cli.souffle import refusal
+
+Job = Callable[[], int]
+
+app = typer.Typer(
+    name="lftj",
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+
+Program = Annotated[str, typer.Argument(metavar="PROGRAM", help="The rules: a file, or - for stdin.")]
+Facts = Annotated[str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Folder of the files that .input names.")]
+Timeout = Annotated[
+    str | None, typer.Option("--timeout", metavar="SECONDS", help="Give up if evaluation takes longer.")
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit", metavar="SIZE", help="Give up beyond SIZE of relations: 500MB, 2GiB.", show_default=False
+    ),
+]
+KeyOrders = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--key-order",
+        metavar="HEAD=X,Y,Z",
+        help="Bind the variables of HEAD's rules in this order. May be repeated.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[bool, typer.Option("-w", "--no-warn", help="Say no warnings about the program.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> Job:
+    """Datalog rules over files, evaluated by leapfrog triejoin.
+
+    Try `lftj demo`, or `lftj run PROGRAM -F facts -D out`. stdout is data; the rest goes to stderr. Exit codes: 0 done,
+    1 the program is wrong, 2 the command line is, 3 the data is, 124 a limit ran out, 130 interrupted.
+    """
+    if version:
+        raise typer.Exit(_print_version())
+    if context.invoked_subcommand is None:
+        return partial(_without_command, context.get_help())
+    return lambda: Code.DONE
+
+
+@app.command(short_help="Evaluate a program: .input files in, .output files out.")
+def run(
+    program: Program,
+    facts: Facts = ".",
+    output: Annotated[
+        str, typer.Option("-D", "--output-dir", metavar="DIR", help="Folder of the files that .output names, or -.")
+    ] = ".",
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            "--on-error", metavar="raise|quarantine", help="Bad rows: refuse all, or keep them in RELATION.rejects."
+        ),
+    ] = "raise",
+    key_order: KeyOrders = None,
+    stats: Annotated[bool, typer.Option("--stats", help="Say how rules were evaluated, and how long.")] = False,
+    no_warn: Quiet = False,
+    jobs: Annotated[str, typer.Option("-j", "--jobs", metavar="N", help="1 or auto: there is one thread.")] = "1",
+) -> Job:
+    """Evaluate a program: read its .input files, write its .output files.
+
+    Flags and files are Souffle's; an option of Souffle that lftj does not have is refused by name.
+    """
+    from lftj.cli.run import Settings, run_program
+
+    settings = Settings.of(program, facts, timeout, memory_limit, key_order, no_warn)
+    return partial(run_program, settings, output, on_error, jobs, stats)
+
+
+@app.command(short_help="Find all mistakes of programs, without any data.")
+def check(
+    programs: Annotated[
+        list[str], typer.Argument(metavar="PROGRAM", help="Files of rules; - is stdin.", show_default=False)
+    ],
+    json: Json = False,
+) -> Job:
+    """Check programs without reading any data: all findings, each with its place."""
+    from lftj.cli.check import check_programs
+
+    return partial(check_programs, programs, as_json=json)
+
+
+@app.command(short_help="Show how a program is, or was, evaluated.")
+def explain(
+    program: Program,
+    relation: Annotated[
+        str | None, typer.Argument(metavar="RELATION", help="Only what this relation needs.", show_default=False)
+    ] = None,
+    facts: Facts = ".",
+    evaluate: Annotated[bool, typer.Option("--run", help="Evaluate too, for actual figures beside estimates.")] = False,
+    json: Json = False,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    key_order: KeyOrders = None,
+    no_warn: Quiet = False,
+) -> Job:
+    """Show how rules are evaluated: key orders, what each atom reads, estimates.
+
+    Estimates come from the facts in -F; a relation whose file is not there is taken as empty.
+    """
+    from lftj.cli.explain import explain_program
+    from lftj.cli.run import Settings
+
+    settings = Settings.of(program, facts, timeout, memory_limit, key_order, no_warn)
+    return partial(explain_program, settings, relation, evaluate=evaluate, as_json=json)
+
+
+@app.command(short_help="Triangles, cliques and paths in two real graphs.")
+def demo(quick: Annotated[bool, typer.Option("--quick", help="Only the questions that take no time.")] = False) -> Job:
+    """Triangles, cliques and paths in two real graphs that ship with lftj."""
+    from lftj.demo import show
+
+    return partial(show, quick=quick)
+
+
+@app.command(
+    short_help="Run the benchmark of a checkout of the project.",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    add_help_option=False,
+)
+def bench(
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENTS", help="Those of bench.run.")] = None,
+) -> Job:
+    """Run the benchmark of a checkout of the project; all arguments are its own."""
+    from lftj.cli.bench import run_bench
+
+    return partial(run_bench, arguments or [])
+
+
+def parse(arguments: Sequence[str] | None) -> Job | int:
+    """The job that the arguments ask for; an exit code if typer did all there was to do (help, version)."""
+    try:
+        found: Any = app(args=None if arguments is None else list(arguments), prog_name="lftj", standalone_mode=False)
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        raise _usage(error) from None
+    return found if callable(found) or isinstance(found, int) else Code.DONE
+
+
+def _usage(error: Any) -> UsageError:
+    """What typer refuses, in lftj's words. Its error classes moved between versions; their names did not."""
+    context = error.ctx
+    command = context.command_path if context is not None else "lftj"
+    remedy = f"see `{command} --help`"
+    if type(error).__name__ == "NoSuchOption":
+        known = refusal(error.option_name)
+        if known is not None:
+            return UsageError(f"Souffle's option {error.option_name} is not supported", why=known[0], remedy=known[1])
+        near = error.possibilities or []
+        return UsageError(f"no such option: {error.option_name}", remedy=f"did you mean {near[0]}?" if near else remedy)
+    what = str(error.format_message()).rstrip(".")
+    if context is not None and context.command is typer.main.get_command(app) and what.startswith("No such command"):
+        named = what.partition("'")[2].rstrip("'")
+        near = difflib.get_close_matches(named, ("run", "check", "explain", "demo", "bench"), 1)
+        remedy = f"did you mean `lftj {near[0]}`?" if near else remedy
+        if named.endswith(".dl"):
+            remedy = f"to evaluate a program, `lftj run {named}`"
+    return UsageError(what[:1].lower() + what[1:], remedy=remedy)
+
+
+def _print_version() -> int:
+    from lftj import __version__
+
+    print(f"lftj {__version__}")
+    return Code.DONE
+
+
+def _without_command(help_text: str) -> int:
+    say(help_text)
+    return Code.USAGE

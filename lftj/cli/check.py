@@ -1,0 +1,64 @@
+"""`lftj check`: every finding about programs, for people (stdout, with carets) or for programs (`--json`)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from lftj.cli.outcome import Code, UsageError, painted, say, told
+from lftj.cli.source import checked
+from lftj.errors import Diagnostic, ProgramError, Span
+
+
+def check_programs(programs: Sequence[str], *, as_json: bool) -> int:
+    """Print the findings of all programs. 1 if one of them is an error, 2 if a program could not be read."""
+    found: list[Diagnostic] = []
+    unread = 0
+    for program in programs:
+        try:
+            found += checked(program).warnings
+        except ProgramError as error:
+            found += error.diagnostics
+        except UsageError as error:  # the others are checked all the same
+            say(told(error))
+            unread += 1
+    if as_json:
+        print(json.dumps([as_dict(diagnostic) for diagnostic in found], indent=2))
+    elif found:
+        print(painted("\n\n".join(diagnostic.render() for diagnostic in found), sys.stdout))
+    errors = sum(diagnostic.severity == "error" for diagnostic in found)
+    if not as_json:
+        read = _counted(len(programs) - unread, "program")
+        said = [_counted(n, word) for n, word in ((errors, "error"), (len(found) - errors, "warning")) if n]
+        say(f"lftj: {read} checked, {', '.join(said) or 'no findings'}")
+    return Code.USAGE if unread else Code.PROGRAM if errors else Code.DONE
+
+
+def as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
+    """A finding as JSON has it."""
+    return {
+        "severity": diagnostic.severity,
+        "what": diagnostic.what,
+        "why": diagnostic.why,
+        "remedy": diagnostic.remedy,
+        "predicate": diagnostic.predicate,
+        **_place(diagnostic.span),
+        "related": [{"what": word, **_place(span)} for word, span in diagnostic.related],
+    }
+
+
+def _place(span: Span) -> dict[str, Any]:
+    return {
+        "file": span.source,
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+        "source_line": span.line_text,
+    }
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,42 @@
+"""`lftj explain`: the plans of a program, on the facts there are."""
+
+from __future__ import annotations
+
+from glob import glob
+from typing import TYPE_CHECKING
+
+from lftj.cli.outcome import Code, say
+from lftj.cli.run import Settings, database
+from lftj.cli.source import checked
+from lftj.language.clause import Directive
+
+if TYPE_CHECKING:
+    from lftj.database import Database
+
+
+def explain_program(settings: Settings, relation: str | None, *, evaluate: bool, as_json: bool) -> int:
+    """Print how `relation` (None: everything) is, or with `evaluate` was, evaluated."""
+    program = checked(settings.program)
+    db = database(settings, program)
+    if relation is not None:
+        db.explain(relation)  # an unknown name is told before any file is read
+    _load(db, settings)
+    if evaluate:
+        db.evaluate(*([relation] if relation is not None else []), timeout=settings.timeout)
+    explanation = db.explain(relation)
+    print(explanation.json() if as_json else explanation)
+    return Code.DONE
+
+
+def _load(db: Database, settings: Settings) -> None:
+    """Load the inputs that are there; say which are not. stdin is left alone: nobody types facts to see a plan."""
+    from lftj.io.directives import input_path, read_inputs
+
+    absent: list[Directive] = []
+    for directive in db.directives:
+        path = input_path(directive, settings.facts)
+        if directive.kind == "input" and (path is None or not (path.exists() or glob(str(path)))):
+            absent.append(directive)
+            cause = "stdin is not read" if path is None else f"there is no {path}"
+            say(f"lftj: {cause}; `{directive.relation}` is planned with the program's own facts only")
+    read_inputs(db, settings.facts, skip=absent)

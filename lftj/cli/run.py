@@ -1,0 +1,184 @@
+"""`lftj run`: read a program and its facts, evaluate, write. Also what `explain` shares with it: a loaded database."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import re
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lftj.cli.outcome import Code, UsageError, say
+from lftj.cli.source import STDIN, checked
+from lftj.errors import DataError, UnknownRelationError
+
+if TYPE_CHECKING:
+    from lftj.database import Database
+    from lftj.io.rejects import Rejects
+    from lftj.language.clause import CheckedProgram
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
+_REJECT_FIELDS = ("source", "line", "column", "text", "reason")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `run` and `explain` take alike, converted and checked as far as the command line alone allows."""
+
+    program: str
+    facts: str
+    timeout: float | None
+    memory_limit: int | None
+    key_orders: dict[str, tuple[str, ...]]
+    no_warn: bool
+
+    @classmethod
+    def of(
+        cls,
+        program: str,
+        facts: str,
+        timeout: str | None,
+        memory_limit: str | None,
+        key_orders: Sequence[str] | None,
+        no_warn: bool,
+    ) -> Settings:
+        """From the texts of the command line."""
+        return cls(
+            program,
+            facts,
+            None if timeout is None else _seconds(timeout),
+            None if memory_limit is None else _bytes(memory_limit),
+            dict(_key_order(text) for text in key_orders or ()),
+            no_warn,
+        )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"--timeout {text} is no time", remedy="give seconds, such as 60 or 0.5")
+    return seconds
+
+
+def _bytes(text: str) -> int:
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or not float(found[1]) or (found[3] and not found[2]):
+        raise UsageError(
+            f"--memory-limit {text} is no size", remedy="give bytes, or 500MB (powers of 1000) or 2GiB (powers of 1024)"
+        )
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".index(found[2].upper() or " "))
+
+
+def _key_order(text: str) -> tuple[str, tuple[str, ...]]:
+    head, equals, order = text.partition("=")
+    variables = tuple(name.strip() for name in order.split(","))
+    if not equals or not head.strip() or not all(variables):
+        raise UsageError(
+            f"--key-order {text} is no key order", remedy="name a head and its rule's variables, as in tri=x,y,z"
+        )
+    return head.strip(), variables
+
+
+# --- run --------------------------------------------------------------------------------------------------------------
+
+
+def run_program(settings: Settings, output: str, on_error: str, jobs: str, stats: bool) -> int:
+    """Evaluate a program as the command line says."""
+    if jobs not in ("1", "auto"):
+        raise UsageError(
+            f"Souffle's option -j {jobs} is not supported", why="lftj evaluates on one thread", remedy="leave it out"
+        )
+    if on_error not in ("raise", "quarantine"):
+        raise UsageError(f"--on-error {on_error} is unknown", remedy="give --on-error raise or --on-error quarantine")
+    program = checked(settings.program)
+    _check_folders(settings, output, program)
+    from lftj.io.directives import read_inputs, write_outputs
+
+    clock = time.perf_counter
+    db = database(settings, program)
+    start = clock()
+    rejects = read_inputs(db, settings.facts, on_error=on_error)
+    loaded = clock()
+    if on_error == "quarantine":
+        _write_rejects(rejects, db, Path("." if output == STDIN else output))
+    wanted = dict.fromkeys(d.relation for d in program.directives if d.kind != "input")
+    if wanted:
+        db.evaluate(*wanted, timeout=settings.timeout)
+    else:
+        say("lftj: the program has no `.output` and no `.printsize`, so nothing was evaluated")
+    evaluated = clock()
+    write_outputs(db, output)
+    if stats:
+        phases = {"loaded": loaded - start, "evaluated": evaluated - loaded, "written": clock() - evaluated}
+        say("\n".join([str(db.explain()), ", ".join(f"{phase} in {t:.3f} s" for phase, t in phases.items())]))
+    return Code.DONE
+
+
+def database(settings: Settings, program: CheckedProgram) -> Database:
+    """A database with the program's rules and no facts but those of its text; warnings are told."""
+    if not settings.no_warn:
+        for warning in program.warnings:
+            say(warning.render())
+    from lftj.database import Database
+
+    db = Database(memory_limit=settings.memory_limit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they have just been told
+        try:
+            db.rules(program.program, key_orders=settings.key_orders)
+        except (DataError, UnknownRelationError) as error:
+            if not settings.key_orders:
+                raise
+            raise UsageError(
+                f"--key-order: {error.what}", where=error.where, why=error.why, remedy=error.remedy
+            ) from None
+    return db
+
+
+def _check_folders(settings: Settings, output: str, program: CheckedProgram) -> None:
+    """Refuse folders that cannot work before any time is spent."""
+    inputs = [d for d in program.directives if d.kind == "input"]
+    if settings.program == STDIN and (stdin := [d for d in inputs if d.io == "stdin"]):
+        raise UsageError(
+            f"stdin cannot hold both the program and the facts of `{stdin[0].relation}`",
+            where=str(stdin[0].span),
+            remedy="give the program as a file",
+        )
+    if any(d.io == "file" for d in inputs) and not os.path.isdir(settings.facts):
+        raise UsageError(f"-F {settings.facts}: there is no such folder", remedy="name the folder of the .input files")
+    folder = Path(output)
+    if output != STDIN and folder.exists() and not folder.is_dir():
+        raise UsageError(f"-D {output}: this is not a folder", remedy="name a folder, or - for stdout")
+    if output != STDIN and not folder.absolute().parent.is_dir():
+        raise UsageError(
+            f"-D {output}: there is no folder {str(folder.parent)!r} to make it in",
+            remedy="name a folder that exists, one that can be made, or - for stdout",
+        )
+
+
+def _write_rejects(rejects: dict[str, Rejects], db: Database, folder: Path) -> None:
+    """Keep each relation's bad rows in `<relation>.rejects`; a file of that name from an earlier run goes."""
+    for name in dict.fromkeys(d.relation for d in db.directives if d.kind == "input"):
+        path = folder / f"{name}.rejects"
+        if name not in rejects:
+            path.unlink(missing_ok=True)
+            continue
+        text = io.StringIO()
+        table = csv.writer(text, "excel-tab", lineterminator="\n")
+        table.writerow(_REJECT_FIELDS)
+        table.writerows([getattr(reject, field) for field in _REJECT_FIELDS] for reject in rejects[name])
+        folder.mkdir(exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        beside.write_text(text.getvalue(), encoding="utf-8", errors="backslashreplace")
+        os.replace(beside, path)
+        count = len(rejects[name])
+        say(f"lftj: {count:,} bad {'row' if count == 1 else 'rows'} of `{name}` left out; see {path}")

@@ -1,0 +1,166 @@
+"""The command line as a process of its own: signals, pipes, what is imported, how long it takes to start."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lftj import __version__
+from tests.cli.conftest import EDGES, TRIANGLES
+from tests.cli.test_run import ENDLESS
+
+LFTJ = [sys.executable, "-m", "lftj"]
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def lftj(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*LFTJ, *arguments], cwd=cwd, env=env(**environment), capture_output=True, text=True, check=False
+    )
+
+
+def env(**environment: str) -> dict[str, str]:
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, **environment}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tri.dl").write_text(TRIANGLES)
+    (tmp_path / "edge.facts").write_text(EDGES)
+    return tmp_path
+
+
+def test_python_m_lftj(folder: Path) -> None:
+    done = lftj("--version", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"lftj {__version__}\n", "")
+    done = lftj("run", "tri.dl", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "tri\t2\n", "")
+
+
+def test_the_command_is_installed() -> None:
+    from importlib.metadata import entry_points
+
+    (script,) = entry_points(group="console_scripts", name="lftj")
+    assert script.value == "lftj.cli:main"
+
+
+def test_check_is_light_and_quick(folder: Path) -> None:
+    heavy = ("numba", "llvmlite", "numpy", "pyarrow", "pandas", "polars", "rich")
+    code = (
+        "import sys\nfrom lftj.cli import main\ncode = main(['check', 'tri.dl'])\n"
+        f"sys.stdout.write(f'{{code}} {{[m for m in {heavy} if m in sys.modules]}}')"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=env(), capture_output=True, text=True, check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.stdout == "0 []"
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5  # of CPU, whoever else is busy
+
+
+def test_a_wrong_program_is_refused_before_anything_heavy(folder: Path) -> None:
+    (folder / "wrong.dl").write_text("p(x) :- q(x).")
+    code = (
+        "import sys\nfrom lftj.cli import main\ncode = main(['run', 'wrong.dl'])\n"
+        "sys.stdout.write(f'{code} {\"numba\" in sys.modules}')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=env(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 False"
+
+
+def test_colours_only_where_wanted(folder: Path) -> None:
+    pty = pytest.importorskip("pty")
+    (folder / "wrong.dl").write_text("p(x) :- q(x).")
+
+    def seen(**environment: str) -> str:
+        ours, theirs = pty.openpty()
+        done = subprocess.run(
+            [*LFTJ, "run", "wrong.dl"], cwd=folder, env=env(**environment), stderr=theirs, check=False
+        )
+        os.close(theirs)
+        text = os.read(ours, 10_000).decode()
+        os.close(ours)
+        assert done.returncode == 1
+        return text.splitlines()[0]
+
+    assert seen(TERM="xterm", NO_COLOR="") == "wrong.dl:1:9: \x1b[1;31merror\x1b[0m: unknown relation `q`"
+    assert seen(TERM="xterm", NO_COLOR="1") == "wrong.dl:1:9: error: unknown relation `q`"
+    assert seen(TERM="dumb", NO_COLOR="") == "wrong.dl:1:9: error: unknown relation `q`"
+
+
+def test_a_reader_that_stops_reading(folder: Path) -> None:
+    (folder / "many.dl").write_text(".decl p(x:number)\n.input p\n.output p\n")
+    (folder / "p.facts").write_text("".join(f"{i}\n" for i in range(100_000)))
+    child = subprocess.Popen(
+        [*LFTJ, "run", "many.dl", "-D", "-"], cwd=folder, env=env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    assert child.stdout.readline() == b"---------------\n"
+    child.stdout.close()
+    assert child.stderr.read() == b""
+    child.stderr.close()
+    assert child.wait() == 141
+
+
+@pytest.mark.jit_only
+def test_an_interrupt_ends_a_long_join_at_once_and_leaves_no_half_files(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(ENDLESS)
+    (tmp_path / "n.facts").write_text("".join(f"{i}\n" for i in range(2000)))
+    (tmp_path / "p.csv").write_text("old")
+    child = subprocess.Popen(
+        [*LFTJ, "run", "p.dl"],
+        cwd=tmp_path,
+        env=env(LFTJ_PROGRESS="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stderr is not None
+    progress = child.stderr.readline()
+    assert re.fullmatch(
+        r"lftj: evaluating p, \d+ s \(Ctrl-C stops\)\n|lftj: evaluating, \d+ s \(Ctrl-C stops\)\n", progress
+    )
+    start = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    assert time.monotonic() - start < 1.0
+    assert (child.returncode, out) == (130, "")
+    assert [line for line in err.splitlines() if "evaluating" not in line] == ["lftj: interrupted"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["n.facts", "p.csv", "p.dl"]
+    assert (tmp_path / "p.csv").read_text() == "old"
+
+
+def test_bench_passes_its_arguments_on(tmp_path: Path) -> None:
+    done = lftj("bench", "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: python -m bench.run ")
+    done = lftj("bench", "-w", "nothing", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no workload 'nothing'" in done.stderr
+
+
+def test_bench_without_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from lftj.cli import bench, main
+
+    monkeypatch.setattr(bench, "ROOT", tmp_path)
+    assert main(["bench", "-w", "triangle"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "lftj: error: the benchmark is not part of the installed package\n"
+        "  do: run `lftj bench` or `make bench` in a checkout of the project\n",
+    )

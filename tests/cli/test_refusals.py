@@ -1,0 +1,263 @@
+"""What the command line refuses: the whole message and the exit code of each; nothing is written, nothing on stdout."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from lftj.cli.souffle import refusal
+from tests.cli.conftest import TRIANGLES, Shell
+
+RUN = ("run", "tri.dl", "-F", "facts")
+
+USAGE = {
+    ("run",): "lftj: error: missing argument 'PROGRAM'\n  do: see `lftj run --help`\n",
+    ("run", "tri.dl", "more.dl"): (
+        "lftj: error: got unexpected extra argument(s) (more.dl)\n  do: see `lftj run --help`\n"
+    ),
+    ("go",): "lftj: error: no such command 'go'\n  do: see `lftj --help`\n",
+    ("rum",): "lftj: error: no such command 'rum'\n  do: did you mean `lftj run`?\n",
+    ("tri.dl", "-F", "facts"): (
+        "lftj: error: no such command 'tri.dl'\n  do: to evaluate a program, `lftj run tri.dl`\n"
+    ),
+    ("run", "tri.dl", "--fact-dirs", "x"): "lftj: error: no such option: --fact-dirs\n  do: did you mean --fact-dir?\n",
+    ("check", "tri.dl", "-F", "x"): "lftj: error: no such option: -F\n  do: see `lftj check --help`\n",
+    (*RUN, "-c"): (
+        "lftj: error: Souffle's option -c is not supported\n"
+        "  why: lftj compiles no program: its kernels are made once per machine\n"
+        "  do: leave it out\n"
+    ),
+    (*RUN, "-M", "A=1"): (
+        "lftj: error: Souffle's option -M is not supported\n"
+        "  why: there is no preprocessor\n"
+        "  do: write one file, with the macros expanded\n"
+    ),
+    (*RUN, "--profile=log"): (
+        "lftj: error: Souffle's option --profile is not supported\n"
+        "  why: there is no profile file\n"
+        "  do: use --stats, or `lftj explain --run`\n"
+    ),
+    (*RUN, "-j8"): (
+        "lftj: error: Souffle's option -j 8 is not supported\n  why: lftj evaluates on one thread\n  do: leave it out\n"
+    ),
+    (*RUN, "--timeout", "soon"): "lftj: error: --timeout soon is no time\n  do: give seconds, such as 60 or 0.5\n",
+    (*RUN, "--timeout", "0"): "lftj: error: --timeout 0 is no time\n  do: give seconds, such as 60 or 0.5\n",
+    (*RUN, "--memory-limit", "lots"): (
+        "lftj: error: --memory-limit lots is no size\n"
+        "  do: give bytes, or 500MB (powers of 1000) or 2GiB (powers of 1024)\n"
+    ),
+    (*RUN, "--memory-limit", "0"): (
+        "lftj: error: --memory-limit 0 is no size\n"
+        "  do: give bytes, or 500MB (powers of 1000) or 2GiB (powers of 1024)\n"
+    ),
+    (*RUN, "--on-error", "skip"): (
+        "lftj: error: --on-error skip is unknown\n  do: give --on-error raise or --on-error quarantine\n"
+    ),
+    (*RUN, "--key-order", "tri"): (
+        "lftj: error: --key-order tri is no key order\n  do: name a head and its rule's variables, as in tri=x,y,z\n"
+    ),
+    (*RUN, "--key-order", "tri=x,y"): (
+        "tri.dl:6:1: error: --key-order: the key order (x, y) does not name each variable of the rule once\n"
+        "  why: the variables of `tri(x, y, z) :- edge(x, y), edge(y, z), edge(x, z).` are x, y, z\n"
+        "  do: list all of them, outermost first\n"
+    ),
+    (*RUN, "--key-order", "edge=a,b"): (
+        "lftj: error: --key-order: a key order is given for `edge`, which no rule of this program derives\n"
+        "  do: name the head of a rule of the same program\n"
+    ),
+    ("run", "tri.dl", "-F", "nowhere"): (
+        "lftj: error: -F nowhere: there is no such folder\n  do: name the folder of the .input files\n"
+    ),
+    (*RUN, "-D", "tri.dl"): "lftj: error: -D tri.dl: this is not a folder\n  do: name a folder, or - for stdout\n",
+    (*RUN, "-D", "a/b"): (
+        "lftj: error: -D a/b: there is no folder 'a' to make it in\n"
+        "  do: name a folder that exists, one that can be made, or - for stdout\n"
+    ),
+    ("run", "tir.dl"): "tir.dl: error: no such program file\n  do: did you mean `tri.dl`?\n",
+    ("run", "no/tri.dl"): "no/tri.dl: error: no such program file\n  do: check the folder: 'no' does not exist\n",
+    ("run", "facts"): "facts: error: this is a folder, not a program\n  do: name a program file\n",
+    ("run", "."): ".: error: this is a folder, not a program\n  do: name a program in it, such as `tri.dl`\n",
+    ("run", "a\0b"): "a\0b: error: the program cannot be read\n  why: embedded null byte\n  do: check the name\n",
+    ("explain", "tri.dl", "trj"): (
+        "lftj: error: there is no relation `trj`\n  why: no rule or declaration names it\n  do: did you mean `tri`?\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
+def test_usage(triangles: Shell, arguments: tuple[str, ...]) -> None:
+    before = triangles.names()
+    assert triangles(*arguments) == (2, "", USAGE[arguments])
+    assert triangles.names() == before
+
+
+@pytest.mark.parametrize("option", ["-I", "-o", "-g", "-p", "-t", "-z", "-m", "-W", "-P", "-v", "--show", "--macro"])
+def test_every_option_of_souffle_is_refused_by_name(triangles: Shell, option: str) -> None:
+    known = refusal(option)
+    assert known is not None
+    message = f"lftj: error: Souffle's option {option} is not supported\n  why: {known[0]}\n  do: {known[1]}\n"
+    assert triangles(*RUN, option, "x") == (2, "", message)
+
+
+def test_no_refused_option_is_one_that_lftj_has() -> None:
+    assert [o for o in ("-F", "-D", "-j", "-w", "-h", "--jobs", "--no-warn", "--help", "--version") if refusal(o)] == []
+
+
+def test_program_errors_come_before_data_and_folders(shell: Shell) -> None:
+    shell.write({"p.dl": ".decl e(x:number)\n.input e\np(x) :- e(y).\nq(x) :- f(x).\n"})
+    done = shell("run", "p.dl", "-F", "nowhere")
+    assert (done.code, done.out) == (1, "")
+    assert [line for line in done.err.splitlines() if line.startswith("p.dl")] == [
+        "p.dl:3:3: error: variable `x` occurs in the head but in no atom of the body",
+        "p.dl:3:11: warning: variable `y` is used once",
+        "p.dl:4:9: error: unknown relation `f`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            b'p(1).\np("caf\xe9").\n',
+            "p.dl:2:7: error: the program is not UTF-8 text\n"
+            "  why: the byte 0xe9 cannot stand here\n"
+            "  do: save the file as UTF-8\n",
+        ),
+        (
+            "p(1).".encode("utf-16"),
+            "p.dl:1:1: error: the program is not UTF-8 text\n"
+            "  why: the byte 0xff cannot stand here\n"
+            "  do: save the file as UTF-8; it looks like UTF-16\n",
+        ),
+    ],
+)
+def test_a_program_that_is_not_utf8(shell: Shell, content: bytes, told: str) -> None:
+    shell.write({"p.dl": content})
+    assert shell("run", "p.dl") == (1, "", told)
+
+
+def test_a_byte_order_mark_is_no_text(shell: Shell) -> None:
+    shell.write({"p.dl": b"\xef\xbb\xbf.decl p(x:number)\n.printsize p\np(1).\n"})
+    assert shell("run", "p.dl") == (0, "p\t1\n", "")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs file permissions that bind")
+def test_a_program_without_permission(triangles: Shell) -> None:
+    (triangles.folder / "tri.dl").chmod(0)
+    told = "tri.dl: error: no permission to read the program\n  do: change its permissions\n"
+    assert triangles("run", "tri.dl") == (2, "", told)
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+def replaced(old: str, new: str) -> str:
+    assert old in TRIANGLES
+    return TRIANGLES.replace(old, new)
+
+
+DATA = {
+    "missing": (
+        {"tri.dl": TRIANGLES},
+        "tri.dl:2:8: error: `edge` cannot be read: edge.facts: no such file\n"
+        "    .input edge\n"
+        "           ^^^^\n"
+        "  do: check the name, and the folder that the facts are read from\n",
+    ),
+    "nearly": (
+        {"tri.dl": TRIANGLES, "edges.facts": ""},
+        "tri.dl:2:8: error: `edge` cannot be read: edge.facts: no such file\n"
+        "    .input edge\n"
+        "           ^^^^\n"
+        "  do: did you mean 'edges.facts'?\n",
+    ),
+    "too few": (
+        {"tri.dl": TRIANGLES, "edge.facts": "1 2\n"},
+        "tri.dl:2:8: error: `edge` cannot be read: edge.facts:1: the lines have 1 field, edge(a:number, b:number) takes 2\n"
+        "    .input edge\n"
+        "           ^^^^\n"
+        "  why: the delimiter is '\\t', the first line '1 2'\n"
+        "  do: give the right delimiter= or declare fewer columns\n",
+    ),
+    "too many": (
+        {"tri.dl": TRIANGLES, "edge.facts": "1\t2\t3\n"},
+        "tri.dl:2:8: error: `edge` cannot be read: edge.facts: the source has 3 columns, edge(a:number, b:number) takes 2\n"
+        "    .input edge\n"
+        "           ^^^^\n"
+        '  do: pick the columns: columns="0:1"\n',
+    ),
+    "too many, named": (
+        {"tri.dl": replaced(".input edge", ".input edge(headers=true)"), "edge.facts": "w\ta\tb\n1\t2\t3\n"},
+        "tri.dl:2:8: error: `edge` cannot be read: edge.facts: the source has 3 columns (`w`, `a`, `b`), "
+        "edge(a:number, b:number) takes 2\n"
+        "    .input edge(headers=true)\n"
+        "           ^^^^^^^^^^^^^^^^^^\n"
+        "  do: pick the columns: columns=, the positions in the file (from 0) of what `edge` holds, as in 2:0\n",
+    ),
+    "header not told": (
+        {"tri.dl": TRIANGLES, "edge.facts": "a\tb\n1\t2\n"},
+        "tri.dl:2:8: error: `edge` cannot be read: edge.facts:1: 1 bad row: column `a` of `edge`: 'a' is not a number\n"
+        "    .input edge\n"
+        "           ^^^^\n"
+        "  why: a number is an integer from -9223372036854775808 to 9223372036854775807: digits, an optional '-', "
+        "nothing else\n"
+        "  do: correct the value or declare the column `symbol`; if line 1 is a header, say headers=true, "
+        "or keep the good rows with --on-error quarantine\n",
+    ),
+    "unquoted": (
+        {
+            "tri.dl": '.decl s(x:symbol, y:symbol)\n.output s(delimiter=",")\ns("a,b", "c").\n',
+        },
+        "tri.dl:2:9: error: `s` cannot be written: s.csv: column `x` of `s`: 'a,b' holds the delimiter ',' or a line end\n"
+        '    .output s(delimiter=",")\n'
+        "            ^^^^^^^^^^^^^^^^\n"
+        "  why: without quotes no reader could tell it from two fields or rows\n"
+        "  do: write with rfc4180=true, or to .parquet\n",
+    ),
+    "no folder": (
+        {"tri.dl": '.decl s(x:number)\n.output s(filename="sub/s.csv")\n'},
+        "tri.dl:2:9: error: `s` cannot be written: sub/s.csv: the file cannot be written\n"
+        '    .output s(filename="sub/s.csv")\n'
+        "            ^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "  why: the folder 'CWD/sub' does not exist\n"
+        "  do: check the folder and its permissions\n",
+    ),
+    "two from stdin": (
+        {"tri.dl": ".decl p(x:number)\n.input p(IO=stdin)\n.decl q(x:number)\n.input q(IO=stdin)\n.printsize q\n"},
+        "tri.dl:4:8: error: `q` and `p` are both to be read from stdin\n"
+        "    .input q(IO=stdin)\n"
+        "           ^^^^^^^^^^^\n"
+        "  why: stdin can be read once; the second would find nothing\n"
+        "  do: read one of them from a file\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DATA)
+def test_data(shell: Shell, case: str) -> None:
+    files, told = DATA[case]
+    shell.write(files)
+    assert shell("run", "tri.dl") == (3, "", told.replace("CWD", str(shell.folder)))
+    assert shell.names() == sorted(files)
+
+
+def test_program_and_facts_cannot_both_come_from_stdin(shell: Shell) -> None:
+    program = ".decl p(x:number)\n.input p(IO=stdin)\n.printsize p\n"
+    told = (
+        "<stdin>:2:8: error: stdin cannot hold both the program and the facts of `p`\n"
+        "  do: give the program as a file\n"
+    )
+    assert shell("run", "-", stdin=program) == (2, "", told)
+
+
+def test_a_rule_without_a_value_is_a_mistake_of_the_program(shell: Shell) -> None:
+    shell.write({"p.dl": ".decl e(x:number, y:number)\ne(1, 0).\n.decl p(x:number)\n.output p\np(x / y) :- e(x, y).\n"})
+    assert shell("run", "p.dl") == (
+        1,
+        "",
+        "p.dl:5:1: in `p(x / y) :- e(x, y).` with x = 1, y = 0: error: division by zero\n"
+        "  why: the quotient has no value; nothing was changed\n"
+        "  do: exclude the divisor 0 in the body, e.g. `y != 0`\n",
+    )
+    assert shell.names() == ["p.dl"]

@@ -1,0 +1,231 @@
+"""Random programs and data for them: every feature of the language that this engine evaluates, on tiny domains.
+
+Programs are generated as text together with the types of everything in it, so each is well typed and grounded. Floats
+never meet an operation that could make a NaN, divisors are non-zero constants: whether a term without a value is
+reached depends on the key order, and has tests of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from lftj.language.notation import literal_text
+
+TYPES = ("number", "unsigned", "float", "symbol")
+MIN, MAX, TOP = -(2**63), 2**63 - 1, 2**64 - 1
+DATA: dict[str, tuple[Any, ...]] = {
+    "number": (0, 1, 2, 3, -1, MAX, MIN, MAX - 1),
+    "unsigned": (0, 1, 2, 3, TOP, 2**63, 2**63 - 1),
+    "float": (0.0, 0.5, 1.0, -1.5, 1e300, float("inf"), float("-inf"), 5e-324),
+    "symbol": ("a", "b", "", "ab", "é", "a\nb", "B"),
+}
+# Written in the text of a program: infinities have no literal.
+CONSTANTS = {**DATA, "float": (0.0, 0.5, 1.0, -1.5, 1e300)}
+SMALL = {kind: values[:4] for kind, values in DATA.items()}
+COMPARISONS = ("<", "<=", ">", ">=", "!=", "=")
+
+Draw = Any
+Schema = tuple[str, ...]
+
+
+@dataclass
+class Body:
+    """A body as it grows: its literals, and the variables bound so far with their types."""
+
+    literals: list[str] = field(default_factory=list)
+    bound: dict[str, str] = field(default_factory=dict)
+
+    def variables(self, kind: str) -> list[str]:
+        return [name for name, other in self.bound.items() if other == kind]
+
+    def fresh(self) -> str:
+        return f"v{len(self.bound)}"
+
+
+def constant(draw: Draw, kind: str) -> str:
+    return literal_text(draw(st.sampled_from(CONSTANTS[kind])), kind)
+
+
+def operand(draw: Draw, body: Body, kind: str) -> str:
+    names = body.variables(kind)
+    return draw(st.sampled_from(names)) if names and draw(st.integers(0, 3)) else constant(draw, kind)
+
+
+def expression(draw: Draw, body: Body, kind: str, depth: int = 2) -> str:
+    """A term of type `kind` over bound variables."""
+    if depth == 0 or not draw(st.integers(0, 2)):
+        return operand(draw, body, kind)
+
+    def sub(other: str = kind) -> str:
+        return expression(draw, body, other, depth - 1)
+
+    if kind == "symbol":
+        options = [
+            lambda: f"cat({sub()}, {sub()})",
+            lambda: f"substr({sub()}, {draw(st.integers(-1, 2))}, {draw(st.integers(-1, 2))})",
+            lambda: f"to_string({sub(draw(st.sampled_from(('number', 'unsigned'))))})",
+            lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()}, {sub()})",
+            lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()})",
+        ]
+    elif kind == "float":
+        options = [
+            lambda: f"({sub()} * 2.0)",
+            lambda: f"({sub()} + 0.5)",
+            lambda: f"(-({sub()}))",
+            lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()}, {sub()}, 0.5)",
+            lambda: f"itof({sub('number')})",
+            lambda: f"utof({sub('unsigned')})",
+        ]
+    else:
+        u = "u" if kind == "unsigned" else ""
+        other = "unsigned" if kind == "number" else "number"
+        options = [
+            lambda: f"({sub()} {draw(st.sampled_from('+-*'))} {sub()})",
+            lambda: f"({sub()} {draw(st.sampled_from('/%'))} {draw(st.sampled_from((1, 2, 3)))}{u})",
+            lambda: f"({sub()} {draw(st.sampled_from(('band', 'bor', 'bxor', 'bshl', 'bshr', 'bshru', 'land', 'lor', 'lxor')))} {sub()})",
+            lambda: f"{draw(st.sampled_from(('bnot', 'lnot', '-')))}({sub()})",
+            lambda: f"({sub()} ^ {sub()})",
+            lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()}, {sub()})",
+            lambda: f"{'utoi' if kind == 'number' else 'itou'}({sub(other)})",
+        ]
+        if kind == "number":
+            options.append(lambda: f"strlen({sub('symbol')})")
+    return draw(st.sampled_from(options))()
+
+
+def atom(draw: Draw, body: Body, name: str, schema: Schema) -> str:
+    """An atom; its bare variables become bound."""
+    before = dict(body.bound)
+    args = []
+    for kind in schema:
+        names = body.variables(kind)
+        choice = draw(st.integers(0, 19))
+        if choice < 9 and names:
+            args.append(draw(st.sampled_from(names)))
+        elif choice < 15:
+            args.append(body.fresh())
+            body.bound[args[-1]] = kind
+        elif choice < 17:
+            args.append(constant(draw, kind))
+        elif choice < 18 and before:
+            args.append(expression(draw, Body(bound=before), kind, 1))
+        else:
+            args.append("_")
+    return f"{name}({', '.join(args)})"
+
+
+def condition(draw: Draw, body: Body) -> str:
+    kind = draw(st.sampled_from(sorted(set(body.bound.values())) or ["number"]))
+    if kind == "symbol" and not draw(st.integers(0, 2)):
+        test = draw(st.sampled_from(("contains", "!contains", "match", "!match")))
+        first = literal_text(draw(st.sampled_from(("a", "b", "", "a.*", "[ab]"))), "symbol")
+        return f"{test}({first}, {expression(draw, body, kind, 1)})"
+    op = draw(st.sampled_from(COMPARISONS))
+    return f"{expression(draw, body, kind, 1)} {op} {operand(draw, body, kind)}"
+
+
+@st.composite
+def bodies(draw: Draw, schemas: dict[str, Schema], *, most: int = 4) -> Body:
+    """A body over some of `schemas`, of at most `most` atoms."""
+    body = Body()
+    for _ in range(draw(st.sampled_from([n for n in (1, 2, 2, 3, 3, 4) if n <= most]))):
+        name = draw(st.sampled_from(sorted(schemas)))
+        body.literals.append(atom(draw, body, name, schemas[name]))
+        if body.bound and not draw(st.integers(0, 3)):  # a computed key, which later atoms may use
+            kind = draw(st.sampled_from(sorted(set(body.bound.values()))))
+            term = expression(draw, body, kind, 1)
+            new = body.fresh()
+            body.bound[new] = kind
+            body.literals.append(draw(st.sampled_from((f"{new} = {term}", f"{term} = {new}"))))
+    for _ in range(draw(st.sampled_from((0, 0, 1, 2, 3)))):
+        body.literals.append(condition(draw, body))
+    return body
+
+
+@st.composite
+def schemas(draw: Draw, prefix: str, count: int, *, kinds: tuple[str, ...] = TYPES) -> dict[str, Schema]:
+    found = {}
+    for i in range(count):
+        arity = draw(st.sampled_from((0, 1, 1, 2, 2, 2, 3, 3, 4)))
+        one_type = draw(st.booleans())
+        kind = draw(st.sampled_from(kinds))
+        found[f"{prefix}{i}"] = tuple(kind if one_type else draw(st.sampled_from(kinds)) for _ in range(arity))
+    return found
+
+
+@st.composite
+def rows(draw: Draw, schema: Schema, *, most: int = 7) -> list[tuple[Any, ...]]:
+    pools = [draw(st.sampled_from((SMALL[kind], DATA[kind]))) for kind in schema]
+    if not schema:
+        return [()] * draw(st.integers(0, 2))
+    return draw(st.lists(st.tuples(*(st.sampled_from(pool) for pool in pools)), max_size=most))
+
+
+def declaration(name: str, schema: Schema) -> str:
+    return f".decl {name}({', '.join(f'c{i}:{kind}' for i, kind in enumerate(schema))})"
+
+
+def fact(name: str, row: tuple[Any, ...], schema: Schema) -> str:
+    return f"{name}({', '.join(literal_text(value, kind) for value, kind in zip(row, schema, strict=True))})."
+
+
+@dataclass
+class Case:
+    """A program in parts (each is one call of `db.rules`), loads (relation, rows) in two waves, sizes of the database."""
+
+    parts: list[str]
+    loads: list[tuple[str, list[tuple[Any, ...]]]]
+    later: list[tuple[str, list[tuple[Any, ...]]]]
+    sizes: dict[str, int]
+    schemas: dict[str, Schema]
+
+
+SIZES = st.fixed_dictionaries(
+    {
+        "page_rows": st.sampled_from((2, 4, 8)),
+        "directory_rows": st.sampled_from((2, 4, 8)),
+        "buffer_rows": st.sampled_from((1, 3, 64)),
+    }
+)
+
+
+@st.composite
+def cases(draw: Draw, *, kinds: tuple[str, ...] = TYPES, derived: int = 3) -> Case:
+    base = draw(schemas("r", draw(st.integers(1, 3)), kinds=kinds))
+    known = dict(base)
+    lines = [declaration(name, schema) for name, schema in base.items()]
+    parts = []
+    heads: dict[str, Schema] = {}
+    for i in range(draw(st.integers(1, derived))):
+        name = f"p{i}"
+        head_schema: Schema | None = None
+        for number in range(draw(st.sampled_from((1, 1, 2, 3)))):
+            body = draw(bodies(known))
+            if head_schema is None:
+                arity = draw(st.integers(0, 3))
+                usable = sorted(set(body.bound.values())) or list(kinds)
+                head_schema = tuple(draw(st.sampled_from(usable)) for _ in range(arity))
+                lines.append(declaration(name, head_schema))
+            args = [
+                expression(draw, body, kind, 1) if not draw(st.integers(0, 3)) else operand(draw, body, kind)
+                for kind in head_schema
+            ]
+            lines.append(f"{name}({', '.join(args)}) :- {', '.join(body.literals)}.")
+            if number == 0 and draw(st.booleans()):  # the program goes on in another call of rules()
+                parts.append("\n".join(lines))
+                lines = []
+        assert head_schema is not None
+        known[name] = heads[name] = head_schema
+        if draw(st.booleans()):
+            for row in draw(rows(head_schema, most=2)):
+                if all(value not in (float("inf"), float("-inf")) for value in row):
+                    lines.append(fact(name, row, head_schema))
+    parts.append("\n".join(lines))
+    loads = [(name, draw(rows(schema))) for name, schema in base.items()]
+    loads += [(name, draw(rows(schema, most=3))) for name, schema in heads.items() if draw(st.booleans())]
+    chosen = draw(st.lists(st.sampled_from(sorted(known)), max_size=2))
+    later = [(name, draw(rows(known[name], most=4))) for name in chosen]
+    return Case(parts, loads, later, draw(SIZES), known)
