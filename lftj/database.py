@@ -5,8 +5,9 @@
     db.load("edge", "edges.csv")
     len(db["tri"]);  db.query("tri(1, y, z), y < z").count()
 
-`rules` checks a whole program before anything happens and adds all of it or nothing. `load` reads a whole source before anything happens and adds all of it or nothing. Rules
-are evaluated when somebody looks at what they derive, bottom up, and once; what is not affected by a load is not evaluated again. A predicate may hold loaded facts and be
+`rules` checks a whole program before anything happens and adds all of it or nothing. `load` reads a whole source
+before anything happens and adds all of it or nothing. Rules are evaluated when somebody looks at what they derive,
+bottom up, and once; what is not affected by a load is not evaluated again. A predicate may hold loaded facts and be
 the head of rules: its content is the union.
 
 One writer at a time; what `db[...]` hands out is immutable and may be read from any thread.
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
 class Database:
     """Relations, rules over them, and their answers.
 
-    `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages (`MemoryLimitError` beyond). `page_rows` and `directory_rows` are for
-    tests.
+    `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages
+    (`MemoryLimitError` beyond). `page_rows` and `directory_rows` are for tests.
     """
 
     def __init__(
@@ -68,7 +69,12 @@ class Database:
         self._symbols = SymbolTable()
         self._relations: dict[str, StoredRelation] = {}
         self._evaluator = Evaluator(
-            self._arena, self._symbols, self._relations, page_rows=page_rows, dir_rows=directory_rows, buffer_rows=buffer_rows
+            self._arena,
+            self._symbols,
+            self._relations,
+            page_rows=page_rows,
+            dir_rows=directory_rows,
+            buffer_rows=buffer_rows,
         )
         self._strata = Strata(self._evaluator)
         self._directives: list[Directive] = []
@@ -78,22 +84,35 @@ class Database:
         if program is not None:
             self.rules(program)
 
-    # -- rules -----------------------------------------------------------------------------------------------------------------
+    # -- rules
+    # -----------------------------------------------------------------------------------------------------------------
 
-    def rules(self, program: str | Program | ast.Program, *, key_orders: Mapping[str, tuple[str, ...] | list[str]] | None = None) -> None:
+    def rules(
+        self,
+        program: str | Program | ast.Program,
+        *,
+        key_orders: Mapping[str, tuple[str, ...] | list[str]] | None = None,
+    ) -> None:
         """Add declarations, facts and rules: Souffle text, a builder's `Program` or an AST.
 
-        Everything is checked first; `ProgramError` holds every finding and nothing is added. Warnings go to `warnings.warn`. `key_orders` forces the order in which the rules
-        of a head bind their variables: `{"tri": ("y", "x", "z")}`.
+        Everything is checked first; `ProgramError` holds every finding and nothing is added. Warnings go to
+        `warnings.warn`. `key_orders` forces the order in which the rules of a head bind their variables: `{"tri":
+        ("y", "x", "z")}`.
         """
         with self._lock:
-            parsed = parse(program) if isinstance(program, str) else program.ast() if isinstance(program, Program) else program
+            parsed = (
+                parse(program)
+                if isinstance(program, str)
+                else program.ast()
+                if isinstance(program, Program)
+                else program
+            )
             checked = check(parsed, known=self._schemas(), clauses=self._strata.clauses)
             self._force(key_orders or {}, checked.clauses)
             fresh = {name: self._new(schema) for name, schema in checked.schemas.items() if name not in self._relations}
             staged: dict[str, Any] = {}
             for name, rows in checked.facts.items():
-                relation = self._relations.get(name) or fresh[name]
+                relation = self._relations[name] if name in self._relations else fresh[name]
                 codes = [gate.encode_row(row, relation.schema, self._symbols) for row in rows]
                 columns = np.array(codes, np.int64).reshape(len(codes), relation.arity).T
                 staged[name] = self._guarded(relation.with_facts, np.ascontiguousarray(columns), len(codes))
@@ -115,23 +134,30 @@ class Database:
             own = [clause for clause in clauses if clause.head == head]
             if not own:
                 raise UnknownRelationError(
-                    f"a key order is given for `{head}`, which no rule of this program derives", remedy="name the head of a rule of the same program"
+                    f"a key order is given for `{head}`, which no rule of this program derives",
+                    remedy="name the head of a rule of the same program",
                 )
             for clause in own:
                 check_order(clause, tuple(order))
 
     @property
     def directives(self) -> tuple[Directive, ...]:
-        """The `.input`, `.output` and `.printsize` directives of all programs. `lftj run` carries them out; so do `read_inputs` and `write_outputs`."""
+        """The `.input`, `.output` and `.printsize` directives of all programs.
+
+        `lftj run` carries them out; so do `read_inputs` and `write_outputs`.
+        """
         return tuple(self._directives)
 
     def _schemas(self) -> dict[str, Schema]:
         return {name: relation.schema for name, relation in self._relations.items()}
 
     def _new(self, schema: Schema) -> StoredRelation:
-        return StoredRelation(schema, self._arena, page_rows=self._evaluator.page_rows, dir_rows=self._evaluator.dir_rows)
+        return StoredRelation(
+            schema, self._arena, page_rows=self._evaluator.page_rows, dir_rows=self._evaluator.dir_rows
+        )
 
-    # -- data ------------------------------------------------------------------------------------------------------------------
+    # -- data
+    # ------------------------------------------------------------------------------------------------------------------
 
     def load(
         self,
@@ -146,15 +172,24 @@ class Database:
     ) -> Rejects | None:
         """Add the rows of `source` to the facts of relation `name`.
 
-        `source`: a path, glob or list of paths (csv, tsv, facts, parquet, arrow; .gz, .zst), an object with an Arrow stream (pandas, polars, DuckDB results), a numpy array
-        (n, k), a dict of columns, or an iterable of tuples. `columns={"src": 0, "dst": "to"}` picks columns by position or name. A bad row raises `DataError`
-        and nothing is loaded; with `on_error="quarantine"` good rows are loaded and the bad ones returned (and kept in `db.rejects[name]`).
+        `source`: a path, glob or list of paths (csv, tsv, facts, parquet, arrow; .gz, .zst), an object with an Arrow
+        stream (pandas, polars, DuckDB results), a numpy array (n, k), a dict of columns, or an iterable of tuples.
+        `columns={"src": 0, "dst": "to"}` picks columns by position or name. A bad row raises `DataError` and nothing
+        is loaded; with `on_error="quarantine"` good rows are loaded and the bad ones returned (and kept in
+        `db.rejects[name]`).
         """
         with self._lock:
             relation = self._stored(name)
             with self._progress.step(f"loading {name}"):
                 loaded = read(
-                    source, relation.schema, self._symbols, columns=columns, delimiter=delimiter, header=header, quoting=quoting, on_error=on_error
+                    source,
+                    relation.schema,
+                    self._symbols,
+                    columns=columns,
+                    delimiter=delimiter,
+                    header=header,
+                    quoting=quoting,
+                    on_error=on_error,
                 )
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 self._set_facts(name, self._guarded(relation.with_facts, rows, loaded.rows))
@@ -163,7 +198,10 @@ class Database:
 
     @contextmanager
     def _restoring(self, names: Iterable[str]) -> Iterator[None]:
-        """Several loads that are one: if the block raises, the facts of `names` and `rejects` are what they were before it."""
+        """Several loads that are one.
+
+        If the block raises, the facts of `names` and `rejects` are what they were before it.
+        """
         with self._lock:
             facts = {name: self._stored(name).facts for name in names}
             rejects = dict(self._rejects)
@@ -191,16 +229,21 @@ class Database:
         self._strata.touch(name)
 
     def read_inputs(self, directory: str | os.PathLike[str] = ".", *, on_error: str = "raise") -> dict[str, Rejects]:
-        """Carry out the `.input` directives: load each relation from its file in `directory`, as Souffle does with `-F`; all of them or none.
+        """Carry out the `.input` directives: load each relation from its file in `directory` (Souffle's `-F`).
 
-        With `on_error="quarantine"` the good rows of every file are loaded, and the bad ones returned by relation (and kept in `db.rejects`).
+        All of them or none.
+
+        With `on_error="quarantine"` the good rows of every file are loaded, and the bad ones returned by relation
+        (and kept in `db.rejects`).
         """
         from lftj.io.directives import read_inputs
 
         return read_inputs(self, directory, on_error=on_error)
 
     def write_outputs(self, directory: str | os.PathLike[str] = ".") -> None:
-        """Carry out the `.output` and `.printsize` directives: write each relation to its file in `directory`, as Souffle does with `-D`.
+        """Carry out the `.output` and `.printsize` directives.
+
+        Write each relation to its file in `directory`, as Souffle does with `-D`.
 
         `directory="-"` writes all of them to stdout, in Souffle's layout.
         """
@@ -208,7 +251,8 @@ class Database:
 
         write_outputs(self, directory)
 
-    # -- answers ---------------------------------------------------------------------------------------------------------------
+    # -- answers
+    # ---------------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Relation:
         """The content of a relation, as it is now; evaluates what is not up to date."""
@@ -225,13 +269,18 @@ class Database:
         return iter(tuple(self._relations))
 
     def evaluate(self, *names: str, timeout: float | None = None) -> None:
-        """Bring the named relations (default: all) up to date within `timeout` seconds; `TimeoutExpired` leaves the rest to be evaluated later."""
+        """Bring the named relations (default: all) up to date within `timeout` seconds.
+
+        `TimeoutExpired` leaves the rest to be evaluated later.
+        """
         with self._lock:
             for name in names:
                 self._stored(name)
             self._refresh(names or tuple(self._relations), timeout)
 
-    def query(self, text: str, *, order: tuple[str, ...] | list[str] | None = None, timeout: float | None = None) -> Query:
+    def query(
+        self, text: str, *, order: tuple[str, ...] | list[str] | None = None, timeout: float | None = None
+    ) -> Query:
         """A query over the relations, such as `"tri(1, y, z), y < z"`: lazy, one column per named variable.
 
         `order` forces the order in which its variables are bound; `timeout` limits each evaluation, in seconds.
@@ -243,16 +292,20 @@ class Database:
         return Query(self, clause, chosen, timeout)
 
     def explain(self, name: str | None = None) -> Explanation:
-        """How relation `name` (default: everything) is evaluated: strata, key orders, estimated and actual rows. Print it, or call `.json()`."""
+        """How relation `name` (default: everything) is evaluated: strata, key orders, estimated and actual rows.
+
+        Print it, or call `.json()`.
+        """
         with self._lock:
-            names = [name] if name is not None else [n for n in self._strata.order]
+            names = [name] if name is not None else list(self._strata.order)
             wanted = set[str]()
             for n in names:
                 self._stored(n)
                 wanted |= self._strata.below(n)
             heads = [head for head in self._strata.order if head in wanted]
             evaluations = {
-                head: [self._strata.evaluations.get(c) or self._evaluator.describe(c) for c in self._strata.of(head)] for head in heads
+                head: [self._strata.evaluations.get(c) or self._evaluator.describe(c) for c in self._strata.of(head)]
+                for head in heads
             }
             return Explanation.of_strata(heads, evaluations, self._relations, stale=self._strata.stale)
 
@@ -269,12 +322,17 @@ class Database:
 
     def prepare(self) -> None:
         """Compile every kernel now (or load it from the cache), so that no later call pays for it."""
-        warm = Database(".decl e(x:number, y:number) e(1, 2). e(2, 3). e(1, 3). t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1.")
+        warm = Database(
+            ".decl e(x:number, y:number) e(1, 2). e(2, 3). e(1, 3). t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1."
+        )
         warm.load("e", np.array([[3, 4]]))
         warm.evaluate()
-        assert (1, 2, 3) in warm["t"] and warm.query("t(x, _, z)").count() == 1 and list(warm["t"]) == [(1, 2, 3)]
+        assert (1, 2, 3) in warm["t"]
+        assert list(warm["t"]) == [(1, 2, 3)]
+        assert warm.query("t(x, _, z)").count() == 1
 
-    # -- what queries use ------------------------------------------------------------------------------------------------------
+    # -- what queries use
+    # ------------------------------------------------------------------------------------------------------
 
     def _stored(self, name: str) -> StoredRelation:
         if name not in self._relations:
@@ -283,7 +341,9 @@ class Database:
             raise UnknownRelationError(
                 f"there is no relation `{name}`",
                 why="no rule or declaration names it",
-                remedy=did_you_mean(name, self._relations, "declare it with `.decl`, or see `list(db)` for what there is"),
+                remedy=did_you_mean(
+                    name, self._relations, "declare it with `.decl`, or see `list(db)` for what there is"
+                ),
             )
         return self._relations[name]
 
@@ -309,7 +369,9 @@ class Database:
                 counted: tuple[int, Evaluation] = self._guarded(self._evaluator.count, clause, limits, order=order)
                 return counted
 
-    def _answer(self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> tuple[Relation, Evaluation]:
+    def _answer(
+        self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None
+    ) -> tuple[Relation, Evaluation]:
         from lftj.values.codes import Column
 
         with self._lock:
@@ -341,16 +403,22 @@ class Database:
                 remedy="raise `memory_limit=`, or load less",
             ) from None
 
-    # -- life ------------------------------------------------------------------------------------------------------------------
+    # -- life
+    # ------------------------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Database:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._progress.close()
 
     def __repr__(self) -> str:
-        lines = [f"lftj.Database: {len(self._relations)} relations, {len(self._strata.clauses)} rules, {self._arena.used / 1e6:,.1f} MB of pages"]
+        lines = [
+            f"lftj.Database: {len(self._relations)} relations, {len(self._strata.clauses)} rules, "
+            f"{self._arena.used / 1e6:,.1f} MB of pages"
+        ]
         for name, relation in self._relations.items():
             state = "not evaluated" if name in self._strata.stale else f"{len(relation):,} rows"
             lines.append(f"  {relation.schema}  {state}")

@@ -1,6 +1,7 @@
 """The one family of errors that lftj raises on purpose.
 
-An error is born where the cause is known, carries what a program needs to react (`what`, `where`, `why`, `remedy`) and is printed as
+An error is born where the cause is known, carries what a program needs to react (`what`, `where`, `why`, `remedy`)
+and is printed as
 
     prog.dl:4:9: error: variable `z` occurs in the head but in no atom of the body
         p(x, z) :- e(x, y).
@@ -8,8 +9,9 @@ An error is born where the cause is known, carries what a program needs to react
       why: a rule can only derive values that its body binds
       do: bind `z` in an atom of the body, or drop it from the head
 
-A `Diagnostic` is one such finding; `ProgramError` carries all findings of a program at once. Every class also derives from the built-in
-exception a caller would expect (`ValueError`, `KeyError`, `TimeoutError`, ...), so code that knows nothing of lftj can catch it.
+A `Diagnostic` is one such finding; `ProgramError` carries all findings of a program at once. Every class also derives
+from the built-in exception a caller would expect (`ValueError`, `KeyError`, `TimeoutError`, ...), so code that knows
+nothing of lftj can catch it.
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a program text or in a Python file. Lines and columns count from 1; `end_column` is one past the last character.
+    """A place in a program text or in a Python file.
 
-    `source` is the file name ("<rules>" for a string). `line_text` is the source line the caret is drawn under ("" if not known).
+    Lines and columns count from 1; `end_column` is one past the last character.
+
+    `source` is the file name ("<rules>" for a string). `line_text` is the source line the caret is drawn under ("" if
+    not known).
     """
 
     source: str = "<rules>"
@@ -52,7 +57,8 @@ class Span:
 class Diagnostic:
     """One finding about a program: what is wrong, where, why it matters, what to do.
 
-    `related` names other places that take part (the first declaration, the other type of a conflict), each with a word of explanation.
+    `related` names other places that take part (the first declaration, the other type of a conflict), each with a
+    word of explanation.
     """
 
     what: str
@@ -97,7 +103,10 @@ class Error(Exception):
 
 
 class ProgramError(Error, ValueError):
-    """A program (or query) was refused before any data was touched. `diagnostics` holds every finding, in source order."""
+    """A program (or query) was refused before any data was touched.
+
+    `diagnostics` holds every finding, in source order.
+    """
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)

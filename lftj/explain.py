@@ -1,7 +1,8 @@
 """Explanations: how rules and queries are, or were, evaluated, as text and as JSON.
 
-For each clause: its key order and why (estimated cost, or forced), the key order each atom reads, and one line per depth with the estimated and the actual bindings. Actual
-figures are those of the last evaluation; before one there are none.
+For each clause: its key order and why (estimated cost, or forced), the key order each atom reads, and one line per
+depth with the estimated and the actual bindings. Actual figures are those of the last evaluation; before one there
+are none.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ def statistics_of(evaluation: Evaluation) -> dict[str, Any]:
     counters = evaluation.counters
     found: dict[str, Any] = {"key_order": list(evaluation.plan.order), "seconds": evaluation.seconds}
     if counters is not None:
-        found |= {"rows": counters.rows, "steps": counters.steps, "seeks": counters.seeks, "opens": counters.opens, "matches": list(counters.matches)}
+        found |= {
+            "rows": counters.rows,
+            "steps": counters.steps,
+            "seeks": counters.seeks,
+            "opens": counters.opens,
+            "matches": list(counters.matches),
+        }
     return found
 
 
@@ -51,7 +58,11 @@ def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
         lines.append(
             {
                 "variable": plan.shown.get(depth.variable, depth.variable),
-                "how": f"= {computed}" if computed is not None else "leapfrog" if len(depth.participants) > 1 else "scan",
+                "how": f"= {computed}"
+                if computed is not None
+                else "leapfrog"
+                if len(depth.participants) > 1
+                else "scan",
                 "participants": _participants(plan, depth.participants),
                 "conditions": conditions,
                 "estimated_rows": depth.rows,
@@ -70,7 +81,9 @@ def _clause(evaluation: Evaluation) -> dict[str, Any]:
         "key_order": list(plan.order),
         "forced": plan.forced,
         "estimated_cost": plan.cost,
-        "reads": [{"atom": text, "relation": predicate, "columns": list(order)} for text, predicate, order in plan.uses],
+        "reads": [
+            {"atom": text, "relation": predicate, "columns": list(order)} for text, predicate, order in plan.uses
+        ],
         "guards": list(plan.guards),
         "sorted_output": plan.in_order,
         "depths": _depths(plan, counters.matches if counters else ()),
@@ -78,7 +91,9 @@ def _clause(evaluation: Evaluation) -> dict[str, Any]:
     if counters is not None:
         found["actual"] = {k: v for k, v in statistics_of(evaluation).items() if k not in ("key_order", "matches")}
     if evaluation.split is not None:
-        found["texts"] = [f"{v} := {t}" for v, t in evaluation.split.definitions] + [str(c) for c in evaluation.split.filters]
+        found["texts"] = [f"{v} := {t}" for v, t in evaluation.split.definitions] + [
+            str(c) for c in evaluation.split.filters
+        ]
     if evaluation.inner is not None:
         found["first_part"] = _clause(evaluation.inner)
     return found
@@ -110,10 +125,17 @@ class Explanation:
             }
             for head in heads
         ]
-        read = {predicate for head in heads for e in evaluations[head] for _, predicate, _ in e.plan.uses if predicate in relations}
+        read = {
+            predicate
+            for head in heads
+            for e in evaluations[head]
+            for _, predicate, _ in e.plan.uses
+            if predicate in relations
+        }
         orders = {
             name: [
-                {"columns": [relations[name].schema.names[c] for c in order], "bytes": size} for order, size in relations[name].memory().items()
+                {"columns": [relations[name].schema.names[c] for c in order], "bytes": size}
+                for order, size in relations[name].memory().items()
             ]
             for name in sorted(read)
         }
@@ -168,14 +190,19 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
         wide = max(len(d["variable"]) for d in rule["depths"])
         lines.append(f"{indent}    {'':{wide}}  {'estimated':>11} {'actual':>11}  reads")
         for d in rule["depths"]:
-            what = " & ".join(d["participants"]) if d["how"] in ("leapfrog", "scan") else " & ".join([d["how"], *d["participants"]])
+            what = (
+                " & ".join(d["participants"])
+                if d["how"] in ("leapfrog", "scan")
+                else " & ".join([d["how"], *d["participants"]])
+            )
             notes = [*d["conditions"]]
             if d["counted_apart"]:
                 notes.append("counted apart")
             if d["first_witness_only"]:
                 notes.append("first witness only")
             note = f"  [{'; '.join(notes)}]" if notes else ""
-            lines.append(f"{indent}    {d['variable']:{wide}}  {_number(d['estimated_rows']):>11} {_number(d['actual_rows']):>11}  {what}{note}")
+            rows = f"{_number(d['estimated_rows']):>11} {_number(d['actual_rows']):>11}"
+            lines.append(f"{indent}    {d['variable']:{wide}}  {rows}  {what}{note}")
     if "actual" in rule:
         a = rule["actual"]
         lines.append(f"{indent}  {a['rows']:,} rows, {a['steps']:,} steps, {a['seeks']:,} seeks, {a['seconds']:.3f} s")

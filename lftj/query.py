@@ -1,7 +1,8 @@
 """A query: a rule body asked once, evaluated when its answer is looked at.
 
-`db.query("tri(1, y, z), y < z")` has one column per named variable. `count()` enumerates nothing it does not have to and keeps nothing; everything else evaluates the query once
-and then behaves like a relation. The answer is of the database as it was when the query was first evaluated.
+`db.query("tri(1, y, z), y < z")` has one column per named variable. `count()` enumerates nothing it does not have to
+and keeps nothing; everything else evaluates the query once and then behaves like a relation. The answer is of the
+database as it was when the query was first evaluated.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 class Query:
     """A lazy query; see the module's text. `stats` holds the counters of the last evaluation."""
 
-    def __init__(self, database: Database, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> None:
+    def __init__(
+        self, database: Database, clause: Clause, order: tuple[str, ...] | None, timeout: float | None
+    ) -> None:
         self._database, self._clause, self._order, self._timeout = database, clause, order, timeout
         self._answer: Relation | None = None
         self._evaluation: Evaluation | None = None
@@ -46,7 +49,10 @@ class Query:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """Counters of the last evaluation: rows, steps, seeks, opens (nodes of the walk), matches per depth, seconds, key_order. Empty before."""
+        """Counters of the last evaluation.
+
+        Rows, steps, seeks, opens (nodes of the walk), matches per depth, seconds, key_order. Empty before.
+        """
         from lftj.explain import statistics_of
 
         return statistics_of(self._evaluation) if self._evaluation is not None else {}

@@ -1,6 +1,7 @@
 """A relation as the user sees it: an immutable sorted set of rows, in whatever form is asked for.
 
-`db["tri"]` hands out the content of that moment; later loads do not change it. Rows are in the order of their values, column by column; symbols by their text.
+`db["tri"]` hands out the content of that moment; later loads do not change it. Rows are in the order of their values,
+column by column; symbols by their text.
 
     len(r)  row in r  iter(r)              number of rows, membership, tuples in order
     r.arrow()  r.df()  r.pl()  r.numpy()   pyarrow.Table, pandas and polars DataFrame, numpy array
@@ -77,7 +78,9 @@ class Relation:
         rows = self._version.columns()
         if "symbol" in self._schema.types and rows.shape[1] > 1:
             ranks = self._symbols.ranks()
-            keys = [ranks[column] if t == "symbol" else column for column, t in zip(rows, self._schema.types, strict=True)]
+            keys = [
+                ranks[column] if t == "symbol" else column for column, t in zip(rows, self._schema.types, strict=True)
+            ]
             rows = rows[:, np.lexsort(keys[::-1])]
         return [np.ascontiguousarray(column) for column in rows]
 
@@ -94,7 +97,10 @@ class Relation:
         return gate.to_polars(self._schema, self._sorted, self._symbols, rows=len(self))
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """All rows: an (n, k) array where all columns share a type, else a structured array; symbols are str objects."""
+        """All rows: an (n, k) array where all columns share a type, else a structured array.
+
+        Symbols are str objects.
+        """
         return gate.to_numpy(self._schema, self._sorted, self._symbols, rows=len(self))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -135,7 +141,8 @@ class Relation:
         head = "".join(f"<th>{escape(name)}</th>" for name in self._schema.names)
         body = "".join(f"<tr>{''.join(f'<td>{escape(_cell(v))}</td>' for v in row)}</tr>" for row in self._head())
         more = f"<p>... {len(self) - SHOWN_ROWS:,} more</p>" if len(self) > SHOWN_ROWS else ""
-        return f"<p><code>{escape(self._title())}</code></p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<p><code>{escape(self._title())}</code></p>{table}{more}"
 
 
 def _cell(value: Any, width: int = 32) -> str:

@@ -1,7 +1,8 @@
 """Evaluating one clause: plan it on the data at hand, lower the plan, run the walk, collect its rows.
 
-`Evaluator` holds what all clauses of a database share (relations, symbols). A clause that computes texts is evaluated in two (textsteps.py), the rows
-between them in a relation that lives as long as the evaluation. Every evaluation leaves an `Evaluation` behind: the plan, what the walk counted, the seconds.
+`Evaluator` holds what all clauses of a database share (relations, symbols). A clause that computes texts is evaluated
+in two (textsteps.py), the rows between them in a relation that lives as long as the evaluation. Every evaluation
+leaves an `Evaluation` behind: the plan, what the walk counted, the seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.stored import StoredRelation
-from lftj.engine.textsteps import INNER, TextColumns, TextSplit, split_text
+from lftj.engine.textsteps import TextColumns, TextSplit, split_text
 from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
@@ -31,7 +32,10 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class Evaluation:
-    """How a clause was (or, with `counters` None, would be) evaluated. `inner` is the first part of a clause that computes texts."""
+    """How a clause was (or, with `counters` None, would be) evaluated.
+
+    `inner` is the first part of a clause that computes texts.
+    """
 
     clause: Clause
     plan: JoinPlan
@@ -53,10 +57,16 @@ class Evaluator:
     dir_rows: int = 256
     buffer_rows: int = 1 << 16
 
-    # -- plans -----------------------------------------------------------------------------------------------------------------
+    # -- plans
+    # -----------------------------------------------------------------------------------------------------------------
 
     def plan(
-        self, clause: Clause, *, counting: bool = False, order: tuple[str, ...] | None = None, also: Mapping[str, StoredRelation] | None = None
+        self,
+        clause: Clause,
+        *,
+        counting: bool = False,
+        order: tuple[str, ...] | None = None,
+        also: Mapping[str, StoredRelation] | None = None,
     ) -> tuple[Body, JoinPlan]:
         """The plan for a clause without text terms on the data as it is."""
         relations = {**self.relations, **(also or {})}
@@ -64,22 +74,32 @@ class Evaluator:
         statistics = {atom.predicate: relations[atom.predicate].statistics for atom in body.atoms}
         forced = order if order is not None else self.key_orders.get(clause.rule)
         if forced is not None:
-            forced = tuple(v for v in forced if v in body.variables) + tuple(
-                v for v in body.variables if v not in forced and v not in body.shown
-            )
+            forced = tuple(v for v in forced if v in body.variables)
         choices = rank_orders(body, statistics, counting=counting, forced=forced)
-        return body, best_of(choices, lambda choice: plan_join(body, choice, relations, counting=counting), relations, self._encode, self.symbols.ranks)
+        return body, best_of(
+            choices,
+            lambda choice: plan_join(body, choice, relations, counting=counting),
+            relations,
+            self._encode,
+            self.symbols.ranks,
+        )
 
     def describe(self, clause: Clause, *, order: tuple[str, ...] | None = None) -> Evaluation:
-        """The plan of a clause, without running it. Of a clause that computes texts only the first part can be planned ahead."""
+        """The plan of a clause, without running it.
+
+        Of a clause that computes texts only the first part can be planned ahead.
+        """
         split = split_text(clause)
         if split is not None:
             return Evaluation(clause, self.plan(split.inner, order=order)[1], split=split)
         return Evaluation(clause, self.plan(clause, order=order)[1])
 
-    # -- runs ------------------------------------------------------------------------------------------------------------------
+    # -- runs
+    # ------------------------------------------------------------------------------------------------------------------
 
-    def _run(self, clause: Clause, body: Body, plan: JoinPlan, limits: Limits, also: Mapping[str, StoredRelation]) -> Run | None:
+    def _run(
+        self, clause: Clause, body: Body, plan: JoinPlan, limits: Limits, also: Mapping[str, StoredRelation]
+    ) -> Run | None:
         """The walk for `plan`, ready to start; None if an atom without variables already fails."""
         relations = {**self.relations, **also}
         if any(len(relations[name]) == 0 for name in plan.guards):
@@ -172,14 +192,20 @@ class Evaluator:
         inner = self.rows(split.inner, limits, chunks.append, order=order, also=also)
         rows, count = self.distinct(chunks, len(split.inner.head_args))
         names = [c.name for c in split.schema.columns[: len(split.inner.head_args)]]
-        columns = TextColumns(dict(zip(names, rows, strict=True)), count, self.symbols, f"{clause.span}: in `{clause.text}`")
+        columns = TextColumns(
+            dict(zip(names, rows, strict=True)), count, self.symbols, f"{clause.span}: in `{clause.text}`"
+        )
         for variable, term in split.definitions:
             columns.columns[variable.name] = columns.codes(term)
         for condition in split.filters:
             columns.take(columns.holds(condition))
         between = StoredRelation(split.schema, self.arena, page_rows=self.page_rows, dir_rows=self.dir_rows)
         arity = split.schema.arity
-        stacked = np.stack([columns.columns[name] for name in split.schema.names]) if arity else np.empty((0, columns.count), np.int64)
+        stacked = (
+            np.stack([columns.columns[name] for name in split.schema.names])
+            if arity
+            else np.empty((0, columns.count), np.int64)
+        )
         between.publish(between.build(stacked, columns.count))
-        outer = self.rows(split.outer, limits, emit, order=order, also={**also, INNER: between})
+        outer = self.rows(split.outer, limits, emit, order=order, also={**also, split.schema.name: between})
         return Evaluation(clause, outer.plan, outer.counters, time.perf_counter() - start, inner, split)

@@ -4,9 +4,10 @@
     content    facts and derived rows together; the same version as the facts where no rule derives the relation
     orders     key order (permutation of the columns) -> the content, its columns permuted and sorted so
 
-A secondary key order is built the first time a plan asks for it and shared by all rules; after that every change of the content goes into it too, by batch
-update where the change is small, else by dropping it (it is rebuilt when next asked for). Content is replaced only as a whole, by `publish`, when everything it
-needs has been computed; versions handed out before stay readable.
+A secondary key order is built the first time a plan asks for it and shared by all rules; after that every change of
+the content goes into it too, by batch update where the change is small, else by dropping it (it is rebuilt when next
+asked for). Content is replaced only as a whole, by `publish`, when everything it needs has been computed; versions
+handed out before stay readable.
 """
 
 from __future__ import annotations
@@ -80,7 +81,9 @@ class StoredRelation:
     def with_facts(self, rows: Rows, count: int) -> Version:
         """The facts and `count` more rows int64[arity, count], in any order; not published."""
         if len(self.facts) and count < SMALL_PART * len(self.facts):
-            version, _ = self.facts.update(rows if self.arity else np.empty((0, count), np.int64), np.ones(count, np.int8))
+            version, _ = self.facts.update(
+                rows if self.arity else np.empty((0, count), np.int64), np.ones(count, np.int8)
+            )
             return version
         if len(self.facts):
             rows = np.concatenate([self.facts.columns(), rows], axis=1)

@@ -1,8 +1,9 @@
 """All rules of a database, evaluated bottom up and on demand.
 
-Each derived relation is *fresh* (its content is what its rules derive from the present contents below it) or *stale*. A load makes everything above the loaded relation
-stale; asking for a relation evaluates the stale ones below it, in the order of the strata, and then itself. A relation is published when all of its clauses are
-evaluated, so a stop in between (Ctrl-C, time-out, an error in a rule) leaves every published content as it was, and the rest stale.
+Each derived relation is *fresh* (its content is what its rules derive from the present contents below it) or *stale*.
+A load makes everything above the loaded relation stale; asking for a relation evaluates the stale ones below it, in
+the order of the strata, and then itself. A relation is published when all of its clauses are evaluated, so a stop in
+between (Ctrl-C, time-out, an error in a rule) leaves every published content as it was, and the rest stale.
 """
 
 from __future__ import annotations
@@ -54,11 +55,16 @@ class Strata:
         return found
 
     def touch(self, name: str) -> None:
-        """The content of `name` changed, or will: what is derived from it is stale, and so is `name` itself if rules derive it."""
+        """The content of `name` changed, or will.
+
+        What is derived from it is stale, and so is `name` itself if rules derive it.
+        """
         if self.of(name):
             self.stale.add(name)
         for head in self.order:
-            if head not in self.stale and any(a.predicate in self.stale or a.predicate == name for c in self.of(head) for a in c.atoms):
+            if head not in self.stale and any(
+                a.predicate in self.stale or a.predicate == name for c in self.of(head) for a in c.atoms
+            ):
                 self.stale.add(head)
 
     def refresh(self, names: Iterable[str], limits: Callable[[str], Limits]) -> None:

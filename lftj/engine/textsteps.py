@@ -1,6 +1,7 @@
 """Rules that compute texts: the parts of a clause that no kernel can run.
 
-Kernels see codes; `cat`, `substr`, `to_number`, `match` and the like need the texts. A clause with such terms is evaluated in two clauses with a step between:
+Kernels see codes; `cat`, `substr`, `to_number`, `match` and the like need the texts. A clause with such terms is
+evaluated in two clauses with a step between:
 
     p(z, w) :- r(x, y), z = cat(x, y), q(z, w).
 
@@ -8,8 +9,9 @@ Kernels see codes; `cat`, `substr`, `to_number`, `match` and the like need the t
     step    z := cat(x, y)                                column by column, each distinct combination of arguments once
     outer   p(z, w)    :- ·(x, y, z), q(z, w).            a join over the intermediate rows
 
-An atom waits for the outer clause when it holds a computed variable that the rest of the body can compute; where the computed variable's own arguments come from that atom, the
-equation is a filter of the step instead. The outer clause may compute texts again and is then split in the same way.
+An atom waits for the outer clause when it holds a computed variable that the rest of the body can compute; where the
+computed variable's own arguments come from that atom, the equation is a filter of the step instead. The outer clause
+may compute texts again and is then split in the same way.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _TESTS = frozenset({"contains", "match", "not_contains", "not_match"})
 
 
 def computes_text(term: Term) -> bool:
-    """Does `term` hold a functor over texts?"""
+    """Whether `term` holds a functor over texts."""
     if not isinstance(term, Apply):
         return False
     if term.op in _ALWAYS or (term.op in _OF_TEXT and term.args[0].type == "symbol"):
@@ -49,7 +51,11 @@ def _needs_step(compare: Compare) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TextSplit:
-    """A clause in two: `inner` binds `inner.head_args`, then come `definitions` (variable, term) and `filters`, then `outer` reads the rows of `schema`."""
+    """A clause in two.
+
+    `inner` binds `inner.head_args`, then come `definitions` (variable, term) and `filters`, then `outer` reads the rows
+    of `schema`.
+    """
 
     inner: Clause
     definitions: tuple[tuple[Var, Term], ...]
@@ -78,7 +84,12 @@ def split_text(clause: Clause) -> TextSplit | None:
             grew = False
             for c in plain:
                 for side, other in ((c.left, c.right), (c.right, c.left)):
-                    if c.op == "=" and isinstance(side, Var) and side.name not in names and names >= {v.name for v in variables_of(other)}:
+                    if (
+                        c.op == "="
+                        and isinstance(side, Var)
+                        and side.name not in names
+                        and names >= {v.name for v in variables_of(other)}
+                    ):
                         names.add(side.name)
                         grew = True
         return names
@@ -91,6 +102,9 @@ def split_text(clause: Clause) -> TextSplit | None:
             needs = {v.name for v in variables_of(other)}
             rest = [a for a in atoms if side.name not in {v.name for arg in a.args for v in variables_of(arg)}]
             known = bound_by(rest)
+            # What was computed before must not lose the atoms that bind its arguments.
+            for _, term in computed.values():
+                needs |= {v.name for v in variables_of(term)}
             if side.name not in known and needs <= known:
                 waiting.extend(a for a in atoms if a not in rest)
                 atoms[:] = rest
@@ -106,23 +120,28 @@ def split_text(clause: Clause) -> TextSplit | None:
         (filters if ready else later).append(c)
     inner_plain = [c for c in plain if {v.name for t in (c.left, c.right) for v in variables_of(t)} <= names]
     outer_plain = [c for c in plain if c not in inner_plain]
+    types = {v.name: v for v in clause.variables()}
     head: list[Term] = []
     for term in clause.head_args:
         if computes_text(term) and {v.name for v in variables_of(term)} <= names | set(computed):
             name = f"·{len(computed)}"
+            while name in types:  # the first of two splits
+                name += "·"
             computed[name] = (Var(name, term.type), term)
             head.append(Var(name, term.type))
         else:
             head.append(term)
-    types = {v.name: v for v in clause.variables()}
     kept = [types[name] for name in types if name in names]
     columns = [*kept, *(var for var, _ in computed.values())]
-    schema = Schema(INNER, tuple(Column(v.name, v.type) for v in columns))
-    inner = Clause(INNER, tuple(kept), tuple(atoms), tuple(inner_plain), clause.span, clause.text, clause.rule)
+    between = INNER
+    while any(atom.predicate == between for atom in clause.atoms):  # the clause is itself the outer part of another
+        between += INNER
+    schema = Schema(between, tuple(Column(v.name, v.type) for v in columns))
+    inner = Clause(between, tuple(kept), tuple(atoms), tuple(inner_plain), clause.span, clause.text, clause.rule)
     outer = Clause(
         clause.head,
         tuple(head),
-        (BodyAtom(INNER, tuple(columns)), *waiting),
+        (BodyAtom(between, tuple(columns)), *waiting),
         (*outer_plain, *later),
         clause.span,
         clause.text,
@@ -161,13 +180,17 @@ class TextColumns:
         if isinstance(term, Var):
             return self.columns[term.name]
         if isinstance(term, Value):
-            code = self.symbols.intern_one(term.value) if isinstance(term.value, str) else to_code(term.value, term.type)
+            code = (
+                self.symbols.intern_one(term.value) if isinstance(term.value, str) else to_code(term.value, term.type)
+            )
             return np.full(self.count, code, np.int64)
         arguments = [self.codes(arg) for arg in term.args]
         types = tuple(arg.type for arg in term.args)
         if not computes_text(Apply(term.op, tuple(Var("", t) for t in types), term.type)):
             return self._arithmetic(term, arguments)
-        return self._each(arguments, types, _FUNCTIONS[term.op] if term.op not in _PARSERS else _PARSERS[term.op], term.type)
+        return self._each(
+            arguments, types, _FUNCTIONS[term.op] if term.op not in _PARSERS else _PARSERS[term.op], term.type
+        )
 
     def _arithmetic(self, term: Apply, arguments: list[Rows]) -> Rows:
         """A functor over numbers, by the same machine that joins use."""
@@ -182,7 +205,9 @@ class TextColumns:
         distinct, inverse = np.unique(np.stack(arguments), axis=1, return_inverse=True)
         values = []
         for column, t in zip(distinct, types, strict=True):
-            values.append(self.symbols.decode(column).to_pylist() if t == "symbol" else [from_code(int(c), t) for c in column])
+            values.append(
+                self.symbols.decode(column).to_pylist() if t == "symbol" else [from_code(int(c), t) for c in column]
+            )
         results = [self._one(function, row, type) for row in zip(*values, strict=True)]
         if type == "symbol":
             codes = self.symbols.intern([str(r) for r in results])
@@ -225,8 +250,8 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
     "strlen": len,
     "substr": _substr,
     "to_string": _float_text,
-    "min": min,
-    "max": max,
+    "min": lambda *texts: min(texts),
+    "max": lambda *texts: max(texts),
 }
 _PARSERS: dict[str, Callable[..., object]] = {"to_number": _integer, "to_unsigned": _integer, "to_float": float}
 _TESTS_BY_NAME: dict[str, Callable[[str, str], bool]] = {

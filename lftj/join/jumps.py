@@ -1,8 +1,10 @@
 """Jump tables: random access to the first keys of one version, for as long as somebody evaluates over it.
 
-A full evaluation seeks the first keys of a relation at random, once per binding of the variables before. Where the keys are dense enough, a table from key to
-address (trie.py, `fill_jump`) makes that one cache line, as the index array of a CSR graph does; maintenance touches few keys and goes through the fences
-instead, so no table has to be kept up to date. A table lives in the arena, belongs to one version, and goes with the last join that uses it or with the version.
+A full evaluation seeks the first keys of a relation at random, once per binding of the variables before. Where the
+keys are dense enough, a table from key to address (trie.py, `fill_jump`) makes that one cache line, as the index
+array of a CSR graph does; maintenance touches few keys and goes through the fences instead, so no table has to be
+kept up to date. A table lives in the arena, belongs to one version, and goes with the last join that uses it or with
+the version.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Arithmetic and comparisons inside a join: a register machine over codes.
 
-The registers are one int64 array: the variables of the rule in key order, then constants, then intermediate results. A step of a code is a row
-of `code : int64[n, 4]`, (operation, target register, left register, right register). Comparisons have no target: a comparison that does not hold ends the code.
-Codes run where the planner put them, at the earliest depth that binds what they read.
+The registers are one int64 array: the variables of the rule in key order, then constants, then intermediate results.
+A step of a code is a row of `code : int64[n, 4]`, (operation, target register, left register, right register).
+Comparisons have no target: a comparison that does not hold ends the code. Codes run where the planner put them, at
+the earliest depth that binds what they read.
 
-All values are codes (design.md section 3). Codes of `number`, `unsigned` and `float` keep the order of the values, so one comparison
-serves all three; symbols are compared by rank (`RANK`). Integer arithmetic wraps at 64 bits, as Souffle's does; division and remainder truncate
-towards zero; a division by zero stops the join with `DIVISION_BY_ZERO`.
+All values are codes (design.md section 3). Codes of `number`, `unsigned` and `float` keep the order of the values, so
+one comparison serves all three; symbols are compared by rank (`RANK`). Integer arithmetic wraps at 64 bits, as
+Souffle's does; division and remainder truncate towards zero; a division by zero stops the join with
+`DIVISION_BY_ZERO`.
 """
 
 from __future__ import annotations
@@ -42,7 +44,10 @@ def float_of(code, cell):
 
 @kernel
 def code_of(value, cell):
-    """The order-preserving code of a float64: the bits of a positive number, the complemented magnitude of a negative one; -0.0 is 0.0."""
+    """The order-preserving code of a float64.
+
+    The bits of a positive number, the complemented magnitude of a negative one; -0.0 is 0.0.
+    """
     cell[0] = value + 0.0
     bits = cell.view(np.int64)[0]
     return bits if bits >= 0 else bits ^ LOW
@@ -50,7 +55,10 @@ def code_of(value, cell):
 
 @kernel
 def _power(base, exponent):
-    """Integer power by squaring, wrapping; 0 for negative exponents of anything but 1 and -1 (truncation towards zero)."""
+    """Integer power by squaring, wrapping.
+
+    0 for negative exponents of anything but 1 and -1 (truncation towards zero).
+    """
     if exponent < 0:
         if base == 1:
             return base
@@ -117,7 +125,10 @@ def _integer(op, a, b):
 
 @kernel
 def _unsigned(op, a, b):
-    """(result code, status) of DIV, MOD, POW, MIN, MAX or SHR on uint64 codes; the other operations agree with int64 on the raw bits."""
+    """(result code, status) of DIV, MOD, POW, MIN, MAX or SHR on uint64 codes.
+
+    The other operations agree with int64 on the raw bits.
+    """
     x, y = np.uint64(a ^ SIGN), np.uint64(b ^ SIGN)
     if op == DIV or op == MOD:
         if y == np.uint64(0):
@@ -189,7 +200,9 @@ def _convert(op, a, cell):
 
 @kernel
 def run_code(code, lo, hi, regs, ranks, cell):
-    """Run rows [lo, hi) of `code` int64[n, 4] over `regs` int64 (written). `ranks` int64[symbols]: text order of each symbol code.
+    """Run rows [lo, hi) of `code` int64[n, 4] over `regs` int64 (written).
+
+    `ranks` int64[symbols]: text order of each symbol code.
 
     Returns HOLDS, FAILS (a comparison did not hold), DIVISION_BY_ZERO or OUT_OF_RANGE.
     """
@@ -231,7 +244,9 @@ def run_code(code, lo, hi, regs, ranks, cell):
 
 @kernel
 def run_columns(code, columns, regs, result, out, cell):
-    """Run all of `code` once per row of `columns` int64[a, n], which become the first registers; register `result` goes to `out` int64[n].
+    """Run all of `code` once per row of `columns` int64[a, n], which become the first registers.
+
+    Register `result` goes to `out` int64[n].
 
     Returns HOLDS, or the status of the first row that has no value.
     """

@@ -20,11 +20,12 @@ def prefix_counts(mem, root, shape, counts):
         for s in range(mem[root + HEADER + mem[root + ROOM] + d]):
             page = mem[directory + s]
             for p in range(mem[directory + fan + s]):
-                changed = before < 0
-                for c in range(shape.keys):
-                    if changed or mem[page + c * cap + p] != mem[before + c * cap]:
-                        changed = True
-                        counts[c] += 1
+                level = 0
+                if before >= 0:
+                    while level < shape.keys and mem[page + level * cap + p] == mem[before + level * cap]:
+                        level += 1
+                for c in range(level, shape.keys):
+                    counts[c] += 1
                 before = page + p
 
 

@@ -1,8 +1,9 @@
 """Running a walk: in slices, so that Ctrl-C, time-outs, limits and progress are looked at ten times a second or more.
 
-The kernel holds no lock and cannot be interrupted; it gives back control after `SLICE` steps or when the output buffer is full, with all its state in the walk.
-Between two slices Python runs signal handlers (a KeyboardInterrupt leaves the database as it was: nothing is published before the end), compares the clock with
-the deadline and the rows with the limit, and lets the progress line move.
+The kernel holds no lock and cannot be interrupted; it gives back control after `SLICE` steps or when the output
+buffer is full, with all its state in the walk. Between two slices Python runs signal handlers (a KeyboardInterrupt
+leaves the database as it was: nothing is published before the end), compares the clock with the deadline and the rows
+with the limit, and lets the progress line move.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ BUFFER_ROWS = 1 << 16
 
 @dataclass(slots=True)
 class Limits:
-    """What a caller allows: `deadline` on `time.monotonic`'s clock, and a function told (rows so far) between slices."""
+    """What a caller allows.
+
+    `deadline` on `time.monotonic`'s clock, and a function told (rows so far) between slices.
+    """
 
     deadline: float | None = None
     timeout: float | None = None
@@ -48,7 +52,11 @@ class Limits:
 
 @dataclass(slots=True)
 class Counters:
-    """What a walk did: `steps` of leapfrog joins, `seeks` (steps and the landings of opened nodes), nodes `opens`, `rows` out, `matches` per depth."""
+    """What a walk did.
+
+    `steps` of leapfrog joins, `seeks` (steps and the landings of opened nodes), `opens` (nodes), `rows` out, `matches`
+    per depth.
+    """
 
     steps: int = 0
     seeks: int = 0
@@ -93,7 +101,9 @@ class Run:
         self._buffer_rows = buffer_rows
         self.keeps: tuple[object, ...] = ()  # versions and tables the walk reads
         if len(prelude):
-            check_status(machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell), describe(walk.regs))
+            check_status(
+                machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell), describe(walk.regs)
+            )
 
     def _slices(self, out: npt.NDArray[np.int64]) -> Iterator[int]:
         control = self.walk.control

@@ -1,18 +1,22 @@
 """Trie iterators over paged relations: `open_ up next_ seek at_end key`, the six operations a leapfrog triejoin needs.
 
-A relation is seen as a trie in its key order: level 0 holds the distinct first keys, below each of them the distinct second keys, and so on. Read the
-other way: column l of the sorted rows, with runs of equal keys collapsed; the keys under a prefix are the run of rows that start with it.
+A relation is seen as a trie in its key order: level 0 holds the distinct first keys, below each of them the distinct
+second keys, and so on. Read the other way: column l of the sorted rows, with runs of equal keys collapsed; the keys
+under a prefix are the run of rows that start with it.
 
-One *frame* per level of an atom is all the state there is: row f of `frames : int64[n, WIDTH]`. `ABOVE` names the frame of the level above; atoms over
-the same rows whose leading variables agree share those frames. A frame knows the run it ranges over (from its first row to the last page and the end within it) and where it stands:
+One *frame* per level of an atom is all the state there is: row f of `frames : int64[n, WIDTH]`. `ABOVE` names the
+frame of the level above; atoms over the same rows whose leading variables agree share those frames. A frame knows the
+run it ranges over (from its first row to the last page and the end within it) and where it stands:
 
     run:    FIRST_SLOT, FIRST_POS  ...  LAST_SLOT, LAST_POS (exclusive)           where: SLOT, POS, END, BASE, KEY, DONE
 
-`SLOT` packs directory page and entry (layout.py); [POS, END) is what is left of the run in that page, and `mem[BASE + p]` its keys. So inside
-a page everything is one contiguous column: resolving a run once, at `open_`, and galloping in it afterwards is what makes the join fast.
+`SLOT` packs directory page and entry (layout.py); [POS, END) is what is left of the run in that page, and `mem[BASE +
+p]` its keys. So inside a page everything is one contiguous column: resolving a run once, at `open_`, and galloping in
+it afterwards is what makes the join fast.
 
-Runs are resolved lazily and once: a frame whose parent has not moved is only rewound (`OPENED`). No key is reserved: the end is the flag DONE.
-`seek` costs O(log distance) within a page, O(log pages) beyond; all six are O(log n) at worst (Leapfrog Triejoin, section 3.3).
+Runs are resolved lazily and once: a frame whose parent has not moved is only rewound (`OPENED`). No key is reserved:
+the end is the flag DONE. `seek` costs O(log distance) within a page, O(log pages) beyond; all six are O(log n) at
+worst (Leapfrog Triejoin, section 3.3).
 """
 
 from __future__ import annotations
@@ -22,11 +26,12 @@ import numpy as np
 from scantree._jit import inlined, kernel, prefetch
 from scantree.layout import DIRS, HEADER, ROOM
 
-# fmt: off
-# What a frame ranges over, fixed for the life of a join; UNIQUE: rows below a key are one; JUMP: 0, or the relation's jump table:
+# fmt: off What a frame ranges over, fixed for the life of a join; UNIQUE: rows below a key are one; JUMP: 0, or the
+# relation's jump table:
 ROOT, LEVEL, PAGE_BITS, DIR_BITS, UNIQUE, JUMP, JUMP_LOW, JUMP_HIGH = 0, 1, 2, 3, 4, 5, 6, 7
 ABOVE = 14
-# The run under the parent's key (the last position is exclusive and lies in the page of the last row), and whether it is resolved:
+# The run under the parent's key (the last position is exclusive and lies in the page of the last row), and whether it
+# is resolved:
 FIRST_SLOT, FIRST_POS, FIRST_PAGE, LAST_SLOT, LAST_POS, OPENED = 8, 9, 10, 11, 12, 13
 # Where it stands:
 SLOT, POS, END, PAGE, BASE, KEY, DONE = 16, 17, 18, 19, 20, 21, 22
@@ -43,8 +48,8 @@ ONE, LINEAR = np.uint64(1), np.uint64(8)
 def forward(mem, p, e, c):
     """First address in [p, e) holding a key >= `c`, else e: a few linear probes, then galloping.
 
-    In most leapfrogs most seeks move by a few keys, and a short loop is predicted better than a bisection. O(log distance). Addresses are unsigned:
-    signed ones cost a sign test per access (style.md 5.5).
+    In most leapfrogs most seeks move by a few keys, and a short loop is predicted better than a bisection. O(log
+    distance). Addresses are unsigned: signed ones cost a sign test per access (style.md 5.5).
     """
     near = p + LINEAR
     if near > e:
@@ -112,8 +117,8 @@ def _following(mem, fr, slot):
 def _page_before(mem, fr, level, lo_slot, hi_slot, key):
     """The last slot in [lo_slot, hi_slot] whose fence at `level` is < `key`; `lo_slot` if there is none after it.
 
-    All slots after lo_slot lie inside one run, so their fences agree above `level` and ascend at it. Gallops: first inside the directory page of
-    `lo_slot`, then over the root, then inside one directory page.
+    All slots after lo_slot lie inside one run, so their fences agree above `level` and ascend at it. Gallops: first
+    inside the directory page of `lo_slot`, then over the root, then inside one directory page.
     """
     bits, root = fr[DIR_BITS], fr[ROOT]
     fan, mask = 1 << bits, (1 << bits) - 1
@@ -131,7 +136,10 @@ def _page_before(mem, fr, level, lo_slot, hi_slot, key):
 
 @kernel
 def run_end(mem, fr):
-    """(slot, pos) where the run of the frame's current key ends: the page holding its last row, and one past it there."""
+    """(slot, pos) where the run of the frame's current key ends.
+
+    The page holding its last row, and one past it there.
+    """
     key, slot, pos, end = fr[KEY], fr[SLOT], fr[POS], fr[END]
     if fr[UNIQUE]:
         return slot, pos + 1
@@ -154,7 +162,9 @@ def run_end(mem, fr):
 
 @inlined
 def open_(mem, frames, f):
-    """Range over the keys under the parent's current key (level 0: over all), standing on the first; False if there is none.
+    """Range over the keys under the parent's current key (level 0: over all), standing on the first.
+
+    False if there is none.
 
     Only level 0 of an empty relation has none. A run that is resolved already is only rewound.
     """
@@ -189,7 +199,10 @@ def up(frames, f):
 
 @inlined
 def _jump(mem, fr, key):
-    """`seek` by the jump table (`fill_jump`); of a key that is there nothing else is touched, END is left to `run_end`."""
+    """`seek` by the jump table (`fill_jump`).
+
+    Of a key that is there nothing else is touched, END is left to `run_end`.
+    """
     if key > fr[JUMP_HIGH]:
         fr[DONE] = 1
         return
@@ -259,7 +272,7 @@ def next_(mem, frames, f):
 
 @kernel
 def at_end(frames, f):
-    """Is the run exhausted?"""
+    """Whether the run is exhausted."""
     return frames[f, DONE] != 0
 
 
@@ -290,11 +303,14 @@ def last_first_key(mem, root, dir_bits):
 
 @kernel
 def fill_jump(mem, root, dir_bits, page_bits, table, low, high):
-    """Write the jump table of a version: for each k from `low` to `high` + 1, two words about the least row whose first key is >= k:
-    its address at `mem[table + 2 * (k - low)]` and its position in the next word.
+    """Write the jump table of a version.
 
-    `low` and `high` are the least and greatest first keys. One pass over the first columns. This is the index array of a CSR graph for as long as one
-    evaluation needs it: a random `seek` at level 0 costs one cache line instead of a walk through the fences.
+    For each k from `low` to `high` + 1, two words about the least row whose first key is >= k: its address at
+    `mem[table + 2 * (k - low)]` and its position in the next word.
+
+    `low` and `high` are the least and greatest first keys. One pass over the first columns. This is the index array
+    of a CSR graph for as long as one evaluation needs it: a random `seek` at level 0 costs one cache line instead of
+    a walk through the fences.
     """
     dirs, fan = mem[root + DIRS], 1 << dir_bits
     k = low
@@ -313,10 +329,12 @@ def fill_jump(mem, root, dir_bits, page_bits, table, low, high):
 
 @inlined
 def look_ahead(mem, frames, f, g):
-    """Ask for the memory that the next matches of a depth will need: frame `f` walks its run, frame `g` follows it by jump table.
+    """Ask for the memory that the next matches of a depth will need.
 
-    The entry of the key after the next, and the row the next key's entry points to. On graphs larger than the cache this hides most of both misses
-    (bench/README.md: 1.4 times faster on a million edges).
+    Frame `f` walks its run, frame `g` follows it by jump table.
+
+    The entry of the key after the next, and the row the next key's entry points to. On graphs larger than the cache
+    this hides most of both misses (bench/README.md: 1.4 times faster on a million edges).
     """
     p, end = frames[f, POS], frames[f, END]
     base, table, low, high = frames[f, BASE], frames[g, JUMP], frames[g, JUMP_LOW], frames[g, JUMP_HIGH]

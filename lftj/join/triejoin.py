@@ -1,25 +1,31 @@
 """Leapfrog triejoin as one generic kernel: a plan (arrays) goes in, rows or a count come out.
 
-**The walk.** Depth d of the walk binds variable d of the key order. The atoms that hold it, its participants, each offer the sorted keys under their
-own prefix, and a leapfrog join finds the keys they agree on. A match goes one depth down; an exhausted depth goes one up. At the last depth a match is a
-row.
+**The walk.** Depth d of the walk binds variable d of the key order. The atoms that hold it, its participants, each
+offer the sorted keys under their own prefix, and a leapfrog join finds the keys they agree on. A match goes one depth
+down; an exhausted depth goes one up. At the last depth a match is a row.
 
-**Canonical state.** The leapfrog join of a node is in state (candidate c, turn i, agree a). One step: participant i seeks c and lands on h. If h = c
-one more agrees, else a = 1 and c = h. All agreeing is a match, after which the next participant seeks h + 1 with nothing agreed. The end of
-any participant ends the node. A node begins with its participants opened: with two or more, the first one's key is the candidate already (the landing
-counts as the node's opening, not as a step, as in the paper's leapfrog-init). The steps from a state depend on nothing but the state and the key sets (design.md section 5; Leapfrog Triejoin, section 3).
+**Canonical state.** The leapfrog join of a node is in state (candidate c, turn i, agree a). One step: participant i
+seeks c and lands on h. If h = c one more agrees, else a = 1 and c = h. All agreeing is a match, after which the next
+participant seeks h + 1 with nothing agreed. The end of any participant ends the node. A node begins with its
+participants opened: with two or more, the first one's key is the candidate already (the landing counts as the node's
+opening, not as a step, as in the paper's leapfrog-init). The steps from a state depend on nothing but the state and
+the key sets (design.md section 5; Leapfrog Triejoin, section 3).
 
-**Kinds of depth.** JOIN is the above; comparisons of its variable with registers narrow it to a range of keys before the first step. VALUE has its one candidate computed from registers (constants, repeated variables, `z = x + y`); participants, if
-any, must hold it. After a match at any depth its code runs (filters and derived registers, machine.py).
+**Kinds of depth.** JOIN is the above; comparisons of its variable with registers narrow it to a range of keys before
+the first step. VALUE has its one candidate computed from registers (constants, repeated variables, `z = x + y`);
+participants, if any, must hold it. After a match at any depth its code runs (filters and derived registers,
+machine.py).
 
-**Counting without enumerating.** Where the variables below a binding fall into groups that share no atom and no filter, their counts multiply: the plan cuts the
-depths into *blocks*, a chain of depths each, with child blocks that are counted one after the other under each binding of the chain. For rows there is one
-block. A last depth with one participant counts its run without walking it.
+**Counting without enumerating.** Where the variables below a binding fall into groups that share no atom and no
+filter, their counts multiply: the plan cuts the depths into *blocks*, a chain of depths each, with child blocks that
+are counted one after the other under each binding of the chain. For rows there is one block. A last depth with one
+participant counts its run without walking it.
 
-**Existential suffix.** Depths from `until` on do not reach the head: the first row found below a binding of the head sends the walk back to it.
+**Existential suffix.** Depths from `until` on do not reach the head: the first row found below a binding of the head
+sends the walk back to it.
 
-The kernel can stop anywhere between two nodes and go on later, since all its state is in its arguments: when `out` is full, and when `budget` steps are
-spent, so that the caller can look at signals, clocks and limits.
+The kernel can stop anywhere between two nodes and go on later, since all its state is in its arguments: when `out` is
+full, and when `budget` steps are spent, so that the caller can look at signals, clocks and limits.
 """
 
 from __future__ import annotations
@@ -57,7 +63,8 @@ Ints = npt.NDArray[np.int64]
 # Statuses of `triejoin`; larger ones are those of the machine plus ERROR.
 FINISHED, FULL, PAUSED, OVERFLOW, ERROR = 0, 1, 2, 3, 16
 # Columns of `depths`: static
-KIND, PART_LO, PART_HI, MOVE_LO, MOVE_HI, VALUE_LO, VALUE_HI, CODE_LO, CODE_HI, BLOCK, FIRST, LEAF, CHILD, AHEAD, FOLLOWS, FUSED, BOUND_LO, BOUND_HI = range(18)
+KIND, PART_LO, PART_HI, MOVE_LO, MOVE_HI, VALUE_LO, VALUE_HI, CODE_LO, CODE_HI = range(9)
+BLOCK, FIRST, LEAF, CHILD, AHEAD, FOLLOWS, FUSED, BOUND_LO, BOUND_HI = range(9, 18)
 # ... and of the walk
 CANDIDATE, TURN, AGREE, MATCHES, HIGH = 18, 19, 20, 21, 22
 DEPTH_WIDTH = 24
@@ -79,10 +86,11 @@ CONTROL = 16
 class Walk(NamedTuple):
     """Everything a walk reads and writes.
 
-    frames int64[f, trie.WIDTH] · depths int64[n, DEPTH_WIDTH] · parts int64[p]: frames taking part, depth by depth, in canonical order · moves
-    int64[q]: frames to forget when the key of a depth moves · bounds int64[l, 2]: (kind, register) of comparisons
-    that narrow a depth · blocks int64[b, BLOCK_WIDTH] · code int64[c, 4] and regs int64[r]: machine.py ·
-    head int64[h]: registers of the output columns · ranks int64[s]: text order of symbols · control int64[CONTROL] · cell float64[1].
+    frames int64[f, trie.WIDTH] · depths int64[n, DEPTH_WIDTH] · parts int64[p]: frames taking part, depth by depth,
+    in canonical order · moves int64[q]: frames to forget when the key of a depth moves · bounds int64[l, 2]: (kind,
+    register) of comparisons that narrow a depth · blocks int64[b, BLOCK_WIDTH] · code int64[c, 4] and regs int64[r]:
+    machine.py · head int64[h]: registers of the output columns · ranks int64[s]: text order of symbols · control
+    int64[CONTROL] · cell float64[1].
     """
 
     frames: Ints
@@ -101,7 +109,10 @@ class Walk(NamedTuple):
 
 @kernel
 def _bound_node(walk, d):
-    """Narrow the keys of a node to those its comparisons with registers allow: [CANDIDATE, HIGH]; False if there are none."""
+    """Narrow the keys of a node to those its comparisons with registers allow: [CANDIDATE, HIGH].
+
+    False if there are none.
+    """
     depths, bounds, regs = walk.depths, walk.bounds, walk.regs
     low, high = KEY_MIN, KEY_MAX
     for i in range(depths[d, BOUND_LO], depths[d, BOUND_HI]):
@@ -186,7 +197,7 @@ def _past_match(walk, d):
 
 @inlined
 def _value_matches(mem, walk, d, value):
-    """Do all participants of a VALUE depth hold `value`?"""
+    """Whether all participants of a VALUE depth hold `value`."""
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     for i in range(depths[d, PART_LO], depths[d, PART_HI]):
         f = parts[i]
@@ -201,7 +212,10 @@ def _value_matches(mem, walk, d, value):
 
 @kernel
 def _cross(mem, frames, f, c):
-    """Look for `c` beyond the page the frame stands in, whose part of the run is used up; False at the end of the run."""
+    """Look for `c` beyond the page the frame stands in, whose part of the run is used up.
+
+    False at the end of the run.
+    """
     if frames[f, SLOT] == frames[f, LAST_SLOT]:
         return False
     frames[f, POS] = frames[f, END] - 1
@@ -216,7 +230,14 @@ def _pair_leaf(mem, walk, d, out, limit):
 
     The same steps as `_leap`, with both participants in local variables. Returns True when the node is done.
     """
-    depths, parts, frames, control, regs, head = walk.depths, walk.parts, walk.frames, walk.control, walk.regs, walk.head
+    depths, parts, frames, control, regs, head = (
+        walk.depths,
+        walk.parts,
+        walk.frames,
+        walk.control,
+        walk.regs,
+        walk.head,
+    )
     writing = control[COUNTING] == 0
     lo, turn = depths[d, PART_LO], depths[d, TURN]
     c, agree, high = depths[d, CANDIDATE], depths[d, AGREE], depths[d, HIGH]
@@ -275,7 +296,10 @@ def _forget(walk, d):
 
 @inlined
 def _leap_pair(mem, walk, d):
-    """`_leap` for two participants, a turn of each per round: every branch has its own place in the code, which is what predictors need."""
+    """`_leap` for two participants, a turn of each per round.
+
+    Every branch has its own place in the code, which is what predictors need.
+    """
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     lo, turn = depths[d, PART_LO], depths[d, TURN]
     c, agree, high = depths[d, CANDIDATE], depths[d, AGREE], depths[d, HIGH]
@@ -314,12 +338,13 @@ def _leap_pair(mem, walk, d):
 
 @inlined
 def _last_two(mem, walk, d, out, stop):
-    """Walk the last two depths, d and d + 1, both with two participants and without code, from a state of depth d that seeks its next match.
+    """Walk the last two depths, d and d + 1, from a state of depth d that seeks its next match.
 
-    This is what the walk below would do; fused, it costs half as much per match of depth d. Returns NODE_DONE when depth d is exhausted, LEAF_FULL when `out` is
-    full inside a leaf, LEAF_DONE when steps or room are used up between two leaves.
+    Both have two participants and no code. This is what the walk below would do; fused, it costs half as much per match
+    of depth d. Returns NODE_DONE when depth d is exhausted, LEAF_FULL when `out` is full inside a leaf, LEAF_DONE when
+    steps or room are used up between two leaves.
     """
-    depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
+    depths, frames, control = walk.depths, walk.frames, walk.control
     counting = control[COUNTING] != 0
     room = out.shape[1]
     ahead, follows = depths[d, AHEAD], depths[d, FOLLOWS]
@@ -329,7 +354,9 @@ def _last_two(mem, walk, d, out, stop):
         _forget(walk, d)
         if ahead >= 0:
             look_ahead(mem, frames, ahead, follows)
-        if _open_node(mem, walk, d + 1) and not _pair_leaf(mem, walk, d + 1, out, np.int64(-1) if counting else room - control[WRITTEN]):
+        if _open_node(mem, walk, d + 1) and not _pair_leaf(
+            mem, walk, d + 1, out, np.int64(-1) if counting else room - control[WRITTEN]
+        ):
             return LEAF_FULL
         if control[STEPS] >= stop or (not counting and control[WRITTEN] >= room):
             return LEAF_DONE
@@ -367,13 +394,20 @@ def _row(walk, out):
 
 @kernel
 def triejoin(mem, walk, out, budget):
-    """Walk on from `walk`'s state until the end (FINISHED), `out` int64[h, n] is full (FULL) or about `budget` steps are made (PAUSED).
+    """Walk on from the state `walk` is in.
 
-    A count is left in `blocks[0, COUNT]`, rows in `out[:, : control[WRITTEN]]`; the caller empties `out` and sets WRITTEN to 0 before it
-    calls again. OVERFLOW: a count exceeds int64. ERROR + s: the machine stopped with status s.
+    Stops at the end (FINISHED), when `out` int64[h, n] is full (FULL) or when about `budget` steps are made (PAUSED). A
+    count is left in `blocks[0, COUNT]`, rows in `out[:, : control[WRITTEN]]`; the caller empties `out` and sets WRITTEN
+    to 0 before it calls again. OVERFLOW: a count exceeds int64. ERROR + s: the machine stopped with status s.
     """
-    depths, parts, frames, blocks, control, regs = walk.depths, walk.parts, walk.frames, walk.blocks, walk.control, walk.regs
-    n = depths.shape[0]
+    depths, parts, frames, blocks, control, regs = (
+        walk.depths,
+        walk.parts,
+        walk.frames,
+        walk.blocks,
+        walk.control,
+        walk.regs,
+    )
     counting = control[COUNTING] != 0
     room = out.shape[1]
     d, enter = control[DEPTH], control[ENTER] != 0

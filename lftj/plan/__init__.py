@@ -1,5 +1,6 @@
 """Planning: from a checked clause to a `JoinPlan`.
 
-`body` (what a clause asks for, with constants and repeated variables as variables of their own) -> `statistics` (what the relations look like) -> `keyorder`
-(which order binds the variables) -> `joinplan` (depths, trie frames, orders of relations) -> `lowering` (the arrays the kernel walks).
+`body` (what a clause asks for, with constants and repeated variables as variables of their own) -> `statistics` (what
+the relations look like) -> `keyorder` (which order binds the variables) -> `joinplan` (depths, trie frames, orders of
+relations) -> `lowering` (the arrays the kernel walks).
 """

@@ -1,13 +1,14 @@
 """The body of a clause as the planner sees it: variables, atoms over variables only, and conditions.
 
-A `Clause` may hold constants, repeated variables and wildcards in its atoms. Here every column of an atom that matters holds a variable, and each
-variable occurs at most once in an atom:
+A `Clause` may hold constants, repeated variables and wildcards in its atoms. Here every column of an atom that
+matters holds a variable, and each variable occurs at most once in an atom:
 
     e(x, 5, x, _)       ->   e(x, #1, #2, .)   with   #1 := 5,  #2 := x
 
-so a constant, a repeated variable and a computed one (`z = x + y`) are one thing: a variable with a *definition*. Where the definition's variables are
-bound before it, the variable has a single candidate, which takes part in the leapfrog as a participant with one key; else the definition is checked as
-a filter. A column whose variable occurs nowhere else is a wildcard: it asks only that the prefix exists, so it needs no trie level.
+so a constant, a repeated variable and a computed one (`z = x + y`) are one thing: a variable with a *definition*.
+Where the definition's variables are bound before it, the variable has a single candidate, which takes part in the
+leapfrog as a participant with one key; else the definition is checked as a filter. A column whose variable occurs
+nowhere else is a wildcard: it asks only that the prefix exists, so it needs no trie level.
 
 Atoms left without any column (`e(_, _)`, `p()`) are *guards*: the relation must not be empty.
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.clause import Clause, Compare, Term, Value, Var, variables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class Condition:
 class Body:
     """What a join has to enumerate.
 
-    `variables`: name -> base type, in order of appearance · `atoms` · `guards`: relations that must not be empty · `conditions` · `head`: terms of the output
-    columns · `shown`: how a variable prints (a constant prints as itself).
+    `variables`: name -> base type, in order of appearance · `atoms` · `guards`: relations that must not be empty ·
+    `conditions` · `head`: terms of the output columns · `shown`: how a variable prints (a constant prints as itself).
     """
 
     variables: dict[str, str]
@@ -111,8 +112,3 @@ def body_of(clause: Clause) -> Body:
             for v in variables_of(term):
                 variables.setdefault(v.name, v.type)
     return Body(variables, tuple(atoms), tuple(guards), tuple(conditions), clause.head_args, shown)
-
-
-def is_plain(term: Term) -> bool:
-    """Is `term` a variable or a constant?"""
-    return not isinstance(term, Apply)

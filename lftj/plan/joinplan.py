@@ -1,4 +1,6 @@
-"""The join plan: a key order worked out to depths, participants, conditions and blocks. Data only; `explain` prints it, `lowering` makes it arrays.
+"""The join plan: a key order worked out to depths, participants, conditions and blocks.
+
+Data only; `explain` prints it, `lowering` makes it arrays.
 
 For `tri(x,y,z) :- e(x,y), e(y,z), e(x,z)` in key order x, y, z:
 
@@ -7,8 +9,9 @@ For `tri(x,y,z) :- e(x,y), e(y,z), e(x,z)` in key order x, y, z:
     1      y         e(x,y   e(y                  1: e[0,1] x,y      2: e[0,1] y
     2      z         e(y,z   e(x,z                3: e[0,1] y,z      4: e[0,1] x,z
 
-Atoms over the same relation whose leading variables agree share trie nodes, so the same key set never takes part twice. When only a count is wanted, depths are
-cut into blocks (triejoin.py): variables that nothing connects once the ones before them are bound are counted apart.
+Atoms over the same relation whose leading variables agree share trie nodes, so the same key set never takes part
+twice. When only a count is wanted, depths are cut into blocks (triejoin.py): variables that nothing connects once the
+ones before them are bound are counted apart.
 """
 
 from __future__ import annotations
@@ -26,7 +29,10 @@ ROOT_VARIABLE = "#0"
 
 @dataclass(frozen=True, slots=True)
 class TrieNode:
-    """One level of the trie of some rows: `predicate` in `key_order`, at `level`, below node `above` (-1: the root), binding `variable`."""
+    """One level of the trie of some rows.
+
+    `predicate` in `key_order`, at `level`, below node `above` (-1: the root), binding `variable`.
+    """
 
     predicate: str
     key_order: tuple[int, ...]
@@ -39,9 +45,10 @@ class TrieNode:
 class Depth:
     """One depth of the walk.
 
-    `participants` index `JoinPlan.nodes` · `definition` is the term that computes the variable (None: a leapfrog) · `bounds` are (operator, term) that limit its keys ·
-    `filters` are checked after a match · `rows` is the estimated number of bindings · `block` and what ends it: `leaf` (a full binding), `child` (first
-    child block) or neither (the next depth).
+    `participants` index `JoinPlan.nodes` · `definition` is the term that computes the variable (None: a leapfrog) ·
+    `bounds` are (operator, term) that limit its keys · `filters` are checked after a match · `rows` is the estimated
+    number of bindings · `block` and what ends it: `leaf` (a full binding), `child` (first child block) or neither
+    (the next depth).
     """
 
     variable: str
@@ -58,7 +65,10 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A chain of depths from `top` on, counted below each binding of depth `parent` (-1: once); `sibling` is counted next (-1: none)."""
+    """A chain of depths from `top` on, counted below each binding of depth `parent` (-1: once).
+
+    `sibling` is counted next (-1: none).
+    """
 
     parent: int
     top: int
@@ -69,8 +79,8 @@ class Block:
 class JoinPlan:
     """All that is fixed about a join before data is touched.
 
-    `until`: depths from here on are an existential suffix (len(depths): none) · `in_order`: the output comes out sorted and without repeats · `uses`: per body
-    atom, its text and the key order it reads.
+    `until`: depths from here on are an existential suffix (len(depths): none) · `in_order`: the output comes out
+    sorted and without repeats · `uses`: per body atom, its text and the key order it reads.
     """
 
     depths: tuple[Depth, ...]
@@ -92,9 +102,16 @@ class JoinPlan:
         return tuple(self.shown.get(d.variable, d.variable) for d in self.depths if d.variable != ROOT_VARIABLE)
 
 
-def _key_order(atom: Atom, place: Mapping[str, int], stored: Stored, chosen: list[tuple[str, tuple[int, ...]]]) -> tuple[tuple[int, ...], int]:
-    """(key order to read the atom in, levels used): an order that exists, or that another atom asks for already, if one begins right."""
-    columns = tuple(sorted((c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""]))
+def _key_order(
+    atom: Atom, place: Mapping[str, int], stored: Stored, chosen: list[tuple[str, tuple[int, ...]]]
+) -> tuple[tuple[int, ...], int]:
+    """(key order to read the atom in, levels used).
+
+    An order that exists, or that another atom asks for already, if one begins right.
+    """
+    columns = tuple(
+        sorted((c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""])
+    )
     candidates = [*sorted(stored.orders), *(order for predicate, order in chosen if predicate == atom.predicate)]
     for order in candidates:
         if order[: len(columns)] == columns:
@@ -102,7 +119,9 @@ def _key_order(atom: Atom, place: Mapping[str, int], stored: Stored, chosen: lis
     return (*columns, *(c for c in range(stored.arity) if c not in columns)), len(columns)
 
 
-def _trie(body: Body, place: Mapping[str, int], relations: Mapping[str, Stored]) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]]]:
+def _trie(
+    body: Body, place: Mapping[str, int], relations: Mapping[str, Stored]
+) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]]]:
     """Trie nodes of all atoms, shared where rows and leading variables agree, and the key order each atom reads."""
     nodes: list[TrieNode] = []
     known: dict[tuple[str, tuple[int, ...], tuple[str, ...]], int] = {}
@@ -126,7 +145,10 @@ def _trie(body: Body, place: Mapping[str, int], relations: Mapping[str, Stored])
 
 
 def _components(names: list[str], neighbours: Mapping[str, frozenset[str]]) -> list[list[str]]:
-    """`names` (in key order) cut into parts that nothing connects, each in key order, in the order of their first variables."""
+    """The parts of `names` (in key order) that nothing connects.
+
+    Each in key order, in the order of their first variables.
+    """
     parts: list[list[str]] = []
     left = list(names)
     while left:
@@ -141,7 +163,9 @@ def _components(names: list[str], neighbours: Mapping[str, frozenset[str]]) -> l
     return parts
 
 
-def _in_blocks(order: tuple[str, ...], neighbours: Mapping[str, frozenset[str]]) -> tuple[list[str], list[Block], dict[str, tuple[int, bool, int]]]:
+def _in_blocks(
+    order: tuple[str, ...], neighbours: Mapping[str, frozenset[str]]
+) -> tuple[list[str], list[Block], dict[str, tuple[int, bool, int]]]:
     """(order, blocks, per variable (block, first of it, first child block)) for counting: see the module's text."""
     laid: list[str] = []
     blocks: list[Block] = []
@@ -173,11 +197,17 @@ def _in_blocks(order: tuple[str, ...], neighbours: Mapping[str, frozenset[str]])
 
 
 def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[str]) -> tuple[str, Term] | None:
-    """(operator, term) if the condition limits the keys of `variable` by a term of earlier variables; symbols are not in key order."""
+    """(operator, term) if the condition limits the keys of `variable` by a term of earlier variables.
+
+    Symbols are not in key order.
+    """
     compare = condition.compare
     if compare.op not in BOUNDS or type == "symbol":
         return None
-    for op, side, other in ((compare.op, compare.left, compare.right), (BOUNDS[compare.op], compare.right, compare.left)):
+    for op, side, other in (
+        (compare.op, compare.left, compare.right),
+        (BOUNDS[compare.op], compare.right, compare.left),
+    ):
         if isinstance(side, Var) and side.name == variable and all(v.name in earlier for v in variables_of(other)):
             return op, other
     return None
@@ -225,11 +255,24 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
                     filters.append(condition.compare)
                 waiting.remove(condition)
         # A participant at level 0 ranges over all keys and is sought at random: it follows the others.
-        taking_part = sorted((i for i, n in enumerate(nodes) if n.variable == v), key=lambda i: (nodes[i].level == 0, i))
+        taking_part = sorted(
+            (i for i, n in enumerate(nodes) if n.variable == v), key=lambda i: (nodes[i].level == 0, i)
+        )
         block, first, child = where[v]
         last_of_chain = d + 1 == len(laid) or where[laid[d + 1]][1]
         depths.append(
-            Depth(v, tuple(taking_part), definition, tuple(bounds), tuple(filters), rows[v], block, first, last_of_chain and child < 0, child)
+            Depth(
+                v,
+                tuple(taking_part),
+                definition,
+                tuple(bounds),
+                tuple(filters),
+                rows[v],
+                block,
+                first,
+                last_of_chain and child < 0,
+                child,
+            )
         )
     assert not waiting, "the checker admits only conditions over bound variables"
 
@@ -237,11 +280,23 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
     if not counting:
         head = body.head_variables
         end = max((place[v] + 1 for v in head), default=0)
-        # Variables before the end that the head does not hold must follow from earlier ones, else a binding of the head is met more than once.
+        # Variables before the end that the head does not hold must follow from earlier ones, else a binding of the
+        # head is met more than once.
         if all(d.variable in head or d.definition is not None for d in depths[:end]):
             until = end
             straight = [place[t.name] for t in body.head if isinstance(t, Var)]
             in_order = straight == sorted(set(straight)) and not any(isinstance(t, Apply) for t in body.head)
     return JoinPlan(
-        tuple(depths), tuple(nodes), tuple(blocks), body.guards, body.head, until, in_order, counting, choice.cost, choice.forced, tuple(uses), body.shown
+        tuple(depths),
+        tuple(nodes),
+        tuple(blocks),
+        body.guards,
+        body.head,
+        until,
+        in_order,
+        counting,
+        choice.cost,
+        choice.forced,
+        tuple(uses),
+        body.shown,
     )

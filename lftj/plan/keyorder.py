@@ -1,16 +1,18 @@
 """Choosing the key order of a join: which variable is bound at which depth.
 
-A search over orders, depth by depth, keeping the `BEAM` cheapest beginnings (all of them up to four variables). The cost of binding a variable v
-behind the variables B counts leapfrog steps:
+A search over orders, depth by depth, keeping the `BEAM` cheapest beginnings (all of them up to four variables). The
+cost of binding a variable v behind the variables B counts leapfrog steps:
 
-    nodes(B)            bindings of B for which the depth is entered: the product of the matches of the depths before it; when counting, only
-                        of those that v's part of the body is connected to (the others are counted apart and multiplied)
+    nodes(B)            bindings of B for which the depth is entered: the product of the matches of the depths before
+                        it; when counting, only of those that v's part of the body is connected to (the others are
+                        counted apart and multiplied)
     fan-out of an atom  distinct(B + v) / distinct(B) over the atom's columns: keys it offers under a prefix, on average
     steps               nodes * participants * least fan-out
     matches             the fan-outs multiplied, over the domain of v for each participant but one (independence)
 
-plus `SORT` per row of a key order that would have to be built, `EMIT` per row of output, and `DEDUPE` where the output needs sorting because the
-order does not begin with the head. Estimates only choose; they never change an answer. Ties go to the order of appearance, so plans are deterministic.
+plus `SORT` per row of a key order that would have to be built, `EMIT` per row of output, and `DEDUPE` where the
+output needs sorting because the order does not begin with the head. Estimates only choose; they never change an
+answer. Ties go to the order of appearance, so plans are deterministic.
 """
 
 from __future__ import annotations
@@ -69,7 +71,9 @@ class OrderSearch:
         """The orders found, cheapest first."""
         beam = [_Partial((), (), (), 0.0)]
         for _ in self.names:
-            grown = [p for partial in beam for v in self.names if v not in partial.order if (p := self.bind(partial, v))]
+            grown = [
+                p for partial in beam for v in self.names if v not in partial.order if (p := self.bind(partial, v))
+            ]
             grown.sort(key=lambda p: (p.cost, [self.rank[v] for v in p.order]))
             beam = grown[:BEAM]
         choices = [Choice(p.order, p.rows, p.cost + self._finish(p)) for p in beam]
@@ -81,12 +85,11 @@ class OrderSearch:
         partial = _Partial((), (), (), 0.0)
         while len(partial.order) < len(self.names):
             hidden = [v for v in self.names if v not in order and v not in partial.order]
-            ready = [v for v in hidden if self.definition(v, frozenset(partial.order)) is not None]
-            if not ready and not wanted:
-                ready = hidden
-            chosen = ready[0] if ready else wanted.pop(0)
-            bound = self.bind(partial, chosen)
-            partial = bound if bound is not None else _Partial((*partial.order, chosen), (*partial.matches, 1.0), (*partial.rows, 1.0), partial.cost)
+            computed = [v for v in hidden if self.definition(v, frozenset(partial.order)) is not None]
+            # A variable that is only computed waits for what it is computed from.
+            grown = next(p for v in (*computed, *wanted, *hidden) if (p := self.bind(partial, v)) is not None)
+            wanted = [v for v in wanted if v != grown.order[-1]]
+            partial = grown
         return Choice(partial.order, partial.rows, partial.cost + self._finish(partial), forced=True)
 
     def definition(self, v: str, bound: frozenset[str]) -> Condition | None:
@@ -134,24 +137,36 @@ class OrderSearch:
         if not self.counting and witness <= bound and not witness >= frozenset(self.names):
             # An existential suffix: the search below a binding of the head ends at the first witness.
             steps, matches = steps / max(1.0, matches), min(1.0, matches)
-        return _Partial((*partial.order, v), (*partial.matches, matches), (*partial.rows, nodes * matches), partial.cost + steps)
+        return _Partial(
+            (*partial.order, v), (*partial.matches, matches), (*partial.rows, nodes * matches), partial.cost + steps
+        )
 
     def selectivity(self, condition: Condition, v: str, domain: float) -> float:
         """The part of the bindings that a condition lets through."""
         op = condition.compare.op
         if op == "=":
             return 1.0 / domain
-        for side, other in ((condition.compare.left, condition.compare.right), (condition.compare.right, condition.compare.left)):
-            if isinstance(side, Var) and isinstance(other, Value) and side.type == "number" and op in BOUNDS and self.holding[side.name]:
+        for side, other in (
+            (condition.compare.left, condition.compare.right),
+            (condition.compare.right, condition.compare.left),
+        ):
+            if (
+                isinstance(side, Var)
+                and isinstance(other, Value)
+                and side.type == "number"
+                and op in BOUNDS
+                and self.holding[side.name]
+            ):
                 atom = self.holding[side.name][0]
-                # Rows, not keys, are compared: where small keys are frequent ones, that is what decides how much is left.
+                # Rows, not keys, are compared: where small keys are frequent ones, that is what decides how much is
+                # left.
                 below = self.statistics[atom.predicate].part_below(atom.columns.index(side.name), int(other.value))
                 upward = (op if side is condition.compare.left else BOUNDS[op]) in (">", ">=")
                 return min(1.0, max(1e-4, 1.0 - below if upward else below))
         return SELECTIVITY.get(op, 0.5)
 
     def _connected(self, v: str, u: str, removed: frozenset[str]) -> bool:
-        """Are `v` and `u` in one part of the body once `removed` is bound?"""
+        """Whether `v` and `u` are in one part of the body once `removed` is bound."""
         reached, frontier = {v}, [v]
         while frontier:
             for w in self.neighbours[frontier.pop()]:
@@ -165,7 +180,9 @@ class OrderSearch:
         place = {v: i for i, v in enumerate(partial.order)}
         needed: dict[tuple[str, tuple[int, ...]], int] = {}
         for atom in self.body.atoms:
-            columns = sorted((c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""])
+            columns = sorted(
+                (c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""]
+            )
             statistics = self.statistics[atom.predicate]
             if not any(order[: len(columns)] == tuple(columns) for order in statistics.stored.orders):
                 needed[atom.predicate, tuple(columns)] = statistics.rows
@@ -183,6 +200,9 @@ class OrderSearch:
 def rank_orders(
     body: Body, statistics: Mapping[str, Statistics], *, counting: bool = False, forced: tuple[str, ...] | None = None
 ) -> list[Choice]:
-    """Key orders for `body`, cheapest first; only the one `forced` says, if it names the variables in the order the user wants."""
+    """Key orders for `body`, cheapest first.
+
+    Only the one `forced` says, if it names the variables in the order the user wants.
+    """
     search = OrderSearch(body, statistics, counting)
     return search.ranked() if forced is None else [search.forced(forced)]

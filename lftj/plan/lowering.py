@@ -1,8 +1,8 @@
 """Lowering: a join plan and the versions it reads become the arrays the kernel walks (`triejoin.Walk`).
 
-Registers hold the variables in key order, then constants (their codes), then results of terms. Code runs at the earliest depth that binds what it reads:
-the definition of a variable before its depth is entered, filters and everything later depths or the head derive from a variable right after its
-match.
+Registers hold the variables in key order, then constants (their codes), then results of terms. Code runs at the
+earliest depth that binds what it reads: the definition of a variable before its depth is entered, filters and
+everything later depths or the head derive from a variable right after its match.
 """
 
 from __future__ import annotations
@@ -119,8 +119,10 @@ class _Code:
 
 @dataclass(slots=True)
 class Lowered:
-    """A join ready to run: the walk at its beginning, code to run before it (`prelude`), what keeps its memory alive, and whether it compares symbols by
-    text order (then `walk.ranks` is to be filled in).
+    """A join ready to run.
+
+    The walk at its beginning, code to run before it (`prelude`), what keeps its memory alive, and whether it compares
+    symbols by text order (then `walk.ranks` is to be filled in).
     """
 
     walk: triejoin.Walk
@@ -129,7 +131,9 @@ class Lowered:
     ranked: bool
 
 
-def lower(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], encode: Encode, no_ranks: np.ndarray) -> Lowered:
+def lower(
+    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], encode: Encode, no_ranks: np.ndarray
+) -> Lowered:
     """Arrays for `plan` over `versions` (predicate and key order -> version); `encode` gives the code of a constant."""
     n = len(plan.depths)
     code = _Code(encode, {d.variable: i for i, d in enumerate(plan.depths)}, [0] * n)
@@ -139,13 +143,20 @@ def lower(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version
     bounds: list[tuple[int, int]] = []
     head = [(term, max((code.places[v.name] for v in variables_of(term)), default=0)) for term in plan.head]
     # Terms a later depth needs before it is entered: computed as soon as their variables are bound.
-    limits = [[(op, term, max((code.places[v.name] for v in variables_of(term)), default=0)) for op, term in d.bounds] for d in plan.depths]
+    limits = [
+        [(op, term, max((code.places[v.name] for v in variables_of(term)), default=0)) for op, term in d.bounds]
+        for d in plan.depths
+    ]
     for d, depth in enumerate(plan.depths):
         row = depths[d]
         row[triejoin.PART_LO], row[triejoin.PART_HI] = len(parts), len(parts) + len(depth.participants)
         parts.extend(depth.participants)
         row[triejoin.MOVE_LO] = len(moves)
-        moves.extend(i for i, node in enumerate(plan.nodes) if node.above >= 0 and plan.nodes[node.above].variable == depth.variable)
+        moves.extend(
+            i
+            for i, node in enumerate(plan.nodes)
+            if node.above >= 0 and plan.nodes[node.above].variable == depth.variable
+        )
         row[triejoin.MOVE_HI] = len(moves)
         row[triejoin.VALUE_LO] = len(code.rows)
         if depth.definition is not None:
@@ -163,7 +174,12 @@ def lower(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version
             if at == d:
                 code.value(term)
         row[triejoin.CODE_HI] = len(code.rows)
-        row[triejoin.BLOCK], row[triejoin.FIRST], row[triejoin.LEAF], row[triejoin.CHILD] = depth.block, depth.first, depth.leaf, depth.child
+        row[triejoin.BLOCK], row[triejoin.FIRST], row[triejoin.LEAF], row[triejoin.CHILD] = (
+            depth.block,
+            depth.first,
+            depth.leaf,
+            depth.child,
+        )
     for d, limit in enumerate(limits):
         depths[d, triejoin.BOUND_LO] = len(bounds)
         bounds.extend((LIMITS[op], code.value(term)) for op, term, _ in limit)
@@ -194,12 +210,18 @@ def lower(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version
     return Lowered(walk, np.array(code.prelude, np.int64).reshape(-1, 4), kept, code.ranked)
 
 
-def _frames(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version]) -> tuple[np.ndarray, tuple[Version | JumpTable, ...]]:
-    """One frame per trie node; jump tables for those that are sought at random often enough to pay for a pass over the rows."""
+def _frames(
+    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version]
+) -> tuple[np.ndarray, tuple[Version | JumpTable, ...]]:
+    """One frame per trie node.
+
+    Jump tables for those that are sought at random often enough to pay for a pass over the rows.
+    """
     frames = np.zeros((max(1, len(plan.nodes)), trie.WIDTH), np.int64)
     kept: list[Version | JumpTable] = list(versions.values())
     entered = {depth.variable: plan.depths[d - 1].rows if d else 1.0 for d, depth in enumerate(plan.depths)}
-    # A jump leaves the end of the page's part of the run open, which a last depth of one or two participants would look at.
+    # A jump leaves the end of the page's part of the run open, which a last depth of one or two participants would
+    # look at.
     sought = {d.variable for d in plan.depths if not d.leaf or len(d.participants) > 2}
     for i, node in enumerate(plan.nodes):
         version = versions[node.predicate, node.key_order]
@@ -211,15 +233,26 @@ def _frames(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Versi
             table = jump_table(version)
             if table is not None:
                 kept.append(table)
-                frames[i, trie.JUMP], frames[i, trie.JUMP_LOW], frames[i, trie.JUMP_HIGH] = table.page, table.low, table.high
+                frames[i, trie.JUMP], frames[i, trie.JUMP_LOW], frames[i, trie.JUMP_HIGH] = (
+                    table.page,
+                    table.low,
+                    table.high,
+                )
     return frames, tuple(kept)
 
 
 def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
-    """Mark the depths that the kernel may walk in a faster way: two fused last depths, and matches that can be looked ahead."""
+    """Mark the depths that the kernel may walk in a faster way.
+
+    Two fused last depths, and matches that can be looked ahead.
+    """
 
     def plain_pair(d: int) -> bool:
-        return plan.depths[d].definition is None and len(plan.depths[d].participants) == 2 and depths[d, triejoin.CODE_LO] == depths[d, triejoin.CODE_HI]
+        return (
+            plan.depths[d].definition is None
+            and len(plan.depths[d].participants) == 2
+            and depths[d, triejoin.CODE_LO] == depths[d, triejoin.CODE_HI]
+        )
 
     for d, depth in enumerate(plan.depths):
         depths[d, triejoin.AHEAD] = -1
@@ -233,7 +266,10 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
 
 
 def apply_columns(term: Apply, arguments: list[np.ndarray], rule: str) -> np.ndarray:
-    """A functor over numbers applied to columns of codes, by the machine that joins use; `rule` is named if a row has no value."""
+    """A functor over numbers applied to columns of codes, by the machine that joins use.
+
+    `rule` is named if a row has no value.
+    """
     names = [f"a{i}" for i in range(len(arguments))]
     code = _Code(lambda value, type: 0, {name: i for i, name in enumerate(names)}, [0] * len(names))
     result = code.value(Apply(term.op, tuple(Var(n, t.type) for n, t in zip(names, term.args, strict=True)), term.type))

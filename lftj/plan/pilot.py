@@ -1,11 +1,14 @@
 """Pilot runs: where estimates call a join expensive, its best orders are tried on a sample before one is chosen.
 
-Estimates from averages cannot tell that the frequent vertices of a graph are also the ones that paths run through; the walk itself can. For each candidate order some rows of the
-atom that binds its first variables are drawn, those variables are set to each drawn row in turn, the real kernel walks below, and the steps are scaled up. Rows are drawn evenly, so
-a binding with many rows is drawn often and counts less each time (Hansen and Hurwitz, 1943): the estimate is unbiased, up to walks that exceed the budget.
+Estimates from averages cannot tell that the frequent vertices of a graph are also the ones that paths run through;
+the walk itself can. For each candidate order some rows of the atom that binds its first variables are drawn, those
+variables are set to each drawn row in turn, the real kernel walks below, and the steps are scaled up. Rows are drawn
+evenly, so a binding with many rows is drawn often and counts less each time (Hansen and Hurwitz, 1943): the estimate
+is unbiased, up to walks that exceed the budget.
 
-At least `CANDIDATES` orders are tried, and more while the pilots have walked less than `SHARE` of the best walk found. A candidate that needs key orders to be sorted which the best estimate does not need is tried only where that costs
-less than `SORT_SHARE` of the best walk found so far. Everything is deterministic.
+At least `CANDIDATES` orders are tried, and more while the pilots have walked less than `SHARE` of the best walk
+found. A candidate that needs key orders to be sorted which the best estimate does not need is tried only where that
+costs less than `SORT_SHARE` of the best walk found so far. Everything is deterministic.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ LEAST = 3e4
 SHARE = 0.08
 SORT_SHARE = 0.1
 CANDIDATES = 6
-# Rows drawn: a power of two between these, about one per `PER_ROW` steps of the budget; drawn in strides that visit each once.
+# Rows drawn: a power of two between these, about one per `PER_ROW` steps of the budget; drawn in strides that visit
+# each once.
 LEAST_DRAWN, MOST_DRAWN, PER_ROW, STRIDE = 128, 2048, 200, 117
 LANDING = 16
 # Candidates whose estimate exceeds the best one by more than this are not tried.
@@ -40,8 +44,13 @@ Relations = Mapping[str, Stored]
 Ranks = Callable[[], npt.NDArray[np.int64]]
 
 
-def best_of(choices: Sequence[Choice], plan: Callable[[Choice], JoinPlan], relations: Relations, encode: Encode, ranks: Ranks) -> JoinPlan:
-    """The plan of the best of `choices` (cheapest estimate first): by estimate where that is cheap, else by pilot runs."""
+def best_of(
+    choices: Sequence[Choice], plan: Callable[[Choice], JoinPlan], relations: Relations, encode: Encode, ranks: Ranks
+) -> JoinPlan:
+    """The plan of the best of `choices` (cheapest estimate first).
+
+    By estimate where that is cheap, else by pilot runs.
+    """
     first = plan(choices[0])
     if len(choices) == 1 or choices[0].cost < WORTHWHILE:
         return first
@@ -55,7 +64,9 @@ def best_of(choices: Sequence[Choice], plan: Callable[[Choice], JoinPlan], relat
         if choice.cost > KEEP * choices[0].cost:
             continue
         candidate = plan(choice)
-        extra = sum(len(relations[name]) for name, order in _orders(candidate) - allowed if order not in relations[name].orders)
+        extra = sum(
+            len(relations[name]) for name, order in _orders(candidate) - allowed if order not in relations[name].orders
+        )
         if candidate.order in seen or (extra and SORT * extra > (SORT_SHARE * limit if tried else budget)):
             continue
         seen.add(candidate.order)
@@ -68,7 +79,10 @@ def best_of(choices: Sequence[Choice], plan: Callable[[Choice], JoinPlan], relat
 
 
 def _varied(choices: Sequence[Choice]) -> list[Choice]:
-    """`choices` with the best order for each pair of first variables ahead, then the second best ones: orders that begin alike cost alike."""
+    """`choices` with the best order for each pair of first variables ahead, then the second best ones.
+
+    Orders that begin alike cost alike.
+    """
     begun: dict[tuple[str, ...], int] = {}
     rounds = []
     for i, choice in enumerate(choices):
@@ -88,8 +102,12 @@ def _set(depth: Depth) -> Depth:
     return replace(depth, definition=Value(depth.variable, "number"), bounds=(), filters=(*depth.filters, *limits))
 
 
-def _pilot(plan: JoinPlan, relations: Relations, encode: Encode, ranks: Ranks, budget: float, limit: float) -> tuple[float, int]:
-    """(estimated steps of the whole walk, steps walked); infinite if its first variable is computed. Spends `budget` steps, or a like share of what it finds.
+def _pilot(
+    plan: JoinPlan, relations: Relations, encode: Encode, ranks: Ranks, budget: float, limit: float
+) -> tuple[float, int]:
+    """(estimated steps of the whole walk, steps walked); infinite if its first variable is computed.
+
+    Spends `budget` steps, or a like share of what it finds.
 
     Gives up early, with what it has seen, once it is clear that the estimate will be above `limit`.
     """
@@ -106,7 +124,12 @@ def _pilot(plan: JoinPlan, relations: Relations, encode: Encode, ranks: Ranks, b
         below = [i for i in plan.depths[1].participants if plan.nodes[i].above == top.participants[0]]
         given = [0, 1] if below and not plan.depths[1].first else [0]
     depths = tuple(_set(depth) if d in given else depth for d, depth in enumerate(plan.depths))
-    lowered = lower(replace(plan, depths=depths), versions, lambda v, t: 0 if v in {depths[d].variable for d in given} else encode(v, t), np.zeros(1, np.int64))
+    lowered = lower(
+        replace(plan, depths=depths),
+        versions,
+        lambda v, t: 0 if v in {depths[d].variable for d in given} else encode(v, t),
+        np.zeros(1, np.int64),
+    )
     walk = lowered.walk._replace(ranks=ranks()) if lowered.ranked else lowered.walk
     # The constant that stands for a given variable is what the last step of its definition moves.
     registers = [walk.code[walk.depths[d, triejoin.VALUE_HI] - 1, 2] for d in given]
@@ -144,7 +167,9 @@ def _work(control: npt.NDArray[np.int64]) -> int:
 
 
 def _draw(version: Version, columns: int, wanted: int) -> tuple[npt.NDArray[np.int64], list[float]]:
-    """(bindings int64[n, columns], weights): the leading keys of evenly spaced rows, and all rows over the rows that share them.
+    """(bindings int64[n, columns], weights).
+
+    The leading keys of evenly spaced rows, and all rows over the rows that share them.
 
     Spread over the relation from the first on: a pilot may end early.
     """

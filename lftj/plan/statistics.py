@@ -1,8 +1,9 @@
 """What the planner knows of the data: rows, distinct keys of column sets, and a sample of the rows.
 
-Distinct counts of a prefix of a key order that is built are exact: one pass over the pages counts the changes at each level. A single column that
-no order starts with is estimated by linear counting (Whang et al., TODS 1990): hash every key into a bitmap, count what stays empty. Other column
-sets are bounded by the product of their parts. Everything is deterministic, computed when first asked for, and kept per version.
+Distinct counts of a prefix of a key order that is built are exact: one pass over the pages counts the changes at each
+level. A single column that no order starts with is estimated by linear counting (Whang et al., TODS 1990): hash every
+key into a bitmap, count what stays empty. Other column sets are bounded by the product of their parts. Everything is
+deterministic, computed when first asked for, and kept per version.
 """
 
 from __future__ import annotations

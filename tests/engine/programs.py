@@ -51,7 +51,10 @@ def constant(draw: Draw, kind: str) -> str:
 
 def operand(draw: Draw, body: Body, kind: str) -> str:
     names = body.variables(kind)
-    return draw(st.sampled_from(names)) if names and draw(st.integers(0, 3)) else constant(draw, kind)
+    if names and draw(st.integers(0, 3)):
+        return draw(st.sampled_from(names))
+    text = constant(draw, kind)
+    return f"({text})" if text.startswith("-") else text  # `-1 ^ 2` is -(1 ^ 2)
 
 
 def expression(draw: Draw, body: Body, kind: str, depth: int = 2) -> str:
