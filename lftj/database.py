@@ -16,6 +16,7 @@ One writer at a time; what `db[...]` hands out is immutable and may be read from
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -427,7 +428,8 @@ class Database:
 
 def check_order(clause: Clause, order: tuple[str, ...]) -> None:
     """Raise `DataError` unless `order` names every variable of the clause, each once."""
-    names = {v.name for v in clause.variables()}
+    # Arguments that are expressions became variables, which nobody has to name.
+    names = {v.name for v in clause.variables() if not re.fullmatch(r"_e\d+", v.name) or v.name in order}
     if set(order) != names or len(order) != len(names):
         raise DataError(
             f"the key order ({', '.join(order)}) does not name each variable of the rule once",

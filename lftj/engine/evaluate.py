@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import TextColumns, TextSplit, split_text
+from lftj.join import triejoin
 from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
@@ -112,10 +113,13 @@ class Evaluator:
         walk = lowered.walk._replace(ranks=self.symbols.ranks()) if lowered.ranked else lowered.walk
 
         def where(regs: Rows) -> str:
+            # Registers of deeper depths, and of blocks counted before, hold values of other bindings.
+            at = int(walk.control[triejoin.DEPTH]) - int(walk.control[triejoin.ENTER])
+            depths = plan.above(at)
             bound = [
                 f"{d.variable} = {self._decode(int(regs[i]), body.variables[d.variable])!r}"
                 for i, d in enumerate(plan.depths)
-                if d.variable in body.variables and d.variable not in body.shown
+                if i in depths and d.variable in body.variables and d.variable not in body.shown
             ]
             return f"{clause.span}: in `{clause.text}`" + (f" with {', '.join(bound)}" if bound else "")
 

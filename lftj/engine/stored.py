@@ -12,12 +12,14 @@ handed out before stay readable.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import numpy.typing as npt
 
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
-from scantree.memory import Arena
+from scantree.memory import Arena, ArenaFullError
 from scantree.version import Store, Version
 
 Rows = npt.NDArray[np.int64]
@@ -75,7 +77,7 @@ class StoredRelation:
         """A version of the relation with the given rows int64[arity, n]; not published."""
         store = self._store(self._declared)
         if presorted and self.arity:
-            return store.build(rows, presorted=True)
+            return store.build(list(rows), presorted=True)
         return store.build(list(rows), count=rows.shape[1] if count is None else count)
 
     def with_facts(self, rows: Rows, count: int) -> Version:
@@ -93,19 +95,21 @@ class StoredRelation:
     def publish(self, content: Version, facts: Version | None = None) -> None:
         """Make `content` (and `facts`) the relation's. Secondary key orders follow, or go."""
         before = self.content
-        if facts is not None:
-            self.facts = facts
-        if content is before:
-            return
         orders = {self._declared: content}
         others = [order for order in self._orders if order != self._declared]
-        if others and abs(len(content) - len(before)) < SMALL_PART * len(before):
+        if content is before:
+            orders = self._orders
+        elif others and abs(len(content) - len(before)) < SMALL_PART * len(before):
             delta = before.delta(content)
             if len(delta.kinds) < SMALL_PART * len(content):
-                for order in others:
-                    orders[order], _ = self._orders[order].update(delta.rows[list(order)], delta.kinds)
-        self._orders = orders
-        self._statistics = None
+                # Without the memory for an order it goes, as with a large change; who asks for it again is told.
+                with suppress(ArenaFullError):
+                    for order in others:
+                        orders[order], _ = self._orders[order].update(delta.rows[list(order)], delta.kinds)
+        if facts is not None:
+            self.facts = facts
+        if content is not before:
+            self._orders, self._statistics = orders, None
 
     def memory(self) -> dict[tuple[int, ...], int]:
         """Bytes of pages per key order."""

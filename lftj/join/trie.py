@@ -258,6 +258,8 @@ def seek(mem, frames, f, key):
 def next_(mem, frames, f):
     """Move to the next key of the run; DONE if there is none."""
     fr = frames[f]
+    if fr[JUMP]:  # a jump leaves END open
+        fr[END] = fr[LAST_POS] if fr[SLOT] == fr[LAST_SLOT] else _rows_of(mem, fr, fr[SLOT])
     slot, pos = run_end(mem, fr)
     if slot == fr[SLOT] and pos < fr[END]:
         fr[POS] = pos

@@ -101,6 +101,15 @@ class JoinPlan:
         """The key order: variables as they print."""
         return tuple(self.shown.get(d.variable, d.variable) for d in self.depths if d.variable != ROOT_VARIABLE)
 
+    def above(self, depth: int) -> set[int]:
+        """The depths that are bound when the walk stands at `depth` (itself included; none for -1)."""
+        found = set[int]()
+        while depth >= 0:
+            block = self.blocks[self.depths[depth].block]
+            found |= {d for d in range(block.top, depth + 1) if self.depths[d].block == self.depths[depth].block}
+            depth = block.parent
+        return found
+
 
 def _key_order(
     atom: Atom, place: Mapping[str, int], stored: Stored, chosen: list[tuple[str, tuple[int, ...]]]

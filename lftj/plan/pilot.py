@@ -32,6 +32,7 @@ WORTHWHILE = 1e6
 LEAST = 3e4
 SHARE = 0.08
 SORT_SHARE = 0.1
+CLEARLY = 0.8
 CANDIDATES = 6
 # Rows drawn: a power of two between these, about one per `PER_ROW` steps of the budget; drawn in strides that visit
 # each once.
@@ -54,7 +55,14 @@ def best_of(
     first = plan(choices[0])
     if len(choices) == 1 or choices[0].cost < WORTHWHILE:
         return first
-    allowed = _orders(first)
+    built = {name: set(relation.orders) for name, relation in relations.items()}
+    needed = _orders(first)
+
+    def to_sort(candidate: JoinPlan, apart_from: set[tuple[str, tuple[int, ...]]]) -> float:
+        """Cost of the key orders that `candidate` would have to sort."""
+        missing = {(name, order) for name, order in _orders(candidate) - apart_from if order not in built[name]}
+        return SORT * sum(len(relations[name]) for name, _ in missing)
+
     budget = max(LEAST, SHARE * choices[0].cost / CANDIDATES)
     best, limit, tried, spent = first, np.inf, 0, 0
     seen = set[tuple[str, ...]]()
@@ -64,16 +72,15 @@ def best_of(
         if choice.cost > KEEP * choices[0].cost:
             continue
         candidate = plan(choice)
-        extra = sum(
-            len(relations[name]) for name, order in _orders(candidate) - allowed if order not in relations[name].orders
-        )
-        if candidate.order in seen or (extra and SORT * extra > (SORT_SHARE * limit if tried else budget)):
+        if candidate.order in seen or to_sort(candidate, needed) > (SORT_SHARE * limit if tried else budget):
             continue
         seen.add(candidate.order)
         tried += 1
         steps, walked = _pilot(candidate, relations, encode, ranks, budget, limit)
+        steps += to_sort(candidate, set())
         spent += walked
-        if steps < limit:
+        # Samples err: an order has to be clearly better to take the place of one whose estimate is better.
+        if steps < (CLEARLY * limit if tried > 1 else np.inf):
             best, limit = candidate, steps
     return best
 

@@ -87,4 +87,5 @@ class Statistics:
             space, shape = version.store.arena.space, version.store.shape
             draw_rows(space.mem, version.root, shape, (2 * np.arange(n) + 1) * self.rows // (2 * n), drawn)
             self._sample = np.sort(drawn[np.argsort(order)], axis=1)
-        return float(np.searchsorted(self._sample[column], key)) / self._sample.shape[1]
+        sample = self._sample[column]
+        return int(np.searchsorted(sample, key)) / len(sample)
