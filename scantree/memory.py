@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import gc
 import mmap
+import os
 import platform
 import sys
 import threading
@@ -120,6 +121,15 @@ def _no_reserve() -> int:
     return getattr(mmap, "MAP_NORESERVE", 0x4000 if common else 0)
 
 
+def _worth_reserving() -> int:
+    """A power of two, at least twice the machine's memory: more could not be used, and a process has 128 TB for all."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 40
+    return min(1 << 40, max(1 << 30, 1 << (2 * memory - 1).bit_length()))
+
+
 def _reserve(size: int) -> tuple[mmap.mmap, int]:
     """An anonymous mapping of `size` bytes, or of the largest halving of it that the system grants."""
     private, collected = 0, False
@@ -144,7 +154,7 @@ def _reserve(size: int) -> tuple[mmap.mmap, int]:
 class Arena:
     """Pages of one database. `limit` caps the bytes of pages in use (default: the address space that was reserved)."""
 
-    RESERVE = 1 << 40
+    RESERVE = _worth_reserving()
 
     def __init__(self, limit: int | None = None) -> None:
         mapping, size = _reserve(self.RESERVE)

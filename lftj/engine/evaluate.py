@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +22,17 @@ from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import rank_orders
+from lftj.plan.keyorder import Choice, rank_orders
 from lftj.plan.lowering import lower
 from lftj.plan.pilot import best_of
+from lftj.plan.statistics import Statistics
 from lftj.values.codes import from_code, to_code
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
 
 Rows = npt.NDArray[np.int64]
+
+KEPT_PLANS = 256
 
 
 @dataclass(slots=True)
@@ -57,6 +61,7 @@ class Evaluator:
     page_rows: int = 256
     dir_rows: int = 256
     buffer_rows: int = 1 << 16
+    _plans: dict[Any, tuple[dict[str, Statistics], JoinPlan]] = field(default_factory=dict)
 
     # -- plans
     # -----------------------------------------------------------------------------------------------------------------
@@ -74,16 +79,27 @@ class Evaluator:
         body = body_of(clause)
         statistics = {atom.predicate: relations[atom.predicate].statistics for atom in body.atoms}
         forced = order if order is not None else self.key_orders.get(clause.rule)
+        key = (clause, counting, forced)
+        if key in self._plans and also is None:
+            known, plan = self._plans[key]
+            # A plan holds as long as the data it was made for: statistics are renewed with every change of a relation.
+            if known == statistics:
+                return body, plan
         if forced is not None:
-            forced = tuple(v for v in forced if v in body.variables)
+            forced = tuple(v for v in forced if v in body.variables) + tuple(
+                v for v in body.variables if v not in forced and v not in body.shown
+            )
         choices = rank_orders(body, statistics, counting=counting, forced=forced)
-        return body, best_of(
-            choices,
-            lambda choice: plan_join(body, choice, relations, counting=counting),
-            relations,
-            self._encode,
-            self.symbols.ranks,
-        )
+
+        def planned(choice: Choice) -> JoinPlan:
+            return plan_join(body, choice, relations, counting=counting)
+
+        plan = best_of(choices, planned, relations, self._encode, self.symbols.ranks)
+        if also is None:
+            while len(self._plans) >= KEPT_PLANS:
+                del self._plans[next(iter(self._plans))]
+            self._plans[key] = (statistics, plan)
+        return body, plan
 
     def describe(self, clause: Clause, *, order: tuple[str, ...] | None = None) -> Evaluation:
         """The plan of a clause, without running it.
@@ -148,7 +164,7 @@ class Evaluator:
         evaluation = self.rows(clause, limits, collected.append, order=order)
         if evaluation.plan.in_order and evaluation.inner is None:
             return sum(chunk.shape[1] for chunk in collected), evaluation
-        return len(self.distinct(collected, len(clause.head_args))[0]), evaluation
+        return self.distinct(collected, len(clause.head_args))[1], evaluation
 
     def distinct(self, chunks: list[Rows], arity: int) -> tuple[Rows, int]:
         """Sorted distinct rows of chunks int64[arity, n]: (rows, how many)."""

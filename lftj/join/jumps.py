@@ -17,6 +17,8 @@ from scantree.version import Version
 
 # Words of table per row of the relation: 2 words per key in the range.
 SPREAD = 2
+# Smaller relations are searched as quickly without a table.
+LEAST = 64
 
 
 class JumpTable:
@@ -41,7 +43,7 @@ def jump_table(version: Version) -> JumpTable | None:
 
 
 def _make(version: Version) -> JumpTable | None:
-    if len(version) < 64:
+    if len(version) < LEAST:
         return None
     arena, root, shape = version.store.arena, version.root, version.store.shape
     low, high = version.row(version.begin())[0], last_key(version)

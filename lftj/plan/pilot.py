@@ -28,7 +28,7 @@ from lftj.plan.lowering import Encode, lower
 from lftj.plan.statistics import Stored
 from scantree.version import Version
 
-WORTHWHILE = 1e6
+WORTHWHILE = 4e6
 LEAST = 3e4
 SHARE = 0.08
 SORT_SHARE = 0.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import mmap
+import os
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +44,8 @@ def test_an_arena_reserves_and_does_not_commit() -> None:
     overcommit = Path("/proc/sys/vm/overcommit_memory")
     if not overcommit.exists() or overcommit.read_text().strip() == "2":
         pytest.skip("no overcommitted mappings here")
-    assert arena.space.mem.nbytes == Arena.RESERVE == 1 << 40
+    assert arena.space.mem.nbytes == Arena.RESERVE
+    assert min(1 << 40, 2 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) <= Arena.RESERVE
 
 
 def test_dropped_versions_make_room_for_new_ones() -> None:
@@ -205,6 +207,7 @@ def test_a_refused_reservation_is_halved(monkeypatch: pytest.MonkeyPatch) -> Non
         return real(fileno, length, **how)
 
     monkeypatch.setattr(mmap, "mmap", grant_a_gigabyte)
+    monkeypatch.setattr(Arena, "RESERVE", 1 << 40)
     arena = Arena()
     assert asked[1:12] == [1 << bits for bits in range(40, 29, -1)]
     assert arena.space.mem.nbytes == 1 << 30
@@ -248,6 +251,14 @@ def test_an_arena_goes_with_its_last_reference() -> None:
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_hundreds_of_arenas_fit_into_a_process() -> None:
+    """A terabyte for each once used up all addresses at the 128th, for whatever else wanted memory too."""
+    if Arena.RESERVE > 1 << 38:
+        pytest.skip("a machine of very much memory")
+    arenas = [Arena() for _ in range(300)]
+    assert {arena.space.mem.nbytes for arena in arenas} == {arenas[0].space.mem.nbytes}
 
 
 def test_address_space_of_dead_arenas_is_collected_first(monkeypatch: pytest.MonkeyPatch) -> None:
