@@ -219,17 +219,20 @@ def _frames(
     """
     frames = np.zeros((max(1, len(plan.nodes)), trie.WIDTH), np.int64)
     kept: list[Version | JumpTable] = list(versions.values())
-    entered = {depth.variable: plan.depths[d - 1].rows if d else 1.0 for d, depth in enumerate(plan.depths)}
+    seeks = {
+        depth.variable: max(depth.rows, plan.depths[d - 1].rows if d else 0.0) if d else 1.0
+        for d, depth in enumerate(plan.depths)
+    }
     # A jump leaves the end of the page's part of the run open, which a last depth of one or two participants would
     # look at.
-    sought = {d.variable for d in plan.depths if not d.leaf or len(d.participants) > 2}
+    random = {d.variable for d in plan.depths if not d.leaf or len(d.participants) > 2}
     for i, node in enumerate(plan.nodes):
         version = versions[node.predicate, node.key_order]
         shape = version.store.shape
         frames[i, trie.ROOT], frames[i, trie.LEVEL], frames[i, trie.ABOVE] = version.root, node.level, node.above
         frames[i, trie.PAGE_BITS], frames[i, trie.DIR_BITS] = shape.page_bits, shape.dir_bits
         frames[i, trie.UNIQUE] = node.level + 1 == shape.keys
-        if node.level == 0 and node.variable in sought and entered[node.variable] * 8 >= len(version):
+        if node.level == 0 and node.variable in random and seeks[node.variable] * 8 >= len(version):
             table = jump_table(version)
             if table is not None:
                 kept.append(table)
