@@ -201,11 +201,37 @@ def machine_note(latest: Results) -> str:
     )
 
 
+def _last(path: Path) -> dict[str, float]:
+    """The newest line of a file of figures; empty if there is none."""
+    lines = results.read(path)
+    return dict(lines[-1]) if lines else {}
+
+
+def storage_table(latest: Results) -> str:
+    """What `bench.storage` and `bench.start` measured last, beside what they must keep."""
+    stored, start = _last(results.RESULTS / "storage.jsonl"), _last(results.RESULTS / "start.jsonl")
+    table = Table("figure", "measured", "bound")
+    if stored:
+        build, lexsort = stored["build_seconds"] * 1000, stored["lexsort_seconds"] * 1000
+        table.add("bulk build, 1M rows of 2 columns", f"{build:.0f} ms", f"1.5 × lexsort ({lexsort:.0f} ms)")
+        table.add("one-row insert into 1M rows, kernel", f"{stored['insert_us_median']:.1f} µs", "20 µs")
+        table.add("the same from Python", f"{stored['insert_us_python']:.0f} µs", "–")
+        table.add("bytes per row and key order, loaded", f"{stored['bytes_per_row_built']:.1f}", "24")
+        table.add("the same after 1M random one-row changes", f"{stored['bytes_per_row_churned']:.1f}", "24")
+    if start:
+        table.add("1M-row TSV to a queryable relation, CPU", f"{start['tsv_load_cpu_seconds']:.2f} s", "2 s")
+        table.add("`import lftj`, CPU", f"{start['import_cpu_seconds']:.3f} s", "0.15 s")
+        table.add("the example above, fresh process, kernels cached", f"{start['readme_warm_seconds']:.2f} s", "2 s")
+        table.add("the same, first run ever", f"{start['readme_first_run_seconds']:.1f} s", "25 s")
+    return str(table)
+
+
 TABLES: dict[str, Callable[[Results], str]] = {
     "triangle": triangle_table,
     "materialise": materialise_table,
     "patterns": patterns_table,
     "machine": machine_note,
+    "storage": storage_table,
 }
 
 _BLOCK = re.compile(r"(<!-- bench:(?P<name>[\w-]+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
