@@ -203,8 +203,10 @@ def machine_note(latest: Results) -> str:
 
 def _last(path: Path) -> dict[str, float]:
     """The newest line of a file of figures; empty if there is none."""
-    lines = results.read(path)
-    return dict(lines[-1]) if lines else {}
+    figures: dict[str, float] = {}
+    for line in results.read(path):
+        figures = line
+    return figures
 
 
 def storage_table(latest: Results) -> str:

@@ -383,9 +383,8 @@ class Database:
             names = [str(term) for term in clause.head_args]
             schema = Schema("query", tuple(Column(n, t.type) for n, t in zip(names, clause.head_args, strict=True)))
             holder = self._new(schema)
-            rows = np.concatenate(chunks, axis=1) if chunks else np.empty((schema.arity, 0), np.int64)
-            presorted = evaluation.plan.in_order and evaluation.inner is None
-            version = self._guarded(holder.build, rows, rows.shape[1], presorted=presorted)
+            in_order = evaluation.plan.in_order and evaluation.inner is None
+            version = self._guarded(holder.assemble, chunks, in_order=in_order)
             return Relation(schema, version, self._symbols), evaluation
 
     def _describe(self, clause: Clause, order: tuple[str, ...] | None) -> Evaluation:

@@ -135,14 +135,14 @@ def sort_rows(columns: Sequence[Column], keys: int) -> npt.NDArray[np.int64]:
 
 
 @kernel
-def fill_pages(space, shape, rows, pages, dirs):
-    """Write `rows` int64[cols, n] (in key order, distinct) as a new version; returns its root.
+def lay_out(space, shape, n, pages, dirs):
+    """A new version with room for `n` rows and no rows yet; returns its root.
 
-    The rows are spread evenly over `pages` row pages, these over `dirs` directory pages. The caller has checked `room`.
+    The rows are spread evenly over `pages` row pages, these over `dirs` directory pages. The caller has checked `room`, and gives
+    the rows to `write_rows` next.
     """
     mem = space.mem
-    n = rows.shape[1]
-    cap, fan = 1 << shape.page_bits, 1 << shape.dir_bits
+    fan = 1 << shape.dir_bits
     room = 4
     while room < dirs:
         room *= 2
@@ -156,15 +156,36 @@ def fill_pages(space, shape, rows, pages, dirs):
         mem[root + HEADER + room + d] = entries
         for s in range(entries):
             count = (n - done_rows + pages - done_pages - 1) // (pages - done_pages)
-            page = allocate(space, page_words(shape))
-            for c in range(shape.cols):
-                copy(mem, page + c * cap, rows[c], done_rows, count)
-            mem[directory + s] = page
+            mem[directory + s] = allocate(space, page_words(shape))
             mem[directory + fan + s] = count
-            for c in range(shape.keys):
-                mem[directory + (2 + c) * fan + s] = rows[c, done_rows]
-                if s == 0:
-                    mem[root + HEADER + (2 + c) * room + d] = rows[c, done_rows]
             done_rows += count
             done_pages += 1
     return root
+
+
+@kernel
+def write_rows(mem, root, shape, rows, place):
+    """Write `rows` int64[cols, n], the next ones in key order, into a version that was laid out for them.
+
+    `place` int64[3] is where the next row goes, (directory page, entry, row): all zero to begin, kept between calls.
+    """
+    cap, fan, room = 1 << shape.page_bits, 1 << shape.dir_bits, mem[root + ROOM]
+    done = 0
+    while done < rows.shape[1]:
+        d, s, p = place[0], place[1], place[2]
+        directory = mem[root + HEADER + d]
+        page, count = mem[directory + s], mem[directory + fan + s]
+        width = min(count - p, rows.shape[1] - done)
+        for c in range(shape.cols):
+            copy(mem, page + c * cap + p, rows[c], done, width)
+        if p == 0:
+            for c in range(shape.keys):
+                mem[directory + (2 + c) * fan + s] = rows[c, done]
+                if s == 0:
+                    mem[root + HEADER + (2 + c) * room + d] = rows[c, done]
+        done += width
+        place[2] = p + width
+        if p + width == count:
+            place[1], place[2] = s + 1, 0
+            if s + 1 == mem[root + HEADER + room + d]:
+                place[0], place[1] = d + 1, 0

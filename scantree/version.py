@@ -88,27 +88,31 @@ class Store:
         """The version without rows."""
         return self.build([np.empty(0, np.int64)] * self.shape.cols, count=0)
 
-    def build(self, columns: Sequence[Column], count: int | None = None, *, presorted: bool = False) -> Version:
+    def build(self, columns: Sequence[Column], count: int | None = None) -> Version:
         """A fresh version of the given rows, in any order; of equal keys the last wins.
 
         `count`, the number of rows, is needed only without columns.
-        `presorted` says that the rows are distinct and in key order already.
         """
         shape = self.shape
         if len(columns) != shape.cols or len({len(c) for c in columns}) > 1:
             raise ValueError(f"{shape.cols} equally long columns expected, got lengths {[len(c) for c in columns]}")
         if shape.cols == 0:
-            rows: Rows = np.empty((0, min(1, count or 0)), np.int64)
-        elif presorted:
-            rows = _plain(columns)
-        else:
-            rows = _build.sort_rows(columns, shape.keys)
-        pages = _build.pages_for(rows.shape[1], shape.page_bits)
+            return self.assemble([np.empty((0, min(1, count or 0)), np.int64)])
+        return self.assemble([_build.sort_rows(columns, shape.keys)])
+
+    def assemble(self, chunks: Sequence[Rows]) -> Version:
+        """A fresh version of rows that are distinct and in key order already, in chunks int64[cols, n]; nothing is copied twice."""
+        shape = self.shape
+        n = sum(chunk.shape[1] for chunk in chunks)
+        pages = _build.pages_for(n, shape.page_bits)
         dirs = _build.pages_for(pages, shape.dir_bits)
+        place = np.zeros(3, np.int64)
         with self.arena.lock:
             self.arena.room(*self._sizes(pages, dirs, dirs))
-            root = _build.fill_pages(self.arena.space, shape, rows, pages, dirs)
-        return Version(self, int(root))
+            root = int(_build.lay_out(self.arena.space, shape, n, pages, dirs))
+            for chunk in chunks:
+                _build.write_rows(self.arena.space.mem, root, shape, _plain(chunk), place)
+        return Version(self, root)
 
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
         """What `Arena.room` is asked for: row pages, directory pages, and a root of `entries` entries."""

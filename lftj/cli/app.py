@@ -7,6 +7,7 @@ version. typer formats help as plain text: it is read in pipes and narrow termin
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -179,8 +180,8 @@ def _usage(error: Any) -> UsageError:
         near = error.possibilities or []
         return UsageError(f"no such option: {error.option_name}", remedy=f"did you mean {near[0]}?" if near else remedy)
     what = str(error.format_message()).rstrip(".")
-    if context is not None and context.command is typer.main.get_command(app) and what.startswith("No such command"):
-        named = what.partition("'")[2].rstrip("'")
+    if missing := re.match(r"No such command '(.*?)'", what):
+        named, what = missing[1], missing[0]
         near = difflib.get_close_matches(named, ("run", "check", "explain", "demo", "bench"), 1)
         remedy = f"did you mean `lftj {near[0]}`?" if near else remedy
         if named.endswith(".dl"):

@@ -160,10 +160,13 @@ class Evaluator:
                 run = self._run(clause, body, plan, limits, {})
                 n = 0 if run is None else run.count()
                 return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
+            body, plan = self.plan(clause, order=order)
+            if plan.in_order:
+                run = self._run(clause, body, plan, limits, {})
+                n = 0 if run is None else sum(chunk.shape[1] for chunk in run.chunks())
+                return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
         collected: list[Rows] = []
         evaluation = self.rows(clause, limits, collected.append, order=order)
-        if evaluation.plan.in_order and evaluation.inner is None:
-            return sum(chunk.shape[1] for chunk in collected), evaluation
         return self.distinct(collected, len(clause.head_args))[1], evaluation
 
     def distinct(self, chunks: list[Rows], arity: int) -> tuple[Rows, int]:

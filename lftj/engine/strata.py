@@ -83,11 +83,8 @@ class Strata:
         for clause in clauses:
             done[clause] = self.evaluator.rows(clause, limits, chunks.append)
         alone = len(clauses) == 1 and len(relation.facts) == 0
-        presorted = alone and done[clauses[0]].plan.in_order
+        in_order = alone and done[clauses[0]].plan.in_order
         if len(relation.facts):
             chunks.append(relation.facts.columns())
-        count = sum(chunk.shape[1] for chunk in chunks)
-        rows = np.concatenate(chunks, axis=1) if chunks else np.empty((relation.arity, 0), np.int64)
-        chunks.clear()
-        relation.publish(relation.build(rows, count, presorted=presorted))
+        relation.publish(relation.assemble(chunks, in_order=in_order))
         self.evaluations.update(done)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import weakref
 
 from lftj.join import trie
-from scantree.memory import Arena, ArenaFullError, allocate, release
+from scantree.memory import Arena, ArenaFullError, Size, allocate, release
 from scantree.version import Version
 
 # Words of table per row of the relation: 2 words per key in the range.
@@ -28,7 +28,8 @@ class JumpTable:
 
     def __init__(self, arena: Arena, page: int, words: int, low: int, high: int) -> None:
         self.page, self.low, self.high = page, low, high
-        finalizer = weakref.finalize(self, arena.drop_later, lambda: release(arena.space, page, words))
+        space = arena.space  # not the arena itself: a queued release must not keep it alive
+        finalizer = weakref.finalize(self, arena.drop_later, lambda: release(space, page, words))
         finalizer.atexit = False
 
 
@@ -48,11 +49,11 @@ def _make(version: Version) -> JumpTable | None:
     arena, root, shape = version.store.arena, version.root, version.store.shape
     low, high = version.row(version.begin())[0], last_key(version)
     words = 2 * (high - low + 2)
-    if words > 2 * SPREAD * len(version):
+    if words > 2 * SPREAD * len(version) or high == trie.KEY_MAX:  # the table ends with the key after the greatest
         return None
     with arena.lock:
         try:
-            arena.room(2 * words)
+            arena.room(Size(1, words))
         except ArenaFullError:
             return None
         page = int(allocate(arena.space, words))

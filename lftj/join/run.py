@@ -105,13 +105,14 @@ class Run:
                 machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell), describe(walk.regs)
             )
 
-    def _slices(self, out: npt.NDArray[np.int64]) -> Iterator[int]:
+    def _slices(self, out: list[npt.NDArray[np.int64]]) -> Iterator[int]:
+        """The status after each slice. `out` holds the buffer to write to; whoever takes it away puts a new one there."""
         control = self.walk.control
         done = 0
         # Short slices first: small answers come at once, and a long one is noticed early.
         budget = SLICE >> 4
         while True:
-            status = triejoin.triejoin(self.mem, self.walk, out, budget)
+            status = triejoin.triejoin(self.mem, self.walk, out[0], budget)
             if status == triejoin.OVERFLOW:
                 raise EvaluationError(
                     "the count exceeds the int64 range",
@@ -121,12 +122,13 @@ class Run:
                 )
             if status >= triejoin.ERROR:
                 check_status(status - triejoin.ERROR, self.describe(self.walk.regs))
-            done += int(control[triejoin.WRITTEN])
-            yield status
-            control[triejoin.WRITTEN] = 0
+            if status != triejoin.PAUSED:
+                done += int(control[triejoin.WRITTEN])
+                yield status
+                control[triejoin.WRITTEN] = 0
             if status == triejoin.FINISHED:
                 break
-            self.limits.look(done)
+            self.limits.look(done + int(control[triejoin.WRITTEN]))
             budget = SLICE
         steps = int(control[triejoin.STEPS])
         self.counters = Counters(
@@ -139,16 +141,18 @@ class Run:
 
     def count(self) -> int:
         """Number of bindings; nothing is written anywhere."""
-        out = np.empty((len(self.walk.head), 1), np.int64)
-        for _ in self._slices(out):
+        for _ in self._slices([np.empty((len(self.walk.head), 1), np.int64)]):
             pass
         self.counters.rows = int(self.walk.blocks[0, triejoin.COUNT])
         return self.counters.rows
 
     def chunks(self) -> Iterator[npt.NDArray[np.int64]]:
         """Rows as arrays int64[columns, n] in the order of the walk, each the caller's to keep."""
-        out = np.empty((len(self.walk.head), self._buffer_rows), np.int64)
-        for _ in self._slices(out):
-            n = int(self.walk.control[triejoin.WRITTEN])
-            if n:
-                yield out[:, :n].copy()
+        shape = (len(self.walk.head), self._buffer_rows)
+        out = [np.empty(shape, np.int64)]
+        for status in self._slices(out):
+            if status == triejoin.FULL:
+                yield out[0]
+                out[0] = np.empty(shape, np.int64)
+            elif n := int(self.walk.control[triejoin.WRITTEN]):
+                yield out[0][:, :n].copy()

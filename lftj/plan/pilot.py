@@ -23,7 +23,7 @@ from lftj.join import trie, triejoin
 from lftj.join.profile import draw_rows, rows_under
 from lftj.language.clause import Compare, Value, Var
 from lftj.plan.joinplan import Depth, JoinPlan
-from lftj.plan.keyorder import SORT, Choice
+from lftj.plan.keyorder import DEDUPE, EMIT, SORT, Choice
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.statistics import Stored
 from scantree.version import Version
@@ -156,15 +156,18 @@ def _pilot(
         walk.blocks[:, triejoin.COUNT :] = 0
         control[triejoin.DEPTH], control[triejoin.ENTER] = 0, 1
         status = triejoin.FULL
+        rows = 0
         while status == triejoin.FULL:
+            rows += int(control[triejoin.WRITTEN])
             control[triejoin.WRITTEN] = 0
             status = triejoin.triejoin(drawn.store.arena.space.mem, walk, out, int(allowance) + 1)
+        rows += int(control[triejoin.WRITTEN])
         control[triejoin.WRITTEN] = 0
         if status >= triejoin.OVERFLOW:
             return np.inf, spent
         steps = _work(control) - before
         spent += steps
-        total += steps * weights[i]
+        total += (steps + (EMIT if plan.in_order else DEDUPE) * rows) * weights[i]
     return total / n, spent
 
 

@@ -57,7 +57,7 @@ def test_check_is_light_and_quick(folder: Path) -> None:
     heavy = ("numba", "llvmlite", "numpy", "pyarrow", "pandas", "polars", "rich")
     code = (
         "import sys\nfrom lftj.cli import main\ncode = main(['check', 'tri.dl'])\n"
-        f"sys.stdout.write(f'{{code}} {{[m for m in {heavy} if m in sys.modules]}}')"
+        f"sys.stdout.write(str(code) + ' ' + str([m for m in {heavy} if m in sys.modules]))"
     )
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
@@ -121,7 +121,7 @@ def test_an_interrupt_ends_a_long_join_at_once_and_leaves_no_half_files(tmp_path
     (tmp_path / "n.facts").write_text("".join(f"{i}\n" for i in range(2000)))
     (tmp_path / "p.csv").write_text("old")
     child = subprocess.Popen(
-        [*LFTJ, "run", "p.dl"],
+        [*LFTJ, "run", "p.dl", "--key-order", "p=x,y,z,w"],
         cwd=tmp_path,
         env=env(LFTJ_PROGRESS="1"),
         stdout=subprocess.PIPE,
@@ -130,9 +130,7 @@ def test_an_interrupt_ends_a_long_join_at_once_and_leaves_no_half_files(tmp_path
     )
     assert child.stderr is not None
     progress = child.stderr.readline()
-    assert re.fullmatch(
-        r"lftj: evaluating p, \d+ s \(Ctrl-C stops\)\n|lftj: evaluating, \d+ s \(Ctrl-C stops\)\n", progress
-    )
+    assert re.fullmatch(r"lftj: evaluating p, \d+ s \(Ctrl-C stops\)\n", progress)
     start = time.monotonic()
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)

@@ -110,7 +110,7 @@ def test_program_errors_come_before_data_and_folders(shell: Shell) -> None:
     assert (done.code, done.out) == (1, "")
     assert [line for line in done.err.splitlines() if line.startswith("p.dl")] == [
         "p.dl:3:3: error: variable `x` occurs in the head but in no atom of the body",
-        "p.dl:3:11: warning: variable `y` is used once",
+        "p.dl:3:11: warning: variable `y` occurs only once",
         "p.dl:4:9: error: unknown relation `f`",
     ]
 
@@ -174,7 +174,8 @@ DATA = {
     ),
     "too few": (
         {"tri.dl": TRIANGLES, "edge.facts": "1 2\n"},
-        "tri.dl:2:8: error: `edge` cannot be read: edge.facts:1: the lines have 1 field, edge(a:number, b:number) takes 2\n"
+        "tri.dl:2:8: error: `edge` cannot be read: edge.facts:1: the lines have 1 field, "
+        "edge(a:number, b:number) takes 2\n"
         "    .input edge\n"
         "           ^^^^\n"
         "  why: the delimiter is '\\t', the first line '1 2'\n"
@@ -182,7 +183,8 @@ DATA = {
     ),
     "too many": (
         {"tri.dl": TRIANGLES, "edge.facts": "1\t2\t3\n"},
-        "tri.dl:2:8: error: `edge` cannot be read: edge.facts: the source has 3 columns, edge(a:number, b:number) takes 2\n"
+        "tri.dl:2:8: error: `edge` cannot be read: edge.facts: the source has 3 columns, "
+        "edge(a:number, b:number) takes 2\n"
         "    .input edge\n"
         "           ^^^^\n"
         '  do: pick the columns: columns="0:1"\n',
@@ -192,7 +194,7 @@ DATA = {
         "tri.dl:2:8: error: `edge` cannot be read: edge.facts: the source has 3 columns (`w`, `a`, `b`), "
         "edge(a:number, b:number) takes 2\n"
         "    .input edge(headers=true)\n"
-        "           ^^^^^^^^^^^^^^^^^^\n"
+        "           ^^^^\n"
         "  do: pick the columns: columns=, the positions in the file (from 0) of what `edge` holds, as in 2:0\n",
     ),
     "header not told": (
@@ -209,17 +211,18 @@ DATA = {
         {
             "tri.dl": '.decl s(x:symbol, y:symbol)\n.output s(delimiter=",")\ns("a,b", "c").\n',
         },
-        "tri.dl:2:9: error: `s` cannot be written: s.csv: column `x` of `s`: 'a,b' holds the delimiter ',' or a line end\n"
+        "tri.dl:2:9: error: `s` cannot be written: s.csv: column `x` of `s`: 'a,b' holds the delimiter ',' "
+        "or a line end\n"
         '    .output s(delimiter=",")\n'
-        "            ^^^^^^^^^^^^^^^^\n"
+        "            ^\n"
         "  why: without quotes no reader could tell it from two fields or rows\n"
         "  do: write with rfc4180=true, or to .parquet\n",
     ),
     "no folder": (
         {"tri.dl": '.decl s(x:number)\n.output s(filename="sub/s.csv")\n'},
-        "tri.dl:2:9: error: `s` cannot be written: sub/s.csv: the file cannot be written\n"
+        "tri.dl:2:9: error: `s` cannot be written: CWD/sub/s.csv: the file cannot be written\n"
         '    .output s(filename="sub/s.csv")\n'
-        "            ^^^^^^^^^^^^^^^^^^^^^^^\n"
+        "            ^\n"
         "  why: the folder 'CWD/sub' does not exist\n"
         "  do: check the folder and its permissions\n",
     ),
@@ -227,7 +230,7 @@ DATA = {
         {"tri.dl": ".decl p(x:number)\n.input p(IO=stdin)\n.decl q(x:number)\n.input q(IO=stdin)\n.printsize q\n"},
         "tri.dl:4:8: error: `q` and `p` are both to be read from stdin\n"
         "    .input q(IO=stdin)\n"
-        "           ^^^^^^^^^^^\n"
+        "           ^\n"
         "  why: stdin can be read once; the second would find nothing\n"
         "  do: read one of them from a file\n",
     ),

@@ -146,9 +146,7 @@ def test_facts_from_stdin(shell: Shell) -> None:
     assert shell("run", "tri.dl", stdin="") == (0, "tri\t0\n", "")
     bad = shell("run", "tri.dl", stdin="1 2\n2 x\n")
     assert (bad.code, bad.out) == (3, "")
-    assert bad.err.startswith(
-        "tri.dl:2:8: error: `edge` cannot be read: <stdin>:2: 1 bad row: column `b` of `edge`: 'x'"
-    )
+    assert bad.err.startswith("tri.dl:2:8: error: `edge` cannot be read: <stdin>:2: 1 bad row: column `b` of `edge`: ")
 
 
 @pytest.mark.parametrize("program", ["", ".decl p(x:number)\np(1).\n"])
@@ -188,7 +186,8 @@ def test_parquet_by_extension(shell: Shell) -> None:
 def test_bad_rows_refuse_the_file(triangles: Shell) -> None:
     triangles.write({"facts/edge.facts": "1\t2\n2\tx\n1\t3\t4\n", "out/tri.csv": "old"})
     told = """\
-tri.dl:2:8: error: `edge` cannot be read: facts/edge.facts:2: 2 bad rows; the first: column `b` of `edge`: 'x' is not a number
+tri.dl:2:8: error: `edge` cannot be read: facts/edge.facts:2: 2 bad rows; the first: column `b` of `edge`: 'x' is not \
+a number
     .input edge
            ^^^^
   why: a number is an integer from -9223372036854775808 to 9223372036854775807: digits, an optional '-', nothing else
@@ -206,7 +205,7 @@ def test_bad_rows_kept_apart(triangles: Shell) -> None:
     assert triangles.read("out/edge.rejects") == (
         "source\tline\tcolumn\ttext\treason\n"
         "facts/edge.facts\t6\tb\tx\tcolumn `b` of `edge`: 'x' is not a number\n"
-        "facts/edge.facts\t7\t\t\"1\t3\t4\"\t'1\\t3\\t4' has 3 fields where 2 are due\n"
+        "facts/edge.facts\t7\t\t\"1\t3\t4\"\t'1\\t3\\t4' has 3 fields where 2 fields are due\n"
     )
     triangles.write({"facts/edge.facts": EDGES})
     assert triangles("run", "tri.dl", "-F", "facts", "-D", "out", "--on-error=quarantine") == (0, "tri\t2\n", "")
@@ -226,6 +225,7 @@ def test_rejects_of_several_files_of_one_relation(shell: Shell) -> None:
 
 # --- limits and figures -----------------------------------------------------------------------------------------------
 
+# Forced, so that nothing is spent on planning: --key-order p=x,y,z,w.
 ENDLESS = """\
 .decl n(x:number)
 .input n
@@ -238,7 +238,7 @@ p(x) :- n(x), n(y), n(z), n(w), x * y * z * w = -7.
 @pytest.mark.jit_only
 def test_the_time_limit(shell: Shell) -> None:
     shell.write({"p.dl": ENDLESS, "n.facts": "".join(f"{i}\n" for i in range(2000)), "p.csv": "old"})
-    assert shell("run", "p.dl", "--timeout", "0.3") == (
+    assert shell("run", "p.dl", "--timeout", "0.3", "--key-order", "p=x,y,z,w") == (
         124,
         "",
         "lftj: error: the time limit of 0.3 s ran out after 0 rows\n"

@@ -45,9 +45,12 @@ def test_the_figures_are_the_published_ones(printed: str) -> None:
 
 
 def test_what_it_says_about_the_graphs(shipped_data: Path) -> None:
-    db = lftj.Database(
-        ".decl f(a:number, b:number)\n.decl m(a:number, b:number, t:number)\nfn(x) :- f(x, _) ; f(_, x).\nmn(x) :- m(x, _, _) ; m(_, x, _)."
-    )
+    db = lftj.Database("""
+        .decl f(a:number, b:number)
+        .decl m(a:number, b:number, t:number)
+        fn(x) :- f(x, _) ; f(_, x).
+        mn(x) :- m(x, _, _) ; m(_, x, _).
+    """)
     db.load("f", shipped_data / "ego-Facebook.tsv.zst")
     db.load("m", shipped_data / "CollegeMsg.tsv.zst")
     assert (len(db["fn"]), len(db["mn"])) == (4_039, 1_899)

@@ -177,3 +177,12 @@ def test_triangle_steps_grow_with_the_agm_bound() -> None:
         assert count == part**3
         taken.append(counters["steps"])
     assert steps.growth([3 * part**2 for part in parts], taken) <= 1.55
+
+
+def test_no_jump_table_reaches_the_greatest_key() -> None:
+    """The table has an entry for the key after the greatest: at the end of int64 the fill wrapped round and never ended."""
+    rows = np.array([(MAX - i, j) for i in range(8) for j in range(10)])
+    db = lftj.Database(".decl e(a:number, b:number)")
+    db.load("e", rows)
+    assert jumps.jump_table(db["e"]._version) is None
+    assert db.query("e(x, y), e(z, y), e(x, w)").count() == 80 * 8 * 10

@@ -93,7 +93,7 @@ def test_the_columns_given_stay_as_they_are() -> None:
     columns = [np.array([3, 1, 2, 1]), np.array([1, 2, 3, 2])]
     before = [column.copy() for column in columns]
     store = Store(Arena(), 2)
-    built = [store.build(columns), store.build([np.arange(4), np.arange(4)], presorted=True)]
+    built = [store.build(columns), store.assemble([np.stack([np.arange(4), np.arange(4)])])]
     assert np.array_equal(columns, before)
     assert [len(version) for version in built] == [3, 4]
 
@@ -147,13 +147,13 @@ def test_built_pages_are_half_full_at_least(page_rows: int) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 13, 60, 61, 64, 65, 121, 300])
-def test_presorted_equals_sorted(n: int) -> None:
+def test_assembled_equals_sorted(n: int) -> None:
     store = Store(Arena(), 2, 1, page_rows=4, dir_rows=8)
     columns = [np.arange(n) // 3, np.arange(n), np.arange(n) * 7]
     shuffled = np.random.default_rng(n).permutation(n)
-    one = store.build(columns, presorted=True)
-    one_array: Any = np.array(columns)
-    two = store.build(one_array, presorted=True)
+    whole: Any = np.array(columns)
+    one = store.assemble([whole])
+    two = store.assemble([whole[:, : n // 3], whole[:, n // 3 : n // 3], whole[:, n // 3 :]])
     three = store.build([column[shuffled] for column in columns])
     for version in (one, two, three):
         version.check()
@@ -230,5 +230,5 @@ def test_arrays_of_any_layout(layout: str) -> None:
     assert content(version) == content(other) == np.array(sorted({tuple(r) for r in rows.tolist()})).T.tolist()
     assert other.contains(given_rows).all()
     as_given: Any = version.columns().astype(given_rows.dtype)
-    presorted = store.build(as_given, presorted=True)
-    assert content(presorted) == content(version)
+    assembled = store.assemble([as_given])
+    assert content(assembled) == content(version)
