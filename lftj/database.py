@@ -153,9 +153,9 @@ class Database:
         return {name: relation.schema for name, relation in self._relations.items()}
 
     def _new(self, schema: Schema) -> StoredRelation:
-        return StoredRelation(
-            schema, self._arena, page_rows=self._evaluator.page_rows, dir_rows=self._evaluator.dir_rows
-        )
+        sizes = {"page_rows": self._evaluator.page_rows, "dir_rows": self._evaluator.dir_rows}
+        made: StoredRelation = self._guarded(StoredRelation, schema, self._arena, **sizes)
+        return made
 
     # -- data
     # ------------------------------------------------------------------------------------------------------------------

@@ -138,8 +138,8 @@ def sort_rows(columns: Sequence[Column], keys: int) -> npt.NDArray[np.int64]:
 def lay_out(space, shape, n, pages, dirs):
     """A new version with room for `n` rows and no rows yet; returns its root.
 
-    The rows are spread evenly over `pages` row pages, these over `dirs` directory pages. The caller has checked `room`, and gives
-    the rows to `write_rows` next.
+    The rows are spread evenly over `pages` row pages, these over `dirs` directory pages. The caller has checked
+    `room`, and gives the rows to `write_rows` next.
     """
     mem = space.mem
     fan = 1 << shape.dir_bits

@@ -101,7 +101,10 @@ class Store:
         return self.assemble([_build.sort_rows(columns, shape.keys)])
 
     def assemble(self, chunks: Sequence[Rows]) -> Version:
-        """A fresh version of rows that are distinct and in key order already, in chunks int64[cols, n]; nothing is copied twice."""
+        """A fresh version of rows that are distinct and in key order already.
+
+        They come in chunks int64[cols, n] and are copied once, into their pages.
+        """
         shape = self.shape
         n = sum(chunk.shape[1] for chunk in chunks)
         pages = _build.pages_for(n, shape.page_bits)

@@ -73,8 +73,9 @@ class Evaluator:
         counting: bool = False,
         order: tuple[str, ...] | None = None,
         also: Mapping[str, StoredRelation] | None = None,
+        limits: Limits | None = None,
     ) -> tuple[Body, JoinPlan]:
-        """The plan for a clause without text terms on the data as it is."""
+        """The plan for a clause without text terms on the data as it is. Pilot runs keep to `limits`."""
         relations = {**self.relations, **(also or {})}
         body = body_of(clause)
         statistics = {atom.predicate: relations[atom.predicate].statistics for atom in body.atoms}
@@ -86,15 +87,13 @@ class Evaluator:
             if known == statistics:
                 return body, plan
         if forced is not None:
-            forced = tuple(v for v in forced if v in body.variables) + tuple(
-                v for v in body.variables if v not in forced and v not in body.shown
-            )
+            forced = tuple(v for v in forced if v in body.variables)
         choices = rank_orders(body, statistics, counting=counting, forced=forced)
 
         def planned(choice: Choice) -> JoinPlan:
             return plan_join(body, choice, relations, counting=counting)
 
-        plan = best_of(choices, planned, relations, self._encode, self.symbols.ranks)
+        plan = best_of(choices, planned, relations, self._encode, self.symbols.ranks, limits or Limits())
         if also is None:
             while len(self._plans) >= KEPT_PLANS:
                 del self._plans[next(iter(self._plans))]
@@ -155,12 +154,12 @@ class Evaluator:
         """Distinct bindings of the clause's head. Nothing is materialised where the head holds all variables."""
         start = time.perf_counter()
         if split_text(clause) is None:
-            body, plan = self.plan(clause, counting=True, order=order)
+            body, plan = self.plan(clause, counting=True, order=order, limits=limits)
             if all(d.definition is not None or d.variable in body.head_variables for d in plan.depths):
                 run = self._run(clause, body, plan, limits, {})
                 n = 0 if run is None else run.count()
                 return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
-            body, plan = self.plan(clause, order=order)
+            body, plan = self.plan(clause, order=order, limits=limits)
             if plan.in_order:
                 run = self._run(clause, body, plan, limits, {})
                 n = 0 if run is None else sum(chunk.shape[1] for chunk in run.chunks())
@@ -193,7 +192,7 @@ class Evaluator:
         split = split_text(clause)
         if split is not None:
             return self._rows_in_two(clause, split, limits, emit, also or {}, order)
-        body, plan = self.plan(clause, order=order, also=also)
+        body, plan = self.plan(clause, order=order, also=also, limits=limits)
         run = self._run(clause, body, plan, limits, also or {})
         if run is None:
             return Evaluation(clause, plan, Counters(), time.perf_counter() - start)

@@ -73,12 +73,20 @@ class StoredRelation:
             self._orders[columns] = self._store(columns).build([rows[c] for c in columns], count=rows.shape[1])
         return self._orders[columns]
 
+    def forget(self, columns: tuple[int, ...]) -> None:
+        """Drop a secondary key order; it is built again if somebody asks for it."""
+        if columns != self._declared:
+            self._orders.pop(columns, None)
+
     def build(self, rows: Rows, count: int | None = None) -> Version:
         """A version of the relation with the given rows int64[arity, n]; not published."""
         return self._store(self._declared).build(list(rows), count=rows.shape[1] if count is None else count)
 
     def assemble(self, chunks: list[Rows], *, in_order: bool) -> Version:
-        """A version of the rows of all chunks int64[arity, n]; not published. `in_order`: they are sorted and distinct."""
+        """A version of the rows of all chunks int64[arity, n]; not published.
+
+        `in_order`: they are sorted and distinct.
+        """
         if in_order:
             return self._store(self._declared).assemble(chunks)
         rows = np.concatenate(chunks, axis=1) if chunks else np.empty((self.arity, 0), np.int64)

@@ -106,7 +106,10 @@ class Run:
             )
 
     def _slices(self, out: list[npt.NDArray[np.int64]]) -> Iterator[int]:
-        """The status after each slice. `out` holds the buffer to write to; whoever takes it away puts a new one there."""
+        """The status after each slice that filled the buffer or finished.
+
+        `out` holds the buffer to write to; whoever takes it away puts a new one there.
+        """
         control = self.walk.control
         done = 0
         # Short slices first: small answers come at once, and a long one is noticed early.

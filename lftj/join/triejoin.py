@@ -496,17 +496,17 @@ def triejoin(mem, walk, out, budget):
         count = blocks[block, COUNT]
         if count == 0:
             continue
-        if np.float64(count) * np.float64(blocks[outer, PRODUCT]) > 9.2e18:
-            status = OVERFLOW
-            break
-        blocks[outer, PRODUCT] *= count
+        if np.float64(count) * np.abs(np.float64(blocks[outer, PRODUCT])) > 9.2e18:
+            blocks[outer, PRODUCT] = KEY_MIN  # too large, which matters only if none of the parts after it is empty
+        else:
+            blocks[outer, PRODUCT] *= count
         sibling = blocks[block, SIBLING]
         if sibling >= 0:
             blocks[sibling, COUNT] = 0
             d = blocks[sibling, TOP]
             enter = True
         else:
-            if np.float64(blocks[outer, COUNT]) + np.float64(blocks[outer, PRODUCT]) > 9.2e18:
+            if np.float64(blocks[outer, COUNT]) + np.abs(np.float64(blocks[outer, PRODUCT])) > 9.2e18:
                 status = OVERFLOW
                 break
             blocks[outer, COUNT] += blocks[outer, PRODUCT]

@@ -8,7 +8,8 @@ is unbiased, up to walks that exceed the budget.
 
 At least `CANDIDATES` orders are tried, and more while the pilots have walked less than `SHARE` of the best walk
 found. A candidate that needs key orders to be sorted which the best estimate does not need is tried only where that
-costs less than `SORT_SHARE` of the best walk found so far. Everything is deterministic.
+costs less than `SORT_SHARE` of the best walk found so far; what was sorted for a candidate that lost is dropped.
+Everything is deterministic.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from lftj.join import trie, triejoin
 from lftj.join.profile import draw_rows, rows_under
+from lftj.join.run import SLICE, Limits
 from lftj.language.clause import Compare, Value, Var
 from lftj.plan.joinplan import Depth, JoinPlan
 from lftj.plan.keyorder import DEDUPE, EMIT, SORT, Choice
@@ -29,7 +31,8 @@ from lftj.plan.statistics import Stored
 from scantree.version import Version
 
 WORTHWHILE = 4e6
-LEAST = 3e4
+# Steps of one pilot: a share of the walk it tries, between these (the greatest is about a second).
+LEAST, MOST = 3e4, 3e7
 SHARE = 0.08
 SORT_SHARE = 0.1
 CLEARLY = 0.8
@@ -46,7 +49,12 @@ Ranks = Callable[[], npt.NDArray[np.int64]]
 
 
 def best_of(
-    choices: Sequence[Choice], plan: Callable[[Choice], JoinPlan], relations: Relations, encode: Encode, ranks: Ranks
+    choices: Sequence[Choice],
+    plan: Callable[[Choice], JoinPlan],
+    relations: Relations,
+    encode: Encode,
+    ranks: Ranks,
+    limits: Limits,
 ) -> JoinPlan:
     """The plan of the best of `choices` (cheapest estimate first).
 
@@ -63,9 +71,10 @@ def best_of(
         missing = {(name, order) for name, order in _orders(candidate) - apart_from if order not in built[name]}
         return SORT * sum(len(relations[name]) for name, _ in missing)
 
-    budget = max(LEAST, SHARE * choices[0].cost / CANDIDATES)
+    budget = min(MOST, max(LEAST, SHARE * choices[0].cost / CANDIDATES))
     best, limit, tried, spent = first, np.inf, 0, 0
     seen = set[tuple[str, ...]]()
+    built_for: list[JoinPlan] = []
     for choice in _varied(choices):
         if tried >= CANDIDATES and spent > SHARE * limit:
             break
@@ -75,13 +84,17 @@ def best_of(
         if candidate.order in seen or to_sort(candidate, needed) > (SORT_SHARE * limit if tried else budget):
             continue
         seen.add(candidate.order)
+        built_for.append(candidate)
         tried += 1
-        steps, walked = _pilot(candidate, relations, encode, ranks, budget, limit)
+        steps, walked = _pilot(candidate, relations, encode, ranks, budget, limit, limits)
         steps += to_sort(candidate, set())
         spent += walked
         # Samples err: an order has to be clearly better to take the place of one whose estimate is better.
         if steps < (CLEARLY * limit if tried > 1 else np.inf):
             best, limit = candidate, steps
+    for name, order in {node_order for candidate in built_for for node_order in _orders(candidate)} - _orders(best):
+        if order not in built[name]:
+            relations[name].forget(order)
     return best
 
 
@@ -110,7 +123,13 @@ def _set(depth: Depth) -> Depth:
 
 
 def _pilot(
-    plan: JoinPlan, relations: Relations, encode: Encode, ranks: Ranks, budget: float, limit: float
+    plan: JoinPlan,
+    relations: Relations,
+    encode: Encode,
+    ranks: Ranks,
+    budget: float,
+    limit: float,
+    limits: Limits,
 ) -> tuple[float, int]:
     """(estimated steps of the whole walk, steps walked); infinite if its first variable is computed.
 
@@ -147,7 +166,7 @@ def _pilot(
     n = len(weights)
     for i in range(n):
         estimate = total / i if i else 0.0
-        allowance = max(budget, SHARE / CANDIDATES * estimate)
+        allowance = min(MOST, max(budget, SHARE / CANDIDATES * estimate))
         if spent >= allowance or (i >= n // 4 and total / n > limit):
             return estimate, spent
         before = _work(control)
@@ -157,10 +176,11 @@ def _pilot(
         control[triejoin.DEPTH], control[triejoin.ENTER] = 0, 1
         status = triejoin.FULL
         rows = 0
-        while status == triejoin.FULL:
+        while status == triejoin.FULL or (status == triejoin.PAUSED and _work(control) - before < allowance):
+            limits.look(0)
             rows += int(control[triejoin.WRITTEN])
             control[triejoin.WRITTEN] = 0
-            status = triejoin.triejoin(drawn.store.arena.space.mem, walk, out, int(allowance) + 1)
+            status = triejoin.triejoin(drawn.store.arena.space.mem, walk, out, min(SLICE, int(allowance) + 1))
         rows += int(control[triejoin.WRITTEN])
         control[triejoin.WRITTEN] = 0
         if status >= triejoin.OVERFLOW:

@@ -37,6 +37,10 @@ class Stored(Protocol):
         """The rows in the key order `columns` (a permutation), built if need be."""
         ...
 
+    def forget(self, columns: tuple[int, ...]) -> None:
+        """Drop a secondary key order that nobody is going to use."""
+        ...
+
 
 class Statistics:
     """Rows and distinct counts of one relation; holds for the versions it was asked about."""

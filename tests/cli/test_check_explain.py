@@ -23,17 +23,17 @@ def test_findings_go_to_stdout_and_the_count_to_stderr(shell: Shell) -> None:
         "  why: a rule can only derive values that its body binds\n"
         "  do: bind `x` in an atom of the body, or drop it from the head\n"
         "\n"
-        "a.dl:2:11: warning: variable `y` is used once\n"
+        "a.dl:2:11: warning: variable `y` occurs only once\n"
         "    p(x) :- e(y).\n"
         "              ^\n"
-        "  why: it may be a typing mistake\n"
-        "  do: write `_` if its value does not matter\n"
+        "  why: it joins nothing; a second use may be misspelt\n"
+        "  do: write `_`, or `_y` if the name is worth keeping\n"
         "\n"
-        "b.dl:2:14: warning: variable `y` is used once\n"
+        "b.dl:2:14: warning: variable `y` occurs only once\n"
         "    p(x) :- e(x, y).\n"
         "                 ^\n"
-        "  why: it may be a typing mistake\n"
-        "  do: write `_` if its value does not matter\n",
+        "  why: it joins nothing; a second use may be misspelt\n"
+        "  do: write `_`, or `_y` if the name is worth keeping\n",
         "lftj: 3 programs checked, 1 error, 2 warnings\n",
     )
 
@@ -62,9 +62,9 @@ def test_findings_as_json(shell: Shell) -> None:
     assert json.loads(done.out) == [
         {
             "severity": "error",
-            "what": "`e` is declared twice",
+            "what": "relation `e` is declared twice",
             "why": "",
-            "remedy": "drop one of the declarations",
+            "remedy": "drop one of the two declarations",
             "predicate": "e",
             "file": "a.dl",
             "line": 2,
@@ -74,7 +74,7 @@ def test_findings_as_json(shell: Shell) -> None:
             "source_line": ".decl e(x:number)",
             "related": [
                 {
-                    "what": "first here",
+                    "what": "declared here",
                     "file": "a.dl",
                     "line": 1,
                     "column": 7,

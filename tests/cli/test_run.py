@@ -252,8 +252,8 @@ def test_the_time_limit(shell: Shell) -> None:
 def test_the_memory_limit(triangles: Shell) -> None:
     stopped = triangles("run", "tri.dl", "-F", "facts", "--memory-limit", "1KB")
     assert (stopped.code, stopped.out) == (124, "")
-    assert re.sub(r"[\d,]+ bytes", "N bytes", stopped.err) == (
-        "lftj: error: N bytes of pages are needed, the limit is 1,000\n"
+    assert re.sub(r"\d[\d,]*", "N", stopped.err) == (
+        "lftj: error: N bytes of pages are needed, the limit is N\n"
         "  why: the change was not made; the database is as it was before\n"
         "  do: raise --memory-limit, or load less\n"
     )

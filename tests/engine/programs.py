@@ -88,7 +88,9 @@ def expression(draw: Draw, body: Body, kind: str, depth: int = 2) -> str:
         options = [
             lambda: f"({sub()} {draw(st.sampled_from('+-*'))} {sub()})",
             lambda: f"({sub()} {draw(st.sampled_from('/%'))} {draw(st.sampled_from((1, 2, 3)))}{u})",
-            lambda: f"({sub()} {draw(st.sampled_from(('band', 'bor', 'bxor', 'bshl', 'bshr', 'bshru', 'land', 'lor', 'lxor')))} {sub()})",
+            lambda: (
+                f"({sub()} {draw(st.sampled_from(('band', 'bor', 'bxor', 'bshl', 'bshr', 'bshru', 'land', 'lor', 'lxor')))} {sub()})"
+            ),
             lambda: f"{draw(st.sampled_from(('bnot', 'lnot', '-')))}({sub()})",
             lambda: f"({sub()} ^ {sub()})",
             lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()}, {sub()})",

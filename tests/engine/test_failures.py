@@ -151,6 +151,8 @@ def test_a_count_beyond_int64() -> None:
         "  do: count parts of the body separately"
     )
     assert db.query("n(a), n(b), n(c), n(d), n(e)").count() == 2**60
+    # Raised before the part that makes it zero was looked at.
+    assert db.query(f"{text}, none(y)").count() == 0
     assert db.query("n(x), x < 3").count() == 3
 
 

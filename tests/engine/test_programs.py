@@ -129,7 +129,10 @@ def test_queries(question: tuple[Any, ...], rng: Any) -> None:
         assert list(db.query(text, order=order)) == ordered(expected)
 
 
-@given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8), min_size=2, max_size=5), programs.SIZES)
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8), min_size=2, max_size=5),
+    programs.SIZES,
+)
 def test_products_are_counted_by_multiplying(relations: list[list[tuple[int, int]]], sizes: dict[str, int]) -> None:
     names = [f"r{i}" for i in range(len(relations))]
     db = lftj.Database("\n".join(f".decl {name}(a:number, b:number)" for name in names), **sizes)
