@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lftj.language.clause import Clause
@@ -99,11 +98,16 @@ def _clause(evaluation: Evaluation) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """An explanation: `str()` is text for a terminal, `json()` the same as JSON, `data` as dicts and lists."""
+class Explanation(str):
+    """An explanation: a str for a terminal; `data` is the same as dicts and lists, `json()` as JSON."""
 
     data: dict[str, Any]
+
+    def __new__(cls, data: dict[str, Any]) -> Explanation:
+        """The explanation that `data` says."""
+        made = super().__new__(cls, _whole(data))
+        made.data = data
+        return made
 
     @classmethod
     def of_strata(
@@ -128,8 +132,9 @@ class Explanation:
         read = {
             predicate
             for head in heads
-            for e in evaluations[head]
-            for _, predicate, _ in e.plan.uses
+            for evaluation in evaluations[head]
+            for part in evaluation.parts()
+            for _, predicate, _ in part.plan.uses
             if predicate in relations
         }
         orders = {
@@ -150,23 +155,26 @@ class Explanation:
         """The explanation as JSON."""
         return json.dumps(self.data, indent=indent)
 
-    def __str__(self) -> str:
-        if "query" in self.data:
-            return "\n".join(_text(self.data["query"], ""))
-        lines: list[str] = []
-        for number, stratum in enumerate(self.data["strata"], 1):
-            rows = f"{stratum['rows']:,} rows" if stratum["evaluated"] else "not evaluated"
-            lines.append(f"stratum {number}: {stratum['relation']}  {rows}")
-            for rule in stratum["rules"]:
-                lines += _text(rule, "  ")
-        if self.data["key_orders"]:
-            lines.append("key orders built:")
-            for name, orders in self.data["key_orders"].items():
-                built = "; ".join(f"({', '.join(o['columns'])}) {o['bytes'] / 1e6:,.1f} MB" for o in orders)
-                lines.append(f"  {name}: {built}")
-        return "\n".join(lines) or "no rules"
+    def __repr__(self) -> str:
+        return str(self)
 
-    __repr__ = __str__
+
+def _whole(data: dict[str, Any]) -> str:
+    """The text of an explanation."""
+    if "query" in data:
+        return "\n".join(_text(data["query"], ""))
+    lines: list[str] = []
+    for number, stratum in enumerate(data["strata"], 1):
+        rows = f"{stratum['rows']:,} rows" if stratum["evaluated"] else "not evaluated"
+        lines.append(f"stratum {number}: {stratum['relation']}  {rows}")
+        for rule in stratum["rules"]:
+            lines += _text(rule, "  ")
+    if data["key_orders"]:
+        lines.append("key orders built:")
+        for name, orders in data["key_orders"].items():
+            built = "; ".join(f"({', '.join(o['columns'])}) {o['bytes'] / 1e6:,.1f} MB" for o in orders)
+            lines.append(f"  {name}: {built}")
+    return "\n".join(lines) or "no rules"
 
 
 def _number(value: float | None) -> str:

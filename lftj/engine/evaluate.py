@@ -8,7 +8,7 @@ leaves an `Evaluation` behind: the plan, what the walk counted, the seconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,13 @@ class Evaluation:
     seconds: float = 0.0
     inner: Evaluation | None = None
     split: TextSplit | None = None
+
+    def parts(self) -> Iterator[Evaluation]:
+        """The evaluation and its first parts."""
+        part: Evaluation | None = self
+        while part is not None:
+            yield part
+            part = part.inner
 
 
 @dataclass(slots=True)
