@@ -179,7 +179,7 @@ def _usage(error: Any) -> UsageError:
             return UsageError(f"Souffle's option {error.option_name} is not supported", why=known[0], remedy=known[1])
         near = error.possibilities or []
         return UsageError(f"no such option: {error.option_name}", remedy=f"did you mean {near[0]}?" if near else remedy)
-    what = str(error.format_message()).rstrip(".")
+    what = str(error.format_message()).rstrip(".").replace("argument(s)", "argument")
     if missing := re.match(r"No such command '(.*?)'", what):
         named, what = missing[1], missing[0]
         near = difflib.get_close_matches(named, ("run", "check", "explain", "demo", "bench"), 1)

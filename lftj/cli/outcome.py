@@ -46,7 +46,8 @@ def outcome_of(command: Callable[[], int]) -> int:
     """Run `command`, tell what it raises, return the exit code."""
     try:
         code = command()
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         say("lftj: interrupted")
         return Code.INTERRUPTED

@@ -24,7 +24,7 @@ from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import Choice, rank_orders
 from lftj.plan.lowering import lower
-from lftj.plan.pilot import best_of
+from lftj.plan.pilot import WORTHWHILE, best_of
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import from_code, to_code
 from lftj.values.symbols import SymbolTable
@@ -59,7 +59,8 @@ class Evaluation:
 
 @dataclass(slots=True)
 class Evaluator:
-    """Evaluates clauses over `relations`. `key_orders`: variable orders forced by the user, by rule number."""
+    """Evaluates clauses over `relations`. `key_orders`: variable orders forced by the user, by rule number. `pilot_from`: estimated
+    steps from which plans are tried before one is chosen (pilot.py)."""
 
     arena: Arena
     symbols: SymbolTable
@@ -68,6 +69,7 @@ class Evaluator:
     page_rows: int = 256
     dir_rows: int = 256
     buffer_rows: int = 1 << 16
+    pilot_from: float = WORTHWHILE
     _plans: dict[Any, tuple[dict[str, Statistics], JoinPlan]] = field(default_factory=dict)
 
     # -- plans
@@ -100,7 +102,15 @@ class Evaluator:
         def planned(choice: Choice) -> JoinPlan:
             return plan_join(body, choice, relations, counting=counting)
 
-        plan = best_of(choices, planned, relations, self._encode, self.symbols.ranks, limits or Limits())
+        plan = best_of(
+            choices,
+            planned,
+            relations,
+            self._encode,
+            self.symbols.ranks,
+            limits or Limits(),
+            worthwhile=self.pilot_from,
+        )
         if also is None:
             while len(self._plans) >= KEPT_PLANS:
                 del self._plans[next(iter(self._plans))]

@@ -185,6 +185,8 @@ def _print(relation: Relation, directive: Directive, *, named: bool) -> None:
 
 
 def _to_stdout(line: bytes) -> None:
+    if sys.stdout is None:
+        raise UnwritableFileError("stdout is closed", remedy="write to a file, or leave stdout open")
     sys.stdout.flush()
     sys.stdout.buffer.write(line)
     sys.stdout.buffer.flush()

@@ -31,8 +31,8 @@ from lftj.plan.statistics import Stored
 from scantree.version import Version
 
 WORTHWHILE = 4e6
-# Steps of one pilot: a share of the walk it tries, between these (the greatest is about a second).
-LEAST, MOST = 3e4, 3e7
+# Steps of one pilot: a share of the walk it tries, between these; planning stays a matter of tenths of a second.
+LEAST, MOST = 3e4, 2e6
 SHARE = 0.08
 SORT_SHARE = 0.1
 CLEARLY = 0.8
@@ -55,13 +55,15 @@ def best_of(
     encode: Encode,
     ranks: Ranks,
     limits: Limits,
+    *,
+    worthwhile: float = WORTHWHILE,
 ) -> JoinPlan:
     """The plan of the best of `choices` (cheapest estimate first).
 
-    By estimate where that is cheap, else by pilot runs.
+    By estimate where that is cheaper than `worthwhile` steps, else by pilot runs.
     """
     first = plan(choices[0])
-    if len(choices) == 1 or choices[0].cost < WORTHWHILE:
+    if len(choices) == 1 or choices[0].cost < worthwhile:
         return first
     built = {name: set(relation.orders) for name, relation in relations.items()}
     needed = _orders(first)
@@ -76,7 +78,7 @@ def best_of(
     seen = set[tuple[str, ...]]()
     built_for: list[JoinPlan] = []
     for choice in _varied(choices):
-        if tried >= CANDIDATES and spent > SHARE * limit:
+        if tried >= CANDIDATES and spent > min(SHARE * limit, CANDIDATES * MOST):
             break
         if choice.cost > KEEP * choices[0].cost:
             continue

@@ -1,3 +1,5 @@
+"""Commands of lftj run in a folder of their own, in this process."""
+
 from __future__ import annotations
 
 import io

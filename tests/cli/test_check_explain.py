@@ -9,6 +9,8 @@ import pytest
 from lftj import __version__
 from tests.cli.conftest import TRIANGLES, Shell
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of interpreted kernels
+
 WRONG = ".decl e(x:number)\np(x) :- e(y).\n"
 WARNED = ".decl e(x:number, y:number)\np(x) :- e(x, y).\n"
 

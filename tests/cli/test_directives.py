@@ -10,6 +10,8 @@ import lftj
 from lftj.io.directives import DirectiveError
 from lftj.io.rejects import BadRowsError
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of interpreted kernels
+
 PROGRAM = """
 .decl e(x:number)
 .input e

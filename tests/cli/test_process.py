@@ -29,7 +29,8 @@ def lftj(*arguments: str, cwd: Path, **environment: str) -> subprocess.Completed
 
 def env(**environment: str) -> dict[str, str]:
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, **environment}
+    quiet = "ignore::RuntimeWarning"  # of interpreted kernels
+    return {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": quiet, **environment}
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_the_command_is_installed() -> None:
 
 
 def test_check_is_light_and_quick(folder: Path) -> None:
-    heavy = ("numba", "llvmlite", "numpy", "pyarrow", "pandas", "polars", "rich")
+    heavy = ("numba", "llvmlite", "numpy", "pyarrow", "pandas", "polars")
     code = (
         "import sys\nfrom lftj.cli import main\ncode = main(['check', 'tri.dl'])\n"
         f"sys.stdout.write(str(code) + ' ' + str([m for m in {heavy} if m in sys.modules]))"
@@ -113,6 +114,22 @@ def test_a_reader_that_stops_reading(folder: Path) -> None:
     assert child.stderr.read() == b""
     child.stderr.close()
     assert child.wait() == 141
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell that closes stdout")
+def test_a_closed_stdout_is_an_error_only_if_it_is_needed(folder: Path) -> None:
+    (folder / "quiet.dl").write_text(TRIANGLES.replace(".printsize tri\n", ""))
+
+    def run(program: str) -> tuple[int, str]:
+        command = f'exec "{sys.executable}" -m lftj run {program} >&-'
+        done = subprocess.run(
+            ["sh", "-c", command], cwd=folder, env=env(), stderr=subprocess.PIPE, text=True, check=False
+        )
+        return done.returncode, done.stderr
+
+    assert run("quiet.dl") == (0, "")
+    told = "lftj: error: stdout is closed\n  do: write to a file, or leave stdout open\n"
+    assert run("tri.dl") == (3, told)
 
 
 @pytest.mark.jit_only

@@ -72,9 +72,14 @@ def test_silence(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, wish: str
 def test_the_line_goes_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = stderr(monkeypatch, Terminal())
     line = Progress()
-    with pytest.raises(KeyboardInterrupt), line.step("evaluating"):
-        time.sleep(0.2)
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with line.step("evaluating"):
+            time.sleep(0.2)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert seen.getvalue().endswith("\r" + " " * 79 + "\r")
     with line.step("evaluating"):  # and the next work has its own
         time.sleep(0.2)

@@ -9,12 +9,14 @@ import pytest
 from lftj.cli.souffle import refusal
 from tests.cli.conftest import TRIANGLES, Shell
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of interpreted kernels
+
 RUN = ("run", "tri.dl", "-F", "facts")
 
 USAGE = {
     ("run",): "lftj: error: missing argument 'PROGRAM'\n  do: see `lftj run --help`\n",
     ("run", "tri.dl", "more.dl"): (
-        "lftj: error: got unexpected extra argument(s) (more.dl)\n  do: see `lftj run --help`\n"
+        "lftj: error: got unexpected extra argument (more.dl)\n  do: see `lftj run --help`\n"
     ),
     ("go",): "lftj: error: no such command 'go'\n  do: see `lftj --help`\n",
     ("rum",): "lftj: error: no such command 'rum'\n  do: did you mean `lftj run`?\n",

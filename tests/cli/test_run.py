@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.conftest import EDGES, TRIANGLES, Shell
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of interpreted kernels
+
 EVERYTHING = """\
 .decl link(from:symbol, to:symbol, cost:float)
 .input link(filename="links.csv", rfc4180=true, headers=true)

@@ -22,9 +22,6 @@ from tests.conftest import JIT
 EDGES = [(1, 2), (2, 3), (1, 3), (3, 4)]
 PROGRAM = ".decl e(x:number, y:number)\ntri(x, y, z) :- e(x, y), e(y, z), e(x, z)."
 
-# Without the JIT, numpy's scalars warn where compiled integers wrap.
-pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
-
 
 def small() -> lftj.Database:
     db = lftj.Database(PROGRAM)
@@ -214,7 +211,7 @@ def test_a_time_limit(ask: Callable[[Any], Any]) -> None:
     start = time.monotonic()
     with pytest.raises(TimeoutExpired) as caught:
         ask(db.query(ENDLESS, timeout=0.3))
-    assert time.monotonic() - start < (0.8 if JIT else 15)
+    assert time.monotonic() - start < (0.8 if JIT else 60)
     assert str(caught.value) == (
         "the time limit of 0.3 s ran out after 0 rows\n"
         "  why: evaluation was stopped; the database is as it was before\n"

@@ -7,7 +7,6 @@ walks are resumed in the middle; domains are tiny, so keys collide; some keys ar
 from __future__ import annotations
 
 import math
-import warnings
 from itertools import permutations
 from typing import Any
 
@@ -24,11 +23,7 @@ from tests import reference
 from tests.engine import programs
 from tests.engine.programs import Case
 
-pytestmark = [
-    # Without the JIT, numpy's scalars warn where compiled integers wrap.
-    pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"),
-    pytest.mark.filterwarnings("ignore:.*occurs only once"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
 
 def ordered(rows: set[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

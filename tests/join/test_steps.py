@@ -180,7 +180,7 @@ def test_triangle_steps_grow_with_the_agm_bound() -> None:
 
 
 def test_no_jump_table_reaches_the_greatest_key() -> None:
-    """The table has an entry for the key after the greatest: at the end of int64 the fill wrapped round and never ended."""
+    """The table has an entry for the key after the greatest; at the end of int64 the fill wrapped and never ended."""
     rows = np.array([(MAX - i, j) for i in range(8) for j in range(10)])
     db = lftj.Database(".decl e(a:number, b:number)")
     db.load("e", rows)

@@ -6,7 +6,6 @@ greatest key taken for a sentinel, a jump that leaves a stale end behind, a run 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,9 @@ KEYS = (0, 1, 2, 3, 4, 5, -1, trie.KEY_MIN, trie.KEY_MIN + 1, trie.KEY_MAX - 1, 
 
 
 @pytest.fixture(autouse=True)
-def small_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jumps, "LEAST", 1)
     monkeypatch.setattr(jumps, "SPREAD", 64)
-    yield
 
 
 class Iterators:
@@ -175,7 +173,7 @@ def test_reopening_without_up_rewinds() -> None:
 
 
 def test_next_after_a_jump() -> None:
-    """A jump lands in another page and leaves the end of that page's rows open; `next_` compared with the old page's end.
+    """A jump lands in another page and leaves its end open; `next_` compared with the end of the page before.
 
     The old page had four rows, the new one three: the fourth, left over from a split, was given out as a key.
     """

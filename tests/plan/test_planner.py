@@ -1,4 +1,4 @@
-"""Plans: the same for the same data, filters early, wildcards free, orders shared, estimates finite, and quickly made."""
+"""Plans: the same for the same data, filters early, wildcards free, orders shared, estimates finite, soon made."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from tests.engine import programs
 EDGES = [(i, j) for i in range(8) for j in range(8) if i < j and (i * j) % 3 != 1]
 DECLARATIONS = ".decl e(src:number, dst:number)\n.decl t(a:number, b:number, c:number)\n"
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"),
-    pytest.mark.filterwarnings("ignore:.*occurs only once"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
 
 def database(text: str = "", **options: Any) -> lftj.Database:

@@ -1,0 +1,246 @@
+"""The public surface: the names, and the use that design.md (section 11) shows, as it is written there.
+
+Growth of the surface is a decision: it shows here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import lftj
+from tests.conftest import JIT, ROOT
+
+EDGES = [(1, 2), (2, 3), (1, 3), (3, 4)]
+PROGRAM = """
+  .decl edge(src:number, dst:number)
+  tri(x,y,z) :- edge(x,y), edge(y,z), edge(x,z).
+"""
+
+
+def test_names() -> None:
+    assert lftj.__all__ == [
+        "DataError",
+        "Database",
+        "Error",
+        "Program",
+        "ProgramError",
+        "Query",
+        "Relation",
+        "any_of",
+        "fn",
+        "unsigned",
+        "variables",
+    ]
+    assert all(getattr(lftj, name) is not None for name in lftj.__all__)
+    assert set(lftj.__all__) <= set(dir(lftj))
+    with pytest.raises(AttributeError, match="module 'lftj' has no attribute 'Datalog'"):
+        lftj.Datalog  # noqa: B018
+
+
+def public(kind: type) -> list[str]:
+    return sorted(name for name in vars(kind) if not name.startswith("_"))
+
+
+def test_methods() -> None:
+    assert public(lftj.Database) == [
+        "directives",
+        "evaluate",
+        "explain",
+        "load",
+        "memory",
+        "prepare",
+        "query",
+        "read_inputs",
+        "rejects",
+        "rules",
+        "write_outputs",
+    ]
+    assert public(lftj.Relation) == ["arrow", "columns", "df", "name", "numpy", "pl"]
+    assert public(lftj.Query) == ["arrow", "count", "df", "explain", "numpy", "pl", "relation", "stats"]
+
+
+def test_import_is_light() -> None:
+    code = "import time, sys; t = time.process_time(); import lftj; sys.stdout.write(str(time.process_time() - t))"
+    fastest = min(
+        float(subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+        for _ in range(3)
+    )
+    assert fastest < 0.15
+
+
+def test_rules_load_and_look() -> None:
+    db = lftj.Database()
+    db.rules(PROGRAM)
+    db.load("edge", EDGES)
+    r = db["tri"]
+    assert len(r) == 1
+    assert (1, 2, 3) in r
+    assert list(r) == [(1, 2, 3)]
+    assert r.arrow().to_pylist() == [{"x": 1, "y": 2, "z": 3}]
+    assert r.df().to_dict("list") == {"x": [1], "y": [2], "z": [3]}
+    assert r.pl().to_dict(as_series=False) == {"x": [1], "y": [2], "z": [3]}
+    assert r.numpy().tolist() == [[1, 2, 3]]
+    assert r.columns == {"x": "number", "y": "number", "z": "number"}
+    assert r.name == "tri"
+    assert list(db) == ["edge", "tri"]
+
+
+def test_numpy_of_mixed_columns_is_structured() -> None:
+    db = lftj.Database('.decl p(n:number, s:symbol) p(2, "b"). p(1, "a").')
+    array = db["p"].numpy()
+    assert array.dtype.names == ("n", "s")
+    assert array.tolist() == [(1, "a"), (2, "b")]
+
+
+def sources(folder: Path) -> dict[str, Any]:
+    table = pa.table({"src": [a for a, _ in EDGES], "dst": [b for _, b in EDGES]})
+    (folder / "edges.csv").write_text("src,dst\n" + "".join(f"{a},{b}\n" for a, b in EDGES))
+    (folder / "edges.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in EDGES))
+    pyarrow.parquet.write_table(table, folder / "edges.parquet")
+    return {
+        "csv": folder / "edges.csv",
+        "tsv": str(folder / "edges.tsv"),
+        "parquet": folder / "edges.parquet",
+        "arrow": table,
+        "pandas": pd.DataFrame(EDGES, columns=["src", "dst"]),
+        "polars": pl.DataFrame(EDGES, schema=["src", "dst"], orient="row"),
+        "numpy": np.array(EDGES),
+        "dict": {"src": [a for a, _ in EDGES], "dst": [b for _, b in EDGES]},
+        "tuples": iter(EDGES),
+    }
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "arrow", "pandas", "polars", "numpy", "dict", "tuples"])
+def test_loads(kind: str, tmp_path: Path) -> None:
+    db = lftj.Database(PROGRAM)
+    assert db.load("edge", sources(tmp_path)[kind]) is None
+    assert list(db["edge"]) == sorted(EDGES)
+    assert list(db["tri"]) == [(1, 2, 3)]
+
+
+def test_a_relation_is_a_source_for_others() -> None:
+    db = lftj.Database(PROGRAM)
+    db.load("edge", EDGES)
+    other = lftj.Database(PROGRAM)
+    other.load("edge", db["edge"])
+    other.load("edge", db.query("edge(x, y), x < 2"))
+    assert other["edge"] == db["edge"]
+    assert pa.table(db["tri"]).num_rows == 1
+    assert pl.DataFrame(db["tri"]).shape == (1, 3)
+
+
+def test_quarantine() -> None:
+    db = lftj.Database(PROGRAM)
+    rejects = db.load("edge", [(1, 2), (3, "x")], on_error="quarantine")
+    assert rejects is not None
+    assert rejects is db.rejects["edge"]
+    assert list(db["edge"]) == [(1, 2)]
+
+
+def test_builder() -> None:
+    p = lftj.Program()
+    edge = p.input("edge", src=int, dst=int)
+    (tri,) = p.relations("tri")
+    x, y, z = lftj.variables("x y z")
+    p.rule(tri(x, y, z), edge(x, y), edge(y, z), edge(x, z))
+    db = lftj.Database(p)
+    db.load("edge", EDGES)
+    assert list(db["tri"]) == [(1, 2, 3)]
+    again = lftj.Database(p.to_text())
+    again.load("edge", EDGES)
+    assert again["tri"] == db["tri"]
+
+
+def test_queries() -> None:
+    db = lftj.Database(PROGRAM)
+    db.load("edge", EDGES)
+    query = db.query("tri(1, y, z), y < z")
+    assert query.stats == {}
+    assert query.count() == 1
+    assert {"rows", "steps", "seeks", "opens", "matches", "seconds", "key_order"} == set(query.stats)
+    assert list(query) == [(2, 3)]
+    assert (2, 3) in query
+    assert query.df().shape == query.pl().shape == (1, 2)
+    assert query.numpy().tolist() == [[2, 3]]
+    assert query.arrow().column_names == ["y", "z"]
+    assert bool(query)
+    assert not db.query("tri(7, y, z)")
+    assert str(db.explain("tri")).startswith("stratum 1: tri(x:number, y:number, z:number)  1 row")
+    assert db.query("edge(_, _)").count() == 1
+    assert list(db.query("edge(1, 2)")) == [()]
+    assert list(db.query("edge(2, 1)")) == []
+
+
+def test_counting_keeps_nothing() -> None:
+    db = lftj.Database(PROGRAM)
+    db.load("edge", EDGES)
+    before = db.memory()
+    assert db.query("edge(x, y), edge(y, z), edge(x, z)").count() == 1
+    assert db.memory() == before
+
+
+def test_a_database_as_a_context() -> None:
+    with lftj.Database(PROGRAM) as db:
+        db.load("edge", EDGES)
+        assert len(db["tri"]) == 1
+
+
+def test_prepare() -> None:
+    assert lftj.Database().prepare() is None
+
+
+@pytest.mark.jit_only
+def test_typical_use_leaves_one_specialisation_per_kernel() -> None:
+    """A second signature is a second compilation of seconds: a read-only array, an int32, a strided column.
+
+    In a process of its own: tests of single kernels call them with whatever they like.
+    """
+    code = """
+import sys, warnings
+import numpy as np, pyarrow as pa, pandas as pd
+import lftj
+warnings.simplefilter("ignore")
+db = lftj.Database(".decl e(a:number, b:number) .decl s(n:symbol, w:float, u:unsigned) .decl f() e(1, 2). f().")
+db.load("e", np.array([[i, (i * 7) % 50] for i in range(400)], np.int32))
+db.load("e", pd.DataFrame({"a": [1, 2], "b": [3, 4]}))
+db.load("e", [(5, 6)])
+db.load("s", pa.table({"n": ["x", "y"], "w": [0.5, 1.5], "u": pa.array([1, 2], pa.uint64())}))
+db.rules('''
+t(x, y, z) :- e(x, y), e(y, z), e(x, z).
+t(x, x, y) :- e(x, y), x < y, f().
+p(n, z) :- s(n, w, u), w < 1.0, z = cat(n, "!"), e(_, _).
+h(x + y) :- e(x, y), !contains("q", "r").
+''')
+for name in db:
+    list(db[name]); db[name].numpy()
+assert db.query("e(x, y), e(z, w), x < 3").count() > 0
+list(db.query("e(x, y), e(y, z)", order=("z", "y", "x")))
+db.load("e", [(1000, 1001)])
+list(db["t"]), (1, 2) in db["e"], db.explain(), db.memory()
+many = {}
+for name, module in list(sys.modules.items()):
+    if name.split(".")[0] in ("scantree", "lftj"):
+        for key, value in vars(module).items():
+            if hasattr(value, "signatures") and len(value.signatures) > 1:
+                many[value.py_func.__module__ + "." + key] = value.signatures
+sys.stdout.write("\\n".join(f"{k}: {v}" for k, v in many.items()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+def test_jit_is_what_the_suite_thinks() -> None:
+    from lftj.join import triejoin
+
+    assert hasattr(triejoin.triejoin, "py_func") == JIT
