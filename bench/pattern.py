@@ -2,7 +2,7 @@
 
 A *pattern* is a list of atoms over variables with comparisons: `e(x,y), e(y,z), e(x,z), x < y`. Its answer is the set
 of bindings of all its variables, so counting needs no duplicate removal and every engine counts the same thing. It is
-written once, as the body of a rule, and rendered as a rule (lftj), SQL (DuckDB) and Cypher (Kuzu). A relation of
+written once, as the body of a rule, and rendered as a query (lftj), SQL (DuckDB) and Cypher (Kuzu). A relation of
 arity 2 is a set of arcs; one of arity 3, `t(u, label, v)`, is a set of labelled arcs in Cypher and a three-column
 table elsewhere.
 
@@ -81,10 +81,6 @@ class Pattern:
         return "\n".join(
             f".decl {name}({', '.join(f'c{i}:number' for i in range(arity))})" for name, arity in self.arities.items()
         )
-
-    def rule(self, head: str) -> str:
-        """The rule that materialises the pattern as `head`."""
-        return f"{head}({', '.join(self.variables)}) :- {self}."
 
     # SQL ----------------------------------------------------------------------------------------------------
 

@@ -59,8 +59,11 @@ class Evaluation:
 
 @dataclass(slots=True)
 class Evaluator:
-    """Evaluates clauses over `relations`. `key_orders`: variable orders forced by the user, by rule number. `pilot_from`: estimated
-    steps from which plans are tried before one is chosen (pilot.py)."""
+    """Evaluates clauses over `relations`.
+
+    `key_orders`: variable orders forced by the user, by rule number. `pilot_from`: estimated steps from which plans are
+    tried before one is chosen (pilot.py).
+    """
 
     arena: Arena
     symbols: SymbolTable

@@ -24,7 +24,6 @@ def test_refuses_what_it_does_not_cover(text: str) -> None:
 def test_as_rule() -> None:
     pattern = Pattern.parse("e(x,y), t(y,p,z), x < 5")
     assert pattern.declarations() == ".decl e(c0:number, c1:number)\n.decl t(c0:number, c1:number, c2:number)"
-    assert pattern.rule("out") == "out(x, y, p, z) :- e(x, y), t(y, p, z), x < 5."
 
 
 def test_as_sql() -> None:

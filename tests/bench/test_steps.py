@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import lftj
 from bench import graphs, steps
-
-needs_engine = pytest.mark.skipif(not hasattr(lftj, "Database"), reason="the engine does not exist yet")
 
 
 def test_min_degree_sum() -> None:
@@ -22,7 +19,6 @@ def test_growth() -> None:
     assert steps.growth([10, 100], [50, 500]) == pytest.approx(1.0)
 
 
-@needs_engine
 @pytest.mark.jit_only
 @pytest.mark.parametrize("name", ["ego-Facebook", "pl200k"])
 def test_steps_are_at_most_twice_the_min_degree_sum(name: str) -> None:
@@ -31,7 +27,6 @@ def test_steps_are_at_most_twice_the_min_degree_sum(name: str) -> None:
     assert 0 < counters["steps"] <= steps.BOUND * steps.min_degree_sum(rows)
 
 
-@needs_engine
 @pytest.mark.jit_only
 def test_steps_grow_with_the_agm_bound() -> None:
     """On complete tripartite graphs, where the answer itself grows with the exponent 1.5."""

@@ -11,7 +11,6 @@ import random
 import numpy as np
 import pytest
 
-import lftj
 from bench import graphs
 from bench.measure import Mode, measure
 from bench.pattern import Pattern
@@ -71,7 +70,6 @@ def test_rivals_agree_with_the_plain_evaluator(name: str, rival: str, mode: Mode
     assert measure(engine(rival), pattern, relations, relations, mode, 2).count == expected(pattern, relations)
 
 
-@pytest.mark.skipif(not hasattr(lftj, "Database"), reason="the engine does not exist yet")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", NAMES)
 def test_lftj_agrees_with_the_plain_evaluator(name: str, mode: Mode) -> None:

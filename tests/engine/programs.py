@@ -25,6 +25,7 @@ DATA: dict[str, tuple[Any, ...]] = {
 # Written in the text of a program: infinities have no literal.
 CONSTANTS = {**DATA, "float": (0.0, 0.5, 1.0, -1.5, 1e300)}
 SMALL = {kind: values[:4] for kind, values in DATA.items()}
+WORDS = ("band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")
 COMPARISONS = ("<", "<=", ">", ">=", "!=", "=")
 
 Draw = Any
@@ -88,9 +89,7 @@ def expression(draw: Draw, body: Body, kind: str, depth: int = 2) -> str:
         options = [
             lambda: f"({sub()} {draw(st.sampled_from('+-*'))} {sub()})",
             lambda: f"({sub()} {draw(st.sampled_from('/%'))} {draw(st.sampled_from((1, 2, 3)))}{u})",
-            lambda: (
-                f"({sub()} {draw(st.sampled_from(('band', 'bor', 'bxor', 'bshl', 'bshr', 'bshru', 'land', 'lor', 'lxor')))} {sub()})"
-            ),
+            lambda: f"({sub()} {draw(st.sampled_from(WORDS))} {sub()})",
             lambda: f"{draw(st.sampled_from(('bnot', 'lnot', '-')))}({sub()})",
             lambda: f"({sub()} ^ {sub()})",
             lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()}, {sub()})",
@@ -179,7 +178,7 @@ def fact(name: str, row: tuple[Any, ...], schema: Schema) -> str:
 
 @dataclass
 class Case:
-    """A program in parts (each is one call of `db.rules`), loads (relation, rows) in two waves, sizes of the database."""
+    """A program in parts (one call of `db.rules` each), loads (relation, rows) in two waves, sizes of the database."""
 
     parts: list[str]
     loads: list[tuple[str, list[tuple[Any, ...]]]]

@@ -1,3 +1,5 @@
+"""Fixtures for the readers: a schema, a symbol table, and reading a source into rows of values."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

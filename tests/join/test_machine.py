@@ -47,6 +47,7 @@ VALUES = {
         -math.inf,
     ],
 }
+VALUES["float"] += [5e-324, -5e-324, 2.2e-308, math.inf, -math.inf]
 UNARY = {"neg", "bnot", "lnot"}
 ONLY_INTEGRAL = {"%", "band", "bor", "bxor", "bnot", "bshl", "bshr", "bshru", "land", "lor", "lxor", "lnot"}
 CASES = [(op, kind) for op in OPERATIONS for kind in FAMILY if not (kind == "float" and op in ONLY_INTEGRAL)]
