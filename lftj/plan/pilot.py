@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,14 @@ Relations = Mapping[str, Stored]
 Ranks = Callable[[], npt.NDArray[np.int64]]
 
 
+class Pilot(NamedTuple):
+    """What a pilot found: `steps` of the whole walk, the standard `error` of that, and the steps it `spent`."""
+
+    steps: float
+    error: float
+    spent: int
+
+
 def best_of(
     choices: Sequence[Choice],
     plan: Callable[[Choice], JoinPlan],
@@ -74,7 +83,7 @@ def best_of(
         return SORT * sum(len(relations[name]) for name, _ in missing)
 
     budget = min(MOST, max(LEAST, SHARE * choices[0].cost / CANDIDATES))
-    best, limit, tried, spent = first, np.inf, 0, 0
+    best, limit, error, tried, spent = first, np.inf, 0.0, 0, 0
     seen = set[tuple[str, ...]]()
     built_for: list[JoinPlan] = []
     for choice in _varied(choices):
@@ -88,12 +97,12 @@ def best_of(
         seen.add(candidate.order)
         built_for.append(candidate)
         tried += 1
-        steps, walked = _pilot(candidate, relations, encode, ranks, budget, limit, limits)
-        steps += to_sort(candidate, set())
-        spent += walked
-        # Samples err: an order has to be clearly better to take the place of one whose estimate is better.
-        if steps < (CLEARLY * limit if tried > 1 else np.inf):
-            best, limit = candidate, steps
+        found = _pilot(candidate, relations, encode, ranks, budget, limit, limits)
+        steps = found.steps + to_sort(candidate, set())
+        spent += found.spent
+        # Samples err: an order has to be better by more than that to take the place of one whose estimate is better.
+        if tried == 1 or (steps < CLEARLY * limit and limit - steps > np.hypot(error, found.error)):
+            best, limit, error = candidate, steps, found.error
     for name, order in {node_order for candidate in built_for for node_order in _orders(candidate)} - _orders(best):
         if order not in built[name]:
             relations[name].forget(order)
@@ -132,8 +141,8 @@ def _pilot(
     budget: float,
     limit: float,
     limits: Limits,
-) -> tuple[float, int]:
-    """(estimated steps of the whole walk, steps walked); infinite if its first variable is computed.
+) -> Pilot:
+    """Walk a sample of `plan`; infinite steps if its first variable is computed.
 
     Spends `budget` steps, or a like share of what it finds.
 
@@ -141,12 +150,12 @@ def _pilot(
     """
     top = plan.depths[0]
     if top.definition is not None or not top.participants:
-        return np.inf, 0
+        return Pilot(np.inf, 0.0, 0)
     versions = {(n.predicate, n.key_order): relations[n.predicate].order(n.key_order) for n in plan.nodes}
     node = plan.nodes[top.participants[0]]
     drawn = versions[node.predicate, node.key_order]
     if not len(drawn):
-        return 0.0, 0
+        return Pilot(0.0, 0.0, 0)
     given = [0]
     if len(plan.depths) > 2 and plan.depths[1].definition is None:
         below = [i for i in plan.depths[1].participants if plan.nodes[i].above == top.participants[0]]
@@ -162,15 +171,16 @@ def _pilot(
     # The constant that stands for a given variable is what the last step of its definition moves.
     registers = [walk.code[walk.depths[d, triejoin.VALUE_HI] - 1, 2] for d in given]
     out = np.empty((len(walk.head), 1 << 12), np.int64)
-    control, total, spent = walk.control, 0.0, 0
+    control, spent = walk.control, 0
+    costs: list[float] = []
     wanted = 1 << int(np.log2(min(MOST_DRAWN, max(LEAST_DRAWN, budget / PER_ROW))))
     bindings, weights = _draw(drawn, len(given), wanted)
     n = len(weights)
     for i in range(n):
-        estimate = total / i if i else 0.0
+        estimate = sum(costs) / i if i else 0.0
         allowance = min(MOST, max(budget, SHARE / CANDIDATES * estimate))
-        if spent >= allowance or (i >= n // 4 and total / n > limit):
-            return estimate, spent
+        if spent >= allowance or (i >= n // 4 and sum(costs) / n > limit):
+            break
         before = _work(control)
         walk.regs[registers] = bindings[i]
         walk.frames[:, trie.OPENED] = 0
@@ -186,11 +196,11 @@ def _pilot(
         rows += int(control[triejoin.WRITTEN])
         control[triejoin.WRITTEN] = 0
         if status >= triejoin.OVERFLOW:
-            return np.inf, spent
+            return Pilot(np.inf, 0.0, spent)
         steps = _work(control) - before
         spent += steps
-        total += (steps + (EMIT if plan.in_order else DEDUPE) * rows) * weights[i]
-    return total / n, spent
+        costs.append((steps + (EMIT if plan.in_order else DEDUPE) * rows) * weights[i])
+    return Pilot(float(np.mean(costs)), float(np.std(costs) / np.sqrt(len(costs))), spent)
 
 
 def _work(control: npt.NDArray[np.int64]) -> int:

@@ -24,9 +24,11 @@ DATA: dict[str, tuple[Any, ...]] = {
 }
 # Written in the text of a program: infinities have no literal.
 CONSTANTS = {**DATA, "float": (0.0, 0.5, 1.0, -1.5, 1e300)}
-SMALL = {kind: values[:4] for kind, values in DATA.items()}
+# Most values are of two or three, so that joins find partners.
+TINY = {kind: values[:2] for kind, values in DATA.items()}
+SMALL = {kind: values[:3] for kind, values in DATA.items()}
 WORDS = ("band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")
-COMPARISONS = ("<", "<=", ">", ">=", "!=", "=")
+COMPARISONS = ("<", "<=", ">", ">=", "<=", ">=", "!=", "!=", "=")
 
 Draw = Any
 Schema = tuple[str, ...]
@@ -47,7 +49,7 @@ class Body:
 
 
 def constant(draw: Draw, kind: str) -> str:
-    return literal_text(draw(st.sampled_from(CONSTANTS[kind])), kind)
+    return literal_text(draw(st.sampled_from((*TINY[kind] * 4, *CONSTANTS[kind]))), kind)
 
 
 def operand(draw: Draw, body: Body, kind: str) -> str:
@@ -144,7 +146,7 @@ def bodies(draw: Draw, schemas: dict[str, Schema], *, most: int = 4) -> Body:
             new = body.fresh()
             body.bound[new] = kind
             body.literals.append(draw(st.sampled_from((f"{new} = {term}", f"{term} = {new}"))))
-    for _ in range(draw(st.sampled_from((0, 0, 1, 2, 3)))):
+    for _ in range(draw(st.sampled_from((0, 0, 0, 1, 1, 2, 3)))):
         body.literals.append(condition(draw, body))
     return body
 
@@ -161,11 +163,12 @@ def schemas(draw: Draw, prefix: str, count: int, *, kinds: tuple[str, ...] = TYP
 
 
 @st.composite
-def rows(draw: Draw, schema: Schema, *, most: int = 7) -> list[tuple[Any, ...]]:
-    pools = [draw(st.sampled_from((SMALL[kind], DATA[kind]))) for kind in schema]
+def rows(draw: Draw, schema: Schema, *, most: int = 12) -> list[tuple[Any, ...]]:
     if not schema:
-        return [()] * draw(st.integers(0, 2))
-    return draw(st.lists(st.tuples(*(st.sampled_from(pool) for pool in pools)), max_size=most))
+        return [()] * draw(st.sampled_from((1, 2, 0)))
+    pools = [draw(st.sampled_from((SMALL[kind], TINY[kind], DATA[kind]))) for kind in schema]
+    least = draw(st.sampled_from((most // 2, most, 0)))
+    return draw(st.lists(st.tuples(*(st.sampled_from(pool) for pool in pools)), min_size=least, max_size=most))
 
 
 def declaration(name: str, schema: Schema) -> str:

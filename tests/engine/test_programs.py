@@ -7,6 +7,7 @@ walks are resumed in the middle; domains are tiny, so keys collide; some keys ar
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import permutations
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import lftj
+from lftj.join import jumps
 from lftj.language.check import check, check_query
 from lftj.language.parse import parse
 from lftj.plan import pilot
@@ -24,6 +26,15 @@ from tests.engine import programs
 from tests.engine.programs import Case
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def jumps_on_small_relations() -> Iterator[None]:
+    """Jump tables are for large relations with dense keys; forced here wherever there is room for one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jumps, "LEAST", 1)
+        patch.setattr(jumps, "SPREAD", 64)
+        yield
 
 
 def ordered(rows: set[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
