@@ -8,6 +8,7 @@ reached depends on the key order, and has tests of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -49,20 +50,20 @@ class Body:
 
 
 def constant(draw: Draw, kind: str) -> str:
-    return literal_text(draw(st.sampled_from((*TINY[kind] * 4, *CONSTANTS[kind]))), kind)
+    return literal_text(pick(draw, (*TINY[kind] * 4, *CONSTANTS[kind])), kind)
 
 
 def operand(draw: Draw, body: Body, kind: str) -> str:
     names = body.variables(kind)
-    if names and draw(st.integers(0, 3)):
-        return draw(st.sampled_from(names))
+    if names and pick(draw, range(0, 4)):
+        return pick(draw, names)
     text = constant(draw, kind)
     return f"({text})" if text.startswith("-") else text  # `-1 ^ 2` is -(1 ^ 2)
 
 
 def expression(draw: Draw, body: Body, kind: str, depth: int = 2) -> str:
     """A term of type `kind` over bound variables."""
-    if depth == 0 or not draw(st.integers(0, 2)):
+    if depth == 0 or not pick(draw, range(0, 3)):
         return operand(draw, body, kind)
 
     def sub(other: str = kind) -> str:
@@ -71,17 +72,17 @@ def expression(draw: Draw, body: Body, kind: str, depth: int = 2) -> str:
     if kind == "symbol":
         options = [
             lambda: f"cat({sub()}, {sub()})",
-            lambda: f"substr({sub()}, {draw(st.integers(-1, 2))}, {draw(st.integers(-1, 2))})",
-            lambda: f"to_string({sub(draw(st.sampled_from(('number', 'unsigned'))))})",
-            lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()}, {sub()})",
-            lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()})",
+            lambda: f"substr({sub()}, {pick(draw, range(-1, 3))}, {pick(draw, range(-1, 3))})",
+            lambda: f"to_string({sub(pick(draw, ('number', 'unsigned')))})",
+            lambda: f"{pick(draw, ('min', 'max'))}({sub()}, {sub()})",
+            lambda: f"{pick(draw, ('min', 'max'))}({sub()})",
         ]
     elif kind == "float":
         options = [
             lambda: f"({sub()} * 2.0)",
             lambda: f"({sub()} + 0.5)",
             lambda: f"(-({sub()}))",
-            lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()}, {sub()}, 0.5)",
+            lambda: f"{pick(draw, ('min', 'max'))}({sub()}, {sub()}, 0.5)",
             lambda: f"itof({sub('number')})",
             lambda: f"utof({sub('unsigned')})",
         ]
@@ -89,17 +90,17 @@ def expression(draw: Draw, body: Body, kind: str, depth: int = 2) -> str:
         u = "u" if kind == "unsigned" else ""
         other = "unsigned" if kind == "number" else "number"
         options = [
-            lambda: f"({sub()} {draw(st.sampled_from('+-*'))} {sub()})",
-            lambda: f"({sub()} {draw(st.sampled_from('/%'))} {draw(st.sampled_from((1, 2, 3)))}{u})",
-            lambda: f"({sub()} {draw(st.sampled_from(WORDS))} {sub()})",
-            lambda: f"{draw(st.sampled_from(('bnot', 'lnot', '-')))}({sub()})",
+            lambda: f"({sub()} {pick(draw, '+-*')} {sub()})",
+            lambda: f"({sub()} {pick(draw, '/%')} {pick(draw, (1, 2, 3))}{u})",
+            lambda: f"({sub()} {pick(draw, WORDS)} {sub()})",
+            lambda: f"{pick(draw, ('bnot', 'lnot', '-'))}({sub()})",
             lambda: f"({sub()} ^ {sub()})",
-            lambda: f"{draw(st.sampled_from(('min', 'max')))}({sub()}, {sub()})",
+            lambda: f"{pick(draw, ('min', 'max'))}({sub()}, {sub()})",
             lambda: f"{'utoi' if kind == 'number' else 'itou'}({sub(other)})",
         ]
         if kind == "number":
             options.append(lambda: f"strlen({sub('symbol')})")
-    return draw(st.sampled_from(options))()
+    return pick(draw, options)()
 
 
 def atom(draw: Draw, body: Body, name: str, schema: Schema) -> str:
@@ -108,9 +109,9 @@ def atom(draw: Draw, body: Body, name: str, schema: Schema) -> str:
     args = []
     for kind in schema:
         names = body.variables(kind)
-        choice = draw(st.integers(0, 19))
+        choice = pick(draw, range(0, 20))
         if choice < 9 and names:
-            args.append(draw(st.sampled_from(names)))
+            args.append(pick(draw, names))
         elif choice < 15:
             args.append(body.fresh())
             body.bound[args[-1]] = kind
@@ -124,12 +125,12 @@ def atom(draw: Draw, body: Body, name: str, schema: Schema) -> str:
 
 
 def condition(draw: Draw, body: Body) -> str:
-    kind = draw(st.sampled_from(sorted(set(body.bound.values())) or ["number"]))
-    if kind == "symbol" and not draw(st.integers(0, 2)):
-        test = draw(st.sampled_from(("contains", "!contains", "match", "!match")))
-        first = literal_text(draw(st.sampled_from(("a", "b", "", "a.*", "[ab]"))), "symbol")
+    kind = pick(draw, sorted(set(body.bound.values())) or ["number"])
+    if kind == "symbol" and not pick(draw, range(0, 3)):
+        test = pick(draw, ("contains", "!contains", "match", "!match"))
+        first = literal_text(pick(draw, ("a", "b", "", "a.*", "[ab]")), "symbol")
         return f"{test}({first}, {expression(draw, body, kind, 1)})"
-    op = draw(st.sampled_from(COMPARISONS))
+    op = pick(draw, COMPARISONS)
     return f"{expression(draw, body, kind, 1)} {op} {operand(draw, body, kind)}"
 
 
@@ -137,16 +138,16 @@ def condition(draw: Draw, body: Body) -> str:
 def bodies(draw: Draw, schemas: dict[str, Schema], *, most: int = 4) -> Body:
     """A body over some of `schemas`, of at most `most` atoms."""
     body = Body()
-    for _ in range(draw(st.sampled_from([n for n in (1, 2, 2, 3, 3, 4) if n <= most]))):
-        name = draw(st.sampled_from(sorted(schemas)))
+    for _ in range(pick(draw, [n for n in (1, 2, 2, 3, 3, 4) if n <= most])):
+        name = pick(draw, sorted(schemas))
         body.literals.append(atom(draw, body, name, schemas[name]))
-        if body.bound and not draw(st.integers(0, 3)):  # a computed key, which later atoms may use
-            kind = draw(st.sampled_from(sorted(set(body.bound.values()))))
+        if body.bound and not pick(draw, range(0, 4)):  # a computed key, which later atoms may use
+            kind = pick(draw, sorted(set(body.bound.values())))
             term = expression(draw, body, kind, 1)
             new = body.fresh()
             body.bound[new] = kind
-            body.literals.append(draw(st.sampled_from((f"{new} = {term}", f"{term} = {new}"))))
-    for _ in range(draw(st.sampled_from((0, 0, 0, 1, 1, 2, 3)))):
+            body.literals.append(pick(draw, (f"{new} = {term}", f"{term} = {new}")))
+    for _ in range(pick(draw, (0, 0, 0, 1, 1, 2, 3))):
         body.literals.append(condition(draw, body))
     return body
 
@@ -155,20 +156,23 @@ def bodies(draw: Draw, schemas: dict[str, Schema], *, most: int = 4) -> Body:
 def schemas(draw: Draw, prefix: str, count: int, *, kinds: tuple[str, ...] = TYPES) -> dict[str, Schema]:
     found = {}
     for i in range(count):
-        arity = draw(st.sampled_from((0, 1, 1, 2, 2, 2, 3, 3, 4)))
-        one_type = draw(st.booleans())
-        kind = draw(st.sampled_from(kinds))
-        found[f"{prefix}{i}"] = tuple(kind if one_type else draw(st.sampled_from(kinds)) for _ in range(arity))
+        arity = pick(draw, (0, 1, 1, 2, 2, 2, 3, 3, 4))
+        one_type = pick(draw, (False, True))
+        kind = pick(draw, kinds)
+        found[f"{prefix}{i}"] = tuple(kind if one_type else pick(draw, kinds) for _ in range(arity))
     return found
 
 
 @st.composite
 def rows(draw: Draw, schema: Schema, *, most: int = 12) -> list[tuple[Any, ...]]:
     if not schema:
-        return [()] * draw(st.sampled_from((1, 2, 0)))
-    pools = [draw(st.sampled_from((SMALL[kind], TINY[kind], DATA[kind]))) for kind in schema]
-    least = draw(st.sampled_from((most // 2, most, 0)))
-    return draw(st.lists(st.tuples(*(st.sampled_from(pool) for pool in pools)), min_size=least, max_size=most))
+        return [()] * pick(draw, (1, 2, 0))
+    pools = [pick(draw, (SMALL[kind], TINY[kind], DATA[kind])) for kind in schema]
+    if not pick(draw, range(0, 4)):
+        return draw(st.lists(st.tuples(*(st.sampled_from(pool) for pool in pools)), max_size=most))
+    # Hypothesis likes few and equal elements; a seed gives many different rows.
+    rng = Random(pick(draw, range(0, 2**32 + 1)))
+    return [tuple(rng.choice(pool) for pool in pools) for _ in range(rng.randint(most // 2, most))]
 
 
 def declaration(name: str, schema: Schema) -> str:
@@ -201,38 +205,38 @@ SIZES = st.fixed_dictionaries(
 
 @st.composite
 def cases(draw: Draw, *, kinds: tuple[str, ...] = TYPES, derived: int = 3) -> Case:
-    base = draw(schemas("r", draw(st.integers(1, 3)), kinds=kinds))
+    base = draw(schemas("r", pick(draw, range(1, 4)), kinds=kinds))
     known = dict(base)
     lines = [declaration(name, schema) for name, schema in base.items()]
     parts = []
     heads: dict[str, Schema] = {}
-    for i in range(draw(st.integers(1, derived))):
+    for i in range(pick(draw, range(1, derived + 1))):
         name = f"p{i}"
         head_schema: Schema | None = None
-        for number in range(draw(st.sampled_from((1, 1, 2, 3)))):
+        for number in range(pick(draw, (1, 1, 2, 3))):
             body = draw(bodies(known))
             if head_schema is None:
-                arity = draw(st.integers(0, 3))
+                arity = pick(draw, (2, 3, 1, 4, 0))
                 usable = sorted(set(body.bound.values())) or list(kinds)
-                head_schema = tuple(draw(st.sampled_from(usable)) for _ in range(arity))
+                head_schema = tuple(pick(draw, usable) for _ in range(arity))
                 lines.append(declaration(name, head_schema))
             args = [
-                expression(draw, body, kind, 1) if not draw(st.integers(0, 3)) else operand(draw, body, kind)
+                expression(draw, body, kind, 1) if not pick(draw, range(0, 4)) else operand(draw, body, kind)
                 for kind in head_schema
             ]
             lines.append(f"{name}({', '.join(args)}) :- {', '.join(body.literals)}.")
-            if number == 0 and draw(st.booleans()):  # the program goes on in another call of rules()
+            if number == 0 and pick(draw, (False, True)):  # the program goes on in another call of rules()
                 parts.append("\n".join(lines))
                 lines = []
         assert head_schema is not None
         known[name] = heads[name] = head_schema
-        if draw(st.booleans()):
+        if pick(draw, (False, True)):
             for row in draw(rows(head_schema, most=2)):
                 if all(value not in (float("inf"), float("-inf")) for value in row):
                     lines.append(fact(name, row, head_schema))
     parts.append("\n".join(lines))
     loads = [(name, draw(rows(schema))) for name, schema in base.items()]
-    loads += [(name, draw(rows(schema, most=3))) for name, schema in heads.items() if draw(st.booleans())]
+    loads += [(name, draw(rows(schema, most=3))) for name, schema in heads.items() if pick(draw, (False, True))]
     chosen = draw(st.lists(st.sampled_from(sorted(known)), max_size=2))
     later = [(name, draw(rows(known[name], most=4))) for name in chosen]
     return Case(parts, loads, later, draw(SIZES), known)
