@@ -31,8 +31,14 @@ SMALL = {kind: values[:3] for kind, values in DATA.items()}
 WORDS = ("band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")
 COMPARISONS = ("<", "<=", ">", ">=", "<=", ">=", "!=", "!=", "=")
 
+# What `pick` chooses by: hypothesis' draw, or a random.Random.
 Draw = Any
 Schema = tuple[str, ...]
+
+
+def pick(draw: Draw, options: Any) -> Any:
+    """One of `options`, chosen by hypothesis or by a seeded generator."""
+    return draw.choice(options) if isinstance(draw, Random) else draw(st.sampled_from(options))
 
 
 @dataclass
@@ -55,7 +61,7 @@ def constant(draw: Draw, kind: str) -> str:
 
 def operand(draw: Draw, body: Body, kind: str) -> str:
     names = body.variables(kind)
-    if names and pick(draw, range(0, 4)):
+    if names and pick(draw, range(4)):
         return pick(draw, names)
     text = constant(draw, kind)
     return f"({text})" if text.startswith("-") else text  # `-1 ^ 2` is -(1 ^ 2)
@@ -63,7 +69,7 @@ def operand(draw: Draw, body: Body, kind: str) -> str:
 
 def expression(draw: Draw, body: Body, kind: str, depth: int = 2) -> str:
     """A term of type `kind` over bound variables."""
-    if depth == 0 or not pick(draw, range(0, 3)):
+    if depth == 0 or not pick(draw, range(3)):
         return operand(draw, body, kind)
 
     def sub(other: str = kind) -> str:
@@ -109,7 +115,7 @@ def atom(draw: Draw, body: Body, name: str, schema: Schema) -> str:
     args = []
     for kind in schema:
         names = body.variables(kind)
-        choice = pick(draw, range(0, 20))
+        choice = pick(draw, range(20))
         if choice < 9 and names:
             args.append(pick(draw, names))
         elif choice < 15:
@@ -126,7 +132,7 @@ def atom(draw: Draw, body: Body, name: str, schema: Schema) -> str:
 
 def condition(draw: Draw, body: Body) -> str:
     kind = pick(draw, sorted(set(body.bound.values())) or ["number"])
-    if kind == "symbol" and not pick(draw, range(0, 3)):
+    if kind == "symbol" and not pick(draw, range(3)):
         test = pick(draw, ("contains", "!contains", "match", "!match"))
         first = literal_text(pick(draw, ("a", "b", "", "a.*", "[ab]")), "symbol")
         return f"{test}({first}, {expression(draw, body, kind, 1)})"
@@ -134,14 +140,13 @@ def condition(draw: Draw, body: Body) -> str:
     return f"{expression(draw, body, kind, 1)} {op} {operand(draw, body, kind)}"
 
 
-@st.composite
-def bodies(draw: Draw, schemas: dict[str, Schema], *, most: int = 4) -> Body:
+def make_body(draw: Draw, schemas: dict[str, Schema], *, most: int = 4) -> Body:
     """A body over some of `schemas`, of at most `most` atoms."""
     body = Body()
     for _ in range(pick(draw, [n for n in (1, 2, 2, 3, 3, 4) if n <= most])):
         name = pick(draw, sorted(schemas))
         body.literals.append(atom(draw, body, name, schemas[name]))
-        if body.bound and not pick(draw, range(0, 4)):  # a computed key, which later atoms may use
+        if body.bound and not pick(draw, range(4)):  # a computed key, which later atoms may use
             kind = pick(draw, sorted(set(body.bound.values())))
             term = expression(draw, body, kind, 1)
             new = body.fresh()
@@ -152,8 +157,7 @@ def bodies(draw: Draw, schemas: dict[str, Schema], *, most: int = 4) -> Body:
     return body
 
 
-@st.composite
-def schemas(draw: Draw, prefix: str, count: int, *, kinds: tuple[str, ...] = TYPES) -> dict[str, Schema]:
+def make_schemas(draw: Draw, prefix: str, count: int, *, kinds: tuple[str, ...] = TYPES) -> dict[str, Schema]:
     found = {}
     for i in range(count):
         arity = pick(draw, (0, 1, 1, 2, 2, 2, 3, 3, 4))
@@ -163,16 +167,12 @@ def schemas(draw: Draw, prefix: str, count: int, *, kinds: tuple[str, ...] = TYP
     return found
 
 
-@st.composite
-def rows(draw: Draw, schema: Schema, *, most: int = 12) -> list[tuple[Any, ...]]:
+def make_rows(draw: Draw, schema: Schema, *, most: int = 12) -> list[tuple[Any, ...]]:
     if not schema:
         return [()] * pick(draw, (1, 2, 0))
     pools = [pick(draw, (SMALL[kind], TINY[kind], DATA[kind])) for kind in schema]
-    if not pick(draw, range(0, 4)):
-        return draw(st.lists(st.tuples(*(st.sampled_from(pool) for pool in pools)), max_size=most))
-    # Hypothesis likes few and equal elements; a seed gives many different rows.
-    rng = Random(pick(draw, range(0, 2**32 + 1)))
-    return [tuple(rng.choice(pool) for pool in pools) for _ in range(rng.randint(most // 2, most))]
+    count = pick(draw, range(most + 1))
+    return [tuple(pick(draw, pool) for pool in pools) for _ in range(count)]
 
 
 def declaration(name: str, schema: Schema) -> str:
@@ -194,18 +194,17 @@ class Case:
     schemas: dict[str, Schema]
 
 
-SIZES = st.fixed_dictionaries(
-    {
-        "page_rows": st.sampled_from((2, 4, 8)),
-        "directory_rows": st.sampled_from((2, 4, 8)),
-        "buffer_rows": st.sampled_from((1, 3, 64)),
+def make_sizes(draw: Draw) -> dict[str, int]:
+    """Sizes of pages, directories and output buffers."""
+    return {
+        "page_rows": pick(draw, (2, 4, 8)),
+        "directory_rows": pick(draw, (2, 4, 8)),
+        "buffer_rows": pick(draw, (1, 3, 64)),
     }
-)
 
 
-@st.composite
-def cases(draw: Draw, *, kinds: tuple[str, ...] = TYPES, derived: int = 3) -> Case:
-    base = draw(schemas("r", pick(draw, range(1, 4)), kinds=kinds))
+def make_case(draw: Draw, *, kinds: tuple[str, ...] = TYPES, derived: int = 3) -> Case:
+    base = make_schemas(draw, "r", pick(draw, range(1, 4)), kinds=kinds)
     known = dict(base)
     lines = [declaration(name, schema) for name, schema in base.items()]
     parts = []
@@ -214,14 +213,14 @@ def cases(draw: Draw, *, kinds: tuple[str, ...] = TYPES, derived: int = 3) -> Ca
         name = f"p{i}"
         head_schema: Schema | None = None
         for number in range(pick(draw, (1, 1, 2, 3))):
-            body = draw(bodies(known))
+            body = make_body(draw, known)
             if head_schema is None:
                 arity = pick(draw, (2, 3, 1, 4, 0))
                 usable = sorted(set(body.bound.values())) or list(kinds)
                 head_schema = tuple(pick(draw, usable) for _ in range(arity))
                 lines.append(declaration(name, head_schema))
             args = [
-                expression(draw, body, kind, 1) if not pick(draw, range(0, 4)) else operand(draw, body, kind)
+                expression(draw, body, kind, 1) if not pick(draw, range(4)) else operand(draw, body, kind)
                 for kind in head_schema
             ]
             lines.append(f"{name}({', '.join(args)}) :- {', '.join(body.literals)}.")
@@ -231,12 +230,37 @@ def cases(draw: Draw, *, kinds: tuple[str, ...] = TYPES, derived: int = 3) -> Ca
         assert head_schema is not None
         known[name] = heads[name] = head_schema
         if pick(draw, (False, True)):
-            for row in draw(rows(head_schema, most=2)):
+            for row in make_rows(draw, head_schema, most=2):
                 if all(value not in (float("inf"), float("-inf")) for value in row):
                     lines.append(fact(name, row, head_schema))
     parts.append("\n".join(lines))
-    loads = [(name, draw(rows(schema))) for name, schema in base.items()]
-    loads += [(name, draw(rows(schema, most=3))) for name, schema in heads.items() if pick(draw, (False, True))]
-    chosen = draw(st.lists(st.sampled_from(sorted(known)), max_size=2))
-    later = [(name, draw(rows(known[name], most=4))) for name in chosen]
-    return Case(parts, loads, later, draw(SIZES), known)
+    loads = [(name, make_rows(draw, schema)) for name, schema in base.items()]
+    loads += [(name, make_rows(draw, schema, most=3)) for name, schema in heads.items() if pick(draw, (False, True))]
+    chosen = [pick(draw, sorted(known)) for _ in range(pick(draw, (0, 1, 2)))]
+    later = [(name, make_rows(draw, known[name], most=4)) for name in chosen]
+    return Case(parts, loads, later, make_sizes(draw), known)
+
+
+def make_question(draw: Draw) -> tuple[dict[str, Schema], dict[str, list[Any]], str, dict[str, int]]:
+    """Relations, their rows, a query, and sizes of the database."""
+    kinds = pick(draw, (("number",), ("number",), TYPES))
+    found = make_schemas(draw, "r", pick(draw, (1, 2, 3)), kinds=kinds)
+    body = make_body(draw, found)
+    rows = {name: make_rows(draw, schema) for name, schema in found.items()}
+    return found, rows, ", ".join(body.literals), make_sizes(draw)
+
+
+@st.composite
+def cases(draw: Draw, **options: Any) -> Case:
+    """Cases that shrink."""
+    return make_case(draw, **options)
+
+
+@st.composite
+def questions(draw: Draw) -> tuple[dict[str, Schema], dict[str, list[Any]], str, dict[str, int]]:
+    """Questions that shrink."""
+    return make_question(draw)
+
+
+# Hypothesis likes few and equal elements, which leaves most answers empty. These do not shrink, but are full.
+seeds = st.integers(0, 2**48).map(Random)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import permutations
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ def jumps_on_small_relations() -> Iterator[None]:
         patch.setattr(jumps, "LEAST", 1)
         patch.setattr(jumps, "SPREAD", 64)
         yield
+
+
+KINDS = (programs.TYPES, ("number",), ("number",), ("symbol",), ("number", "symbol"))
 
 
 def ordered(rows: set[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -82,6 +86,11 @@ def test_programs_of_all_types(case: Case) -> None:
     run(case)
 
 
+@given(programs.seeds, st.sampled_from(KINDS))
+def test_programs_with_many_answers(rng: Random, kinds: tuple[str, ...]) -> None:
+    run(programs.make_case(rng, kinds=kinds))
+
+
 @given(programs.cases(kinds=("number",)))
 def test_programs_over_numbers(case: Case) -> None:
     """More joins: all columns are of one type."""
@@ -105,17 +114,18 @@ def test_programs_with_orders_chosen_by_pilot_runs(case: Case) -> None:
         pilot.WORTHWHILE = before
 
 
-@st.composite
-def questions(draw: Any) -> tuple[dict[str, programs.Schema], dict[str, list[Any]], str, dict[str, int]]:
-    kinds = draw(st.sampled_from((("number",), ("number",), programs.TYPES)))
-    found = draw(programs.schemas("r", draw(st.integers(1, 3)), kinds=kinds))
-    body = draw(programs.bodies(found))
-    return found, {n: draw(programs.rows(s)) for n, s in found.items()}, ", ".join(body.literals), draw(programs.SIZES)
-
-
-@given(questions(), st.randoms(use_true_random=False))
-def test_queries(question: tuple[Any, ...], rng: Any) -> None:
+@given(programs.questions())
+def test_queries(question: tuple[Any, ...]) -> None:
     """Listing and counting, under the chosen order and under forced ones."""
+    ask(question, Random(0))
+
+
+@given(programs.seeds)
+def test_queries_with_many_answers(rng: Random) -> None:
+    ask(programs.make_question(rng), rng)
+
+
+def ask(question: tuple[Any, ...], rng: Random) -> None:
     schemas, data, text, sizes = question
     note(f"{schemas}\n{data}\n{text}\n{sizes}")
     db = lftj.Database("\n".join(programs.declaration(n, s) for n, s in schemas.items()), **sizes)
@@ -137,7 +147,7 @@ def test_queries(question: tuple[Any, ...], rng: Any) -> None:
 
 @given(
     st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8), min_size=2, max_size=5),
-    programs.SIZES,
+    st.builds(programs.make_sizes, programs.seeds),
 )
 def test_products_are_counted_by_multiplying(relations: list[list[tuple[int, int]]], sizes: dict[str, int]) -> None:
     names = [f"r{i}" for i in range(len(relations))]
