@@ -127,7 +127,7 @@ MISFITS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "type", "fault"), MISFITS, ids=repr)
+@pytest.mark.parametrize(("value", "type", "fault"), MISFITS)
 def test_a_value_that_does_not_fit_says_why(value, type, fault):
     with pytest.raises(Misfit) as caught:
         to_code(value, type)
