@@ -116,9 +116,9 @@ def atom(draw: Draw, body: Body, name: str, schema: Schema) -> str:
     for kind in schema:
         names = body.variables(kind)
         choice = pick(draw, range(20))
-        if choice < 9 and names:
+        if choice < 6 and names:
             args.append(pick(draw, names))
-        elif choice < 15:
+        elif choice < 16:
             args.append(body.fresh())
             body.bound[args[-1]] = kind
         elif choice < 17:
@@ -167,11 +167,11 @@ def make_schemas(draw: Draw, prefix: str, count: int, *, kinds: tuple[str, ...] 
     return found
 
 
-def make_rows(draw: Draw, schema: Schema, *, most: int = 12) -> list[tuple[Any, ...]]:
+def make_rows(draw: Draw, schema: Schema, *, most: int = 16) -> list[tuple[Any, ...]]:
     if not schema:
         return [()] * pick(draw, (1, 2, 0))
-    pools = [pick(draw, (SMALL[kind], TINY[kind], DATA[kind])) for kind in schema]
-    count = pick(draw, range(most + 1))
+    pools = [pick(draw, (SMALL[kind], TINY[kind], SMALL[kind], DATA[kind])) for kind in schema]
+    count = pick(draw, (most, most // 2, 1, 0, most))
     return [tuple(pick(draw, pool) for pool in pools) for _ in range(count)]
 
 

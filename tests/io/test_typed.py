@@ -44,7 +44,6 @@ def table(*arrays, names=("src", "dst")):
         (pa.array([], pa.null()), "number", []),
         (pa.array([], pa.null()), "symbol", []),
     ],
-    ids=repr,
 )
 def test_arrow(reader, array, type, values):
     expected = [(value,) for value in values]
@@ -93,7 +92,6 @@ NUMBER = "a number is an integer from -9223372036854775808 to 922337203685477580
         (pa.array([b"x"]), "symbol", "a binary, not a symbol", "decode it to str first"),
         (pa.array([[1]]), "number", "a list<item: int64>, not a number", "convert it to int first"),
     ],
-    ids=repr,
 )
 def test_arrow_columns_of_another_kind(reader, array, type, kind, remedy):
     why = {
@@ -122,7 +120,6 @@ def test_arrow_columns_of_another_kind(reader, array, type, kind, remedy):
         (pa.array([0, 2**53 + 1, None]), "float", 1, 2, "9007199254740993 is not exact as a float"),
         (pa.array([2**64 - 1], pa.uint64()), "float", 0, 1, "18446744073709551615 is not exact as a float"),
     ],
-    ids=repr,
 )
 def test_arrow_values_that_do_not_fit(reader, array, type, row, count, said):
     source = pa.table({"x": array})
@@ -272,7 +269,6 @@ def test_duckdb_sum_is_a_decimal(reader):
         (np.empty((0, 2)), E2, []),
         (np.empty((3, 0)), "", [(), (), ()]),
     ],
-    ids=repr,
 )
 def test_numpy(reader, array, declared, rows):
     assert reader.rows(array, declared) == rows
@@ -342,7 +338,6 @@ def test_codes_do_not_share_the_callers_memory(reader):
             "  do: encode the text again, with errors='replace', or keep the good rows with on_error=\"quarantine\"",
         ),
     ],
-    ids=repr,
 )
 def test_numpy_refusals(reader, array, declared, message):
     assert reader.refusal(array, declared) == message

@@ -134,7 +134,6 @@ def test_numpy_fixed_width_strings():
         np.array(["new", b"x"], object),
         np.array(["new", "\ud800"], object),
     ],
-    ids=repr,
 )
 def test_a_refused_column_leaves_nothing_behind(column):
     table = SymbolTable()
