@@ -7,6 +7,7 @@ slower, so hypothesis tries less and tests marked `jit_only` are left out), boun
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,11 @@ if "LFTJ_CACHE_DIR" not in os.environ:
     _mode = "bounds" if BOUNDSCHECK else "jit" if JIT else "nojit"
     os.environ["LFTJ_CACHE_DIR"] = str(ROOT / ".pytest_cache" / f"kernels-{_mode}")
 os.environ["LFTJ_QUIET"] = "1"
+
+# A job that a shell started in the background ignores SIGINT, and so would the tests of Ctrl-C and the processes they
+# start.
+if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

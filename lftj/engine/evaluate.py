@@ -75,8 +75,7 @@ class Evaluator:
     pilot_from: float = WORTHWHILE
     _plans: dict[Any, tuple[dict[str, Statistics], JoinPlan]] = field(default_factory=dict)
 
-    # -- plans
-    # -----------------------------------------------------------------------------------------------------------------
+    # -- plans --------------------------------------------------------------------------------------------------------
 
     def plan(
         self,
@@ -130,8 +129,7 @@ class Evaluator:
             return Evaluation(clause, self.plan(split.inner, order=order)[1], split=split)
         return Evaluation(clause, self.plan(clause, order=order)[1])
 
-    # -- runs
-    # ------------------------------------------------------------------------------------------------------------------
+    # -- runs ---------------------------------------------------------------------------------------------------------
 
     def _run(
         self, clause: Clause, body: Body, plan: JoinPlan, limits: Limits, also: Mapping[str, StoredRelation]

@@ -26,8 +26,9 @@ import numpy as np
 from scantree._jit import inlined, kernel, prefetch
 from scantree.layout import DIRS, HEADER, ROOM
 
-# fmt: off What a frame ranges over, fixed for the life of a join; UNIQUE: rows below a key are one; JUMP: 0, or the
-# relation's jump table:
+# fmt: off
+# What a frame ranges over, fixed for the life of a join; UNIQUE: rows below a key are one; JUMP: 0, or the relation's
+# jump table:
 ROOT, LEVEL, PAGE_BITS, DIR_BITS, UNIQUE, JUMP, JUMP_LOW, JUMP_HIGH = 0, 1, 2, 3, 4, 5, 6, 7
 ABOVE = 14
 # The run under the parent's key (the last position is exclusive and lies in the page of the last row), and whether it
