@@ -197,6 +197,7 @@ def endless() -> lftj.Database:
     db = small()
     db.rules(".decl n(x:number)")
     db.load("n", np.arange(1_000)[:, None])
+    db.prepare()  # compiling takes longer than these tests wait
     return db
 
 
