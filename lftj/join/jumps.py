@@ -15,8 +15,8 @@ from lftj.join import trie
 from scantree.memory import Arena, ArenaFullError, Size, allocate, release
 from scantree.version import Version
 
-# Words of table per row of the relation: 2 words per key in the range.
-SPREAD = 2
+# Words of table per row of the relation, at most: with it a loaded binary relation stays below 24 bytes per row.
+SPREAD = 0.75
 # Smaller relations are searched as quickly without a table.
 LEAST = 64
 
@@ -49,7 +49,7 @@ def _make(version: Version) -> JumpTable | None:
     arena, root, shape = version.store.arena, version.root, version.store.shape
     low, high = version.row(version.begin())[0], last_key(version)
     words = 2 * (high - low + 2)
-    if words > 2 * SPREAD * len(version) or high == trie.KEY_MAX:  # the table ends with the key after the greatest
+    if words > SPREAD * len(version) or high == trie.KEY_MAX:  # the table ends with the key after the greatest
         return None
     with arena.lock:
         try:
