@@ -103,8 +103,7 @@ def kernel(function: F) -> F:
     """Compile `function` on first call: no Python mode, GIL released, cached on disk in lftj's own directory.
 
     Kernels own nothing and allocate nothing (arrays come from the caller), so numba's reference counting is off:
-    counting the arrays that helpers pass around costs more than most helpers do (a triangle count runs in half the time
-    without).
+    counting the arrays that helpers pass around costs more than most helpers do.
     """
     return _compile(function, forceinline=False)
 

@@ -337,7 +337,7 @@ def look_ahead(mem, frames, f, g):
     Frame `f` walks its run, frame `g` follows it by jump table.
 
     The entry of the key after the next, and the row the next key's entry points to. On graphs larger than the cache
-    this hides most of both misses (bench/README.md: 1.4 times faster on a million edges).
+    this hides most of both misses.
     """
     p, end = frames[f, POS], frames[f, END]
     base, table, low, high = frames[f, BASE], frames[g, JUMP], frames[g, JUMP_LOW], frames[g, JUMP_HIGH]

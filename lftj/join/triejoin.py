@@ -340,8 +340,8 @@ def _leap_pair(mem, walk, d):
 def _last_two(mem, walk, d, out, stop):
     """Walk the last two depths, d and d + 1, from a state of depth d that seeks its next match.
 
-    Both have two participants and no code. This is what the walk below would do; fused, it costs half as much per match
-    of depth d. Returns NODE_DONE when depth d is exhausted, LEAF_FULL when `out` is full inside a leaf, LEAF_DONE when
+    Both have two participants and no code. This is what the walk below would do, without its bookkeeping per match of
+    depth d. Returns NODE_DONE when depth d is exhausted, LEAF_FULL when `out` is full inside a leaf, LEAF_DONE when
     steps or room are used up between two leaves.
     """
     depths, frames, control = walk.depths, walk.frames, walk.control

@@ -164,7 +164,8 @@ def _pilot(
     lowered = lower(
         replace(plan, depths=depths),
         versions,
-        lambda v, t: 0 if v in {depths[d].variable for d in given} else encode(v, t),
+        # A "number" that is a name stands for a given variable (`_set`).
+        lambda v, t: 0 if t == "number" and isinstance(v, str) else encode(v, t),
         np.zeros(1, np.int64),
     )
     walk = lowered.walk._replace(ranks=ranks()) if lowered.ranked else lowered.walk
