@@ -18,6 +18,7 @@ import numpy.typing as npt
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import TextColumns, TextSplit, split_text
 from lftj.join import triejoin
+from lftj.join import walk as cells
 from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
@@ -147,7 +148,7 @@ class Evaluator:
 
         def where(regs: Rows) -> str:
             # Registers of deeper depths, and of blocks counted before, hold values of other bindings.
-            at = int(walk.control[triejoin.DEPTH]) - int(walk.control[triejoin.ENTER])
+            at = int(walk.control[cells.DEPTH]) - int(walk.control[cells.ENTER] == triejoin.OPENING)
             depths = plan.above(at)
             bound = [
                 f"{d.variable} = {self._decode(int(regs[i]), body.variables[d.variable])!r}"

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError, TimeoutExpired
 from lftj.join import machine, triejoin
+from lftj.join import walk as cells
 
 SLICE = 1 << 20
 BUFFER_ROWS = 1 << 16
@@ -89,7 +90,7 @@ class Run:
     def __init__(
         self,
         mem: npt.NDArray[np.int64],
-        walk: triejoin.Walk,
+        walk: cells.Walk,
         prelude: npt.NDArray[np.int64],
         limits: Limits,
         describe: Callable[[npt.NDArray[np.int64]], str],
@@ -115,7 +116,7 @@ class Run:
         # Short slices first: small answers come at once, and a long one is noticed early.
         budget = SLICE >> 4
         while True:
-            status = triejoin.triejoin(self.mem, self.walk, out[0], budget)
+            status = triejoin.triejoin(self.mem, self.walk, triejoin.NO_TRACE, out[0], budget)
             if status == triejoin.OVERFLOW:
                 raise EvaluationError(
                     "the count exceeds the int64 range",
@@ -126,27 +127,27 @@ class Run:
             if status >= triejoin.ERROR:
                 check_status(status - triejoin.ERROR, self.describe(self.walk.regs))
             if status != triejoin.PAUSED:
-                done += int(control[triejoin.WRITTEN])
+                done += int(control[cells.WRITTEN])
                 yield status
-                control[triejoin.WRITTEN] = 0
+                control[cells.WRITTEN] = 0
             if status == triejoin.FINISHED:
                 break
-            self.limits.look(done + int(control[triejoin.WRITTEN]))
+            self.limits.look(done + int(control[cells.WRITTEN]))
             budget = SLICE
-        steps = int(control[triejoin.STEPS])
+        steps = int(control[cells.STEPS])
         self.counters = Counters(
             steps,
-            steps + int(control[triejoin.LANDED]),
-            int(control[triejoin.OPENS]),
+            steps + int(control[cells.LANDED]),
+            int(control[cells.OPENS]),
             done,
-            tuple(self.walk.depths[:, triejoin.MATCHES].tolist()),
+            tuple(self.walk.depths[:, cells.MATCHES].tolist()),
         )
 
     def count(self) -> int:
         """Number of bindings; nothing is written anywhere."""
         for _ in self._slices([np.empty((len(self.walk.head), 1), np.int64)]):
             pass
-        self.counters.rows = int(self.walk.blocks[0, triejoin.COUNT])
+        self.counters.rows = int(self.walk.blocks[0, cells.COUNT])
         return self.counters.rows
 
     def chunks(self) -> Iterator[npt.NDArray[np.int64]]:
@@ -157,5 +158,5 @@ class Run:
             if status == triejoin.FULL:
                 yield out[0]
                 out[0] = np.empty(shape, np.int64)
-            elif n := int(self.walk.control[triejoin.WRITTEN]):
+            elif n := int(self.walk.control[cells.WRITTEN]):
                 yield out[0][:, :n].copy()

@@ -1,4 +1,4 @@
-"""Lowering: a join plan and the versions it reads become the arrays the kernel walks (`triejoin.Walk`).
+"""Lowering: a join plan and the versions it reads become the arrays the kernel walks (`walk.Walk`).
 
 Registers hold the variables in key order, then constants (their codes), then results of terms. Code runs at the
 earliest depth that binds what it reads: the definition of a variable before its depth is entered, filters and
@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lftj.join import machine, trie, triejoin
+from lftj.join import machine, trie
+from lftj.join import walk as cells
 from lftj.join.jumps import JumpTable, jump_table
 from lftj.join.run import check_status
+from lftj.join.triejoin import OPENING
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.plan.joinplan import JoinPlan
 from scantree.version import Version
@@ -53,7 +55,7 @@ CONVERSIONS = {
     ("float", "number"): machine.F_TO_I,
     ("float", "unsigned"): machine.F_TO_U,
 }
-LIMITS = {">=": triejoin.FROM_LIMIT, ">": triejoin.ABOVE_LIMIT, "<=": triejoin.TO_LIMIT, "<": triejoin.BELOW_LIMIT}
+LIMITS = {">=": cells.FROM_LIMIT, ">": cells.ABOVE_LIMIT, "<=": cells.TO_LIMIT, "<": cells.BELOW_LIMIT}
 
 
 @dataclass(slots=True)
@@ -125,7 +127,7 @@ class Lowered:
     symbols by text order (then `walk.ranks` is to be filled in).
     """
 
-    walk: triejoin.Walk
+    walk: cells.Walk
     prelude: np.ndarray
     kept: tuple[Version | JumpTable, ...]
     ranked: bool
@@ -137,7 +139,7 @@ def lower(
     """Arrays for `plan` over `versions` (predicate and key order -> version); `encode` gives the code of a constant."""
     n = len(plan.depths)
     code = _Code(encode, {d.variable: i for i, d in enumerate(plan.depths)}, [0] * n)
-    depths = np.zeros((n, triejoin.DEPTH_WIDTH), np.int64)
+    depths = np.zeros((n, cells.DEPTH_WIDTH), np.int64)
     parts: list[int] = []
     moves: list[int] = []
     bounds: list[tuple[int, int]] = []
@@ -149,21 +151,21 @@ def lower(
     ]
     for d, depth in enumerate(plan.depths):
         row = depths[d]
-        row[triejoin.PART_LO], row[triejoin.PART_HI] = len(parts), len(parts) + len(depth.participants)
+        row[cells.PART_LO], row[cells.PART_HI] = len(parts), len(parts) + len(depth.participants)
         parts.extend(depth.participants)
-        row[triejoin.MOVE_LO] = len(moves)
+        row[cells.MOVE_LO] = len(moves)
         moves.extend(
             i
             for i, node in enumerate(plan.nodes)
             if node.above >= 0 and plan.nodes[node.above].variable == depth.variable
         )
-        row[triejoin.MOVE_HI] = len(moves)
-        row[triejoin.VALUE_LO] = len(code.rows)
+        row[cells.MOVE_HI] = len(moves)
+        row[cells.VALUE_LO] = len(code.rows)
         if depth.definition is not None:
-            row[triejoin.KIND] = triejoin.VALUE
+            row[cells.KIND] = cells.VALUE
             register = code.value(depth.definition)
             code.rows.append((machine.MOVE, d, register, register))
-        row[triejoin.VALUE_HI] = row[triejoin.CODE_LO] = len(code.rows)
+        row[cells.VALUE_HI] = row[cells.CODE_LO] = len(code.rows)
         for condition in depth.filters:
             code.compare(condition)
         for later in limits[d + 1 :]:
@@ -173,27 +175,27 @@ def lower(
         for term, at in head:
             if at == d:
                 code.value(term)
-        row[triejoin.CODE_HI] = len(code.rows)
-        row[triejoin.BLOCK], row[triejoin.FIRST], row[triejoin.LEAF], row[triejoin.CHILD] = (
+        row[cells.CODE_HI] = len(code.rows)
+        row[cells.BLOCK], row[cells.FIRST], row[cells.LEAF], row[cells.CHILD] = (
             depth.block,
             depth.first,
             depth.leaf,
             depth.child,
         )
     for d, limit in enumerate(limits):
-        depths[d, triejoin.BOUND_LO] = len(bounds)
+        depths[d, cells.BOUND_LO] = len(bounds)
         bounds.extend((LIMITS[op], code.value(term)) for op, term, _ in limit)
-        depths[d, triejoin.BOUND_HI] = len(bounds)
+        depths[d, cells.BOUND_HI] = len(bounds)
     frames, kept = _frames(plan, versions)
     _shortcuts(plan, depths, frames)
-    blocks = np.zeros((len(plan.blocks), triejoin.BLOCK_WIDTH), np.int64)
+    blocks = np.zeros((len(plan.blocks), cells.BLOCK_WIDTH), np.int64)
     for b, block in enumerate(plan.blocks):
-        blocks[b, : triejoin.SIBLING + 1] = (block.parent, block.top, block.sibling)
-    control = np.zeros(triejoin.CONTROL, np.int64)
-    control[triejoin.ENTER] = 1
-    control[triejoin.UNTIL] = plan.until
-    control[triejoin.COUNTING] = plan.counting
-    walk = triejoin.Walk(
+        blocks[b, : cells.SIBLING + 1] = (block.parent, block.top, block.sibling)
+    control = np.zeros(cells.CONTROL, np.int64)
+    control[cells.ENTER], control[cells.STAY] = OPENING, -1
+    control[cells.UNTIL] = plan.until
+    control[cells.COUNTING] = plan.counting
+    walk = cells.Walk(
         frames,
         depths,
         np.array(parts, np.int64),
@@ -254,18 +256,18 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
         return (
             plan.depths[d].definition is None
             and len(plan.depths[d].participants) == 2
-            and depths[d, triejoin.CODE_LO] == depths[d, triejoin.CODE_HI]
+            and depths[d, cells.CODE_LO] == depths[d, cells.CODE_HI]
         )
 
     for d, depth in enumerate(plan.depths):
-        depths[d, triejoin.AHEAD] = -1
+        depths[d, cells.AHEAD] = -1
         if len(depth.participants) == 2 and depth.definition is None:
             walked, followed = depth.participants
             if frames[followed, trie.JUMP] and not frames[walked, trie.JUMP]:
-                depths[d, triejoin.AHEAD], depths[d, triejoin.FOLLOWS] = walked, followed
+                depths[d, cells.AHEAD], depths[d, cells.FOLLOWS] = walked, followed
         after = d + 1
         if after < len(plan.depths) and plan.depths[after].leaf and not plan.depths[after].first and plan.until > after:
-            depths[d, triejoin.FUSED] = not depth.leaf and plain_pair(d) and plain_pair(after)
+            depths[d, cells.FUSED] = not depth.leaf and plain_pair(d) and plain_pair(after)
 
 
 def apply_columns(term: Apply, arguments: list[np.ndarray], rule: str) -> np.ndarray:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.join import trie, triejoin
+from lftj.join import walk as cells
 from lftj.join.profile import draw_rows, rows_under
 from lftj.join.run import SLICE, Limits
 from lftj.language.clause import Compare, Value, Var
@@ -170,7 +171,7 @@ def _pilot(
     )
     walk = lowered.walk._replace(ranks=ranks()) if lowered.ranked else lowered.walk
     # The constant that stands for a given variable is what the last step of its definition moves.
-    registers = [walk.code[walk.depths[d, triejoin.VALUE_HI] - 1, 2] for d in given]
+    registers = [walk.code[walk.depths[d, cells.VALUE_HI] - 1, 2] for d in given]
     out = np.empty((len(walk.head), 1 << 12), np.int64)
     control, spent = walk.control, 0
     costs: list[float] = []
@@ -185,17 +186,19 @@ def _pilot(
         before = _work(control)
         walk.regs[registers] = bindings[i]
         walk.frames[:, trie.OPENED] = 0
-        walk.blocks[:, triejoin.COUNT :] = 0
-        control[triejoin.DEPTH], control[triejoin.ENTER] = 0, 1
+        walk.blocks[:, cells.COUNT :] = 0
+        control[cells.DEPTH], control[cells.ENTER] = 0, triejoin.OPENING
         status = triejoin.FULL
         rows = 0
         while status == triejoin.FULL or (status == triejoin.PAUSED and _work(control) - before < allowance):
             limits.look(0)
-            rows += int(control[triejoin.WRITTEN])
-            control[triejoin.WRITTEN] = 0
-            status = triejoin.triejoin(drawn.store.arena.space.mem, walk, out, min(SLICE, int(allowance) + 1))
-        rows += int(control[triejoin.WRITTEN])
-        control[triejoin.WRITTEN] = 0
+            rows += int(control[cells.WRITTEN])
+            control[cells.WRITTEN] = 0
+            status = triejoin.triejoin(
+                drawn.store.arena.space.mem, walk, triejoin.NO_TRACE, out, min(SLICE, int(allowance) + 1)
+            )
+        rows += int(control[cells.WRITTEN])
+        control[cells.WRITTEN] = 0
         if status >= triejoin.OVERFLOW:
             return Pilot(np.inf, 0.0, spent)
         steps = _work(control) - before
@@ -206,7 +209,7 @@ def _pilot(
 
 def _work(control: npt.NDArray[np.int64]) -> int:
     """Steps walked so far; opening a participant takes as long as `LANDING` steps."""
-    return int(control[triejoin.STEPS] + LANDING * control[triejoin.LANDED])
+    return int(control[cells.STEPS] + LANDING * control[cells.LANDED])
 
 
 def _draw(version: Version, columns: int, wanted: int) -> tuple[npt.NDArray[np.int64], list[float]]:

@@ -1,0 +1,57 @@
+"""The walk: everything a join reads and writes, as arrays, and the names of their columns.
+
+A walk is made by `lftj.plan.lowering` from a plan and the versions it reads, and run by `lftj.join.triejoin`. Nothing
+else holds state, so a walk can be stopped anywhere between two steps and go on later.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+# fmt: off
+# Columns of `depths`: static
+KIND, PART_LO, PART_HI, MOVE_LO, MOVE_HI, VALUE_LO, VALUE_HI, CODE_LO, CODE_HI = range(9)
+BLOCK, FIRST, LEAF, CHILD, AHEAD, FOLLOWS, FUSED, BOUND_LO, BOUND_HI = range(9, 18)
+# ... and of the walk
+CANDIDATE, TURN, AGREE, MATCHES, HIGH = 18, 19, 20, 21, 22
+DEPTH_WIDTH = 24
+JOIN, VALUE = 0, 1
+# Kinds of `bounds`
+FROM_LIMIT, ABOVE_LIMIT, TO_LIMIT, BELOW_LIMIT = 0, 1, 2, 3
+
+# Columns of `blocks`: static, then the walk's
+PARENT, TOP, SIBLING, COUNT, PRODUCT = 0, 1, 2, 3, 4
+BLOCK_WIDTH = 5
+# Cells of `control`; STAY: the depth above the part of the walk that is walked (-1: all of it)
+DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY = range(9)
+CONTROL = 16
+# fmt: on
+
+
+class Walk(NamedTuple):
+    """Everything a walk reads and writes.
+
+    frames int64[f, trie.WIDTH] · depths int64[n, DEPTH_WIDTH] · parts int64[p]: frames taking part, depth by depth,
+    in canonical order · moves int64[q]: frames to forget when the key of a depth moves · bounds int64[l, 2]: (kind,
+    register) of comparisons that narrow a depth · blocks int64[b, BLOCK_WIDTH] · code int64[c, 4] and regs int64[r]:
+    machine.py · head int64[h]: registers of the output columns · ranks int64[s]: text order of symbols · control
+    int64[CONTROL] · cell float64[1].
+    """
+
+    frames: Ints
+    depths: Ints
+    parts: Ints
+    moves: Ints
+    bounds: Ints
+    blocks: Ints
+    code: Ints
+    regs: Ints
+    head: Ints
+    ranks: Ints
+    control: Ints
+    cell: npt.NDArray[np.float64]
