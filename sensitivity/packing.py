@@ -25,6 +25,8 @@ Ints = npt.NDArray[np.int64]
 
 WORD_BITS = 63
 START, AGREE = -1, -2
+# Starts beyond it in size are not packed: the step after a match, and limits given by rules, lie next to keys.
+EDGE = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Packing:
                 continue
             known = ranges[source] if source != START else start
             assert not isinstance(known, bool)
-            if known is None:
+            if known is None or (source == START and not EDGE < known.low <= known.high < -EDGE):
                 wanted.append((source, int(records.KEY_MIN), records.RAW))
                 continue
             bits = (known.high - known.low + (2 if source == START else 0)).bit_length()

@@ -28,9 +28,9 @@ from scantree.layout import DIRS, HEADER, ROOM
 
 # fmt: off
 # What a frame ranges over, fixed for the life of a join; UNIQUE: rows below a key are one; JUMP: 0, or the relation's
-# jump table:
+# jump table; ABOVE: the frame of the level above; REGISTER: where the key of its variable is:
 ROOT, LEVEL, PAGE_BITS, DIR_BITS, UNIQUE, JUMP, JUMP_LOW, JUMP_HIGH = 0, 1, 2, 3, 4, 5, 6, 7
-ABOVE = 14
+ABOVE, REGISTER = 14, 15
 # The run under the parent's key (the last position is exclusive and lies in the page of the last row), and whether it
 # is resolved:
 FIRST_SLOT, FIRST_POS, FIRST_PAGE, LAST_SLOT, LAST_POS, OPENED = 8, 9, 10, 11, 12, 13
@@ -190,6 +190,26 @@ def open_(mem, frames, f):
     fr[DONE] = 0
     _enter(mem, fr, fr[FIRST_SLOT], fr[FIRST_POS], fr[FIRST_PAGE])
     return True
+
+
+@kernel
+def key_before(mem, frames, f):
+    """(whether there is one, the greatest key of the run before where the frame stands); of all if it is at the end."""
+    fr = frames[f]
+    if fr[OPENED] == 0:
+        return False, KEY_MIN
+    slot, pos = (fr[LAST_SLOT], fr[LAST_POS]) if fr[DONE] else (fr[SLOT], fr[POS])
+    if slot == fr[FIRST_SLOT] and pos == fr[FIRST_POS]:
+        return False, KEY_MIN
+    if pos == 0:
+        bits = fr[DIR_BITS]
+        if slot & ((1 << bits) - 1):
+            slot -= 1
+        else:
+            d = (slot >> bits) - 1
+            slot = (d << bits) | (mem[fr[ROOT] + HEADER + mem[fr[ROOT] + ROOM] + d] - 1)
+        pos = _rows_of(mem, fr, slot)
+    return True, mem[_page_of(mem, fr, slot) + (fr[LEVEL] << fr[PAGE_BITS]) + pos - 1]
 
 
 @inlined

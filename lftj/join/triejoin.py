@@ -117,10 +117,11 @@ def _make(record: bool) -> Callable[..., Any]:
     def walk_on(mem, walk, trace, out, budget):
         """Walk on from the state `walk` is in.
 
-        Stops at the end (FINISHED), when `out` int64[h, n] is full (FULL) or when about `budget` steps are made (PAUSED). A
-        count is left in `blocks[0, COUNT]`, rows in `out[:, : control[WRITTEN]]`; the caller empties `out` and sets WRITTEN
-        to 0 before it calls again. CROWDED: a site of `trace` has no room for what may come; the caller empties its buffer
-        and sets the fills to 0. OVERFLOW: a count exceeds int64. ERROR + s: the machine stopped with status s.
+        Stops at the end (FINISHED), when `out` int64[h, n] is full (FULL) or when about `budget` steps are made
+        (PAUSED). A count is left in `blocks[0, COUNT]`, rows in `out[:, : control[WRITTEN]]`; the caller empties `out`
+        and sets WRITTEN to 0 before it calls again. CROWDED: a site of `trace` has no room for what may come; the
+        caller empties its buffer and sets the fills to 0. OVERFLOW: a count exceeds int64. ERROR + s: the machine
+        stopped with status s.
         """
         depths, parts, frames, blocks, control, regs = (
             walk.depths,

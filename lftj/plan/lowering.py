@@ -134,9 +134,17 @@ class Lowered:
 
 
 def lower(
-    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], encode: Encode, no_ranks: np.ndarray
+    plan: JoinPlan,
+    versions: Mapping[tuple[str, tuple[int, ...]], Version],
+    encode: Encode,
+    no_ranks: np.ndarray,
+    *,
+    jumps: bool = True,
 ) -> Lowered:
-    """Arrays for `plan` over `versions` (predicate and key order -> version); `encode` gives the code of a constant."""
+    """Arrays for `plan` over `versions` (predicate and key order -> version); `encode` gives the code of a constant.
+
+    `jumps`: whether a pass over a relation may be made for a jump table.
+    """
     n = len(plan.depths)
     code = _Code(encode, {d.variable: i for i, d in enumerate(plan.depths)}, [0] * n)
     depths = np.zeros((n, cells.DEPTH_WIDTH), np.int64)
@@ -186,7 +194,7 @@ def lower(
         depths[d, cells.BOUND_LO] = len(bounds)
         bounds.extend((LIMITS[op], code.value(term)) for op, term, _ in limit)
         depths[d, cells.BOUND_HI] = len(bounds)
-    frames, kept = _frames(plan, versions)
+    frames, kept = _frames(plan, versions, jumps)
     _shortcuts(plan, depths, frames)
     blocks = np.zeros((len(plan.blocks), cells.BLOCK_WIDTH), np.int64)
     for b, block in enumerate(plan.blocks):
@@ -213,13 +221,14 @@ def lower(
 
 
 def _frames(
-    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version]
+    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], jumps: bool
 ) -> tuple[np.ndarray, tuple[Version | JumpTable, ...]]:
     """One frame per trie node.
 
     Jump tables for those that are sought at random often enough to pay for a pass over the rows.
     """
     frames = np.zeros((max(1, len(plan.nodes)), trie.WIDTH), np.int64)
+    place = {d.variable: i for i, d in enumerate(plan.depths)}
     kept: list[Version | JumpTable] = list(versions.values())
     seeks = {
         depth.variable: max(depth.rows, plan.depths[d - 1].rows if d else 0.0) if d else 1.0
@@ -234,7 +243,8 @@ def _frames(
         frames[i, trie.ROOT], frames[i, trie.LEVEL], frames[i, trie.ABOVE] = version.root, node.level, node.above
         frames[i, trie.PAGE_BITS], frames[i, trie.DIR_BITS] = shape.page_bits, shape.dir_bits
         frames[i, trie.UNIQUE] = node.level + 1 == shape.keys
-        if node.level == 0 and node.variable in random and seeks[node.variable] * 8 >= len(version):
+        frames[i, trie.REGISTER] = place[node.variable]
+        if jumps and node.level == 0 and node.variable in random and seeks[node.variable] * 8 >= len(version):
             table = jump_table(version)
             if table is not None:
                 kept.append(table)

@@ -1,0 +1,215 @@
+"""What a change concerns: from tree surgeries to the parts of a trace that have to be looked at again.
+
+The surgeries of every changed relation are matched, site by site (a site is one participant of one depth), with the
+nodes that looked at the changed branch: for NONE the branch itself names the node, for NODE and POINT every record of
+its prefix names one, and then the question is only whether the changed key is in the sets of all other participants,
+before (an erased key) or after (an inserted one). A node whose matches change so becomes a *task*: the subtree below
+the match is to be enumerated, in the old trace or in the new one. For INTERVAL each record found is a *state* from
+which the leapfrog join of its node is to be resumed (`lftj.join.repair`).
+
+A node is looked at only if its binding is present both before and after. If it is present on one side only, some depth
+above it has gained or lost the match that leads to it, and its whole subtree is that match's task: so no part is done
+twice, whatever the order in which sites and surgeries come. A key that changed for several participants of a node is
+reported by the first of them.
+
+arXiv 1303.5313, section 4.2.2; design.md section 5 ("Change oracle", "Repair").
+"""
+
+from __future__ import annotations
+
+from lftj.join.machine import FAILS, HOLDS
+from lftj.join.place import admit, admit_above, contains, locate, locate_run, place
+from lftj.join.trie import ABOVE as ABOVE_FRAME
+from lftj.join.trie import KEY_MIN, REGISTER, key_before
+from lftj.join.trie import LEVEL as FRAME_LEVEL
+from lftj.join.walk import JOIN, KIND, PART_HI, PART_LO
+from scantree._jit import kernel
+from sensitivity.oracle import first_record, record_at
+from sensitivity.records import (
+    DELTA_AT,
+    DELTA_N,
+    DELTA_WIDTH,
+    DEPTH,
+    FRAME,
+    GRANULARITY,
+    INTERVAL,
+    LEVEL,
+    NONE,
+    TURN,
+    agree_of,
+    range_rows,
+    read_record,
+    start_of,
+)
+
+# Statuses; larger ones are those of the machine plus ERROR.
+DONE, FULL, PAUSED, ERROR = 0, 1, 2, 16
+# Cells of `cursor`: where the search is; what it has written; what it has looked at (keys sought, records read)
+SITE, ROW, POSITION, N_TASKS, N_STATES, LOOKS, READS, PLAIN = range(8)
+CURSOR = 16
+# Sides of a task
+OLD, NEW = 0, 1
+# Columns of a task before its binding: side, depth of the subtree. Of a state before it: depth; after it: start, agree,
+# turn.
+TASK_HEAD = 2
+
+
+@kernel
+def write_task(walk, tasks, n, side, d):
+    """Task `n`: the subtree below the binding of depths < `d` in the registers, on `side`."""
+    tasks[n, 0], tasks[n, 1] = side, d
+    for e in range(d):
+        tasks[n, TASK_HEAD + e] = walk.regs[e]
+
+
+@kernel
+def _attempt(mem, walk, side, other, new, old, site, key, cursor):
+    """Whether `key`, which changed for participant `site`, changes the matches of the node in the registers.
+
+    `side`: frames of the versions that hold the key; `other`: of those that do not. Returns HOLDS, FAILS or an error of
+    the machine.
+    """
+    d, turn = site[DEPTH], site[TURN]
+    parts, depths = walk.parts, walk.depths
+    plain = cursor[PLAIN] != 0
+    if not plain:
+        stopped = admit_above(walk, d)
+        if stopped != HOLDS:
+            return stopped
+    lo, hi = depths[d, PART_LO], depths[d, PART_HI]
+    for s in range(lo, hi):
+        if s - lo != turn:
+            cursor[LOOKS] += 1
+            if not contains(mem, side, parts[s], walk.regs, key):
+                return FAILS
+    for s in range(lo, lo + turn):
+        cursor[LOOKS] += 1
+        if not contains(mem, other, parts[s], walk.regs, key):
+            return FAILS
+    if not place(mem, new, walk, d):
+        return FAILS
+    if site[GRANULARITY] == NONE and not place(mem, old, walk, d):
+        return FAILS
+    if plain:
+        walk.regs[d] = key
+        return HOLDS
+    return admit(walk, d, key)
+
+
+@kernel
+def _load_prefix(frames, f, regs, deltas, at, m):
+    """Put the keys above the level of frame `f`, of the row of a change at `deltas[at]`, into their registers."""
+    for upper in range(frames[f, FRAME_LEVEL] - 1, -1, -1):
+        f = frames[f, ABOVE_FRAME]
+        regs[frames[f, REGISTER]] = deltas[at + upper * m]
+
+
+@kernel
+def _has_prefix(frames, f, regs, deltas, at, m):
+    """Whether the registers still hold what `_load_prefix` put there: what is computed may differ from it."""
+    for upper in range(frames[f, FRAME_LEVEL] - 1, -1, -1):
+        f = frames[f, ABOVE_FRAME]
+        if regs[frames[f, REGISTER]] != deltas[at + upper * m]:
+            return False
+    return True
+
+
+@kernel
+def _start_after(mem, old, f, regs, key):
+    """The least start of a step that looked at `key` in the old run of frame `f`: past the key before it."""
+    if not locate_run(mem, old, f, regs):
+        return KEY_MIN
+    locate(mem, old, f, key)
+    found, before = key_before(mem, old, f)
+    return before + 1 if found else KEY_MIN
+
+
+@kernel
+def _write_state(walk, states, k, site, words):
+    """State `k`: the node in the registers, and where the record in `words` says to resume it."""
+    n, d = len(walk.depths), site[DEPTH]
+    states[k, 0] = d
+    for e in range(n):
+        # What is computed is computed again, so that equal nodes are equal rows.
+        states[k, 1 + e] = walk.regs[e] if e < d and walk.depths[e, KIND] == JOIN else 0
+    states[k, n + 1], states[k, n + 2] = start_of(site, words, 0), agree_of(site, words, 0)
+    states[k, n + 3] = site[TURN]
+
+
+@kernel
+def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, words, budget):
+    """Find the tasks and states of a change; goes on from where `cursor` says until DONE.
+
+    `old`, `new`: frames of the walk over the versions before and after. `deltas` int64[...]: per changed relation and
+    key order its columns, then kinds, then tops (scantree/surgery.py); `trace.sites[s, DELTA_AT]` says where. `tasks`
+    int64[t, 2 + n] and `states` int64[s, n + 4] receive what is found: FULL when one of them is, PAUSED after about
+    `budget` looks. `rows` int64[2, MAX_WORDS], `words` int64[MAX_WORDS]: scratch.
+    """
+    sites, regs = trace.sites, walk.regs
+    stop = cursor[LOOKS] + cursor[READS] + budget
+    s, j, pos = cursor[SITE], cursor[ROW], cursor[POSITION]
+    status = DONE
+    while s < len(sites) and status == DONE:
+        site = sites[s]
+        m, at, level, d = site[DELTA_N], site[DELTA_AT], site[LEVEL], site[DEPTH]
+        kinds_at, tops_at = at + site[DELTA_WIDTH] * m, at + (site[DELTA_WIDTH] + 1) * m
+        granularity = site[GRANULARITY]
+        while j < m and status == DONE:
+            if deltas[tops_at + j] > level:
+                j += 1
+                continue
+            key, inserted = deltas[at + level * m + j], deltas[kinds_at + j] > 0
+            side = new if inserted else old
+            other = old if inserted else new
+            f = site[FRAME]
+            _load_prefix(old, f, regs, deltas, at + j, m)
+            if granularity == NONE:
+                if cursor[N_TASKS] == len(tasks):
+                    status = FULL
+                    break
+                cursor[READS] += 1
+                stopped = _attempt(mem, walk, side, other, new, old, site, key, cursor)
+                if stopped > FAILS:
+                    status = ERROR + stopped
+                    break
+                if stopped == HOLDS and _has_prefix(old, f, regs, deltas, at + j, m):
+                    write_task(walk, tasks, cursor[N_TASKS], NEW if inserted else OLD, d + 1)
+                    cursor[N_TASKS] += 1
+            else:
+                if pos < 0:
+                    low = _start_after(mem, old, f, regs, key) if granularity == INTERVAL else key
+                    range_rows(trace, s, regs, low, key, rows)
+                    pos = first_record(mem, site, rows)
+                while True:
+                    if cursor[LOOKS] + cursor[READS] >= stop:
+                        status = PAUSED
+                        break
+                    if cursor[N_TASKS] == len(tasks) or cursor[N_STATES] == len(states):
+                        status = FULL
+                        break
+                    after = record_at(mem, site, pos, rows, words)
+                    if after < 0:
+                        break
+                    pos = after
+                    cursor[READS] += 1
+                    read_record(trace, s, words, 0, regs)
+                    if granularity == INTERVAL:
+                        _write_state(walk, states, cursor[N_STATES], site, words)
+                        cursor[N_STATES] += 1
+                        continue
+                    stopped = _attempt(mem, walk, side, other, new, old, site, key, cursor)
+                    if stopped > FAILS:
+                        status = ERROR + stopped
+                        break
+                    if stopped == HOLDS:
+                        write_task(walk, tasks, cursor[N_TASKS], NEW if inserted else OLD, d + 1)
+                        cursor[N_TASKS] += 1
+                if status != DONE:
+                    break
+                pos = -1
+            j += 1
+        if status == DONE:
+            s += 1
+            j = 0
+    cursor[SITE], cursor[ROW], cursor[POSITION] = s, j, pos
+    return status

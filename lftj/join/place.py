@@ -1,0 +1,109 @@
+"""Placing a walk on a binding, without walking there: what maintenance does before it looks at a node again.
+
+A frame is *located* on a key by a seek from where it stands, where that is possible: changes come in key order, so most
+of the time it is. A frame knows by the position its run begins at whether it belongs to the key its parent stands on.
+"""
+
+from __future__ import annotations
+
+from lftj.join.leapfrog import bound_node
+from lftj.join.machine import FAILS, HOLDS, run_code
+from lftj.join.trie import ABOVE, DONE, FIRST_POS, FIRST_SLOT, KEY, LEVEL, OPENED, POS, REGISTER, SLOT, open_, seek
+from lftj.join.walk import (
+    BOUND_HI,
+    BOUND_LO,
+    CANDIDATE,
+    CODE_HI,
+    CODE_LO,
+    HIGH,
+    JOIN,
+    KIND,
+    PART_HI,
+    PART_LO,
+    VALUE_HI,
+    VALUE_LO,
+)
+from scantree._jit import inlined, kernel
+
+
+@inlined
+def locate(mem, frames, f, key):
+    """Move frame `f`, whose parent stands on its key, to the least key >= `key`; whether that is `key`."""
+    fr = frames[f]
+    if fr[OPENED] and fr[LEVEL] > 0:
+        above = frames[fr[ABOVE]]
+        if fr[FIRST_SLOT] != above[SLOT] or fr[FIRST_POS] != above[POS]:
+            fr[OPENED] = 0
+    if (fr[OPENED] == 0 or fr[DONE] or fr[KEY] > key) and not open_(mem, frames, f):
+        return False
+    if fr[KEY] < key:
+        seek(mem, frames, f, key)
+    return fr[DONE] == 0 and fr[KEY] == key
+
+
+@kernel
+def locate_run(mem, frames, f, regs):
+    """Locate the frames above `f` on the keys in `regs`; whether all of them are there, so that `f` has a run."""
+    level = frames[f, LEVEL]
+    for upper in range(level):
+        above = frames[f, ABOVE]
+        for _ in range(level - upper - 1):
+            above = frames[above, ABOVE]
+        if not locate(mem, frames, above, regs[frames[above, REGISTER]]):
+            return False
+    return True
+
+
+@kernel
+def contains(mem, frames, f, regs, key):
+    """Whether the relation of frame `f` holds the branch of the keys in `regs` above `f`, and `key`."""
+    return locate_run(mem, frames, f, regs) and locate(mem, frames, f, key)
+
+
+@kernel
+def place(mem, frames, walk, d):
+    """Locate all participants of the depths above `d` on the binding in the registers; whether they hold it."""
+    depths, parts, regs = walk.depths, walk.parts, walk.regs
+    for e in range(d):
+        for p in range(depths[e, PART_LO], depths[e, PART_HI]):
+            if not locate(mem, frames, parts[p], regs[e]):
+                return False
+    return True
+
+
+@kernel
+def admit(walk, d, key):
+    """Whether `key` at depth `d` satisfies what the rule computes and compares there; its derived registers are set.
+
+    Returns HOLDS, FAILS or a status of the machine. The registers of the depths above are those of a node.
+    """
+    depths, regs = walk.depths, walk.regs
+    if depths[d, KIND] != JOIN:
+        stopped = run_code(walk.code, depths[d, VALUE_LO], depths[d, VALUE_HI], regs, walk.ranks, walk.cell)
+        if stopped != HOLDS:
+            return stopped
+        if regs[d] != key:
+            return FAILS
+    else:
+        regs[d] = key
+        if depths[d, BOUND_LO] < depths[d, BOUND_HI]:
+            if not bound_node(walk, d):
+                return FAILS
+            if key < depths[d, CANDIDATE] or key > depths[d, HIGH]:
+                return FAILS
+    return run_code(walk.code, depths[d, CODE_LO], depths[d, CODE_HI], regs, walk.ranks, walk.cell)
+
+
+@kernel
+def admit_above(walk, d):
+    """`admit` for every depth above `d`, from the registers of those that are not computed."""
+    depths, regs = walk.depths, walk.regs
+    for e in range(d):
+        if depths[e, KIND] != JOIN:
+            stopped = run_code(walk.code, depths[e, VALUE_LO], depths[e, VALUE_HI], regs, walk.ranks, walk.cell)
+            if stopped != HOLDS:
+                return stopped
+        stopped = admit(walk, e, regs[e])
+        if stopped != HOLDS:
+            return stopped
+    return HOLDS

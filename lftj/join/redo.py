@@ -1,0 +1,57 @@
+"""Redoing subtrees: each task of a change is walked once, in the old trace or in the new, recording as it goes.
+
+What is walked over the old versions is what leaves: its rows are erased, its records removed. What is walked over the
+new ones enters. The walk is the one evaluation uses, kept to the subtree below the task's binding.
+"""
+
+from __future__ import annotations
+
+from lftj.join.concern import TASK_HEAD
+from lftj.join.leapfrog import forget
+from lftj.join.machine import FAILS
+from lftj.join.place import admit_above, place
+from lftj.join.triejoin import ERROR, FINISHED, FULL, OPENING, tracing_triejoin, write_row
+from lftj.join.walk import DEPTH, ENTER, STAY, WRITTEN
+from scantree._jit import kernel
+
+# Cells of `state`: the number of the task, whether it is under way
+AT, UNDER_WAY = 0, 1
+
+
+@kernel
+def redo(mem, walk, trace, tasks, n_tasks, side, out, state, budget):
+    """Walk the subtrees of the `n_tasks` tasks of one `side`, writing rows to `out` and records to `trace`.
+
+    Stops as `triejoin` does (FINISHED, FULL, PAUSED, CROWDED, ERROR + status) and goes on from where `state` says.
+    """
+    n = len(walk.depths)
+    control = walk.control
+    while state[AT] < n_tasks:
+        task = tasks[state[AT]]
+        if task[0] != side:
+            state[AT] += 1
+            continue
+        d = task[1]
+        if not state[UNDER_WAY]:
+            if d == n and control[WRITTEN] >= out.shape[1]:
+                return FULL
+            for e in range(d):
+                walk.regs[e] = task[TASK_HEAD + e]
+            stopped = admit_above(walk, d)
+            if stopped > FAILS:
+                return ERROR + stopped
+            if d == n:
+                write_row(walk, out)
+                state[AT] += 1
+                continue
+            place(mem, walk.frames, walk, d)
+            for e in range(d):
+                forget(walk, e)
+            control[DEPTH], control[ENTER], control[STAY] = d, OPENING, d - 1
+            state[UNDER_WAY] = 1
+        status = tracing_triejoin(mem, walk, trace, out, budget)
+        if status != FINISHED:
+            return status
+        state[UNDER_WAY] = 0
+        state[AT] += 1
+    return FINISHED
