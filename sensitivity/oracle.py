@@ -27,18 +27,33 @@ def first_record(mem, site, rows):
 
 
 @kernel
-def record_at(mem, site, pos, rows, words):
-    """Copy the record at `pos` into `words`, and say what position follows it; -1 if it is beyond `rows[1]`."""
+def window(mem, site, pos):
+    """(address of the record at `pos`, records from there to the end of its page); (0, 0) at the end of the index."""
     root, shape = site[ROOT], shape_of(site)
     if pos >= end_pos(mem, root, shape):
-        return -1
+        return 0, 0
     d, s, p = unpack(shape, pos)
-    at = mem[dir_of(mem, root, d) + s] + p
-    for w in range(shape.keys):
-        words[w] = mem[at + (w << shape.page_bits)]
-    for w in range(shape.keys):
-        if words[w] != rows[1, w]:
-            if words[w] > rows[1, w]:
-                return -1
-            break
-    return normal(mem, root, shape, d, s, p + 1)
+    directory = dir_of(mem, root, d)
+    return mem[directory + s] + p, mem[directory + (1 << shape.dir_bits) + s] - p
+
+
+@kernel
+def next_window(mem, site, pos, n):
+    """The position `n` records, all of one page, after `pos`."""
+    root, shape = site[ROOT], shape_of(site)
+    d, s, p = unpack(shape, pos)
+    return normal(mem, root, shape, d, s, p + n)
+
+
+@inlined
+def read_words(mem, site, at, rows, words):
+    """Copy the words of the record at address `at`; False if it is beyond `rows[1]`."""
+    within = True
+    undecided = True
+    for w in range(site[WORDS]):
+        word = mem[at + (w << site[PAGE_BITS])]
+        words[w] = word
+        if undecided and word != rows[1, w]:
+            undecided = False
+            within = word < rows[1, w]
+    return within

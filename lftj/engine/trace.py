@@ -23,6 +23,7 @@ from lftj.language.clause import Value, Var
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.traceplan import TracePlan
+from scantree.filter import BranchFilter
 from scantree.memory import Arena
 from scantree.version import Version
 from sensitivity import records
@@ -129,6 +130,8 @@ class ClauseTrace:
         self.indexes: dict[int, SensitivityIndex] = {}
         self.ranges: dict[int, Range | None] = {}
         self.counters = Counters()
+        self.filters: dict[tuple[str, tuple[int, ...], int], BranchFilter] = {}
+        self._covered: dict[tuple[str, tuple[int, ...], int], Version] = {}
         self.orders = tuple(dict.fromkeys((node.predicate, node.key_order) for node in plan.nodes))
 
     # -- layout -------------------------------------------------------------------------------------------------------
@@ -290,6 +293,9 @@ class ClauseTrace:
         frames = (walk.frames.copy(), walk.frames)
         for i, node in enumerate(self.plan.nodes):
             frames[0][i, trie.ROOT] = old[node.predicate, node.key_order].root
+        for i, held in self._filters(old, new, changes).items():
+            frames[0][i, trie.FILTER] = frames[1][i, trie.FILTER] = held.page
+            frames[0][i, trie.FILTER_MASK] = frames[1][i, trie.FILTER_MASK] = held.mask
         plain = not len(walk.code) and not len(walk.bounds)
         tasks, n_tasks = self._find(walk, frames, sides, deltas, plain, result, limits)
         self._redo(walk, frames, sides, tasks, n_tasks, result, limits, buffer_rows)
@@ -304,6 +310,26 @@ class ClauseTrace:
     def adopt(self, result: Maintained) -> None:
         """Make the outcome of `maintain` the trace."""
         self.indexes, self.ranges = result.indexes, result.ranges
+
+    def _filters(self, old: Versions, new: Versions, changes: Mapping[Order, Change]) -> dict[int, BranchFilter]:
+        """Per trie node that is asked whether it holds a changed key of others, its branch filter."""
+        found: dict[int, BranchFilter] = {}
+        for site in self.trace_plan.sites:
+            if site.granularity != records.NODE:
+                continue
+            node = self.plan.nodes[site.frame]
+            at = (node.predicate, node.key_order, node.level)
+            order = (node.predicate, node.key_order)
+            held = self.filters.get(at)
+            if held is None or held.stale:
+                held = self.filters[at] = BranchFilter(old[order], node.level + 1)
+                self._covered[at] = old[order]
+            if order in changes and self._covered[at] is not new[order]:
+                change = changes[order]
+                held.add(np.ascontiguousarray(change.rows[:, change.kinds > 0]))
+                self._covered[at] = new[order]
+            found[site.frame] = held
+        return found
 
     def _widened(self, changes: Mapping[Order, Change]) -> dict[int, Range | None]:
         """The ranges of keys, widened where what is inserted lies outside and some index could not hold it."""

@@ -18,13 +18,13 @@ arXiv 1303.5313, section 4.2.2; design.md section 5 ("Change oracle", "Repair").
 from __future__ import annotations
 
 from lftj.join.machine import FAILS, HOLDS
-from lftj.join.place import admit, admit_above, contains, locate, locate_run, place
+from lftj.join.place import admit, admit_above, contains, locate, locate_run, may_contain, place
 from lftj.join.trie import ABOVE as ABOVE_FRAME
 from lftj.join.trie import KEY_MIN, REGISTER, key_before
 from lftj.join.trie import LEVEL as FRAME_LEVEL
 from lftj.join.walk import JOIN, KIND, PART_HI, PART_LO
-from scantree._jit import kernel
-from sensitivity.oracle import first_record, record_at
+from scantree._jit import inlined, kernel
+from sensitivity.oracle import first_record, next_window, read_words, window
 from sensitivity.records import (
     DELTA_AT,
     DELTA_N,
@@ -136,6 +136,60 @@ def _write_state(walk, states, k, site, words):
     states[k, n + 3] = site[TURN]
 
 
+@inlined
+def _held(mem, walk, side, site, key):
+    """False if some other participant of the node in the registers is known not to hold `key`."""
+    d = site[DEPTH]
+    lo, hi = walk.depths[d, PART_LO], walk.depths[d, PART_HI]
+    for s in range(lo, hi):
+        if s - lo != site[TURN] and not may_contain(mem, side, walk.parts[s], walk.regs, key):
+            return False
+    return True
+
+
+@kernel
+def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, rows, words, stop):
+    """Match a changed branch, its prefix in the registers, with the records of site `s`.
+
+    Goes on from `cursor[POSITION]`; -1: at the first record.
+    """
+    site, regs = trace.sites[s], walk.regs
+    side, other = (new, old) if inserted else (old, new)
+    granularity, plain = site[GRANULARITY], cursor[PLAIN] != 0
+    if cursor[POSITION] < 0:
+        low = _start_after(mem, old, site[FRAME], regs, key) if granularity == INTERVAL else key
+        range_rows(trace, s, regs, low, key, rows)
+        cursor[POSITION] = first_record(mem, site, rows)
+    while True:
+        at, n = window(mem, site, cursor[POSITION])
+        for k in range(n):
+            if cursor[N_TASKS] == len(tasks) or cursor[N_STATES] == len(states):
+                cursor[POSITION] += k
+                return FULL
+            if cursor[LOOKS] + cursor[READS] >= stop:
+                cursor[POSITION] += k
+                return PAUSED
+            if not read_words(mem, site, at + k, rows, words):
+                return DONE
+            cursor[READS] += 1
+            read_record(trace, s, words, 0, regs)
+            if granularity == INTERVAL:
+                _write_state(walk, states, cursor[N_STATES], site, words)
+                cursor[N_STATES] += 1
+                continue
+            if plain and not _held(mem, walk, side, site, key):
+                continue
+            stopped = _attempt(mem, walk, side, other, new, old, site, key, cursor)
+            if stopped > FAILS:
+                return ERROR + stopped
+            if stopped == HOLDS:
+                write_task(walk, tasks, cursor[N_TASKS], NEW if inserted else OLD, site[DEPTH] + 1)
+                cursor[N_TASKS] += 1
+        if n == 0:
+            return DONE
+        cursor[POSITION] = next_window(mem, site, cursor[POSITION], n)
+
+
 @kernel
 def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, words, budget):
     """Find the tasks and states of a change; goes on from where `cursor` says until DONE.
@@ -147,69 +201,41 @@ def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, wor
     """
     sites, regs = trace.sites, walk.regs
     stop = cursor[LOOKS] + cursor[READS] + budget
-    s, j, pos = cursor[SITE], cursor[ROW], cursor[POSITION]
+    s, j = cursor[SITE], cursor[ROW]
     status = DONE
-    while s < len(sites) and status == DONE:
+    while s < len(sites):
         site = sites[s]
-        m, at, level, d = site[DELTA_N], site[DELTA_AT], site[LEVEL], site[DEPTH]
+        m, at, level, f = site[DELTA_N], site[DELTA_AT], site[LEVEL], site[FRAME]
         kinds_at, tops_at = at + site[DELTA_WIDTH] * m, at + (site[DELTA_WIDTH] + 1) * m
-        granularity = site[GRANULARITY]
-        while j < m and status == DONE:
+        while j < m:
             if deltas[tops_at + j] > level:
                 j += 1
                 continue
             key, inserted = deltas[at + level * m + j], deltas[kinds_at + j] > 0
-            side = new if inserted else old
-            other = old if inserted else new
-            f = site[FRAME]
             _load_prefix(old, f, regs, deltas, at + j, m)
-            if granularity == NONE:
-                if cursor[N_TASKS] == len(tasks):
-                    status = FULL
-                    break
-                cursor[READS] += 1
-                stopped = _attempt(mem, walk, side, other, new, old, site, key, cursor)
-                if stopped > FAILS:
-                    status = ERROR + stopped
-                    break
-                if stopped == HOLDS and _has_prefix(old, f, regs, deltas, at + j, m):
-                    write_task(walk, tasks, cursor[N_TASKS], NEW if inserted else OLD, d + 1)
-                    cursor[N_TASKS] += 1
-            else:
-                if pos < 0:
-                    low = _start_after(mem, old, f, regs, key) if granularity == INTERVAL else key
-                    range_rows(trace, s, regs, low, key, rows)
-                    pos = first_record(mem, site, rows)
-                while True:
-                    if cursor[LOOKS] + cursor[READS] >= stop:
-                        status = PAUSED
-                        break
-                    if cursor[N_TASKS] == len(tasks) or cursor[N_STATES] == len(states):
-                        status = FULL
-                        break
-                    after = record_at(mem, site, pos, rows, words)
-                    if after < 0:
-                        break
-                    pos = after
-                    cursor[READS] += 1
-                    read_record(trace, s, words, 0, regs)
-                    if granularity == INTERVAL:
-                        _write_state(walk, states, cursor[N_STATES], site, words)
-                        cursor[N_STATES] += 1
-                        continue
-                    stopped = _attempt(mem, walk, side, other, new, old, site, key, cursor)
-                    if stopped > FAILS:
-                        status = ERROR + stopped
-                        break
-                    if stopped == HOLDS:
-                        write_task(walk, tasks, cursor[N_TASKS], NEW if inserted else OLD, d + 1)
-                        cursor[N_TASKS] += 1
+            if site[GRANULARITY] != NONE:
+                status = _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, rows, words, stop)
                 if status != DONE:
                     break
-                pos = -1
+                cursor[POSITION] = -1
+                j += 1
+                continue
+            if cursor[N_TASKS] == len(tasks):
+                status = FULL
+                break
+            cursor[READS] += 1
+            side, other = (new, old) if inserted else (old, new)
+            stopped = _attempt(mem, walk, side, other, new, old, site, key, cursor)
+            if stopped > FAILS:
+                status = ERROR + stopped
+                break
+            if stopped == HOLDS and _has_prefix(old, f, regs, deltas, at + j, m):
+                write_task(walk, tasks, cursor[N_TASKS], NEW if inserted else OLD, site[DEPTH] + 1)
+                cursor[N_TASKS] += 1
             j += 1
-        if status == DONE:
-            s += 1
-            j = 0
-    cursor[SITE], cursor[ROW], cursor[POSITION] = s, j, pos
+        if status != DONE:
+            break
+        s += 1
+        j = 0
+    cursor[SITE], cursor[ROW] = s, j
     return status

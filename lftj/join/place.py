@@ -6,9 +6,26 @@ of the time it is. A frame knows by the position its run begins at whether it be
 
 from __future__ import annotations
 
+import numpy as np
+
 from lftj.join.leapfrog import bound_node
 from lftj.join.machine import FAILS, HOLDS, run_code
-from lftj.join.trie import ABOVE, DONE, FIRST_POS, FIRST_SLOT, KEY, LEVEL, OPENED, POS, REGISTER, SLOT, open_, seek
+from lftj.join.trie import (
+    ABOVE,
+    DONE,
+    FILTER,
+    FILTER_MASK,
+    FIRST_POS,
+    FIRST_SLOT,
+    KEY,
+    LEVEL,
+    OPENED,
+    POS,
+    REGISTER,
+    SLOT,
+    open_,
+    seek,
+)
 from lftj.join.walk import (
     BOUND_HI,
     BOUND_LO,
@@ -24,6 +41,7 @@ from lftj.join.walk import (
     VALUE_LO,
 )
 from scantree._jit import inlined, kernel
+from scantree.filter import SEED, may_hold, mix
 
 
 @inlined
@@ -52,6 +70,25 @@ def locate_run(mem, frames, f, regs):
         if not locate(mem, frames, above, regs[frames[above, REGISTER]]):
             return False
     return True
+
+
+@inlined
+def may_contain(mem, frames, f, regs, key):
+    """False if the branch filter of frame `f` knows that there is no branch of the keys in `regs` above it, and `key`."""
+    fr = frames[f]
+    if fr[FILTER] == 0:
+        return True
+    h = np.int64(SEED)
+    level = fr[LEVEL]
+    if level == 1:
+        h = mix(h, regs[frames[fr[ABOVE], REGISTER]])
+    else:
+        for upper in range(level):
+            above = fr[ABOVE]
+            for _ in range(level - upper - 1):
+                above = frames[above, ABOVE]
+            h = mix(h, regs[frames[above, REGISTER]])
+    return may_hold(mem, fr[FILTER], fr[FILTER_MASK], mix(h, key))
 
 
 @kernel

@@ -30,6 +30,8 @@ from scantree.layout import DIRS, HEADER, ROOM
 # What a frame ranges over, fixed for the life of a join; UNIQUE: rows below a key are one; JUMP: 0, or the relation's
 # jump table; ABOVE: the frame of the level above; REGISTER: where the key of its variable is:
 ROOT, LEVEL, PAGE_BITS, DIR_BITS, UNIQUE, JUMP, JUMP_LOW, JUMP_HIGH = 0, 1, 2, 3, 4, 5, 6, 7
+# ... in the place of its range, where there is no table, the branch filter of the level (scantree/filter.py), or 0:
+FILTER, FILTER_MASK = JUMP_LOW, JUMP_HIGH
 ABOVE, REGISTER = 14, 15
 # The run under the parent's key (the last position is exclusive and lies in the page of the last row), and whether it
 # is resolved:
