@@ -53,14 +53,19 @@ def _branch_depth(mem, root, shape, row, m):
 
 
 @kernel
-def surgeries(mem, old, new, shape, rows, kinds, tops):
+def surgeries(mem, old, new, shape, rows, kinds, tops, low, high):
     """Write the top of each row of a change to `tops` int64[m].
 
     `rows` int64[keys, m]: what was inserted (`kinds` 1) or erased (-1) between the versions `old` and `new`, in key
-    order. No row is in both versions or in neither.
+    order. No row is in both versions or in neither, and
+    there is one. `low`, `high` int64[keys] receive the range of each column.
     """
     m = rows.shape[1]
     flat = rows.reshape(-1)
+    for c in range(shape.keys):
+        low[c] = high[c] = rows[c, 0]
+        for j in range(1, m):
+            low[c], high[c] = min(low[c], rows[c, j]), max(high[c], rows[c, j])
     for j in range(m):
         top = _branch_depth(mem, old if kinds[j] > 0 else new, shape, flat[j:], m)
         if j > 0:

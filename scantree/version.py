@@ -142,6 +142,17 @@ class Version:
         self._finalizer = weakref.finalize(self, store.arena.drop_later, lambda: _drop(space, root, shape))
         self._finalizer.atexit = False
 
+    @classmethod
+    def borrowed(cls, store: Store, root: int) -> Version:
+        """A version of pages that somebody else holds and gives back: valid for as long as they do."""
+        version = cls(store, root)
+        version.release()
+        return version
+
+    def release(self) -> None:
+        """Hand the pages over to whoever asked for this: they no longer go back with the version."""
+        self._finalizer.detach()
+
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:

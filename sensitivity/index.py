@@ -1,83 +1,331 @@
-"""The sensitivity index of one site: the packed records of a trace, sorted, in versioned pages.
+"""The sensitivity indexes of a trace: per site the packed records, sorted, in versioned pages.
 
-A record is a row without values, its words the key. Recording leaves records in the order of the walk; `build` sorts
-them in bulk. Maintenance takes out the records of steps that are gone and puts in those of new ones: `updated` gives
-the next version, and the one before stays as it was until nobody holds it.
+    build()    once the trace is recorded: records in the order of the walk are sorted in bulk
+    stage()    after a change: records that go are taken out and records that come put in, giving new roots; the
+               present ones stay as they are
+    adopt()    the staged roots become the present ones, and the pages only those held go back to the arena
+    discard()  or the other way round
+
+A record is a row without values, its words the key. Nobody but the trace reads its indexes, so one root per site is all
+there is to hold: no version outlives the next commit. All sites are brought up to date by one kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from scantree._jit import inlined, kernel
 from scantree.build import sort_rows
-from scantree.memory import Arena
+from scantree.layout import DIRS, HEADER, PAGES, Shape
+from scantree.layout import ROWS as ROWS_OF
+from scantree.memory import Arena, Heap
+from scantree.update import ERASED, INSERTED, apply, drop, probe
 from scantree.version import Store, Version
+from sensitivity.oracle import shape_of
 from sensitivity.packing import Packing
+from sensitivity.records import AT, DIR_BITS, PAGE_BITS, ROOT, WORDS, Trace
 
 Ints = npt.NDArray[np.int64]
 
+# Records of one word that a kernel sorts by insertion; more are sorted by numpy before.
+FEW = 48
 
-class SensitivityIndex:
-    """An immutable set of records of one site, packed by `packing`."""
 
-    __slots__ = ("packing", "version")
+@inlined
+def _compare(x, i, y, j, words):
+    """-1, 0 or 1: the record at `x[i:]` against the one at `y[j:]`."""
+    for w in range(words):
+        if x[i + w] < y[j + w]:
+            return -1
+        if x[i + w] > y[j + w]:
+            return 1
+    return 0
 
-    def __init__(self, packing: Packing, version: Version) -> None:
-        self.packing, self.version = packing, version
 
-    @classmethod
-    def build(
-        cls, arena: Arena, packing: Packing, chunks: Sequence[Ints], *, page_rows: int = 256, dir_rows: int = 256
-    ) -> SensitivityIndex:
-        """The index of the records in `chunks`, each int64[n * words], record after record, in any order."""
-        store = Store(arena, packing.words, page_rows=page_rows, dir_rows=dir_rows)
-        flat = chunks[0] if len(chunks) == 1 else np.concatenate([np.empty(0, np.int64), *chunks])
+@kernel
+def _sort_few(buffer, at, n, words):
+    """Sort the `n` records of `words` words at `buffer[at:]` in place, by insertion."""
+    for i in range(1, n):
+        j = i
+        while j > 0 and _compare(buffer, at + j * words, buffer, at + (j - 1) * words, words) < 0:
+            for w in range(words):
+                x, y = at + j * words + w, at + (j - 1) * words + w
+                buffer[x], buffer[y] = buffer[y], buffer[x]
+            j -= 1
+
+
+@kernel
+def _merge(old, old_at, n_old, new, new_at, n_new, words, batch, ops):
+    """Merge sorted records that go (`old`) with those that come (`new`) into a batch; what is in both stays.
+
+    Writes `batch` int64[...], word by word for m records each, and `ops` int8[m]; returns m. The batch is written
+    twice: the first pass counts.
+    """
+    m = 0
+    for write in range(2):
+        i, j, k = 0, 0, 0
+        while i < n_old or j < n_new:
+            if i == n_old:
+                order = 1
+            elif j == n_new:
+                order = -1
+            else:
+                order = _compare(old, old_at + i * words, new, new_at + j * words, words)
+            if order == 0:
+                i += 1
+                j += 1
+                continue
+            if write:
+                for w in range(words):
+                    batch[w * m + k] = old[old_at + i * words + w] if order < 0 else new[new_at + j * words + w]
+                ops[k] = order
+            k += 1
+            if order < 0:
+                i += 1
+            else:
+                j += 1
+        m = k
+    return m
+
+
+@kernel
+def stage_sites(space, sites, old, old_fills, new, new_fills, places, batch, ops, verdicts, work, roots, counts):
+    """Take records out of the indexes of `sites` and put others in.
+
+    `old`, `new` int64[...]: the records of both sides, those of site s from `places[s]` (old) and `places[n + s]` (new)
+    on, `old_fills[s]` and `new_fills[s]` of them; sorted here if they are few, else by the caller. `batch`, `ops`,
+    `verdicts`: scratch for the largest site. `work` int64[...]: scratch for `update.apply`. Writes the new roots to
+    `roots` int64[n], and records that went and came to `counts` int64[2]. The caller has checked `room`.
+    """
+    n = len(roots)
+    for s in range(n):
+        site = sites[s]
+        words = site[WORDS]
+        roots[s] = site[ROOT]
+        if old_fills[s] == 0 and new_fills[s] == 0:
+            continue
+        if old_fills[s] <= FEW:
+            _sort_few(old, places[s], old_fills[s], words)
+        if new_fills[s] <= FEW:
+            _sort_few(new, places[n + s], new_fills[s], words)
+        m = _merge(old, places[s], old_fills[s], new, places[n + s], new_fills[s], words, batch, ops)
+        if m == 0:
+            continue
+        shape = shape_of(site)
+        rows, verdict = batch[: words * m].reshape((words, m)), verdicts[:m]
+        if probe(space.mem, site[ROOT], shape, rows, ops[:m], verdict) == 0:
+            continue
+        for j in range(m):
+            if verdict[j] == ERASED:
+                counts[0] += 1
+            elif verdict[j] == INSERTED:
+                counts[1] += 1
+        pages, dirs = words * (4 << shape.page_bits), (2 + words) * (4 << shape.dir_bits)
+        tops = (len(work) - pages - dirs - 8) // (2 + words)
+        scratch = (
+            work[:pages].reshape((words, 4 << shape.page_bits)),
+            work[pages : pages + dirs].reshape((2 + words, 4 << shape.dir_bits)),
+            work[pages + dirs : pages + dirs + (2 + words) * tops].reshape((2 + words, tops)),
+            work[len(work) - 8 :],
+        )
+        roots[s] = apply(space, site[ROOT], shape, rows, ops[:m], verdict, scratch)
+
+
+@dataclass(slots=True)
+class Staged:
+    """New roots, not adopted yet, and how many records went and came."""
+
+    roots: Ints
+    removed: int
+    added: int
+
+
+class SensitivityIndexes:
+    """The indexes of the sites of one trace; sites without one have root 0."""
+
+    def __init__(self, arena: Arena, sites: int, *, page_rows: int = 256, dir_rows: int = 256) -> None:
+        self.arena = arena
+        self.packings: dict[int, Packing] = {}
+        self.roots = np.zeros(sites, np.int64)
+        self._bits = (page_rows.bit_length() - 1, dir_rows.bit_length() - 1)
+        self._work: Ints = np.empty(0, np.int64)
+        held: list[tuple[int, Shape]] = []
+        self._held = held
+        space = arena.space  # not the arena: a queued release must not keep it alive
+        finalizer = weakref.finalize(self, arena.drop_later, lambda: _drop_all(space, held))
+        finalizer.atexit = False
+
+    def shape(self, s: int) -> Shape:
+        """The shape of the rows of site `s`."""
+        words = self.packings[s].words
+        return Shape(words, words, *self._bits)
+
+    def build(self, s: int, packing: Packing, flat: Ints) -> None:
+        """Make the index of site `s`: the records in `flat` int64[n * words], one after the other, in any order."""
+        store = Store(self.arena, packing.words, page_rows=1 << self._bits[0], dir_rows=1 << self._bits[1])
         if packing.words == 1:
             # No two steps of a trace leave the same record, so sorting is all.
-            return cls(packing, store.assemble([np.sort(flat)[None, :]]))
-        return cls(packing, store.assemble([sort_rows(list(flat.reshape(-1, packing.words).T), packing.words)]))
+            flat.sort()
+            rows = flat[None, :]
+        else:
+            rows = sort_rows(list(flat.reshape(-1, packing.words).T), packing.words)
+        version = store.assemble([rows])
+        with self.arena.lock:
+            version.release()
+            self.packings[s] = packing
+            self._replace(s, version.root)
 
-    def __len__(self) -> int:
-        return len(self.version)
+    def _replace(self, s: int, root: int) -> None:
+        self.roots[s] = root
+        self._held[:] = [(int(r), self.shape(t)) for t, r in enumerate(self.roots.tolist()) if r]
 
-    def memory(self) -> int:
-        """Bytes of pages, directory and slack included."""
-        return self.version.memory()
+    def write_roots(self, rows: Ints) -> None:
+        """Tell the sites of a recorder where their indexes are."""
+        rows[:, ROOT] = self.roots
+        rows[:, PAGE_BITS], rows[:, DIR_BITS] = self._bits
 
-    def updated(self, removed: Ints, added: Ints) -> tuple[SensitivityIndex, int, int]:
-        """(the index without the records `removed` and with `added`, records that went, records that came).
+    def stage(self, old: Trace, new: Trace, drained: Sequence[Sequence[Sequence[Ints]]]) -> Staged:
+        """Take out the records in `old` and put in those in `new`; what was drained of both sides comes on top."""
+        n = len(self.roots)
+        buffers, fills, places = [], [], np.empty(2 * n, np.int64)
+        most = 0
+        for side, (trace, chunks) in enumerate(zip((old, new), drained, strict=True)):
+            if any(chunks):
+                buffer, counts, starts = _gathered(trace, chunks)
+            else:
+                buffer, counts, starts = trace.buffer, trace.fills, trace.sites[:, AT]
+            places[side * n : side * n + n] = starts
+            largest = int(counts.max())
+            if largest > FEW:
+                self._sort(buffer, counts, starts)
+            most += largest
+            buffers.append(buffer)
+            fills.append(counts)
+        staged = Staged(np.empty(n, np.int64), 0, 0)
+        counts = np.zeros(2, np.int64)
+        with self.arena.lock:
+            words = self._room(most)
+            stage_sites(
+                self.arena.space,
+                old.sites,
+                buffers[0],
+                fills[0],
+                buffers[1],
+                fills[1],
+                places,
+                np.empty(most * words, np.int64),
+                np.empty(most, np.int8),
+                np.empty(most, np.int8),
+                self._work,
+                staged.roots,
+                counts,
+            )
+        staged.removed, staged.added = int(counts[0]), int(counts[1])
+        return staged
 
-        Both int64[n * words]. A record in both stays.
-        """
-        words = self.packing.words
-        batch = np.concatenate([removed, added]).reshape(-1, words).T
-        ops = np.ones(batch.shape[1], np.int8)
-        ops[: len(removed) // words] = -1
-        version, changes = self.version.update(batch, ops)
-        went, came = np.count_nonzero(changes.verdicts == 2), np.count_nonzero(changes.verdicts == 1)
-        return (self if version is self.version else SensitivityIndex(self.packing, version)), int(went), int(came)
+    def _room(self, m: int) -> int:
+        """Make sure of pages and scratch for `m` changes to every index; the words of the longest records."""
+        page, fan = 1 << self._bits[0], 1 << self._bits[1]
+        mem = self.arena.space.mem
+        wanted, work, words = 0, 0, 1
+        for s, packing in self.packings.items():
+            k, root = packing.words, int(self.roots[s])
+            dirs, pages = int(mem[root + DIRS]), int(mem[root + PAGES])
+            touched = min(m, pages) * 3 + 2 * m // page + 4
+            touched_dirs = min(touched, dirs * 3 + 2 * touched // fan + 4)
+            tops = dirs + min(dirs, m) + m // fan + 8
+            wanted += (
+                touched * (k * page + 64) + touched_dirs * ((2 + k) * fan + 64) + 2 * (HEADER + (2 + k) * 2 * tops)
+            )
+            work = max(work, k * 4 * page + (2 + k) * (4 * fan + tops) + 8)
+            words = max(words, k)
+        self.arena.room(wanted)
+        if len(self._work) < work:
+            self._work = np.empty(work, np.int64)
+        return words
 
-    def repacked(self, packing: Packing) -> SensitivityIndex:
-        """The same records in another packing."""
-        words = packing.pack(self.packing.unpack(self.version.columns()))
-        shape = self.version.store.shape
-        return SensitivityIndex.build(
-            self.version.store.arena,
-            packing,
-            [np.ascontiguousarray(words.T).reshape(-1)],
-            page_rows=1 << shape.page_bits,
-            dir_rows=1 << shape.dir_bits,
-        )
+    def _sort(self, buffer: Ints, counts: Ints, starts: Ints) -> None:
+        """Sort the records of the sites that have more than a kernel sorts by insertion."""
+        for s, packing in self.packings.items():
+            n, at = int(counts[s]), int(starts[s])
+            if n > FEW:
+                part = buffer[at : at + n * packing.words]
+                if packing.words == 1:
+                    part.sort()
+                else:
+                    rows = part.reshape(n, packing.words)
+                    part[:] = rows[np.lexsort(rows.T[::-1])].reshape(-1)
 
-    def records(self) -> Ints:
-        """All records, unpacked: int64[fields, n], fields being prefix, start, context, agree; in order."""
-        return self.packing.unpack(self.version.columns())
+    def adopt(self, staged: Staged) -> None:
+        """The staged roots become the present ones."""
+        self._swap(self.roots.copy(), staged.roots)
+        self.roots[:] = staged.roots
+        self._held[:] = [(int(r), self.shape(t)) for t, r in enumerate(self.roots.tolist()) if r]
+
+    def discard(self, staged: Staged) -> None:
+        """The staged roots go."""
+        self._swap(staged.roots, self.roots)
+
+    def _swap(self, gone: Ints, kept: Ints) -> None:
+        """Give back the pages of the roots in `gone` that are not in `kept`, site by site."""
+        with self.arena.lock:
+            for s in self.packings:
+                if gone[s] != kept[s] and gone[s]:
+                    drop(self.arena.space, int(gone[s]), self.shape(s))
+
+    def repacked(self, packings: Mapping[int, Packing]) -> SensitivityIndexes:
+        """The same records in other packings, apart from these."""
+        page_rows, dir_rows = 1 << self._bits[0], 1 << self._bits[1]
+        made = SensitivityIndexes(self.arena, len(self.roots), page_rows=page_rows, dir_rows=dir_rows)
+        for s, packing in packings.items():
+            made.build(s, packing, np.ascontiguousarray(packing.pack(self.records(s)).T).reshape(-1))
+        return made
+
+    def _view(self, s: int) -> Version:
+        shape = self.shape(s)
+        store = Store(self.arena, shape.keys, page_rows=1 << shape.page_bits, dir_rows=1 << shape.dir_bits)
+        return Version.borrowed(store, int(self.roots[s]))
+
+    def records(self, s: int) -> Ints:
+        """All records of site `s`, unpacked: int64[fields, n], fields being prefix, start, context, agree; in order."""
+        return self.packings[s].unpack(self._view(s).columns())
+
+    def count(self, s: int) -> int:
+        """Records of site `s`."""
+        return int(self.arena.space.mem[int(self.roots[s]) + ROWS_OF]) if self.roots[s] else 0
+
+    def memory(self, s: int) -> int:
+        """Bytes of pages of site `s`, directory and slack included."""
+        return self._view(s).memory()
 
     def check(self) -> None:
         """The pages are sound, and no record has bits outside its fields. For tests."""
-        self.version.check()
-        words = self.version.columns()
-        assert np.array_equal(self.packing.pack(self.packing.unpack(words)), words), self.packing
+        for s, packing in self.packings.items():
+            self._view(s).check()
+            words = self._view(s).columns()
+            assert np.array_equal(packing.pack(packing.unpack(words)), words), packing
+
+
+def _drop_all(space: Heap, held: list[tuple[int, Shape]]) -> None:
+    for root, shape in held:
+        drop(space, root, shape)
+
+
+def _gathered(trace: Trace, chunks: Sequence[Sequence[Ints]]) -> tuple[Ints, Ints, Ints]:
+    """(records, records per site, where each site begins) of what was drained, the buffer included."""
+    parts: list[Ints] = []
+    counts, starts = np.zeros(len(trace.fills), np.int64), np.zeros(len(trace.fills), np.int64)
+    at = 0
+    for s, drained in enumerate(chunks):
+        words, begin = int(trace.sites[s, WORDS]), int(trace.sites[s, AT])
+        starts[s] = at
+        for part in (*drained, trace.buffer[begin : begin + int(trace.fills[s]) * words]):
+            parts.append(part)
+            at += len(part)
+        counts[s] = (at - starts[s]) // max(1, words)
+    return np.concatenate(parts), counts, starts

@@ -44,8 +44,9 @@ from sensitivity.records import (
 
 # Statuses; larger ones are those of the machine plus ERROR.
 DONE, FULL, PAUSED, ERROR = 0, 1, 2, 16
-# Cells of `cursor`: where the search is; what it has written; what it has looked at (keys sought, records read)
-SITE, ROW, POSITION, N_TASKS, N_STATES, LOOKS, READS, PLAIN = range(8)
+# Cells of `cursor`: where the search is; what it has written; what it has looked at (keys sought, records read); whether nothing is computed or compared;
+# surgeries matched with sites
+SITE, ROW, POSITION, N_TASKS, N_STATES, LOOKS, READS, PLAIN, SURGERIES = range(9)
 CURSOR = 16
 # Sides of a task
 OLD, NEW = 0, 1
@@ -213,6 +214,8 @@ def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, wor
                 continue
             key, inserted = deltas[at + level * m + j], deltas[kinds_at + j] > 0
             _load_prefix(old, f, regs, deltas, at + j, m)
+            if cursor[POSITION] < 0:
+                cursor[SURGERIES] += 1
             if site[GRANULARITY] != NONE:
                 status = _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, rows, words, stop)
                 if status != DONE:

@@ -11,7 +11,7 @@ from lftj.join.leapfrog import forget
 from lftj.join.machine import FAILS
 from lftj.join.place import admit_above, place
 from lftj.join.triejoin import ERROR, FINISHED, FULL, OPENING, tracing_triejoin, write_row
-from lftj.join.walk import DEPTH, ENTER, STAY, WRITTEN
+from lftj.join.walk import DEPTH, ENTER, STAY, WRITTEN, Walk
 from scantree._jit import kernel
 
 # Cells of `state`: the number of the task, whether it is under way
@@ -19,12 +19,26 @@ AT, UNDER_WAY = 0, 1
 
 
 @kernel
-def redo(mem, walk, trace, tasks, n_tasks, side, out, state, budget):
-    """Walk the subtrees of the `n_tasks` tasks of one `side`, writing rows to `out` and records to `trace`.
+def redo(mem, walk, frames, trace, tasks, n_tasks, side, out, state, budget):
+    """Walk the subtrees of the `n_tasks` tasks of one `side`, over its `frames`, writing rows to `out`, records to `trace`.
 
     Stops as `triejoin` does (FINISHED, FULL, PAUSED, CROWDED, ERROR + status) and goes on from where `state` says.
     """
     n = len(walk.depths)
+    own = Walk(
+        frames,
+        walk.depths,
+        walk.parts,
+        walk.moves,
+        walk.bounds,
+        walk.blocks,
+        walk.code,
+        walk.regs,
+        walk.head,
+        walk.ranks,
+        walk.control,
+        walk.cell,
+    )
     control = walk.control
     while state[AT] < n_tasks:
         task = tasks[state[AT]]
@@ -44,12 +58,12 @@ def redo(mem, walk, trace, tasks, n_tasks, side, out, state, budget):
                 write_row(walk, out)
                 state[AT] += 1
                 continue
-            place(mem, walk.frames, walk, d)
+            place(mem, frames, walk, d)
             for e in range(d):
-                forget(walk, e)
+                forget(own, e)
             control[DEPTH], control[ENTER], control[STAY] = d, OPENING, d - 1
             state[UNDER_WAY] = 1
-        status = tracing_triejoin(mem, walk, trace, out, budget)
+        status = tracing_triejoin(mem, own, trace, out, budget)
         if status != FINISHED:
             return status
         state[UNDER_WAY] = 0
