@@ -1,8 +1,9 @@
 """scantree: sorted rows in versioned copy-on-write pages.
 
 Files in the order a reader meets them: `memory` (the arena all pages live in), `layout` (how a version lies in it),
-`build` (bulk build), `update` (the next version), `cursor` (positions, seeks, ranges), `delta` (what differs between
-two versions), `version` (the Python face), `check` (the invariants, executable). Knows nothing of rules or joins.
+`build` (bulk build), `cursor` (positions, seeks, ranges), `scan` (folds of runs of rows), `update` (the next version),
+`delta` (what differs between two versions), `version` (the Python face), `intervals` (interval trees on top of it),
+`check` (the invariants, executable). Knows nothing of rules or joins.
 
 The names below are imported when first used, so that `import scantree` does not import numba.
 """
@@ -13,15 +14,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from scantree.intervals import IntervalTree
     from scantree.memory import Arena, ArenaFullError
+    from scantree.scan import Monoid, Scan
     from scantree.version import Delta, Store, Version
 
-__all__ = ["Arena", "ArenaFullError", "Delta", "Store", "Version"]
+__all__ = ["Arena", "ArenaFullError", "Delta", "IntervalTree", "Monoid", "Scan", "Store", "Version"]
 
 _HOMES = {
     "Arena": "scantree.memory",
     "ArenaFullError": "scantree.memory",
     "Delta": "scantree.version",
+    "IntervalTree": "scantree.intervals",
+    "Monoid": "scantree.scan",
+    "Scan": "scantree.scan",
     "Store": "scantree.version",
     "Version": "scantree.version",
 }

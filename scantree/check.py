@@ -8,16 +8,18 @@ import numpy as np
 
 from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS
 from scantree.memory import CLASSES, FREE, GRAIN, LARGE, LIMIT, TOP, USED, Size
+from scantree.scan import KEY_MAX, KEY_MIN, Monoid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scantree.memory import Arena
+    from scantree.scan import Scan
     from scantree.version import Version
 
 
 def check_version(version: Version) -> None:
-    """Counts, fences, order, fill and references of `version`; raises `AssertionError` naming what does not hold."""
+    """Counts, fences, order, fill, references, scan of `version`; raises `AssertionError` naming what does not hold."""
     shape = version.store.shape
     mem, refs, _ = version.store.arena.space
     root, fan, cap = version.root, 1 << shape.dir_bits, 1 << shape.page_bits
@@ -50,6 +52,44 @@ def check_version(version: Version) -> None:
             pages += 1
     assert total == mem[root + ROWS], f"{total} rows, the root says {mem[root + ROWS]}"
     assert pages == mem[root + PAGES], f"{pages} pages, the root says {mem[root + PAGES]}"
+    if version.store.scan is not None:
+        _check_scan(version, version.store.scan)
+
+
+def _check_scan(version: Version, scan: Scan) -> None:
+    """Fold every row anew, upwards through entries and nodes of the scan-tree, and compare."""
+    shape = version.store.shape
+    mem, root, fan, cap = version.store.arena.space.mem, version.root, 1 << shape.dir_bits, 1 << shape.page_bits
+    dirs, room = int(mem[root + DIRS]), int(mem[root + ROOM])
+
+    def fold(folds: list[int]) -> int:
+        if scan.monoid == Monoid.MIN:
+            return min(folds, default=KEY_MAX)
+        return max(folds, default=KEY_MIN) if scan.monoid == Monoid.MAX else sum(folds)
+
+    def stored(at: int, stride: int) -> int:
+        if shape.folds == 1:
+            return int(mem[at])
+        low = int(mem[at + stride])
+        assert 0 <= low < 1 << 32, f"the low part {low} of a sum is not below 2^32"
+        return (int(mem[at]) << 32) + low
+
+    nodes = {room + d: fold([]) for d in range(dirs, room)}
+    for d in range(dirs):
+        directory, below = int(mem[root + HEADER + d]), []
+        for s in range(int(mem[root + HEADER + room + d])):
+            page, count = int(mem[directory + s]), int(mem[directory + fan + s])
+            column = page + shape.column * cap
+            below.append(count if scan.monoid == Monoid.COUNT else fold(mem[column : column + count].tolist()))
+            said = stored(directory + (2 + shape.keys) * fan + s, fan)
+            assert said == below[-1], f"page {d}.{s} folds to {below[-1]}, its entry says {said}"
+        nodes[room + d] = fold(below)
+    for node in range(2 * room - 1, 0, -1):
+        if node < room:
+            nodes[node] = fold([nodes[2 * node], nodes[2 * node + 1]])
+        column = (2 + shape.keys + shape.folds) * room + node if node < room else (1 + shape.keys) * room + node
+        said = stored(root + HEADER + column, room)
+        assert said == nodes[node], f"node {node} of the root folds to {nodes[node]}, the root says {said}"
 
 
 def check_arena(arena: Arena, versions: list[Version]) -> None:
@@ -74,10 +114,10 @@ def check_arena(arena: Arena, versions: list[Version]) -> None:
     for version in versions:
         shape, root = version.store.shape, version.root
         room = int(mem[root + ROOM])
-        assert refer(root, HEADER + (2 + shape.keys) * room), f"two versions have the root {root}"
+        assert refer(root, HEADER + (2 + shape.keys + 2 * shape.folds) * room), f"two versions have the root {root}"
         for d in range(int(mem[root + DIRS])):
             directory = int(mem[root + HEADER + d])
-            if refer(directory, (2 + shape.keys) << shape.dir_bits):
+            if refer(directory, (2 + shape.keys + shape.folds) << shape.dir_bits):
                 for s in range(int(mem[root + HEADER + room + d])):
                     refer(int(mem[directory + s]), shape.cols << shape.page_bits)
     found = {int(g) * GRAIN: int(refs[g]) for g in np.flatnonzero(refs[:top])}

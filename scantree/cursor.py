@@ -70,6 +70,23 @@ def seek_lub(mem, root, shape, row):
 
 
 @kernel
+def seek_past(mem, root, shape, row):
+    """Position of the least row whose first len(row) keys are > `row` int64[0..keys]; the end if there is none."""
+    k = len(row)
+    dirs, room, fan, cap = mem[root + DIRS], mem[root + ROOM], 1 << shape.dir_bits, 1 << shape.page_bits
+    if dirs == 0:
+        return pack(shape, 0, 0, 0)
+    d = last_at_most(mem, root + HEADER + 2 * room, room, 0, dirs, row, 1, k)
+    directory = dir_of(mem, root, d)
+    s = last_at_most(mem, directory + 2 * fan, fan, 0, dir_count(mem, root, d), row, 1, k)
+    page = mem[directory + s]
+    p = last_at_most(mem, page, cap, 0, mem[directory + fan + s], row, 1, k)
+    if compare(mem, page + p, cap, row, 1, k) <= 0:
+        p += 1
+    return normal(mem, root, shape, d, s, p)
+
+
+@kernel
 def seek_from(mem, root, shape, row, pos):
     """`seek_lub`, at or after `pos`: gallops in the page, then over fences of the directory page, then of the root."""
     k = len(row)

@@ -18,6 +18,11 @@ A *position* is one int64, ordered like the rows: (directory, entry, row) packed
 | p`. It always names an existing row or is the end, (number of directories, 0, 0). Fences separate: all rows of a page
 are >= its fence and < the next one.
 
+A store made with a *scan* (scan.py) has `folds` more columns at the end of every entry: the fold of one of the columns
+over the rows below the entry. Its roots end with as many more columns of `room` words, the inner nodes of a scan-tree
+over the root's entries (paper, section 3.1): node 1 is the tree's root, node i has the children 2i and 2i + 1, and the
+nodes from `room` on are the entries themselves. Without a scan `folds` is 0 and none of this takes a word.
+
 Degenerate cases: the empty version has no directory page; with no key columns there is at most one row, and fences are
 empty.
 """
@@ -35,12 +40,18 @@ HEADER = 8
 
 
 class Shape(NamedTuple):
-    """`keys` key columns of `cols` columns; 2^`page_bits` rows per page, 2^`dir_bits` entries per directory page."""
+    """`keys` key columns of `cols` columns; 2^`page_bits` rows per page, 2^`dir_bits` entries per directory page.
+
+    With a scan (scan.py): entries carry `folds` columns that fold column `column` by `monoid`.
+    """
 
     keys: int
     cols: int
     page_bits: int
     dir_bits: int
+    folds: int = 0
+    monoid: int = 0
+    column: int = 0
 
 
 @kernel
@@ -52,13 +63,13 @@ def page_words(shape):
 @kernel
 def dir_words(shape):
     """Words of a directory page."""
-    return (2 + shape.keys) << shape.dir_bits
+    return (2 + shape.keys + shape.folds) << shape.dir_bits
 
 
 @kernel
 def root_words(shape, room):
     """Words of a root with space for `room` entries."""
-    return HEADER + (2 + shape.keys) * room
+    return HEADER + (2 + shape.keys + 2 * shape.folds) * room
 
 
 @kernel

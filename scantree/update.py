@@ -41,6 +41,7 @@ from scantree.layout import (
     root_words,
 )
 from scantree.memory import GRAIN, Words, allocate, release
+from scantree.scan import fold_entries, fold_page, fold_root
 
 # Verdicts of the probe, one per change.
 NOTHING, INSERTED, ERASED, CHANGED = 0, 1, 2, 3
@@ -111,6 +112,10 @@ def _emit_page(space, shape, work, start, count):
     entries[0, e], entries[1, e] = page, count
     for c in range(shape.keys):
         entries[2 + c, e] = rows[c, start]
+    if shape.folds > 0:
+        entries[2 + shape.keys, e], low = fold_page(mem, shape, page, 0, count)
+        if shape.folds > 1:
+            entries[3 + shape.keys, e] = low
     state[N_ENTRIES] = e + 1
     state[N_PAGES] += 1
 
@@ -122,12 +127,16 @@ def _emit_dir(space, shape, work, start, count):
     mem = space.mem
     fan = 1 << shape.dir_bits
     directory = allocate(space, dir_words(shape))
-    for c in range(2 + shape.keys):
+    for c in range(2 + shape.keys + shape.folds):
         copy(mem, directory + c * fan, entries[c], start, count)
     t = state[N_TOPS]
     tops[0, t], tops[1, t] = directory, count
     for c in range(shape.keys):
         tops[2 + c, t] = entries[2 + c, start]
+    if shape.folds > 0:
+        tops[2 + shape.keys, t], low = fold_entries(mem, shape, directory, 0, count)
+        if shape.folds > 1:
+            tops[3 + shape.keys, t] = low
     state[N_TOPS] = t + 1
 
 
@@ -148,7 +157,7 @@ def _empty_dirs(space, shape, work, final, last):
         _emit_dir(space, shape, work, start, n - start)
         start = n
     if start > 0:
-        for c in range(2 + shape.keys):
+        for c in range(2 + shape.keys + shape.folds):
             copy(entries[c], 0, entries[c], start, n - start)
         state[N_ENTRIES] = n - start
 
@@ -223,7 +232,7 @@ def _share_pages(space, shape, work, directory, lo, hi):
     mem, refs, _ = space
     fan = 1 << shape.dir_bits
     e, width = state[N_ENTRIES], hi - lo
-    for c in range(2 + shape.keys):
+    for c in range(2 + shape.keys + shape.folds):
         copy(entries[c], e, mem, directory + c * fan + lo, width)
     for i in range(e, e + width):
         refs[entries[0, i] // GRAIN] += 1
@@ -240,7 +249,7 @@ def _share_dirs(space, root, shape, work, lo, hi):
     mem, refs, _ = space
     room = mem[root + ROOM]
     t, width = state[N_TOPS], hi - lo
-    for c in range(2 + shape.keys):
+    for c in range(2 + shape.keys + shape.folds):
         copy(tops[c], t, mem, root + HEADER + c * room + lo, width)
     for i in range(t, t + width):
         refs[tops[0, i] // GRAIN] += 1
@@ -310,8 +319,9 @@ def _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, end):
 def apply(space, root, shape, batch, ops, verdict, work):
     """The next version: `root` with the effective changes of `batch` applied. Returns its root; the old one stays.
 
-    `work`, all scratch: rows int64[cols, 4 pages], entries int64[2 + keys, 4 directory pages], tops int64[2 + keys, t]
-    with t as in `scratch`, state int64[8]. The caller has checked `room` and that some verdict is not NOTHING.
+    `work`, all scratch: rows int64[cols, 4 pages], entries int64[e, 4 directory pages], tops int64[e, t] with
+    e = 2 + keys + folds and t as in `scratch`, state int64[8]. The caller has checked `room` and that some verdict is
+    not NOTHING.
     """
     mem = space.mem
     tops, state = work[2], work[3]
@@ -355,8 +365,10 @@ def apply(space, root, shape, batch, ops, verdict, work):
     new = allocate(space, root_words(shape, new_room))
     mem[new + DIRS], mem[new + ROWS] = n, mem[root + ROWS] + grown
     mem[new + ROOM], mem[new + PAGES] = new_room, state[N_PAGES]
-    for c in range(2 + shape.keys):
+    for c in range(2 + shape.keys + shape.folds):
         copy(mem, new + HEADER + c * new_room, tops[c], 0, n)
+    if shape.folds > 0:
+        fold_root(mem, new, shape)
     return new
 
 
@@ -393,9 +405,10 @@ def scratch(shape: Shape, m: int, dirs: int) -> tuple[Words, Words, Words, Words
     evenly: as many more as the new pages fill, of which a change makes one at most.
     """
     tops = dirs + min(dirs, m) + (m >> shape.dir_bits) + 8
+    columns = 2 + shape.keys + shape.folds
     return (
         np.empty((shape.cols, 4 << shape.page_bits), np.int64),
-        np.empty((2 + shape.keys, 4 << shape.dir_bits), np.int64),
-        np.empty((2 + shape.keys, tops), np.int64),
+        np.empty((columns, 4 << shape.dir_bits), np.int64),
+        np.empty((columns, tops), np.int64),
         np.zeros(8, np.int64),
     )

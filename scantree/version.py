@@ -8,10 +8,12 @@ makes `Version`s:
     last reference    -> the pages that only this version held go back to the arena
 
 Two versions of one store compare by `delta`. A row is `keys` key columns, unique and sorted by them, and optional value
-columns carried along; a value may change without moving its row.
+columns carried along; a value may change without moving its row. A store may keep a scan (scan.py) of one column, and
+its versions then fold any run of rows.
 
-Complexity, n rows, m changes: build O(n log n), update O(m log n) plus the touched pages, seek O(log n), delta O(pages
-not shared), len O(1). Threads: any number may read versions; updates and builds are serialised by the arena's lock.
+Complexity, n rows, m changes: build O(n log n), update O(m log n) plus the touched pages, seek and scan O(log n), delta
+O(pages not shared), len O(1). Threads: any number may read versions; updates and builds are serialised by the arena's
+lock.
 """
 
 from __future__ import annotations
@@ -26,9 +28,11 @@ import numpy.typing as npt
 from scantree import build as _build
 from scantree import cursor as _cursor
 from scantree import delta as _delta
+from scantree import scan as _scan
 from scantree import update as _update
 from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
 from scantree.memory import GRAIN, Arena, Heap, Size
+from scantree.scan import Monoid, Scan
 
 Column = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
@@ -74,15 +78,31 @@ class Changes(NamedTuple):
 class Store:
     """Rows of `keys` key columns and `values` value columns.
 
-    `page_rows` and `dir_rows` are powers of two; tests force them tiny.
+    `page_rows` and `dir_rows` are powers of two; tests force them tiny. `scan`: what versions keep folded; without one
+    they cost nothing for it.
     """
 
-    def __init__(self, arena: Arena, keys: int, values: int = 0, *, page_rows: int = 256, dir_rows: int = 256) -> None:
+    def __init__(
+        self,
+        arena: Arena,
+        keys: int,
+        values: int = 0,
+        *,
+        page_rows: int = 256,
+        dir_rows: int = 256,
+        scan: Scan | None = None,
+    ) -> None:
         for name, size in (("page_rows", page_rows), ("dir_rows", dir_rows)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, at least 2; got {size}")
         self.arena = arena
+        self.scan = scan
         self.shape = Shape(keys, keys + values, page_rows.bit_length() - 1, dir_rows.bit_length() - 1)
+        if scan is not None:
+            if scan.monoid != Monoid.COUNT and not 0 <= scan.column < keys + values:
+                raise ValueError(f"a scan folds one of the columns 0 to {keys + values - 1}; got {scan.column}")
+            # Plain ints: for an enum numba would compile every kernel anew.
+            self.shape = self.shape._replace(folds=scan.monoid.folds, monoid=int(scan.monoid), column=int(scan.column))
 
     def empty(self) -> Version:
         """The version without rows."""
@@ -115,6 +135,8 @@ class Store:
             root = int(_build.lay_out(self.arena.space, shape, n, pages, dirs))
             for chunk in chunks:
                 _build.write_rows(self.arena.space.mem, root, shape, _plain(chunk), place)
+            if shape.folds:
+                _scan.fold_version(self.arena.space.mem, root, shape)
         return Version(self, root)
 
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
@@ -122,8 +144,8 @@ class Store:
         shape = self.shape
         return (
             Size(pages, shape.cols << shape.page_bits),
-            Size(dirs, (2 + shape.keys) << shape.dir_bits),
-            Size(1, HEADER + (2 + shape.keys) * max(4, 1 << max(0, entries - 1).bit_length())),
+            Size(dirs, (2 + shape.keys + shape.folds) << shape.dir_bits),
+            Size(1, HEADER + (2 + shape.keys + 2 * shape.folds) * max(4, 1 << max(0, entries - 1).bit_length())),
         )
 
 
@@ -211,11 +233,29 @@ class Version:
         return out
 
     def count(self, lo: int | None = None, hi: int | None = None) -> int:
-        """Rows of [lo, hi)."""
+        """Rows of [lo, hi), from the counts of the pages between; O(log n) if the store's scan is a count."""
         if lo is None and hi is None:
             return len(self)
+        if self.store.shape.monoid == Monoid.COUNT:
+            return self.scan(lo, hi)
         lo, hi = self.begin() if lo is None else lo, self.end() if hi is None else hi
         return int(_cursor.count_range(self.store.arena.space.mem, self.root, self.store.shape, lo, hi))
+
+    def scan(self, lo: int | None = None, hi: int | None = None, looked: npt.NDArray[np.int64] | None = None) -> int:
+        """The fold of [lo, hi) by the store's scan, in O(log n) steps; of no rows, the monoid's identity.
+
+        `looked` int64[2], if given, is increased by the entries and the rows that were folded. Raises `OverflowError`
+        if the sum does not fit into 64 bits (whatever the partial sums), `ValueError` if the store has no scan.
+        """
+        store = self.store
+        if store.scan is None:
+            raise ValueError("this store keeps no scan; make it with Store(..., scan=Scan(monoid, column))")
+        lo, hi = self.begin() if lo is None else lo, self.end() if hi is None else hi
+        looked = np.zeros(2, np.int64) if looked is None else looked
+        value, status = _scan.fold_range(store.arena.space.mem, self.root, store.shape, lo, hi, looked)
+        if status == _scan.OVERFLOW:
+            raise OverflowError(f"the sum of column {store.scan.column} over these rows does not fit into 64 bits")
+        return int(value)
 
     def chunks(self, lo: int | None = None, hi: int | None = None, size: int = 1 << 16) -> Iterator[Rows]:
         """Rows of [lo, hi) in key order, as arrays int64[cols, <= size]."""

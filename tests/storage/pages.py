@@ -13,7 +13,7 @@ def pages_of(version: Version) -> tuple[dict[int, int], dict[int, int]]:
     directories, pages = {}, {}
     for d in range(int(mem[root + DIRS])):
         directory = int(mem[root + HEADER + d])
-        directories[directory] = (2 + shape.keys) << shape.dir_bits
+        directories[directory] = (2 + shape.keys + shape.folds) << shape.dir_bits
         for s in range(int(mem[root + HEADER + room + d])):
             pages[int(mem[directory + s])] = shape.cols << shape.page_bits
     return directories, pages

@@ -21,6 +21,7 @@ from sortedcontainers import SortedDict
 from scantree.check import check_arena
 from scantree.layout import HEADER, ROOM
 from scantree.memory import Arena, Size
+from scantree.scan import Scan
 from scantree.update import CHANGED, ERASED, INSERTED, NOTHING
 from scantree.version import Delta, Store, Version
 from tests.storage.pages import pages_of
@@ -54,8 +55,11 @@ class MeteredArena(Arena):
         assert len(new_pages.keys() - old_pages.keys()) <= pages.pages
         assert len(new_dirs.keys() - old_dirs.keys()) <= dirs.pages
         shape = made.store.shape
-        assert (pages.words, dirs.words) == (shape.cols << shape.page_bits, (2 + shape.keys) << shape.dir_bits)
-        assert HEADER + (2 + shape.keys) * int(self.space.mem[made.root + ROOM]) <= root.words
+        assert (pages.words, dirs.words) == (
+            shape.cols << shape.page_bits,
+            (2 + shape.keys + shape.folds) << shape.dir_bits,
+        )
+        assert HEADER + (2 + shape.keys + 2 * shape.folds) * int(self.space.mem[made.root + ROOM]) <= root.words
 
 
 def as_rows(rows: Iterable[Sequence[int]], cols: int) -> npt.NDArray[np.int64]:
@@ -98,15 +102,21 @@ class StoreMachine(RuleBasedStateMachine):
         page_rows=st.sampled_from([2, 4, 8]),
         dir_rows=st.sampled_from([2, 4, 8]),
         domain=st.sampled_from(sorted(DOMAINS)),
+        choice=st.integers(0, 23),
     )
-    def found(self, keys: int, values: int, page_rows: int, dir_rows: int, domain: str) -> None:
+    def found(self, keys: int, values: int, page_rows: int, dir_rows: int, domain: str, choice: int) -> None:
         self.keys, self.values = keys, values
         choices = DOMAINS[domain]
         self.choices = choices
         self.key = st.sampled_from(choices) if choices else st.integers(MIN, MAX)
         self.arena = MeteredArena()
-        self.store = Store(self.arena, keys, values, page_rows=page_rows, dir_rows=dir_rows)
+        scan = self.some_scan(choice)
+        self.store = Store(self.arena, keys, values, page_rows=page_rows, dir_rows=dir_rows, scan=scan)
         self.keep(self.store.empty(), SortedDict())
+
+    def some_scan(self, choice: int) -> Scan | None:
+        """What the store keeps folded: nothing. A machine of stores with scans chooses one by `choice`."""
+        return None
 
     # -- means -------------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_names() -> None:
-    assert scantree.__all__ == ["Arena", "ArenaFullError", "Delta", "Store", "Version"]
+    assert scantree.__all__ == [
+        "Arena",
+        "ArenaFullError",
+        "Delta",
+        "IntervalTree",
+        "Monoid",
+        "Scan",
+        "Store",
+        "Version",
+    ]
     assert [getattr(scantree, name).__name__ for name in scantree.__all__] == scantree.__all__
     assert scantree.Store is Store
     assert set(scantree.__all__) <= set(dir(scantree))
