@@ -17,7 +17,7 @@ from sensitivity.records import DIR_BITS, PAGE_BITS, ROOT, WORDS
 @inlined
 def shape_of(site):
     """The shape of a site's index."""
-    return Shape(site[WORDS], site[WORDS], site[PAGE_BITS], site[DIR_BITS])
+    return Shape(site[WORDS], site[WORDS], site[PAGE_BITS], site[DIR_BITS], 0, 0, 0)
 
 
 @kernel

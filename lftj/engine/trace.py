@@ -171,9 +171,7 @@ class _Upkeep:
     def grow(self) -> None:
         """Make room where there is none."""
         cursor = self.cells[maintain.CURSOR_AT :]
-        if max(int(cursor[concern.N_TASKS]), int(self.cells[maintain.REPAIR_AT + repair.TASKS])) + 4 > len(
-            self.tasks
-        ):
+        if max(int(cursor[concern.N_TASKS]), int(self.cells[maintain.REPAIR_AT + repair.TASKS])) + 4 > len(self.tasks):
             self.tasks = grown(self.tasks)
         if int(cursor[concern.N_STATES]) == len(self.states):
             self.states = grown(self.states)

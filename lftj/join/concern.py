@@ -17,30 +17,42 @@ arXiv 1303.5313, section 4.2.2; design.md section 5 ("Change oracle", "Repair").
 
 from __future__ import annotations
 
+import numpy as np
+
 from lftj.join.machine import FAILS, HOLDS
 from lftj.join.place import admit, admit_above, contains, locate, locate_run, may_contain, place
 from lftj.join.trie import ABOVE as ABOVE_FRAME
-from lftj.join.trie import KEY_MIN, REGISTER, key_before
+from lftj.join.trie import FILTER, FILTER_MASK, KEY_MIN, REGISTER, key_before
 from lftj.join.trie import LEVEL as FRAME_LEVEL
 from lftj.join.walk import JOIN, KIND, PART_HI, PART_LO
 from scantree._jit import inlined, kernel
+from scantree.filter import SEED, may_hold, mix
 from sensitivity.oracle import first_record, next_window, read_words, window
 from sensitivity.records import (
+    BITS,
     DELTA_AT,
     DELTA_N,
     DELTA_WIDTH,
     DEPTH,
+    FIELD_HI,
     FRAME,
     GRANULARITY,
     INTERVAL,
     LEVEL,
+    NODE,
+    LOW,
     NONE,
+    PREFIX_HI,
+    RAW,
+    SHIFT,
     TURN,
+    WORDS,
     agree_of,
     range_rows,
     read_record,
     start_of,
 )
+from sensitivity.records import REGISTER as FIELD_REGISTER
 
 # Statuses; larger ones are those of the machine plus ERROR.
 DONE, FULL, PAUSED, ERROR = 0, 1, 2, 16
@@ -148,6 +160,37 @@ def _held(mem, walk, side, site, key):
     return True
 
 
+@inlined
+def _sieve(trace, walk, side, site):
+    """The one field of the records of `site` that decides about the only other participant; -1 if it is not so simple.
+
+    It is where there are two participants, the other one has a branch filter, and the key above its own is read from
+    one field of records of one word.
+    """
+    lo = walk.depths[site[DEPTH], PART_LO]
+    if site[GRANULARITY] != NODE or site[WORDS] != 1 or walk.depths[site[DEPTH], PART_HI] - lo != 2:
+        return -1
+    f = walk.parts[lo + 1 - site[TURN]]
+    if side[f, FILTER] == 0 or side[f, FRAME_LEVEL] != 1:
+        return -1
+    for k in range(site[PREFIX_HI], site[FIELD_HI]):
+        if trace.fields[k, FIELD_REGISTER] == side[side[f, ABOVE_FRAME], REGISTER] and trace.fields[k, BITS] < RAW:
+            return k
+    return -1
+
+
+@inlined
+def _sift(mem, at, k, n, last, field, table, mask, key):
+    """From record `k` of `n` at address `at` on, the first that the filter lets through or that is beyond `last`."""
+    shift, low, bits = field[SHIFT], field[LOW], (np.int64(1) << field[BITS]) - 1
+    while k < n:
+        word = mem[at + k]
+        if word > last or may_hold(mem, table, mask, mix(mix(np.int64(SEED), ((word >> shift) & bits) + low), key)):
+            break
+        k += 1
+    return k
+
+
 @kernel
 def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, rows, words, stop):
     """Match a changed branch, its prefix in the registers, with the records of site `s`.
@@ -161,9 +204,29 @@ def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, 
         low = _start_after(mem, old, site[FRAME], regs, key) if granularity == INTERVAL else key
         range_rows(trace, s, regs, low, key, rows)
         cursor[POSITION] = first_record(mem, site, rows)
+    sieve = _sieve(trace, walk, side, site) if plain else -1
+    sifted = walk.parts[walk.depths[site[DEPTH], PART_LO] + 1 - site[TURN]] if sieve >= 0 else 0
     while True:
         at, n = window(mem, site, cursor[POSITION])
-        for k in range(n):
+        k = -1
+        while k + 1 < n:
+            k += 1
+            if sieve >= 0:
+                first = k
+                k = _sift(
+                    mem,
+                    at,
+                    k,
+                    n,
+                    rows[1, 0],
+                    trace.fields[sieve],
+                    side[sifted, FILTER],
+                    side[sifted, FILTER_MASK],
+                    key,
+                )
+                cursor[READS] += k - first
+                if k == n:
+                    break
             if cursor[N_TASKS] == len(tasks) or cursor[N_STATES] == len(states):
                 cursor[POSITION] += k
                 return FULL
@@ -178,7 +241,7 @@ def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, 
                 _write_state(walk, states, cursor[N_STATES], site, words)
                 cursor[N_STATES] += 1
                 continue
-            if plain and not _held(mem, walk, side, site, key):
+            if plain and sieve < 0 and not _held(mem, walk, side, site, key):
                 continue
             stopped = _attempt(mem, walk, side, other, new, old, site, key, cursor)
             if stopped > FAILS:

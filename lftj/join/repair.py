@@ -106,7 +106,7 @@ def _decide(walk, tasks, state, side, d):
     return stopped
 
 
-@kernel
+@inlined
 def _step(mem, frames, walk, trace, tasks, state, side, d):
     """One step of one side; its record is noted, a match is set off against the other side's or waits for it.
 
