@@ -48,7 +48,7 @@ def test_names() -> None:
 
 
 def public(kind: type) -> list[str]:
-    return sorted(name for name in vars(kind) if not name.startswith("_"))
+    return sorted(name for name in dir(kind) if not name.startswith("_"))
 
 
 def test_methods() -> None:
@@ -58,15 +58,28 @@ def test_methods() -> None:
         "explain",
         "load",
         "memory",
+        "on_commit",
         "prepare",
         "query",
         "read_inputs",
         "rejects",
         "rules",
+        "snapshot",
+        "transaction",
         "write_outputs",
     ]
     assert public(lftj.Relation) == ["arrow", "columns", "df", "name", "numpy", "pl"]
     assert public(lftj.Query) == ["arrow", "count", "df", "explain", "numpy", "pl", "relation", "stats"]
+
+
+def test_methods_of_transactions_and_snapshots() -> None:
+    from lftj.delta import Delta
+    from lftj.snapshot import Snapshot
+    from lftj.transaction import Transaction
+
+    assert public(Transaction) == ["delta", "erase", "insert", "preview", "remove_rules", "rules", "stats"]
+    assert public(Delta) == ["erased", "inserted"]
+    assert public(Snapshot) == ["query"]
 
 
 def test_import_is_light() -> None:
