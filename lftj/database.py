@@ -280,11 +280,12 @@ class Database(Answers):
 
         Evaluates what is not up to date first.
         """
-        if self._state.stale:
+        state = self._state
+        if state.stale:
             with self._lock:
                 self._refresh(tuple(self._state.relations), None)
-                return Snapshot(self._evaluator)
-        return Snapshot(self._evaluator)
+                state = self._state
+        return Snapshot(self._evaluator, state)
 
     def on_commit(self, name: str, callback: Callable[[Delta], object]) -> Callable[[], None]:
         """Call `callback(delta)` after every transaction that changed relation `name`; returns what ends that.

@@ -14,14 +14,14 @@ import threading
 
 from lftj.engine.answers import Answers
 from lftj.engine.evaluate import Evaluator
+from lftj.engine.state import State
 from lftj.progress import Progress
 
 
 class Snapshot(Answers):
     """An immutable database: relations by name, and queries. Made by `Database.snapshot`."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
-        state = evaluator.state
+    def __init__(self, evaluator: Evaluator, state: State) -> None:
         frozen = {name: relation.frozen() for name, relation in state.relations.items()}
         self._evaluator = evaluator.over(state._replace(relations=frozen), apart=True)
         self._lock = threading.RLock()
@@ -29,5 +29,8 @@ class Snapshot(Answers):
 
     def __repr__(self) -> str:
         relations = self._state.relations.values()
-        lines = [f"  {relation.schema}  {len(relation):,} rows" for relation in relations]
+        lines = [
+            f"  {relation.schema}  {len(relation):,} {'row' if len(relation) == 1 else 'rows'}"
+            for relation in relations
+        ]
         return "\n".join([f"lftj.Snapshot: {len(lines)} relations", *lines])

@@ -109,26 +109,30 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         database = self._database
-        troubles: list[str] = []
+        database._open = None
         try:
-            try:
-                if kind is None:
-                    self._evaluator.state = self._computed().state  # the one step that others can see
-                else:
-                    self._drop()
-            finally:
-                self._end()
-            if database._watchers and self._phase is _COMMITTED:
-                troubles = database._tell(self.delta)
+            troubles = self._settle(discard=kind is not None)
         finally:
             database._lock.release()
         for trouble in troubles:
             warnings.warn(trouble, RuntimeWarning, stacklevel=2)
 
+    def _settle(self, *, discard: bool) -> list[str]:
+        """Commit or discard; returns what went wrong in callbacks."""
+        try:
+            if discard:
+                self._drop()
+            else:
+                self._evaluator.state = self._computed().state  # the one step that others can see
+        finally:
+            self._end()
+        if self._phase is _COMMITTED and self._database._watchers:
+            return self._database._tell(self.delta)
+        return []
+
     def _end(self) -> None:
         """Committed or discarded: which of the two, the database's state tells."""
         commit = self._commit
-        self._database._open = None
         self._batches, self._current, self._program = {}, {}, None
         if commit is not None and self._evaluator.state is commit.state:
             self._phase = _COMMITTED

@@ -45,8 +45,9 @@ from scantree.memory import GRAIN, Words, allocate, release
 # Verdicts of the probe, one per change.
 NOTHING, INSERTED, ERASED, CHANGED = 0, 1, 2, 3
 
-# Cells of the writer's state.
-N_ROWS, N_ENTRIES, N_TOPS, N_PAGES = 0, 1, 2, 3
+# Cells of the writer's state. MADE is the new root in the end: whoever is interrupted before the kernel's answer is
+# there finds in it what to drop.
+N_ROWS, N_ENTRIES, N_TOPS, N_PAGES, MADE = 0, 1, 2, 3, 4
 
 
 @kernel
@@ -357,6 +358,7 @@ def apply(space, root, shape, batch, ops, verdict, work):
     mem[new + ROOM], mem[new + PAGES] = new_room, state[N_PAGES]
     for c in range(2 + shape.keys):
         copy(mem, new + HEADER + c * new_room, tops[c], 0, n)
+    state[MADE] = new
     return new
 
 
