@@ -10,7 +10,11 @@ before anything happens and adds all of it or nothing. Rules are evaluated when 
 bottom up, and once; what is not affected by a load is not evaluated again. A predicate may hold loaded facts and be
 the head of rules: its content is the union.
 
-One writer at a time; what `db[...]` hands out is immutable and may be read from any thread.
+A load is evaluated when somebody looks; a transaction (`lftj.transaction`) changes facts, rules and everything derived
+at once and tells the exact difference.
+
+One writer at a time; what `db[...]` hands out is immutable and may be read from any thread. All that changes is in one
+state (`lftj.engine.state`), replaced as a whole.
 """
 
 from __future__ import annotations
@@ -261,6 +265,10 @@ class Database(Answers):
         warm.query("e(y, x), e(z, x)").count()
         warm.load("e", [(500, 501)])
         assert len(warm["t"]) == 199
+        with warm.transaction() as tx:
+            tx.insert("e", [(600, 601)])
+            tx.erase("e", [(500, 501)])
+        assert len(tx.delta["e"].inserted) == 1
         assert (1, 2, 3) in warm["t"]
         assert next(iter(warm["t"])) == (0, 1, 2)
 

@@ -240,6 +240,10 @@ assert db.query("e(x, y), e(z, w), x < 3").count() > 0
 list(db.query("e(x, y), e(y, z)", order=("z", "y", "x")))
 db.load("e", [(1000, 1001)])
 list(db["t"]), (1, 2) in db["e"], db.explain(), db.memory()
+with db.transaction(missing="error") as tx:
+    tx.insert("e", [(7, 7)]); tx.insert("e", np.array([[8, 8], [9, 9]])); tx.erase("e", [(8, 8), (5, 6)])
+    tx.insert("s", [("z", 0.5, 3)]); tx.erase("f", [()]); tx.rules("g(x) :- e(x, x).")
+list(tx.delta["t"].inserted), db.snapshot().query("e(x, y), y = 7").count()
 many = {}
 for name, module in list(sys.modules.items()):
     if name.split(".")[0] in ("scantree", "lftj"):

@@ -180,7 +180,7 @@ class Commit:
                 self.unknown[name] = failed[name]
             change = Change.between(relation.content, new) if base.strata.of(name) else touched.get(name)
             relations[name] = relation.successor(new, new, change)
-            if change is not None and len(change.kinds):
+            if name not in failed and change is not None and len(change.kinds):
                 self.changes[name] = change
         info = program or base
         staged.state = State(relations, strata, frozenset(stale), evaluations, info.key_orders, info.directives)
