@@ -10,39 +10,43 @@ before anything happens and adds all of it or nothing. Rules are evaluated when 
 bottom up, and once; what is not affected by a load is not evaluated again. A predicate may hold loaded facts and be
 the head of rules: its content is the union.
 
-One writer at a time; what `db[...]` hands out is immutable and may be read from any thread.
+A load is evaluated when somebody looks; a transaction (`lftj.transaction`) changes facts, rules and everything derived
+at once and tells the exact difference.
+
+One writer at a time; what `db[...]` hands out is immutable and may be read from any thread. All that changes is in one
+state (`lftj.engine.state`), replaced as a whole.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lftj.engine.evaluate import Evaluation, Evaluator
+from lftj.delta import Delta, Deltas
+from lftj.engine.answers import Answers
+from lftj.engine.evaluate import Evaluator
+from lftj.engine.extend import extended
+from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.strata import Strata
-from lftj.errors import DataError, MemoryLimitError, UnknownRelationError
+from lftj.errors import TransactionError
 from lftj.explain import Explanation
 from lftj.io.sources import read
-from lftj.join.run import Limits
 from lftj.language import ast
 from lftj.language.builder import Program
-from lftj.language.check import check, check_query
-from lftj.language.clause import Clause, Directive
-from lftj.language.parse import parse
+from lftj.language.clause import Directive
 from lftj.progress import Progress
-from lftj.query import Query
-from lftj.relation import Relation
-from lftj.values import gate
-from lftj.values.codes import Schema
+from lftj.snapshot import Snapshot
+from lftj.transaction import Transaction
 from lftj.values.symbols import SymbolTable
-from scantree.memory import Arena, ArenaFullError
+from scantree.memory import Arena
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -50,7 +54,7 @@ if TYPE_CHECKING:
     from lftj.io.rejects import Rejects
 
 
-class Database:
+class Database(Answers):
     """Relations, rules over them, and their answers.
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages
@@ -68,20 +72,21 @@ class Database:
     ) -> None:
         self._arena = Arena(memory_limit)
         self._symbols = SymbolTable()
-        self._relations: dict[str, StoredRelation] = {}
         self._evaluator = Evaluator(
             self._arena,
             self._symbols,
-            self._relations,
+            State(),
             page_rows=page_rows,
             dir_rows=directory_rows,
             buffer_rows=buffer_rows,
         )
-        self._strata = Strata(self._evaluator)
-        self._directives: list[Directive] = []
         self._lock = threading.RLock()
         self._progress = Progress()
         self._rejects: dict[str, Rejects | None] = {}
+        self._open: Transaction | None = None  # set and read by the thread that holds the lock
+        self._watchers: dict[object, tuple[str, Callable[[Delta], object]]] = {}
+        self._untold: deque[tuple[Callable[[Delta], object], Delta]] = deque()
+        self._telling = False
         if program is not None:
             self.rules(program)
 
@@ -99,46 +104,16 @@ class Database:
         `warnings.warn`. `key_orders` forces the order in which the rules of a head bind their variables: `{"tri":
         ("y", "x", "z")}`.
         """
-        with self._lock:
-            parsed = (
-                parse(program)
-                if isinstance(program, str)
-                else program.ast()
-                if isinstance(program, Program)
-                else program
-            )
-            checked = check(parsed, known=self._schemas(), clauses=self._strata.clauses)
-            self._force(key_orders or {}, checked.clauses)
-            fresh = {name: self._new(schema) for name, schema in checked.schemas.items() if name not in self._relations}
-            staged: dict[str, Any] = {}
-            for name, rows in checked.facts.items():
-                relation = self._relations[name] if name in self._relations else fresh[name]
-                codes = [gate.encode_row(row, relation.schema, self._symbols) for row in rows]
-                columns = np.array(codes, np.int64).reshape(len(codes), relation.arity).T
-                staged[name] = self._guarded(relation.with_facts, np.ascontiguousarray(columns), len(codes))
-            self._relations.update(fresh)
-            for clause in checked.clauses:
-                if clause.head in (key_orders or {}):
-                    self._evaluator.key_orders[clause.rule] = tuple((key_orders or {})[clause.head])
-            self._directives.extend(checked.directives)
-            self._strata.extend(checked.clauses, (name for stratum in checked.strata for name in stratum))
-            for name, facts in staged.items():
-                self._set_facts(name, facts)
-        for warning in checked.warnings:
+        with self._alone("rules"):
+            added = extended(self._state, program, key_orders or {}, self._new, self._symbols)
+            state = added.state.made_stale(added.heads)
+            for name, (rows, count) in added.facts.items():
+                state = state.with_facts(name, self._guarded(state.relations[name].with_facts, rows, count))
+            self._evaluator.state = state
+        for warning in added.warnings:
             import warnings
 
             warnings.warn(warning.render(), stacklevel=2)
-
-    def _force(self, key_orders: Mapping[str, Any], clauses: tuple[Clause, ...]) -> None:
-        for head, order in key_orders.items():
-            own = [clause for clause in clauses if clause.head == head]
-            if not own:
-                raise UnknownRelationError(
-                    f"a key order is given for `{head}`, which no rule of this program derives",
-                    remedy="name the head of a rule of the same program",
-                )
-            for clause in own:
-                check_order(clause, tuple(order))
 
     @property
     def directives(self) -> tuple[Directive, ...]:
@@ -146,15 +121,7 @@ class Database:
 
         `lftj run` carries them out; so do `read_inputs` and `write_outputs`.
         """
-        return tuple(self._directives)
-
-    def _schemas(self) -> dict[str, Schema]:
-        return {name: relation.schema for name, relation in self._relations.items()}
-
-    def _new(self, schema: Schema) -> StoredRelation:
-        sizes = {"page_rows": self._evaluator.page_rows, "dir_rows": self._evaluator.dir_rows}
-        made: StoredRelation = self._guarded(StoredRelation, schema, self._arena, **sizes)
-        return made
+        return self._state.directives
 
     # -- data ---------------------------------------------------------------------------------------------------------
 
@@ -177,7 +144,7 @@ class Database:
         is loaded; with `on_error="quarantine"` good rows are loaded and the bad ones returned (and kept in
         `db.rejects[name]`).
         """
-        with self._lock:
+        with self._alone("load"):
             relation = self._stored(name)
             with self._progress.step(f"loading {name}"):
                 loaded = read(
@@ -191,41 +158,39 @@ class Database:
                     on_error=on_error,
                 )
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
-                self._set_facts(name, self._guarded(relation.with_facts, rows, loaded.rows))
+                facts = self._guarded(relation.with_facts, rows, loaded.rows)
+                self._evaluator.state = self._state.with_facts(name, facts)
             self._rejects[name] = loaded.rejects
             return loaded.rejects
 
     @contextmanager
-    def _restoring(self, names: Iterable[str]) -> Iterator[None]:
-        """Several loads that are one.
-
-        If the block raises, the facts of `names` and `rejects` are what they were before it.
-        """
-        with self._lock:
-            facts = {name: self._stored(name).facts for name in names}
-            rejects = dict(self._rejects)
+    def _restoring(self) -> Iterator[None]:
+        """Several loads that are one: if the block raises, the state and `rejects` are what they were before it."""
+        with self._alone("read_inputs"):
+            state, rejects = self._state, dict(self._rejects)
             try:
                 yield
             except BaseException:
-                for name, before in facts.items():
-                    self._set_facts(name, before)
+                self._evaluator.state = state
                 self._rejects = rejects
                 raise
+
+    @contextmanager
+    def _alone(self, what: str) -> Iterator[None]:
+        """Hold the writer's lock, outside of transactions."""
+        with self._lock:
+            if self._open is not None:
+                raise TransactionError(
+                    f"`{what}` inside a transaction",
+                    why="it would change the database while the transaction may still be discarded",
+                    remedy="use `tx.rules`" if what == "rules" else "use `tx.insert`, or do it outside of the block",
+                )
+            yield
 
     @property
     def rejects(self) -> dict[str, Rejects | None]:
         """Per relation, the rows that its last load put into quarantine (None: none were to be)."""
         return self._rejects
-
-    def _set_facts(self, name: str, facts: Any) -> None:
-        relation = self._relations[name]
-        if facts is relation.facts:
-            return
-        if self._strata.of(name):
-            relation.facts = facts
-        else:
-            relation.publish(facts, facts)
-        self._strata.touch(name)
 
     def read_inputs(self, directory: str | os.PathLike[str] = ".", *, on_error: str = "raise") -> dict[str, Rejects]:
         """Carry out the `.input` directives: load each relation from its file in `directory` (Souffle's `-F`).
@@ -252,20 +217,6 @@ class Database:
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def __getitem__(self, name: str) -> Relation:
-        """The content of a relation, as it is now; evaluates what is not up to date."""
-        with self._lock:
-            relation = self._stored(name)
-            self._refresh([name], None)
-            return Relation(relation.schema, relation.content, self._symbols)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._relations
-
-    def __iter__(self) -> Iterator[str]:
-        """The names of all relations."""
-        return iter(tuple(self._relations))
-
     def evaluate(self, *names: str, timeout: float | None = None) -> None:
         """Bring the named relations (default: all) up to date within `timeout` seconds.
 
@@ -274,20 +225,7 @@ class Database:
         with self._lock:
             for name in names:
                 self._stored(name)
-            self._refresh(names or tuple(self._relations), timeout)
-
-    def query(
-        self, text: str, *, order: tuple[str, ...] | list[str] | None = None, timeout: float | None = None
-    ) -> Query:
-        """A query over the relations, such as `"tri(1, y, z), y < z"`: lazy, one column per named variable.
-
-        `order` forces the order in which its variables are bound; `timeout` limits each evaluation, in seconds.
-        """
-        clause = check_query(text, self._schemas())
-        chosen = None if order is None else tuple(order)
-        if chosen is not None:
-            check_order(clause, chosen)
-        return Query(self, clause, chosen, timeout)
+            self._refresh(names or tuple(self._state.relations), timeout)
 
     def explain(self, name: str | None = None) -> Explanation:
         """How relation `name` (default: everything) is evaluated: strata, key orders, estimated and actual rows.
@@ -295,24 +233,24 @@ class Database:
         Print it, or call `.json()`.
         """
         with self._lock:
-            names = [name] if name is not None else list(self._strata.order)
-            wanted = set[str]()
+            state = self._state
+            names = [name] if name is not None else list(state.strata.order)
             for n in names:
                 self._stored(n)
-                wanted |= self._strata.below(n)
-            heads = [head for head in self._strata.order if head in wanted]
+            wanted = state.strata.below(names)
+            heads = [head for head in state.strata.order if head in wanted]
             evaluations = {
-                head: [self._strata.evaluations.get(c) or self._evaluator.describe(c) for c in self._strata.of(head)]
+                head: [state.evaluations.get(c) or self._evaluator.describe(c) for c in state.strata.of(head)]
                 for head in heads
             }
-            return Explanation.of_strata(heads, evaluations, self._relations, stale=self._strata.stale)
+            return Explanation.of_strata(heads, evaluations, state.relations, stale=set(state.stale))
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes of pages per relation and key order (by column names), and of everything under "total"."""
         with self._lock:
             self._arena.collect()
             found: dict[str, dict[str, int]] = {}
-            for name, relation in self._relations.items():
+            for name, relation in self._state.relations.items():
                 names = relation.schema.names
                 found[name] = {", ".join(names[c] for c in order): size for order, size in relation.memory().items()}
             found["total"] = {"pages": self._arena.used}
@@ -327,78 +265,89 @@ class Database:
         warm.query("e(y, x), e(z, x)").count()
         warm.load("e", [(500, 501)])
         assert len(warm["t"]) == 199
+        with warm.transaction() as tx:
+            tx.insert("e", [(600, 601)])
+            tx.erase("e", [(500, 501)])
+        assert len(tx.delta["e"].inserted) == 1
         assert (1, 2, 3) in warm["t"]
         assert next(iter(warm["t"])) == (0, 1, 2)
 
-    # -- what queries use ---------------------------------------------------------------------------------------------
+    # -- transactions -------------------------------------------------------------------------------------------------
 
-    def _stored(self, name: str) -> StoredRelation:
-        if name not in self._relations:
-            from lftj.language.findings import did_you_mean
+    def transaction(self, *, missing: str = "ignore", timeout: float | None = None) -> Transaction:
+        """A transaction, to be used as `with db.transaction() as tx:`; see `lftj.transaction`.
 
-            raise UnknownRelationError(
-                f"there is no relation `{name}`",
-                why="no rule or declaration names it",
-                remedy=did_you_mean(
-                    name, self._relations, "declare it with `.decl`, or see `list(db)` for what there is"
-                ),
-            )
-        return self._relations[name]
+        It commits when the block ends and is discarded when anything is raised in it. `missing="error"` refuses to
+        erase rows that are not there. `timeout` limits the commit, and each preview, in seconds. Transactions of other
+        threads wait until the block has ended.
+        """
+        return Transaction(self, missing, timeout)
 
-    def _refresh(self, names: Any, timeout: float | None) -> None:
-        until = Limits.within(timeout)
+    def snapshot(self) -> Snapshot:
+        """The database as it is now, for reading: it never changes, and any thread may read it.
 
-        def limits(head: str) -> Limits:
-            return Limits(until.deadline, timeout, self._progress.rows(head))
+        Evaluates what is not up to date first.
+        """
+        state = self._state
+        if state.stale:
+            with self._lock:
+                self._refresh(tuple(self._state.relations), None)
+                state = self._state
+        return Snapshot(self._evaluator, state)
 
-        with self._progress.step("evaluating"):
-            self._guarded(self._strata.refresh, names, limits)
+    def on_commit(self, name: str, callback: Callable[[Delta], object]) -> Callable[[], None]:
+        """Call `callback(delta)` after every transaction that changed relation `name`; returns what ends that.
 
-    def _prepared(self, clause: Clause, timeout: float | None) -> Limits:
-        """Bring what the clause reads up to date; what is left of the time."""
-        until = Limits.within(timeout)
-        self._refresh([atom.predicate for atom in clause.atoms], timeout)
-        return Limits(until.deadline, timeout, self._progress.rows("query"))
+        Once per commit, in the order of the commits and, within one, of the calls of `on_commit`, in the thread that
+        commits. The commit stands whatever a callback does: an exception becomes a warning when all callbacks have
+        run. A callback may open a transaction; who watches is told of that one afterwards. Loads are no commits.
+        """
+        self._stored(name)
+        handle = object()
+        self._watchers[handle] = (name, callback)
 
-    def _count(self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> tuple[int, Evaluation]:
-        with self._lock:
-            limits = self._prepared(clause, timeout)
-            with self._progress.step("counting"):
-                counted: tuple[int, Evaluation] = self._guarded(self._evaluator.count, clause, limits, order=order)
-                return counted
+        def stop() -> None:
+            self._watchers.pop(handle, None)
 
-    def _answer(
-        self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None
-    ) -> tuple[Relation, Evaluation]:
-        from lftj.values.codes import Column
+        return stop
 
-        with self._lock:
-            limits = self._prepared(clause, timeout)
-            chunks: list[Any] = []
-            with self._progress.step("evaluating"):
-                evaluation = self._guarded(self._evaluator.rows, clause, limits, chunks.append, order=order)
-            names = [str(term) for term in clause.head_args]
-            schema = Schema("query", tuple(Column(n, t.type) for n, t in zip(names, clause.head_args, strict=True)))
-            holder = self._new(schema)
-            in_order = evaluation.plan.in_order and evaluation.inner is None
-            version = self._guarded(holder.assemble, chunks, in_order=in_order)
-            return Relation(schema, version, self._symbols), evaluation
+    def _tell(self, deltas: Deltas) -> list[str]:
+        """Call who watches the relations that changed; returns what went wrong.
 
-    def _describe(self, clause: Clause, order: tuple[str, ...] | None) -> Evaluation:
-        with self._lock:
-            self._refresh([atom.predicate for atom in clause.atoms], None)
-            return self._evaluator.describe(clause, order=order)
-
-    def _guarded(self, action: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Call `action`; running out of memory becomes an error that says so."""
+        A callback's own transactions add to the queue and leave it to be emptied here: everyone hears of the commits
+        in their order.
+        """
+        for name, callback in tuple(self._watchers.values()):
+            if name in deltas:
+                self._untold.append((callback, deltas[name]))
+        troubles: list[str] = []
+        if self._telling:
+            return troubles
+        self._telling = True
+        stop: BaseException | None = None
         try:
-            return action(*args, **options)
-        except ArenaFullError as full:
-            raise MemoryLimitError(
-                f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
-                why="the change was not made; the database is as it was before",
-                remedy="raise `memory_limit=`, or load less",
-            ) from None
+            while self._untold:
+                callback, delta = self._untold.popleft()
+                try:
+                    callback(delta)
+                except Exception as error:
+                    shown = "".join(traceback.format_exception(error)).rstrip()
+                    troubles.append(f"a callback of on_commit failed; the commit stands\n{shown}")
+                except BaseException as error:
+                    stop = stop or error
+        finally:
+            self._telling = False
+        if stop is not None:
+            raise stop
+        return troubles
+
+    @property
+    def _strata(self) -> Strata:
+        return self._state.strata
+
+    @property
+    def _relations(self) -> dict[str, StoredRelation]:
+        return self._state.relations
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
@@ -411,24 +360,12 @@ class Database:
         self._progress.close()
 
     def __repr__(self) -> str:
+        state = self._state
         lines = [
-            f"lftj.Database: {len(self._relations)} relations, {len(self._strata.clauses)} rules, "
+            f"lftj.Database: {len(state.relations)} relations, {len(state.strata.clauses)} rules, "
             f"{self._arena.used / 1e6:,.1f} MB of pages"
         ]
-        for name, relation in self._relations.items():
-            state = "not evaluated" if name in self._strata.stale else f"{len(relation):,} rows"
-            lines.append(f"  {relation.schema}  {state}")
+        for name, relation in state.relations.items():
+            rows = "not evaluated" if name in state.stale else f"{len(relation):,} rows"
+            lines.append(f"  {relation.schema}  {rows}")
         return "\n".join(lines)
-
-
-def check_order(clause: Clause, order: tuple[str, ...]) -> None:
-    """Raise `DataError` unless `order` names every variable of the clause, each once."""
-    # Arguments that are expressions became variables, which nobody has to name.
-    names = {v.name for v in clause.variables() if not re.fullmatch(r"_e\d+", v.name) or v.name in order}
-    if set(order) != names or len(order) != len(names):
-        raise DataError(
-            f"the key order ({', '.join(order)}) does not name each variable of the rule once",
-            where=str(clause.span),
-            why=f"the variables of `{clause.text}` are {', '.join(sorted(names))}",
-            remedy="list all of them, outermost first",
-        )

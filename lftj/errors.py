@@ -140,5 +140,9 @@ class MemoryLimitError(Error, MemoryError):
     """The memory limit, or the machine's memory, ran out. Nothing was changed."""
 
 
+class TransactionError(Error, RuntimeError):
+    """A transaction was used before its block began or after it ended, or within another."""
+
+
 class BuilderError(Error, TypeError):
     """The builder was used in a way that makes no rule. `where` is the line of the user's file."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from lftj.database import Database
+    from lftj.engine.answers import Answers
     from lftj.engine.evaluate import Evaluation
     from lftj.explain import Explanation
 
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 class Query:
     """A lazy query; see the module's text. `stats` holds the counters of the last evaluation."""
 
-    def __init__(
-        self, database: Database, clause: Clause, order: tuple[str, ...] | None, timeout: float | None
-    ) -> None:
+    def __init__(self, database: Answers, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> None:
         self._database, self._clause, self._order, self._timeout = database, clause, order, timeout
         self._answer: Relation | None = None
         self._evaluation: Evaluation | None = None

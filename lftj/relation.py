@@ -27,13 +27,15 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from lftj.delta import SortedRows
+
 SHOWN_ROWS = 10
 
 
 class Relation:
     """An immutable sorted set of rows with named, typed columns."""
 
-    def __init__(self, schema: Schema, version: Version, symbols: SymbolTable) -> None:
+    def __init__(self, schema: Schema, version: Version | SortedRows, symbols: SymbolTable) -> None:
         self._schema, self._version, self._symbols = schema, version, symbols
 
     @property

@@ -46,8 +46,9 @@ from scantree.scan import fold_entries, fold_page, fold_root
 # Verdicts of the probe, one per change.
 NOTHING, INSERTED, ERASED, CHANGED = 0, 1, 2, 3
 
-# Cells of the writer's state.
-N_ROWS, N_ENTRIES, N_TOPS, N_PAGES = 0, 1, 2, 3
+# Cells of the writer's state. MADE is the new root in the end: whoever is interrupted before the kernel's answer is
+# there finds in it what to drop.
+N_ROWS, N_ENTRIES, N_TOPS, N_PAGES, MADE = 0, 1, 2, 3, 4
 
 
 @kernel
@@ -369,6 +370,7 @@ def apply(space, root, shape, batch, ops, verdict, work):
         copy(mem, new + HEADER + c * new_room, tops[c], 0, n)
     if shape.folds > 0:
         fold_root(mem, new, shape)
+    state[MADE] = new
     return new
 
 

@@ -132,12 +132,13 @@ class Store:
         place = np.zeros(3, np.int64)
         with self.arena.lock:
             self.arena.room(*self._sizes(pages, dirs, dirs))
-            root = int(_build.lay_out(self.arena.space, shape, n, pages, dirs))
+            # A version at once: if the rest is interrupted, its pages go back.
+            version = Version(self, int(_build.lay_out(self.arena.space, shape, n, pages, dirs)))
             for chunk in chunks:
-                _build.write_rows(self.arena.space.mem, root, shape, _plain(chunk), place)
+                _build.write_rows(self.arena.space.mem, version.root, shape, _plain(chunk), place)
             if shape.folds:
-                _scan.fold_version(self.arena.space.mem, root, shape)
-        return Version(self, root)
+                _scan.fold_version(self.arena.space.mem, version.root, shape)
+        return version
 
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
         """What `Arena.room` is asked for: row pages, directory pages, and a root of `entries` entries."""
@@ -308,7 +309,12 @@ class Version:
             touched = min(m, self.pages) * 3 + (2 * m >> shape.page_bits) + 4
             touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
             store.arena.room(*store._sizes(touched, touched_dirs, dirs + touched_dirs))
-            root = int(_update.update(space, self.root, shape, batch, ops, verdicts, work))
+            try:
+                root = int(_update.update(space, self.root, shape, batch, ops, verdicts, work))
+            except BaseException:  # Ctrl-C while the kernel ran is raised here
+                if work[3][_update.MADE]:
+                    _drop(space, int(work[3][_update.MADE]), shape)
+                raise
         changes = Changes(batch, verdicts)
         return (self if root == self.root else Version(store, root)), changes
 

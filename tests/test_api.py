@@ -48,7 +48,7 @@ def test_names() -> None:
 
 
 def public(kind: type) -> list[str]:
-    return sorted(name for name in vars(kind) if not name.startswith("_"))
+    return sorted(name for name in dir(kind) if not name.startswith("_"))
 
 
 def test_methods() -> None:
@@ -58,15 +58,28 @@ def test_methods() -> None:
         "explain",
         "load",
         "memory",
+        "on_commit",
         "prepare",
         "query",
         "read_inputs",
         "rejects",
         "rules",
+        "snapshot",
+        "transaction",
         "write_outputs",
     ]
     assert public(lftj.Relation) == ["arrow", "columns", "df", "name", "numpy", "pl"]
     assert public(lftj.Query) == ["arrow", "count", "df", "explain", "numpy", "pl", "relation", "stats"]
+
+
+def test_methods_of_transactions_and_snapshots() -> None:
+    from lftj.delta import Delta
+    from lftj.snapshot import Snapshot
+    from lftj.transaction import Transaction
+
+    assert public(Transaction) == ["delta", "erase", "insert", "preview", "remove_rules", "rules", "stats"]
+    assert public(Delta) == ["erased", "inserted"]
+    assert public(Snapshot) == ["query"]
 
 
 def test_import_is_light() -> None:
@@ -227,6 +240,10 @@ assert db.query("e(x, y), e(z, w), x < 3").count() > 0
 list(db.query("e(x, y), e(y, z)", order=("z", "y", "x")))
 db.load("e", [(1000, 1001)])
 list(db["t"]), (1, 2) in db["e"], db.explain(), db.memory()
+with db.transaction(missing="error") as tx:
+    tx.insert("e", [(7, 7)]); tx.insert("e", np.array([[8, 8], [9, 9]])); tx.erase("e", [(8, 8), (5, 6)])
+    tx.insert("s", [("z", 0.5, 3)]); tx.erase("f", [()]); tx.rules("g(x) :- e(x, x).")
+list(tx.delta["t"].inserted), db.snapshot().query("e(x, y), y = 7").count()
 many = {}
 for name, module in list(sys.modules.items()):
     if name.split(".")[0] in ("scantree", "lftj"):

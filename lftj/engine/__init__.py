@@ -1,5 +1,7 @@
-"""The engine: relations as they are stored, and the evaluation of rules over them.
+"""The engine: relations as they are stored, the evaluation of rules over them, and how the database changes.
 
-`stored` (a relation and its key orders) · `textsteps` (parts of a rule that compute texts) · `evaluate` (one clause:
-plan, lower, run) · `strata` (all rules of a database, bottom up, on demand).
+`stored` (a relation and its key orders) · `change` (the difference of two contents) · `strata` (the rules in evaluation
+order) · `state` (all that a change of the database changes) · `textsteps` (parts of a rule that compute texts) ·
+`evaluate` (one clause: plan, lower, run) · `derive` (a head anew; stale heads on demand) · `answers` (queries) ·
+`extend` (a program added to a state) · `commit` (a transaction's next state, and the change of every relation).
 """

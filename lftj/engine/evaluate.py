@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import TextColumns, TextSplit, split_text
 from lftj.join import triejoin
@@ -60,21 +61,31 @@ class Evaluation:
 
 @dataclass(slots=True)
 class Evaluator:
-    """Evaluates clauses over `relations`.
+    """Evaluates clauses over the relations of `state`; putting another state there is how changes are published.
 
-    `key_orders`: variable orders forced by the user, by rule number. `pilot_from`: estimated steps from which plans are
-    tried before one is chosen (pilot.py).
+    `pilot_from`: estimated steps from which plans are tried before one is chosen (pilot.py).
     """
 
     arena: Arena
     symbols: SymbolTable
-    relations: dict[str, StoredRelation]
-    key_orders: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    state: State
     page_rows: int = 256
     dir_rows: int = 256
     buffer_rows: int = 1 << 16
     pilot_from: float = WORTHWHILE
     _plans: dict[Any, tuple[dict[str, Statistics], JoinPlan]] = field(default_factory=dict)
+
+    @property
+    def relations(self) -> dict[str, StoredRelation]:
+        """The relations of the present state."""
+        return self.state.relations
+
+    def over(self, state: State, *, apart: bool = False) -> Evaluator:
+        """An evaluator over another state. `apart`: for another thread, with plans of its own."""
+        made = replace(self, state=state)
+        if apart:
+            made._plans = {}
+        return made
 
     # -- plans --------------------------------------------------------------------------------------------------------
 
@@ -91,7 +102,7 @@ class Evaluator:
         relations = {**self.relations, **(also or {})}
         body = body_of(clause)
         statistics = {atom.predicate: relations[atom.predicate].statistics for atom in body.atoms}
-        forced = order if order is not None else self.key_orders.get(clause.rule)
+        forced = order if order is not None else self.state.key_orders.get(clause.rule)
         key = (clause, counting, forced)
         if key in self._plans and also is None:
             known, plan = self._plans[key]
@@ -247,6 +258,6 @@ class Evaluator:
             if arity
             else np.empty((0, columns.count), np.int64)
         )
-        between.publish(between.build(stacked, columns.count))
+        between = between.successor(between.build(stacked, columns.count))
         outer = self.rows(split.outer, limits, emit, order=order, also={**also, split.schema.name: between})
         return Evaluation(clause, outer.plan, outer.counters, time.perf_counter() - start, inner, split)

@@ -4,19 +4,21 @@
     content    facts and derived rows together; the same version as the facts where no rule derives the relation
     orders     key order (permutation of the columns) -> the content, its columns permuted and sorted so
 
-A secondary key order is built the first time a plan asks for it and shared by all rules; after that every change of
-the content goes into it too, by batch update where the change is small, else by dropping it (it is rebuilt when next
-asked for). Content is replaced only as a whole, by `publish`, when everything it needs has been computed; versions
-handed out before stay readable.
+A stored relation never gets other rows: a change makes its *successor*, which takes its place in the next state of the
+database (state.py), and versions handed out before stay readable. What may be added is a key order: it is built the
+first time a plan asks for it and shared by all rules; a successor has it too, by batch update where the change is
+small, else it is dropped (and built again when next asked for).
 """
 
 from __future__ import annotations
 
+import weakref
 from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
 
+from lftj.engine.change import Change
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
 from scantree.memory import Arena, ArenaFullError
@@ -29,30 +31,56 @@ SMALL_PART = 1 / 8
 
 
 class StoredRelation:
-    """One relation of a database. `page_rows` and `dir_rows` are forced tiny by tests."""
+    """One relation of a database at one moment. `page_rows` and `dir_rows` are forced tiny by tests."""
+
+    __slots__ = (
+        "__weakref__",
+        "_arena",
+        "_declared",
+        "_orders",
+        "_sizes",
+        "_statistics",
+        "_stores",
+        "arity",
+        "content",
+        "facts",
+        "name",
+        "numbers",
+        "schema",
+        "types",
+    )
 
     def __init__(self, schema: Schema, arena: Arena, *, page_rows: int = 256, dir_rows: int = 256) -> None:
         self.schema, self.name, self.arity = schema, schema.name, schema.arity
+        self.types = schema.types
+        self.numbers = set(self.types) == {"number"}
         self._arena, self._sizes = arena, (page_rows, dir_rows)
         self._declared = tuple(range(self.arity))
         self._stores: dict[tuple[int, ...], Store] = {}
-        self.facts = self._store(self._declared).empty()
+        self.facts: Version = self._store(self._declared).empty()
+        self.content: Version = self.facts
         self._orders: dict[tuple[int, ...], Version] = {self._declared: self.facts}
         self._statistics: Statistics | None = None
+
+    def _with(self, facts: Version, orders: dict[tuple[int, ...], Version]) -> StoredRelation:
+        made = StoredRelation.__new__(StoredRelation)
+        made.schema, made.name, made.arity = self.schema, self.name, self.arity
+        made.types, made.numbers = self.types, self.numbers
+        made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
+        made.facts, made._orders, made.content = facts, orders, orders[self._declared]
+        made._statistics = None
+        return made
 
     def _store(self, order: tuple[int, ...]) -> Store:
         if order not in self._stores:
             page_rows, dir_rows = self._sizes
-            self._stores[order] = Store(self._arena, self.arity, page_rows=page_rows, dir_rows=dir_rows)
+            # setdefault: a snapshot in another thread may make the same one, and both must go on with it.
+            made = Store(self._arena, self.arity, page_rows=page_rows, dir_rows=dir_rows)
+            return self._stores.setdefault(order, made)
         return self._stores[order]
 
     def __len__(self) -> int:
         return len(self.content)
-
-    @property
-    def content(self) -> Version:
-        """All rows, in declared column order."""
-        return self._orders[self._declared]
 
     @property
     def orders(self) -> dict[tuple[int, ...], Version]:
@@ -63,7 +91,8 @@ class StoredRelation:
     def statistics(self) -> Statistics:
         """What the planner may know of the present content."""
         if self._statistics is None:
-            self._statistics = Statistics(self)
+            # A proxy: a cycle would keep the pages of old states until the garbage collector runs.
+            self._statistics = Statistics(weakref.proxy(self))
         return self._statistics
 
     def order(self, columns: tuple[int, ...]) -> Version:
@@ -105,25 +134,31 @@ class StoredRelation:
             count = rows.shape[1] if self.arity else count + len(self.facts)
         return self.build(rows, count)
 
-    def publish(self, content: Version, facts: Version | None = None) -> None:
-        """Make `content` (and `facts`) the relation's. Secondary key orders follow, or go."""
-        before = self.content
+    def successor(self, content: Version, facts: Version | None = None, change: Change | None = None) -> StoredRelation:
+        """The relation after its content has become `content` (and its facts `facts`); this one stays as it is.
+
+        `change` is the difference of the contents, if it is known. Secondary key orders follow, or go.
+        """
+        facts = self.facts if facts is None else facts
+        if content is self.content:
+            return self._with(facts, self._orders)
         orders = {self._declared: content}
-        others = [order for order in self._orders if order != self._declared]
-        if content is before:
-            orders = self._orders
-        elif others and abs(len(content) - len(before)) < SMALL_PART * len(before):
-            delta = before.delta(content)
-            if len(delta.kinds) < SMALL_PART * len(content):
+        if len(self._orders) > 1 and abs(len(content) - len(self)) < SMALL_PART * len(self):
+            if change is None:
+                delta = self.content.delta(content)
+                change = Change(delta.rows, delta.kinds)
+            if len(change.kinds) < SMALL_PART * len(content):
                 # Without the memory for an order it goes, as with a large change; who asks for it again is told.
                 with suppress(ArenaFullError):
-                    for order in others:
-                        orders[order], _ = self._orders[order].update(delta.rows[list(order)], delta.kinds)
-        if facts is not None:
-            self.facts = facts
-        if content is not before:
-            self._orders, self._statistics = orders, None
+                    for order, before in list(self._orders.items()):
+                        if order != self._declared:
+                            orders[order], _ = before.update(change.rows[list(order)], change.kinds)
+        return self._with(facts, orders)
+
+    def frozen(self) -> StoredRelation:
+        """The same rows for a reader in another thread: key orders that either builds are its own."""
+        return self._with(self.facts, self._orders.copy())
 
     def memory(self) -> dict[tuple[int, ...], int]:
         """Bytes of pages per key order."""
-        return {order: version.memory() for order, version in self._orders.items()}
+        return {order: version.memory() for order, version in list(self._orders.items())}

@@ -89,7 +89,7 @@ def read_inputs(
     wanted = [d for d in db.directives if d.kind == "input" and d not in skip]
     _check_one_reader(wanted)
     bad: dict[str, Rejects] = {}
-    with db._restoring(d.relation for d in wanted):
+    with db._restoring():
         for directive in wanted:
             rejects = _read(db, directive, directory, on_error)
             for reject in rejects or ():

@@ -167,6 +167,9 @@ class SymbolTable:
 
     def _append(self, text: str) -> int:
         with self._lock:
+            code = self._dict().get(text, UNKNOWN)
+            if code != UNKNOWN:  # another thread, between the look and the lock
+                return code
             code = len(self)
             self._recent.append(text)
             self._codes[text] = code
@@ -175,8 +178,8 @@ class SymbolTable:
     def _dict(self) -> dict[str, int]:
         """The dict form, brought up to date."""
         known = self._codes
-        if len(known) != len(self):
-            with self._lock:
+        with self._lock:
+            if len(known) != len(self):
                 behind = len(known)
                 size = 0 if self._array is None else len(self._array)
                 if self._array is not None and behind < size:

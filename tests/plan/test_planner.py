@@ -55,7 +55,7 @@ def test_estimates_are_finite(case: programs.Case) -> None:
     db.evaluate()
     for head in db._strata.order:
         for clause in db._strata.of(head):
-            for part in db._strata.evaluations[clause].parts():
+            for part in db._state.evaluations[clause].parts():
                 figures = [part.plan.cost, *(d.rows for d in part.plan.depths)]
                 assert all(math.isfinite(f) and f >= 0 for f in figures), figures
 

@@ -1,0 +1,157 @@
+"""Answers: queries and relations by name, over a database or over a snapshot of one.
+
+Both are an evaluator (whose state holds the relations), a lock under which it is used, and a progress line. A database
+brings what a query reads up to date first; in a snapshot nothing is ever stale.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from lftj.engine.derive import refresh
+from lftj.engine.evaluate import Evaluation, Evaluator
+from lftj.engine.extend import check_order
+from lftj.engine.state import State
+from lftj.engine.stored import StoredRelation
+from lftj.errors import MemoryLimitError, UnknownRelationError
+from lftj.join.run import Limits
+from lftj.language.check import check_query
+from lftj.language.clause import Clause
+from lftj.progress import Progress
+from lftj.query import Query
+from lftj.relation import Relation
+from lftj.values.codes import Column, Schema
+from scantree.memory import ArenaFullError
+
+
+class Answers:
+    """Relations by name and queries over them."""
+
+    _evaluator: Evaluator
+    _progress: Progress
+    _lock: threading.RLock
+
+    @property
+    def _state(self) -> State:
+        return self._evaluator.state
+
+    def __getitem__(self, name: str) -> Relation:
+        """The content of a relation; evaluates what is not up to date."""
+        state = self._evaluator.state
+        if name in state.stale:
+            with self._lock:
+                self._refresh([name], None)
+                state = self._evaluator.state
+        if name not in state.relations:
+            raise unknown(name, state.relations)
+        relation = state.relations[name]
+        return Relation(relation.schema, relation.content, self._evaluator.symbols)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._evaluator.state.relations
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all relations."""
+        return iter(tuple(self._evaluator.state.relations))
+
+    def query(
+        self, text: str, *, order: tuple[str, ...] | list[str] | None = None, timeout: float | None = None
+    ) -> Query:
+        """A query over the relations, such as `"tri(1, y, z), y < z"`: lazy, one column per named variable.
+
+        `order` forces the order in which its variables are bound; `timeout` limits each evaluation, in seconds.
+        """
+        clause = check_query(text, self._schemas())
+        chosen = None if order is None else tuple(order)
+        if chosen is not None:
+            check_order(clause, chosen)
+        return Query(self, clause, chosen, timeout)
+
+    # -- what queries use ---------------------------------------------------------------------------------------------
+
+    def _schemas(self) -> dict[str, Schema]:
+        return {name: relation.schema for name, relation in self._evaluator.state.relations.items()}
+
+    def _stored(self, name: str) -> StoredRelation:
+        relations = self._evaluator.state.relations
+        if name not in relations:
+            raise unknown(name, relations)
+        return relations[name]
+
+    def _new(self, schema: Schema) -> StoredRelation:
+        evaluator = self._evaluator
+        made: StoredRelation = self._guarded(
+            StoredRelation, schema, evaluator.arena, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows
+        )
+        return made
+
+    def _refresh(self, names: Iterable[str], timeout: float | None) -> None:
+        until = Limits.within(timeout)
+
+        def limits(head: str) -> Limits:
+            return Limits(until.deadline, timeout, self._progress.rows(head))
+
+        with self._progress.step("evaluating"):
+            self._guarded(refresh, self._evaluator, names, limits)
+
+    def _prepared(self, clause: Clause, timeout: float | None) -> Limits:
+        """Bring what the clause reads up to date; what is left of the time."""
+        until = Limits.within(timeout)
+        self._refresh([atom.predicate for atom in clause.atoms], timeout)
+        return Limits(until.deadline, timeout, self._progress.rows("query"))
+
+    def _count(self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> tuple[int, Evaluation]:
+        with self._lock:
+            limits = self._prepared(clause, timeout)
+            with self._progress.step("counting"):
+                counted: tuple[int, Evaluation] = self._guarded(self._evaluator.count, clause, limits, order=order)
+                return counted
+
+    def _answer(
+        self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None
+    ) -> tuple[Relation, Evaluation]:
+        with self._lock:
+            limits = self._prepared(clause, timeout)
+            chunks: list[Any] = []
+            with self._progress.step("evaluating"):
+                evaluation = self._guarded(self._evaluator.rows, clause, limits, chunks.append, order=order)
+            names = [str(term) for term in clause.head_args]
+            schema = Schema("query", tuple(Column(n, t.type) for n, t in zip(names, clause.head_args, strict=True)))
+            holder = self._new(schema)
+            in_order = evaluation.plan.in_order and evaluation.inner is None
+            version = self._guarded(holder.assemble, chunks, in_order=in_order)
+            return Relation(schema, version, self._evaluator.symbols), evaluation
+
+    def _describe(self, clause: Clause, order: tuple[str, ...] | None) -> Evaluation:
+        with self._lock:
+            self._refresh([atom.predicate for atom in clause.atoms], None)
+            return self._evaluator.describe(clause, order=order)
+
+    def _guarded(self, action: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Call `action`; running out of memory becomes an error that says so."""
+        try:
+            return action(*args, **options)
+        except ArenaFullError as full:
+            raise out_of_memory(full) from None
+
+
+def out_of_memory(full: ArenaFullError) -> MemoryLimitError:
+    """The error that a user sees when the arena is full."""
+    return MemoryLimitError(
+        f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
+        why="the change was not made; the database is as it was before",
+        remedy="raise `memory_limit=`, or load less",
+    )
+
+
+def unknown(name: str, known: Iterable[str]) -> UnknownRelationError:
+    """The error for a relation that is not there."""
+    from lftj.language.findings import did_you_mean
+
+    return UnknownRelationError(
+        f"there is no relation `{name}`",
+        why="no rule or declaration names it",
+        remedy=did_you_mean(name, known, "declare it with `.decl`, or see `list(db)` for what there is"),
+    )

@@ -1,0 +1,60 @@
+"""A change: the net difference between two contents of one relation.
+
+    rows     int64[arity, m], distinct, in key order
+    kinds    int8[m], INSERTED (1): only the new content has the row; ERASED (-1): only the old one
+
+A change is what a transaction does to a relation, what its rules are maintained by, and what the user sees as a delta.
+A row that was erased and inserted again is in no change; the empty change has no rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scantree.update import NOTHING
+from scantree.version import Changes, Version
+
+Rows = npt.NDArray[np.int64]
+Kinds = npt.NDArray[np.int8]
+
+INSERTED, ERASED = 1, -1
+_ONE = {1: np.array([INSERTED], np.int8), 2: np.array([ERASED], np.int8)}
+
+
+class Change(NamedTuple):
+    """`rows` int64[arity, m] in key order, `kinds` int8[m] of INSERTED and ERASED."""
+
+    rows: Rows
+    kinds: Kinds
+
+    @classmethod
+    def of_update(cls, changes: Changes) -> Change:
+        """What `Version.update` really did."""
+        batch, verdicts = changes
+        if len(verdicts) == 1 and verdicts[0] != NOTHING:
+            return cls(batch, _ONE[int(verdicts[0])])
+        done = verdicts != NOTHING
+        if not done.all():
+            batch, verdicts = np.compress(done, batch, axis=1), verdicts[done]
+        return cls(batch, (3 - 2 * verdicts).astype(np.int8))  # scantree's INSERTED is 1, its ERASED 2
+
+    @classmethod
+    def between(cls, old: Version, new: Version) -> Change:
+        """The difference of two versions of one store; reads the pages that they do not share."""
+        delta = old.delta(new)
+        return cls(delta.rows, delta.kinds)
+
+    def in_order(self, columns: tuple[int, ...]) -> Change:
+        """The same change with its columns permuted, and sorted so."""
+        rows = self.rows[list(columns)]
+        if len(columns) == 0 or self.rows.shape[1] < 2:
+            return Change(rows, self.kinds)
+        order = np.lexsort(rows[::-1])
+        return Change(np.take(rows, order, axis=1), self.kinds[order])
+
+    def of_kind(self, kind: int) -> Rows:
+        """The rows of one kind, int64[arity, n] in key order."""
+        return np.compress(self.kinds == kind, self.rows, axis=1)

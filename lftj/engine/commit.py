@@ -1,0 +1,239 @@
+"""A commit: the state after a transaction, computed beside the state before it, and the change of every relation.
+
+    batches      the last word per row, as facts of the next version          what really changed, by relation
+    before       stale heads that the transaction concerns are evaluated, so that their change is exact
+    heads        bottom up: a head is derived if what it reads changed, its facts or its rules
+
+Nothing of it is visible before `Transaction` puts `state` in the place of the last one; a commit that fails, or is
+dropped, is forgotten with everything it built. A head that could not be computed before the transaction (a division by
+zero, say) must not keep the transaction from repairing that: it stays stale, and its change is in `unknown`.
+
+At `_derive` a head's new content is made. What is at hand there: `before` and `staged.state`, the relations before
+and after with all their key orders (`StoredRelation.order`), and the changes of everything below (`changes`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.engine.change import Change
+from lftj.engine.derive import derive, refresh
+from lftj.engine.evaluate import Evaluation, Evaluator
+from lftj.engine.state import State
+from lftj.engine.strata import Strata
+from lftj.errors import EvaluationError
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from lftj.values.codes import Schema
+from scantree.version import Version
+
+Rows = npt.NDArray[np.int64]
+Kinds = npt.NDArray[np.int8]
+
+INSERT, ERASE = 1, -1
+_ONE = {INSERT: np.array([INSERT], np.int8), ERASE: np.array([ERASE], np.int8)}
+Limit = Callable[[str], Limits]
+NO_STATE = State()
+
+
+class Batch(NamedTuple):
+    """Rows int64[arity, size] in any order, all to be inserted or all to be erased (`op`)."""
+
+    rows: Rows
+    size: int
+    op: int
+
+    def ops(self) -> Kinds:
+        """The op of each row."""
+        return _ONE[self.op] if self.size == 1 else np.full(self.size, self.op, np.int8)
+
+
+class Derived(NamedTuple):
+    """A head's new content, how it differs from the old, and how it was found."""
+
+    content: Version
+    change: Change
+    evaluations: dict[Clause, Evaluation]
+    strategy: str
+    steps: int
+    removed: int
+    added: int
+
+
+class Commit:
+    """The state after `batches` and a change of the rules, computed by `run`.
+
+    `evaluator` holds the state before. `program`: a state with the strata (and new, empty relations) to be, None if the
+    rules do not change; `heads`: those whose rules do. `limits` is asked once per evaluated head.
+
+    After `run`: `state`, `changes` (those that are not empty), `unknown` and `stats` (one dict per derived head).
+    """
+
+    __slots__ = (
+        "_batches",
+        "_built",
+        "_evaluator",
+        "_heads",
+        "_limits",
+        "_program",
+        "base",
+        "before",
+        "changes",
+        "seconds",
+        "staged",
+        "state",
+        "stats",
+        "unknown",
+    )
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        batches: Mapping[str, Sequence[Batch]],
+        program: State | None,
+        heads: frozenset[str],
+        limits: Limit,
+    ) -> None:
+        self._evaluator, self._batches, self._program = evaluator, batches, program
+        self._heads, self._limits = heads, limits
+        self.base = self.before = self.state = evaluator.state
+        self.staged = evaluator
+        self.changes: dict[str, Change] = {}
+        self.unknown: dict[str, EvaluationError] = {}
+        self.stats: dict[str, dict[str, Any]] = {}
+        self._built: list[tuple[Any, set[tuple[int, ...]]]] = []
+        self.seconds = 0.0
+
+    def run(self) -> None:
+        """Compute everything; nothing that others see changes."""
+        started = time.perf_counter()
+        base, program = self.base, self._program
+        relations = base.relations if program is None else program.relations
+        facts: dict[str, Version] = {}
+        touched: dict[str, Change] = {}
+        for name, batches in self._batches.items():
+            old = (base.relations if name in base.relations else relations)[name].facts
+            new, done = _updated(old, batches)
+            if new is not old:
+                facts[name], touched[name] = new, Change.of_update(done)
+        strata = base.strata if program is None else program.strata
+        concerned = strata.above((*touched, *self._heads)) if strata.order else set()
+        if concerned or program is not None:
+            self._derive_all(facts, touched, strata, concerned)
+        elif touched:
+            after = base.relations.copy()
+            for name, new in facts.items():
+                after[name] = after[name].successor(new, new, touched[name])
+            self.state = State(after, strata, base.stale, base.evaluations, base.key_orders, base.directives)
+            self.changes = touched
+        self.seconds = time.perf_counter() - started
+
+    def discard(self) -> None:
+        """Forget what was computed, and the key orders that were built for it."""
+        for relation, orders in self._built:
+            for order in set(relation.orders) - orders:
+                relation.forget(order)
+        self._built = []
+        self.before = self.state = self.base
+        self.staged = self._evaluator
+        self.changes = {}
+
+    def let_go(self) -> None:
+        """After the commit was published: keep the changes, and no state."""
+        self._built, self._batches, self._program = [], {}, None
+        self.base = self.before = self.state = NO_STATE
+        self.staged = self._evaluator
+
+    def fresh(self) -> dict[str, Schema]:
+        """The schemas of relations that only the transaction's program has."""
+        relations = {} if self._program is None else self._program.relations
+        return {name: r.schema for name, r in relations.items() if name not in self._evaluator.state.relations}
+
+    def _derive_all(
+        self, facts: dict[str, Version], touched: dict[str, Change], strata: Strata, concerned: set[str]
+    ) -> None:
+        base, program = self.base, self._program
+        self._built = [(relation, set(relation.orders)) for relation in base.relations.values()]
+        self.staged = staged = self._evaluator.over(base)
+        failed: dict[str, EvaluationError] = {}
+        refresh(staged, strata.below(concerned) | self._heads, self._limits, failed)
+        self.before = before = staged.state
+        relations, evaluations = dict(before.relations), dict(before.evaluations)
+        stale = set(before.stale)
+        if program is not None:
+            relations.update((n, r) for n, r in program.relations.items() if n not in relations)
+            kept = set(strata.clauses)
+            evaluations = {c: e for c, e in evaluations.items() if c in kept}
+            stale = {head for head in stale if strata.of(head)}
+        for name in {**facts, **dict.fromkeys(self._heads)}:
+            relation = relations[name]
+            new = facts.get(name, relation.facts)
+            if strata.of(name):
+                relations[name] = relation.successor(relation.content, new)
+                continue
+            if name in failed:
+                self.unknown[name] = failed[name]
+            change = Change.between(relation.content, new) if base.strata.of(name) else touched.get(name)
+            relations[name] = relation.successor(new, new, change)
+            if name not in failed and change is not None and len(change.kinds):
+                self.changes[name] = change
+        info = program or base
+        staged.state = State(relations, strata, frozenset(stale), evaluations, info.key_orders, info.directives)
+        for head in strata.order:
+            if head not in concerned:
+                continue
+            reads = strata.reads(head)
+            blocked = [name for name in (head, *reads) if name in failed and name in stale]
+            if blocked:
+                self.unknown[head] = failed[head] = failed[blocked[0]]
+                stale.add(head)
+                continue
+            why = self._why(head, reads, facts)
+            if not why:
+                continue
+            started = time.perf_counter()
+            limits = self._limits(head)
+            limits.look(0)
+            content, change, done, strategy, steps, removed, added = self._derive(head, limits)
+            relations[head] = relations[head].successor(content, change=change)
+            evaluations.update(done)
+            if len(change.kinds):
+                self.changes[head] = change
+            self.stats[head] = {
+                "strategy": strategy,
+                "why": why,
+                "steps": steps,
+                "removed": removed,
+                "added": added,
+                "seconds": time.perf_counter() - started,
+            }
+        self.state = staged.state = staged.state._replace(stale=frozenset(stale))
+
+    def _why(self, head: str, reads: Mapping[str, None], facts: Mapping[str, Version]) -> str:
+        """Why `head` has to be derived; empty if nothing that concerns it changed."""
+        if head in self._heads:
+            return "its rules changed"
+        causes = ["its facts"] if head in facts else []
+        causes += [f"`{name}`" for name in reads if name in self.changes]
+        return f"{', '.join(causes)} changed" if causes else ""
+
+    def _derive(self, head: str, limits: Limits) -> Derived:
+        """The new content of `head`: evaluated from the staged state and compared with the old content."""
+        content, done = derive(self.staged, head, limits)
+        old = self.staged.relations[head].content
+        change = Change.between(old, content)
+        steps = sum(part.counters.steps for e in done.values() for part in e.parts() if part.counters)
+        return Derived(content if len(change.kinds) else old, change, done, "recompute", steps, 0, 0)
+
+
+def _updated(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Any]:
+    """The facts after all batches, of which the last word per row counts, and what was done."""
+    if len(batches) == 1:
+        return facts.update(batches[0].rows, batches[0].ops())
+    rows = np.concatenate([batch.rows for batch in batches], axis=1)
+    return facts.update(rows, np.concatenate([batch.ops() for batch in batches]))

@@ -1,0 +1,66 @@
+"""Deriving heads by evaluation: one head anew, and all stale ones that somebody asks for.
+
+A load makes everything above the loaded relation stale; asking for a relation evaluates the stale ones below it, in
+the order of the strata, and then itself. A relation is published when all of its clauses are evaluated, so a stop in
+between (Ctrl-C, time-out, an error in a rule) leaves every published content as it was, and the rest stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.engine.evaluate import Evaluation, Evaluator
+from lftj.errors import EvaluationError
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from scantree.version import Version
+
+Rows = npt.NDArray[np.int64]
+
+
+def derive(evaluator: Evaluator, head: str, limits: Limits) -> tuple[Version, dict[Clause, Evaluation]]:
+    """What the rules of `head` derive from the evaluator's state, with the head's facts, as a version of its own."""
+    relation = evaluator.relations[head]
+    clauses = evaluator.state.strata.of(head)
+    chunks: list[Rows] = []
+    done: dict[Clause, Evaluation] = {}
+    for clause in clauses:
+        done[clause] = evaluator.rows(clause, limits, chunks.append)
+    alone = len(clauses) == 1 and len(relation.facts) == 0
+    in_order = alone and done[clauses[0]].plan.in_order
+    if len(relation.facts):
+        chunks.append(relation.facts.columns())
+    return relation.assemble(chunks, in_order=in_order), done
+
+
+def refresh(
+    evaluator: Evaluator,
+    names: Iterable[str],
+    limits: Callable[[str], Limits],
+    failed: dict[str, EvaluationError] | None = None,
+) -> None:
+    """Bring `names` up to date in the evaluator's state; `limits` is asked once per evaluated relation.
+
+    With `failed`, heads that cannot be computed, and what is derived from them, are told there and stay stale.
+    """
+    if not evaluator.state.stale:
+        return
+    strata = evaluator.state.strata
+    needed = strata.below(names) & evaluator.state.stale
+    for head in strata.order:
+        if head not in needed:
+            continue
+        if failed and (causes := [name for name in strata.reads(head) if name in failed]):
+            failed[head] = failed[causes[0]]
+            continue
+        try:
+            content, done = derive(evaluator, head, limits(head))
+        except EvaluationError as error:
+            if failed is None:
+                raise
+            failed[head] = error
+            continue
+        evaluator.state = evaluator.state.evaluated(head, content, done)

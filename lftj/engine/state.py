@@ -1,0 +1,67 @@
+"""The state of a database: everything that a change of it changes, in one object.
+
+A state is never changed. Whoever changes the database (a load, rules, an evaluation, a transaction) makes the next
+state and then puts it in the place of the last with one assignment, which nothing can interrupt: an exception, Ctrl-C
+or a full arena before it leaves the database as it was, and a reader in another thread sees the one or the other.
+
+Each derived relation is *fresh* (its content is what its rules derive from the contents below it) or *stale*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from lftj.engine.stored import StoredRelation
+from lftj.engine.strata import Strata
+from lftj.language.clause import Clause, Directive
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    from lftj.engine.evaluate import Evaluation
+
+
+class State(NamedTuple):
+    """`relations` and `strata`, the `stale` heads, how each clause was last evaluated, and what programs asked for.
+
+    `key_orders`: variable orders forced by the user, by rule number.
+    """
+
+    relations: dict[str, StoredRelation] = {}  # noqa: RUF012  (no state is ever changed)
+    strata: Strata = Strata()
+    stale: frozenset[str] = frozenset()
+    evaluations: dict[Clause, Evaluation] = {}  # noqa: RUF012
+    key_orders: dict[int, tuple[str, ...]] = {}  # noqa: RUF012
+    directives: tuple[Directive, ...] = ()
+
+    def with_facts(self, name: str, facts: Version) -> State:
+        """The state after a load: what is derived from `name` is stale, and so is `name` itself if rules derive it."""
+        relation = self.relations[name]
+        if facts is relation.facts:
+            return self
+        after = relation.successor(relation.content if self.strata.of(name) else facts, facts)
+        stale = self.stale | self.strata.above((name,))
+        return self._replace(relations={**self.relations, name: after}, stale=stale)
+
+    def evaluated(self, head: str, content: Version, evaluations: Mapping[Clause, Evaluation]) -> State:
+        """The state after the evaluation of a stale head."""
+        return self._replace(
+            relations={**self.relations, head: self.relations[head].successor(content)},
+            stale=self.stale - {head},
+            evaluations={**self.evaluations, **evaluations},
+        )
+
+    def made_stale(self, heads: Iterable[str]) -> State:
+        """The state in which `heads` and all that is derived from them is stale."""
+        return self._replace(stale=self.stale | self.strata.above(heads))
+
+    def without_rules(self, head: str) -> State:
+        """The state without the clauses of `head`; its content is left to the caller."""
+        strata = self.strata.without(head)
+        rules = {clause.rule for clause in strata.clauses}
+        kept = set(strata.clauses)
+        return self._replace(
+            strata=strata,
+            evaluations={c: e for c, e in self.evaluations.items() if c in kept},
+            key_orders={rule: order for rule, order in self.key_orders.items() if rule in rules},
+        )

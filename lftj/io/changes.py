@@ -1,0 +1,118 @@
+"""Rows for a transaction: whatever a load reads, with a short way for a few rows.
+
+A transaction often is one row, and setting up a reader takes longer than everything else it needs. So a few tuples of
+values of exactly the column's types, and arrays of int64 for relations of numbers, are turned into codes here; anything
+else, and anything that is wrong, goes to the readers of `lftj.io`, whose messages say what it is.
+
+Rows to erase intern nothing: a text that the symbol table does not know is in no row. Such rows are told apart, with
+their texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lftj.io.sources import read
+from lftj.values.codes import Misfit, Schema, from_code, to_code, to_text
+from lftj.values.symbols import UNKNOWN, SymbolTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lftj.io.rejects import Rejects
+
+Rows = NDArray[np.int64]
+FEW = 64
+
+
+class Given(NamedTuple):
+    """Rows int64[arity, size] in the order of the source, the rejected ones, and a row no relation can hold."""
+
+    rows: Rows
+    size: int
+    rejects: Rejects | None = None
+    absent: tuple[object, ...] | None = None
+
+
+def few_rows(source: Any, types: tuple[str, ...], numbers: bool, code: Callable[[str], int]) -> Rows | None:
+    """The codes int64[arity, n] of a small or plain source; None if the readers have to look at it.
+
+    `types` are the columns', `numbers` says that all of them are numbers. `code` gives the code of a text, once all
+    rows are known to be good; `UNKNOWN` sends the source to the readers, too.
+    """
+    arity = len(types)
+    kind = type(source)
+    if kind is np.ndarray:
+        plain = numbers and arity and source.ndim == 2 and source.shape[1] == arity and source.dtype == np.int64
+        return source.T.copy() if plain else None
+    if (kind is not list and kind is not tuple) or not 0 < len(source) <= FEW or not arity:
+        return None
+    for row in source:
+        if (type(row) is not tuple and type(row) is not list) or len(row) != arity:
+            return None
+    if numbers:
+        for row in source:
+            for value in row:
+                if type(value) is not int:
+                    return None
+        try:
+            return np.array(source, np.int64).T.copy()
+        except OverflowError:
+            return None
+    try:
+        checked = [
+            [to_text(v) if t == "symbol" else to_code(v, t) for v, t in zip(r, types, strict=True)] for r in source
+        ]
+    except Misfit:
+        return None
+    codes = [[code(v) if isinstance(v, str) else v for v in row] for row in checked]
+    columns = list(zip(*codes, strict=True))
+    if any(t == "symbol" and UNKNOWN in column for t, column in zip(types, columns, strict=True)):
+        return None
+    return np.array(columns, np.int64)
+
+
+def rows_to_insert(source: Any, schema: Schema, symbols: SymbolTable, **options: Any) -> Given:
+    """The rows of any source that `load` takes, with the same options. Texts are interned when all rows are good."""
+    loaded = read(source, schema, symbols, **options)
+    rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
+    return Given(rows, loaded.rows, loaded.rejects)
+
+
+def rows_to_erase(source: Any, schema: Schema, symbols: SymbolTable, **options: Any) -> Given:
+    """The same for rows to erase; interns nothing. Rows with unknown texts are left out; `absent` is the first."""
+    known = _Known(symbols)
+    loaded = read(source, schema, known, **options)  # type: ignore[arg-type]
+    rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
+    if not known.others:
+        return Given(rows, loaded.rows, loaded.rejects)
+    texts = np.array([t == "symbol" for t in schema.types])
+    possible = (rows[texts] >= 0).all(axis=0)
+    first = rows[:, int(np.argmin(possible))]
+    absent = tuple(
+        known.text(c) if t == "symbol" else from_code(c, t) for c, t in zip(first, schema.types, strict=True)
+    )
+    rows = np.compress(possible, rows, axis=1)
+    return Given(rows, rows.shape[1], loaded.rejects, None if possible.all() else absent)
+
+
+class _Known:
+    """A symbol table to read with that interns nothing: a text without a code gets -1, -2, ... for the time being."""
+
+    def __init__(self, symbols: SymbolTable) -> None:
+        self._symbols = symbols
+        self.others: list[str] = []
+
+    def intern_distinct(self, distinct: pa.Array) -> Rows:
+        codes = self._symbols.lookup_array(distinct)
+        for place in np.flatnonzero(codes == UNKNOWN).tolist():
+            self.others.append(distinct[place].as_py())
+            codes[place] = -len(self.others)
+        return codes
+
+    def text(self, code: int) -> str:
+        return self._symbols.text(code) if code >= 0 else self.others[-1 - int(code)]

@@ -1,0 +1,401 @@
+"""Transactions: changes that happen together, or not at all.
+
+    with db.transaction() as tx:
+        tx.insert("edge", [(2, 4)])
+        tx.erase("edge", [(4, 1)])
+    tx.delta["tri"].inserted;  tx.delta["tri"].erased;  tx.stats
+
+A transaction *collects* inserts, erases and rules while its block runs, in the order of the calls: the last word per
+row counts, and the database is as before. At the end of the block it *commits*: the facts, everything derived from them
+and the exact difference are computed beside the present state, which is then replaced at once. Whatever is raised, in
+the block or in the commit (an error, Ctrl-C, a time-out, the memory limit), *discards* it: the database is as before.
+
+Inserts and erases concern facts only: a row that rules derive as well stays when its fact is erased. Inserting a row
+that is there changes nothing, and so does erasing one that is not, unless `missing="error"` asks for an error; what
+"there" means is judged at the call, with what the transaction collected before. A call that raises adds none of its
+rows; the block may go on.
+
+One transaction at a time: those of other threads wait for the end of the block.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lftj.delta import Deltas
+from lftj.engine.answers import out_of_memory, unknown
+from lftj.engine.commit import ERASE, INSERT, Batch, Commit
+from lftj.engine.extend import extended
+from lftj.engine.state import State
+from lftj.engine.stored import StoredRelation
+from lftj.errors import DataError, TransactionError, UnknownRelationError
+from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
+from lftj.join.run import Limits
+from lftj.values import gate
+from scantree.memory import ArenaFullError
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from lftj.database import Database
+    from lftj.io.rejects import Rejects
+    from lftj.language import ast
+    from lftj.language.builder import Program
+
+MISSING = ("ignore", "error")
+_UNUSED, _OPEN, _COMMITTED, _DISCARDED = "unused", "open", "committed", "discarded"
+_NO_HEADS: frozenset[str] = frozenset()
+
+
+class Transaction:
+    """Changes to a database that happen together. Made by `Database.transaction`; see the module's text."""
+
+    __slots__ = (
+        "_batches",
+        "_commit",
+        "_current",
+        "_database",
+        "_deltas",
+        "_done",
+        "_evaluator",
+        "_heads",
+        "_missing",
+        "_phase",
+        "_program",
+        "_timeout",
+    )
+
+    def __init__(self, database: Database, missing: str, timeout: float | None) -> None:
+        if missing not in MISSING:
+            raise DataError(f"missing={missing!r} is unknown", remedy='give missing="ignore" or missing="error"')
+        self._database, self._evaluator = database, database._evaluator
+        self._missing, self._timeout = missing, timeout
+        self._batches: dict[str, list[Batch]] = {}
+        self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
+        self._program: State | None = None
+        self._heads = _NO_HEADS
+        self._commit: Commit | None = None
+        self._deltas: Deltas | None = None
+        self._done: Commit | None = None
+        self._phase = _UNUSED
+
+    # -- the block ----------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Transaction:
+        database = self._database
+        database._lock.acquire()
+        try:
+            if self._phase is not _UNUSED:
+                raise self._misuse()
+            if database._open is not None:
+                raise TransactionError(
+                    "a transaction inside another",
+                    why="the block of the first has not ended, and one changes the database at a time",
+                    remedy="use the transaction that is open, or begin this one after its block",
+                )
+            self._phase = _OPEN
+        except BaseException:
+            database._lock.release()
+            raise
+        database._open = self
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        database = self._database
+        database._open = None
+        try:
+            troubles = self._settle(discard=kind is not None)
+        finally:
+            database._lock.release()
+        for trouble in troubles:
+            warnings.warn(trouble, RuntimeWarning, stacklevel=2)
+
+    def _settle(self, *, discard: bool) -> list[str]:
+        """Commit or discard; returns what went wrong in callbacks."""
+        try:
+            if discard:
+                self._drop()
+            else:
+                self._evaluator.state = self._computed().state  # the one step that others can see
+        finally:
+            self._end()
+        if self._phase is _COMMITTED and self._database._watchers:
+            return self._database._tell(self.delta)
+        return []
+
+    def _end(self) -> None:
+        """Committed or discarded: which of the two, the database's state tells."""
+        commit = self._commit
+        self._batches, self._current, self._program = {}, {}, None
+        if commit is not None and self._evaluator.state is commit.state:
+            self._phase = _COMMITTED
+            commit.let_go()
+            self._done, self._commit = commit, None
+        else:
+            self._phase = _DISCARDED
+            self._drop()
+
+    def _drop(self) -> None:
+        """Forget what a preview computed."""
+        if self._commit is not None:
+            self._commit.discard()
+            self._commit = None
+
+    def _misuse(self) -> TransactionError:
+        if self._phase is _UNUSED:
+            return TransactionError(
+                "the transaction has not begun",
+                why="changes are collected inside its block",
+                remedy="write `with db.transaction() as tx:` and use `tx` inside",
+            )
+        return TransactionError(
+            f"the transaction has ended: it was {self._phase}",
+            why="a transaction is its block, and no more can be added to it",
+            remedy="begin another one with `with db.transaction() as tx:`",
+        )
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def insert(
+        self,
+        name: str,
+        source: Any,
+        *,
+        columns: Any = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        quoting: bool | None = None,
+        on_error: str = "raise",
+    ) -> Rejects | None:
+        """Insert the rows of `source` into the facts of relation `name`; sources and options as in `Database.load`.
+
+        A bad row raises `DataError` and none of the rows is inserted; with `on_error="quarantine"` the good ones are,
+        and the bad ones returned.
+        """
+        relation = self._relation(name)
+        plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
+        if plain:
+            symbols = self._evaluator.symbols
+            rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
+            if rows is not None:
+                self._add(name, relation, Batch(rows, rows.shape[1], INSERT))
+                return None
+        with self._database._progress.step(f"reading rows for {name}"):
+            given = rows_to_insert(
+                source,
+                relation.schema,
+                self._evaluator.symbols,
+                columns=columns,
+                delimiter=delimiter,
+                header=header,
+                quoting=quoting,
+                on_error=on_error,
+            )
+        self._add(name, relation, Batch(given.rows, given.size, INSERT))
+        return given.rejects
+
+    def erase(
+        self,
+        name: str,
+        source: Any,
+        *,
+        columns: Any = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        quoting: bool | None = None,
+        on_error: str = "raise",
+    ) -> Rejects | None:
+        """Erase the rows of `source` from the facts of relation `name`; sources and options as in `Database.load`.
+
+        Rows that are no facts are ignored, or with `missing="error"` raise `DataError`, and none of the rows is erased.
+        """
+        relation = self._relation(name)
+        plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
+        if plain:
+            rows = few_rows(source, relation.types, relation.numbers, self._evaluator.symbols.code)
+            if rows is not None:
+                self._add(name, relation, Batch(rows, rows.shape[1], ERASE))
+                return None
+        with self._database._progress.step(f"reading rows for {name}"):
+            given = rows_to_erase(
+                source,
+                relation.schema,
+                self._evaluator.symbols,
+                columns=columns,
+                delimiter=delimiter,
+                header=header,
+                quoting=quoting,
+                on_error=on_error,
+            )
+        if given.absent is not None and self._missing == "error":
+            raise self._absent(name, given.absent)
+        self._add(name, relation, Batch(given.rows, given.size, ERASE))
+        return given.rejects
+
+    def _relation(self, name: str) -> StoredRelation:
+        if self._phase is not _OPEN:
+            raise self._misuse()
+        relations = (self._program or self._evaluator.state).relations
+        try:
+            return relations[name]
+        except KeyError:
+            raise unknown(name, relations) from None
+
+    def _add(self, name: str, relation: StoredRelation, batch: Batch) -> None:
+        if not batch.size:
+            return
+        if self._missing == "error":
+            self._current[name] = self._checked(name, relation, batch)
+        if self._commit is not None:
+            self._drop()
+        if name in self._batches:
+            self._batches[name].append(batch)
+        else:
+            self._batches[name] = [batch]
+
+    def _checked(self, name: str, relation: StoredRelation, batch: Batch) -> Version:
+        """The facts after one more batch; raises if it erases a row that is not there."""
+        try:
+            facts, changes = self._current.get(name, relation.facts).update(batch.rows, batch.ops())
+        except ArenaFullError as full:
+            raise out_of_memory(full) from None
+        if batch.op == ERASE and not changes.verdicts.all():
+            codes = changes.batch[:, int(np.argmin(changes.verdicts))].tolist()
+            raise self._absent(name, gate.decode_row(codes, relation.schema, self._evaluator.symbols))
+        return facts
+
+    def _absent(self, name: str, row: tuple[object, ...]) -> DataError:
+        derived = (self._program or self._evaluator.state).strata.of(name)
+        return DataError(
+            f"`{name}` has no row {row!r} to erase",
+            why="only facts can be erased, not what rules derive" if derived else 'missing="error" asks for this',
+            remedy='erase rows that were inserted, or use missing="ignore"',
+        )
+
+    # -- rules --------------------------------------------------------------------------------------------------------
+
+    def rules(
+        self,
+        program: str | Program | ast.Program,
+        *,
+        key_orders: Mapping[str, tuple[str, ...] | list[str]] | None = None,
+    ) -> None:
+        """Add declarations, facts and rules, as `Database.rules` does; the facts are inserts of this transaction.
+
+        `ProgramError` holds every finding and nothing is added.
+        """
+        if self._phase is not _OPEN:
+            raise self._misuse()
+        state = self._program or self._evaluator.state
+        added = extended(state, program, key_orders or {}, self._database._new, self._evaluator.symbols)
+        before = self._batches, self._current
+        self._batches = {name: list(batches) for name, batches in self._batches.items()}
+        self._current = dict(self._current)
+        try:
+            for name, (rows, count) in added.facts.items():
+                self._add(name, added.state.relations[name], Batch(rows, count, INSERT))
+        except BaseException:
+            self._batches, self._current = before
+            raise
+        self._drop()
+        self._program, self._heads = added.state, self._heads | added.heads
+        for warning in added.warnings:
+            warnings.warn(warning.render(), stacklevel=2)
+
+    def remove_rules(self, head: str) -> None:
+        """Remove all rules that derive `head`; its facts stay, and rules that read it."""
+        self._relation(head)
+        state = self._program or self._evaluator.state
+        if not state.strata.of(head):
+            from lftj.language.findings import did_you_mean
+
+            raise UnknownRelationError(
+                f"no rule derives `{head}`",
+                why="it has no rules that could be removed",
+                remedy=did_you_mean(head, state.strata.order, "erase its facts, if these are meant"),
+            )
+        self._drop()
+        self._program, self._heads = state.without_rules(head), self._heads | {head}
+
+    # -- what comes of it ---------------------------------------------------------------------------------------------
+
+    def preview(self) -> Deltas:
+        """What `delta` would be if the block ended now. Nothing is published; a commit without more changes reuses it.
+
+        Raises what the commit would raise; the block may go on.
+        """
+        if self._phase is not _OPEN:
+            raise self._misuse()
+        return self._deltas_of(self._computed())
+
+    @property
+    def delta(self) -> Deltas:
+        """Per relation, the rows inserted and erased: exact, net, facts and derived rows alike."""
+        if self._deltas is None:
+            if self._done is None:
+                raise (
+                    self._misuse()
+                    if self._phase is not _OPEN
+                    else TransactionError(
+                        "the transaction has not been committed yet",
+                        why="it commits at the end of its block",
+                        remedy="read `tx.delta` after the block, or call `tx.preview()`",
+                    )
+                )
+            self._deltas = self._deltas_of(self._done)
+        return self._deltas
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """How the commit went: `heads` (one dict per derived head) and `total`.
+
+        Per head `strategy`, `why` it was derived, `steps` of joins, records `removed` and `added`, `seconds`; in total
+        the sums, and the `seconds` of the whole commit. Empty before the commit, and if it failed.
+        """
+        if self._done is None:
+            return {}
+        heads = self._done.stats
+        total: dict[str, Any] = {key: sum(h[key] for h in heads.values()) for key in ("steps", "removed", "added")}
+        return {
+            "heads": {name: dict(h) for name, h in heads.items()},
+            "total": {**total, "seconds": self._done.seconds},
+        }
+
+    def _computed(self) -> Commit:
+        """The commit of what was collected so far."""
+        if self._commit is not None:
+            if self._commit.base is self._evaluator.state:
+                return self._commit
+            self._drop()  # a stale head was evaluated in between
+        commit = Commit(self._evaluator, self._batches, self._program, self._heads, self._limits())
+        try:
+            if self._program is None and not self._evaluator.state.strata.order:
+                commit.run()
+            else:
+                with self._database._progress.step("committing"):
+                    commit.run()
+        except BaseException as error:
+            commit.discard()
+            if isinstance(error, ArenaFullError):
+                raise out_of_memory(error) from None
+            raise
+        self._commit = commit
+        return commit
+
+    def _limits(self) -> Callable[[str], Limits]:
+        until = Limits.within(self._timeout)
+        progress = self._database._progress
+        return lambda head: Limits(until.deadline, until.timeout, progress.rows(head))
+
+    def _deltas_of(self, commit: Commit) -> Deltas:
+        return Deltas(commit.changes, commit.unknown, self._evaluator, commit.fresh())
+
+    def __repr__(self) -> str:
+        return f"lftj.Transaction: {self._phase}"

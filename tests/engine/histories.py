@@ -1,0 +1,110 @@
+"""A database beside its model: facts as sets, rules as checked clauses, contents by the reference evaluator.
+
+`Twin` does everything twice. What a transaction's delta must be follows from the model's contents before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import lftj
+from lftj.language.check import check
+from lftj.language.clause import CheckedProgram
+from lftj.language.parse import parse
+from tests import reference
+from tests.engine import programs
+
+Row = tuple[Any, ...]
+
+
+def check_stored(relation: Any) -> None:
+    """The pages of every key order, and that all orders hold the same rows."""
+    content = relation.content.columns()
+    relation.facts.check()
+    for order, version in relation.orders.items():
+        version.check()
+        rows = version.columns()
+        assert rows.shape == content.shape
+        assert set(zip(*rows.tolist(), strict=True)) == set(zip(*content[list(order)].tolist(), strict=True))
+
+
+class Twin:
+    """A database and its model."""
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        self.db = lftj.Database(**sizes)
+        self.program: CheckedProgram = check(parse(""))
+        self.facts: dict[str, set[Row]] = {}
+
+    def contents(self) -> dict[str, set[Row]]:
+        return reference.evaluate(replace(self.program, facts={}), self.facts)
+
+    def schema(self, name: str) -> tuple[str, ...]:
+        return self.program.schemas[name].types
+
+    def extend(self, text: str) -> None:
+        """The model's part of `rules`."""
+        added = check(parse(text), known=self.program.schemas, clauses=self.program.clauses)
+        for name, rows in added.facts.items():
+            self.put(name, rows)
+        clauses = (*self.program.clauses, *added.clauses)
+        self.program = replace(added, schemas={**self.program.schemas, **added.schemas}, clauses=clauses)
+
+    def drop(self, head: str) -> None:
+        """The model's part of `remove_rules`."""
+        clauses = tuple(c for c in self.program.clauses if c.head != head)
+        self.program = replace(self.program, clauses=clauses)
+
+    def put(self, name: str, rows: Iterable[Any]) -> None:
+        self.facts.setdefault(name, set()).update(tuple(map(reference.normal, row)) for row in rows)
+
+    def take(self, name: str, rows: Iterable[Any]) -> None:
+        self.facts.setdefault(name, set()).difference_update(tuple(map(reference.normal, row)) for row in rows)
+
+    def verify(self) -> None:
+        expected = self.contents()
+        assert sorted(self.db) == sorted(self.program.schemas)
+        for name in self.db:
+            relation = self.db[name]
+            assert set(relation) == expected[name]
+            assert len(relation) == len(expected[name])
+            check_stored(self.db._relations[name])
+
+
+def source(rng: Random, rows: list[Row], schema: tuple[str, ...]) -> Any:
+    """The rows in one of the forms that relations are read from."""
+    form = rng.choice(("list", "list", "lists", "iterator", "dict", "numpy"))
+    if form == "list" or not schema or not rows:
+        return rows
+    if form == "lists":
+        return [list(row) for row in rows]
+    if form == "iterator":
+        return iter(rows)
+    if form == "numpy" and set(schema) == {"number"}:
+        return np.array(rows, np.int64)
+    return {f"c{i}": list(column) for i, column in enumerate(zip(*rows, strict=True))}
+
+
+def some_rows(rng: Random, twin: Twin, name: str) -> list[Row]:
+    """Rows to insert or erase: known ones and others, with repetitions."""
+    rows = programs.make_rows(rng, twin.schema(name), most=4)
+    known = sorted(twin.facts.get(name, ()), key=repr)
+    if known and rng.random() < 0.6:
+        rows += rng.sample(known, min(len(known), rng.choice((1, 2, 5))))
+    rng.shuffle(rows)
+    return rows
+
+
+def new_rule(rng: Random, twin: Twin, number: int) -> str:
+    """A rule for a new relation, or one more for a head, that reads relations below it."""
+    body = programs.make_body(rng, {n: s.types for n, s in twin.program.schemas.items()}, most=2)
+    kinds = sorted(set(body.bound.values()))
+    schema = tuple(rng.choice(kinds) for _ in range(rng.choice((1, 2)))) if kinds else ()
+    name = f"x{number}"
+    head = f"{name}({', '.join(programs.operand(rng, body, kind) for kind in schema)})"
+    return f"{programs.declaration(name, schema)}\n{head} :- {', '.join(body.literals)}."
