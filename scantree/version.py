@@ -284,6 +284,15 @@ class Version:
         _cursor.find_rows(self.store.arena.space.mem, self.root, self.store.shape, batch, found)
         return found
 
+    def values_of(self, keys: Rows) -> Rows:
+        """The values of the rows with the given keys, the columns of `keys` int64[keys, m]: int64[values, m].
+
+        0 where there is no such row.
+        """
+        found = np.empty((self.store.shape.cols - self.store.shape.keys, keys.shape[1]), np.int64)
+        _cursor.find_values(self.store.arena.space.mem, self.root, self.store.shape, _plain(keys), found)
+        return found
+
     # -- the next version -------------------------------------------------------------------------------------------
 
     def update(self, batch: Rows, ops: npt.NDArray[np.int8]) -> tuple[Version, Changes]:

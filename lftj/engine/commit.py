@@ -22,13 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.change import Change
-from lftj.engine.derive import derive, refresh
-from lftj.engine.evaluate import Evaluation, Evaluator
+from lftj.engine.derive import refresh
+from lftj.engine.evaluate import Evaluator
+from lftj.engine.headtrace import StagedTrace
 from lftj.engine.state import State
 from lftj.engine.strata import Strata
+from lftj.engine.strategy import Derived, derive_head, trace_change
+from lftj.engine.trace import Change as TraceChange
+from lftj.engine.tracelayout import Order
 from lftj.errors import EvaluationError
 from lftj.join.run import Limits
-from lftj.language.clause import Clause
 from lftj.values.codes import Schema
 from scantree.version import Version
 
@@ -53,18 +56,6 @@ class Batch(NamedTuple):
         return _ONE[self.op] if self.size == 1 else np.full(self.size, self.op, np.int8)
 
 
-class Derived(NamedTuple):
-    """A head's new content, how it differs from the old, and how it was found."""
-
-    content: Version
-    change: Change
-    evaluations: dict[Clause, Evaluation]
-    strategy: str
-    steps: int
-    removed: int
-    added: int
-
-
 class Commit:
     """The state after `batches` and a change of the rules, computed by `run`.
 
@@ -80,7 +71,9 @@ class Commit:
         "_evaluator",
         "_heads",
         "_limits",
+        "_orders",
         "_program",
+        "_traced",
         "base",
         "before",
         "changes",
@@ -88,6 +81,7 @@ class Commit:
         "staged",
         "state",
         "stats",
+        "traces",
         "unknown",
     )
 
@@ -107,6 +101,9 @@ class Commit:
         self.unknown: dict[str, EvaluationError] = {}
         self.stats: dict[str, dict[str, Any]] = {}
         self._built: list[tuple[Any, set[tuple[int, ...]]]] = []
+        self.traces = evaluator.traces
+        self._traced: list[StagedTrace] = []
+        self._orders: dict[Order, TraceChange] = {}
         self.seconds = 0.0
 
     def run(self) -> None:
@@ -138,13 +135,18 @@ class Commit:
         for relation, orders in self._built:
             for order in set(relation.orders) - orders:
                 relation.forget(order)
-        self._built = []
+        for staged in self._traced:
+            staged.discard()
+        self._built, self._traced, self._orders = [], [], {}
         self.before = self.state = self.base
         self.staged = self._evaluator
         self.changes = {}
 
     def let_go(self) -> None:
-        """After the commit was published: keep the changes, and no state."""
+        """After the commit was published: its traces hold; keep the changes, and no state."""
+        for staged in self._traced:
+            self.traces.heads[staged.head] = staged.adopt()
+        self._traced, self._orders = [], {}
         self._built, self._batches, self._program = [], {}, None
         self.base = self.before = self.state = NO_STATE
         self.staged = self._evaluator
@@ -199,14 +201,16 @@ class Commit:
             started = time.perf_counter()
             limits = self._limits(head)
             limits.look(0)
-            content, change, done, strategy, steps, removed, added = self._derive(head, limits)
+            content, change, done, strategy, reason, steps, removed, added, traced = self._derive(head, limits)
+            if traced is not None:
+                self._traced.append(traced)
             relations[head] = relations[head].successor(content, change=change)
             evaluations.update(done)
             if len(change.kinds):
                 self.changes[head] = change
             self.stats[head] = {
                 "strategy": strategy,
-                "why": why,
+                "why": f"{why}; {reason}",
                 "steps": steps,
                 "removed": removed,
                 "added": added,
@@ -223,12 +227,16 @@ class Commit:
         return f"{', '.join(causes)} changed" if causes else ""
 
     def _derive(self, head: str, limits: Limits) -> Derived:
-        """The new content of `head`: evaluated from the staged state and compared with the old content."""
-        content, done = derive(self.staged, head, limits)
-        old = self.staged.relations[head].content
-        change = Change.between(old, content)
-        steps = sum(part.counters.steps for e in done.values() for part in e.parts() if part.counters)
-        return Derived(content if len(change.kinds) else old, change, done, "recompute", steps, 0, 0)
+        """The new content of `head`, by the strategy that suits it."""
+        return derive_head(self, head, limits)
+
+    def trace_change(self, order: Order) -> TraceChange:
+        """The change of a relation in a key order, with its tree surgeries."""
+        if order not in self._orders:
+            name, columns = order
+            old, new = (state.relations[name].order(columns) for state in (self.before, self.staged.state))
+            self._orders[order] = trace_change(self.changes[name], old, new, columns)
+        return self._orders[order]
 
 
 def _updated(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Any]:

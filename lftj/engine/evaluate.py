@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lftj.engine.headtrace import Traces
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import TextColumns, TextSplit, split_text
+from lftj.engine.trace import ClauseTrace
 from lftj.join import triejoin
 from lftj.join import walk as cells
 from lftj.join.run import Counters, Limits, Run
@@ -41,7 +43,7 @@ KEPT_PLANS = 256
 class Evaluation:
     """How a clause was (or, with `counters` None, would be) evaluated.
 
-    `inner` is the first part of a clause that computes texts.
+    `inner` is the first part of a clause that computes texts. `trace`: what was recorded with it.
     """
 
     clause: Clause
@@ -50,6 +52,7 @@ class Evaluation:
     seconds: float = 0.0
     inner: Evaluation | None = None
     split: TextSplit | None = None
+    trace: ClauseTrace | None = None
 
     def parts(self) -> Iterator[Evaluation]:
         """The evaluation and its first parts."""
@@ -63,7 +66,8 @@ class Evaluation:
 class Evaluator:
     """Evaluates clauses over the relations of `state`; putting another state there is how changes are published.
 
-    `pilot_from`: estimated steps from which plans are tried before one is chosen (pilot.py).
+    `pilot_from`: estimated steps from which plans are tried before one is chosen (pilot.py). `trace_room`: records a
+    trace's buffers hold, forced tiny by tests. `traces`: those of the heads, for commits.
     """
 
     arena: Arena
@@ -73,6 +77,8 @@ class Evaluator:
     dir_rows: int = 256
     buffer_rows: int = 1 << 16
     pilot_from: float = WORTHWHILE
+    trace_room: int | None = None
+    traces: Traces = field(default_factory=Traces)
     _plans: dict[Any, tuple[dict[str, Statistics], JoinPlan]] = field(default_factory=dict)
 
     @property

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class State(NamedTuple):
     """`relations` and `strata`, the `stale` heads, how each clause was last evaluated, and what programs asked for.
 
-    `key_orders`: variable orders forced by the user, by rule number.
+    `key_orders`: variable orders forced by the user, by rule number; `maintain`: strategies ("trace" or "recompute");
+    `granularity`: of traces ("node" or "interval").
     """
 
     relations: dict[str, StoredRelation] = {}  # noqa: RUF012  (no state is ever changed)
@@ -33,6 +34,8 @@ class State(NamedTuple):
     evaluations: dict[Clause, Evaluation] = {}  # noqa: RUF012
     key_orders: dict[int, tuple[str, ...]] = {}  # noqa: RUF012
     directives: tuple[Directive, ...] = ()
+    maintain: dict[int, str] = {}  # noqa: RUF012
+    granularity: dict[int, str] = {}  # noqa: RUF012
 
     def with_facts(self, name: str, facts: Version) -> State:
         """The state after a load: what is derived from `name` is stale, and so is `name` itself if rules derive it."""
@@ -64,4 +67,6 @@ class State(NamedTuple):
             strata=strata,
             evaluations={c: e for c, e in self.evaluations.items() if c in kept},
             key_orders={rule: order for rule, order in self.key_orders.items() if rule in rules},
+            maintain={rule: wish for rule, wish in self.maintain.items() if rule in rules},
+            granularity={rule: wish for rule, wish in self.granularity.items() if rule in rules},
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -157,7 +158,7 @@ class _Upkeep:
 
     def tell(self, changes: Mapping[Order, Change]) -> Ints:
         """All changes in one array (`concern.concern`); the sites are told where theirs is."""
-        parts: list[Ints] = []
+        parts: list[npt.NDArray[Any]] = []
         sites = self.sides[0].trace.sites
         sites[:, records.DELTA_N] = 0
         at = 0
@@ -217,7 +218,8 @@ class ClauseTrace:
         self._filtered = [
             (site.frame, ((node.predicate, node.key_order), node.level))
             for site in trace_plan.sites
-            if site.granularity == records.NODE and (node := plan.nodes[site.frame])
+            for node in (plan.nodes[site.frame],)
+            if site.granularity == records.NODE
         ]
 
     def run_prelude(self, walk: cells.Walk, prelude: Ints) -> None:
@@ -347,6 +349,13 @@ class ClauseTrace:
                     if side.room < MOST_ROOM and self.room == LEAST_ROOM:
                         side.give(4 * side.room)
             limits.look(0)
+
+    def site_name(self, s: int) -> str:
+        """The site as `explain` and `memory` name it: relation, key order, variable."""
+        node = self.plan.nodes[self.trace_plan.sites[s].frame]
+        depth = self.plan.depths[self.trace_plan.sites[s].depth]
+        columns = ",".join(str(c) for c in node.key_order)
+        return f"{node.predicate}[{columns}] at {self.plan.shown.get(depth.variable, depth.variable)}"
 
     def adopt(self, result: Maintained) -> None:
         """Make the outcome of `maintain` the trace."""

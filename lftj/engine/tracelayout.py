@@ -1,7 +1,8 @@
 """The layout of a trace: how the records of each site are packed, and the arrays that tell a recording kernel.
 
 The range of a field is the range of the keys its variable can take, which the relations know when the trace is
-recorded; a transaction that brings keys from outside is found by `widened`, and what could not hold them is packed anew.
+recorded; a transaction that brings keys from outside is found by `widened`, and what could not hold them is packed
+anew.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class TraceLayout:
     encode: Encode
 
     def packing(self, s: int, ranges: Mapping[int, Range | None]) -> Packing:
+        """How the records of site `s` are packed, the keys of its variables being in `ranges`."""
         site = self.trace_plan.sites[s]
         interval = site.granularity == records.INTERVAL
         return Packing.of(
@@ -140,5 +142,4 @@ def column_range(version: Version, column: int) -> tuple[int, int] | None:
         low, high = int(chunk[column].min()), int(chunk[column].max())
         least = low if least is None else min(least, low)
         greatest = high if greatest is None else max(greatest, high)
-    assert least is not None and greatest is not None
-    return least, greatest
+    return None if least is None or greatest is None else (least, greatest)

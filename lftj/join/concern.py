@@ -39,8 +39,8 @@ from sensitivity.records import (
     GRANULARITY,
     INTERVAL,
     LEVEL,
-    NODE,
     LOW,
+    NODE,
     NONE,
     PREFIX_HI,
     RAW,
@@ -56,8 +56,8 @@ from sensitivity.records import REGISTER as FIELD_REGISTER
 
 # Statuses; larger ones are those of the machine plus ERROR.
 DONE, FULL, PAUSED, ERROR = 0, 1, 2, 16
-# Cells of `cursor`: where the search is; what it has written; what it has looked at (keys sought, records read); whether nothing is computed or compared;
-# surgeries matched with sites
+# Cells of `cursor`: where the search is; what it has written; what it has looked at (keys sought, records read); whether
+# nothing is computed or compared; surgeries matched with sites
 SITE, ROW, POSITION, N_TASKS, N_STATES, LOOKS, READS, PLAIN, SURGERIES = range(9)
 CURSOR = 16
 # Sides of a task

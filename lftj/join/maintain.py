@@ -30,7 +30,8 @@ FIND, REPAIR, ERASE, INSERT, DONE = 0, 1, 2, 3, 4
 # Statuses; larger ones are those of the machine plus ERROR. FULL: `tasks`, `states` or `order` is too small, or `out`
 # is to be emptied; CROWDED: the records of a side are to be drained.
 FINISHED, FULL, PAUSED, CROWDED, ERROR = 0, 1, 2, 4, 16
-# Where the parts of `cells` begin: the stage, the side whose rows are in `out`, then the states of the other kernels, then scratch
+# Where the parts of `cells` begin: the stage, the side whose rows are in `out`, then the states of the other kernels,
+# then scratch
 STAGE, SIDE, CURSOR_AT, REPAIR_AT, REDO_AT = 0, 1, 8, 8 + CURSOR, 8 + CURSOR + STATE
 ROWS_AT, WORDS_AT = 8 + CURSOR + STATE + 8, 8 + CURSOR + STATE + 8 + 2 * MAX_WORDS
 CELLS = 8 + CURSOR + STATE + 8 + 3 * MAX_WORDS

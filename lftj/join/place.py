@@ -74,7 +74,7 @@ def locate_run(mem, frames, f, regs):
 
 @inlined
 def may_contain(mem, frames, f, regs, key):
-    """False if the branch filter of frame `f` knows that there is no branch of the keys in `regs` above it, and `key`."""
+    """False if the branch filter of frame `f` knows that there is no branch of its keys in `regs` and `key`."""
     fr = frames[f]
     if fr[FILTER] == 0:
         return True

@@ -20,7 +20,9 @@ AT, UNDER_WAY = 0, 1
 
 @kernel
 def redo(mem, walk, frames, trace, tasks, n_tasks, side, out, state, budget):
-    """Walk the subtrees of the `n_tasks` tasks of one `side`, over its `frames`, writing rows to `out`, records to `trace`.
+    """Walk the subtrees of the `n_tasks` tasks of one `side`, over its `frames`.
+
+    Rows are written to `out`, records to `trace`.
 
     Stops as `triejoin` does (FINISHED, FULL, PAUSED, CROWDED, ERROR + status) and goes on from where `state` says.
     """

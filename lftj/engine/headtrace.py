@@ -1,0 +1,171 @@
+"""The traces of a head: those of its rules, and how many derivations each of its rows has.
+
+A row of a head stands as long as some rule derives it or a fact says so. Where one rule derives each row in one way
+only (its head names all its variables) and there are no facts, the rows that the trace of the rule loses and gains are
+the head's change. Otherwise *support* counts derivations: rows int64[arity] with one value, the number of bindings of
+all rules that derive the row. Maintenance adds and takes away; a row is in the head if its support is positive or it
+is a fact.
+
+A head's traces belong to the contents they were recorded over and maintained to, which they know by identity: where
+others stand in the state (after a load, say), they are outdated, and are recorded again when next needed.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.engine.change import Change
+from lftj.engine.stored import StoredRelation
+from lftj.engine.trace import ClauseTrace, Maintained
+from lftj.language.clause import Clause, Var
+from lftj.plan.joinplan import JoinPlan
+from scantree.memory import Arena
+from scantree.version import Store, Version
+
+Rows = npt.NDArray[np.int64]
+
+
+def derives_once(plan: JoinPlan) -> bool:
+    """Whether a binding of the rule is known by the row it derives."""
+    shown = {term.name for term in plan.head if isinstance(term, Var)}
+    return all(depth.definition is not None or depth.variable in shown for depth in plan.depths)
+
+
+@dataclass(slots=True)
+class HeadTrace:
+    """The traces of all clauses of a head, and its support (None: every row has one derivation and is no fact).
+
+    `seen`: the contents the traces hold for. `seconds`: what recording them took. `per_change`: seconds that
+    maintaining took per changed row, as far as that is known.
+    """
+
+    clauses: tuple[Clause, ...]
+    traces: list[ClauseTrace]
+    support: Version | None
+    seen: dict[str, weakref.ref[Version]]
+    seconds: float
+    per_change: float = 0.0
+
+    def holds_for(self, clauses: Iterable[Clause], relations: Mapping[str, StoredRelation], head: str) -> bool:
+        """Whether this is the trace of `clauses` over `relations`."""
+        if self.clauses != tuple(clauses):
+            return False
+        return all(name in relations and ref() is relations[name].content for name, ref in self.seen.items()) and (
+            self.support is not None or not len(relations[head].facts)
+        )
+
+    def look_at(self, relations: Mapping[str, StoredRelation], head: str, content: Version) -> None:
+        """The traces hold for the contents in `relations`, and `content` of the head."""
+        names = {atom.predicate for clause in self.clauses for atom in clause.atoms}
+        self.seen = {name: weakref.ref(relations[name].content) for name in names}
+        self.seen[head] = weakref.ref(content)
+
+    def memory(self) -> int:
+        """Bytes of support and branch filters."""
+        filters = {f.page: f.memory() for trace in self.traces for f in trace.filters.values()}
+        return sum(filters.values()) + (self.support.memory() if self.support is not None else 0)
+
+
+class Traces:
+    """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for."""
+
+    __slots__ = ("heads",)
+
+    def __init__(self) -> None:
+        self.heads: dict[str, HeadTrace] = {}
+
+    def memory(self) -> dict[str, dict[str, int]]:
+        """Bytes per head: of each sensitivity index (by atom and variable), and of the rest."""
+        found: dict[str, dict[str, int]] = {}
+        for head, held in list(self.heads.items()):
+            parts: dict[str, int] = {}
+            for trace in held.traces:
+                for s in trace.indexes.packings:
+                    parts[trace.site_name(s)] = parts.get(trace.site_name(s), 0) + trace.indexes.memory(s)
+            parts["support and filters"] = held.memory()
+            found[head] = parts
+        return found
+
+
+@dataclass(slots=True)
+class StagedTrace:
+    """A head's traces as they are to be after a commit: recorded anew, or maintained."""
+
+    head: str
+    trace: HeadTrace
+    content: Version
+    relations: Mapping[str, StoredRelation]
+    maintained: list[tuple[ClauseTrace, Maintained]] = field(default_factory=list)
+    support: Version | None = None
+
+    def adopt(self) -> HeadTrace:
+        """What was staged holds."""
+        for trace, result in self.maintained:
+            trace.adopt(result)
+        self.trace.support = self.support
+        self.trace.look_at(self.relations, self.head, self.content)
+        return self.trace
+
+    def discard(self) -> None:
+        """What was staged goes."""
+        for trace, result in self.maintained:
+            trace.discard(result)
+
+
+def support_of(arena: Arena, arity: int, chunks: list[Rows], *, page_rows: int, dir_rows: int) -> Version:
+    """The support of derived rows, given with all repeats in `chunks` int64[arity, n]."""
+    rows = np.concatenate([np.empty((arity, 0), np.int64), *chunks], axis=1)
+    distinct, _, counts = summed(rows, np.ones(rows.shape[1], np.int64))
+    store = Store(arena, arity, 1, page_rows=page_rows, dir_rows=dir_rows)
+    return store.assemble([np.concatenate([distinct, counts[None, :]])])
+
+
+def summed(rows: Rows, weights: Rows) -> tuple[Rows, npt.NDArray[np.bool_], Rows]:
+    """(distinct rows in order, where in the sorted rows each begins, the sum of the weights of each)."""
+    m = rows.shape[1]
+    if len(rows) == 0:
+        first = np.arange(m) == 0
+        return rows[:, first], first, weights.sum(keepdims=True)[: min(m, 1)]
+    order = np.lexsort(rows[::-1])
+    rows, weights = np.take(rows, order, axis=1), weights[order]
+    first = np.ones(m, np.bool_)
+    first[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
+    sums = np.add.reduceat(weights, np.flatnonzero(first)) if m else weights
+    return np.compress(first, rows, axis=1), first, sums
+
+
+def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
+    """The change that takes `erased` rows and brings `inserted` ones; no row is in both, none twice."""
+    rows = np.concatenate([np.empty((arity, 0), np.int64), *erased, *inserted], axis=1)
+    kinds = np.ones(rows.shape[1], np.int8)
+    kinds[: sum(part.shape[1] for part in erased)] = -1
+    return Change(rows, kinds).in_order(tuple(range(arity)))
+
+
+def supported_change(
+    support: Version, old: StoredRelation, facts: Version, fact_change: Change, erased: list[Rows], inserted: list[Rows]
+) -> tuple[Version, Change]:
+    """(the next support, the change of the head's content) when derivations go and come and facts change.
+
+    `old`: the head before; `facts`: its facts after.
+    """
+    rows = np.concatenate([*erased, *inserted, fact_change.rows], axis=1)
+    weights = np.zeros(rows.shape[1], np.int64)
+    gone, come = (sum(part.shape[1] for part in parts) for parts in (erased, inserted))
+    weights[:gone], weights[gone : gone + come] = -1, 1
+    rows, _, weights = summed(rows, weights)
+    before = support.values_of(rows)[0]
+    after = before + weights
+    assert not len(after) or int(after.min()) >= 0, "a derivation went that was never counted"
+    moved = weights != 0
+    batch = np.concatenate([rows, after[None, :]])[:, moved]
+    following, _ = support.update(batch, np.where(after[moved] > 0, 1, -1).astype(np.int8))
+    was = (before > 0) | old.facts.contains(rows)
+    now = (after > 0) | facts.contains(rows)
+    flips = was != now
+    return following, Change(np.compress(flips, rows, axis=1), np.where(now[flips], 1, -1).astype(np.int8))

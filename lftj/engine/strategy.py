@@ -1,0 +1,218 @@
+"""How a head follows a change: by maintaining the traces of its rules, or by evaluating them again.
+
+    trace       what the change concerns is redone, the rest stands; needs traces of the state before
+    record      the head is evaluated over the state after, recording its traces, and compared with what it was
+    recompute   the same without recording
+
+A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating: seconds per
+changed row, as measured on this head (at first from the contexts a change meets), against the seconds recording took.
+A head without traces is recorded: this transaction costs an evaluation anyway, the next ones will not. A rule that
+computes texts is evaluated in two parts and not traced; nor is one that only asks whether a relation is empty.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lftj.engine.change import Change
+from lftj.engine.derive import derive
+from lftj.engine.evaluate import Evaluation
+from lftj.engine.headtrace import (
+    HeadTrace,
+    StagedTrace,
+    change_of_rows,
+    derives_once,
+    support_of,
+    supported_change,
+)
+from lftj.engine.textsteps import split_text
+from lftj.engine.trace import Change as TraceChange
+from lftj.engine.trace import ClauseTrace
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from lftj.plan.body import body_of
+from lftj.plan.traceplan import plan_trace
+from scantree.surgery import surgeries
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    from lftj.engine.commit import Commit
+
+# Seconds a changed row is expected to take before anything was measured.
+PER_CHANGE = 20e-6
+# Changes from which on a measurement says something about the seconds per change.
+MANY = 64
+
+
+class Derived(NamedTuple):
+    """A head's new content, how it differs from the old, how it was found and why so, and what is to be adopted."""
+
+    content: Version
+    change: Change
+    evaluations: dict[Clause, Evaluation]
+    strategy: str
+    why: str
+    steps: int
+    removed: int
+    added: int
+    staged: StagedTrace | None
+
+
+def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
+    """The new content of `head` in a commit."""
+    strata = commit.staged.state.strata
+    clauses = tuple(strata.of(head))
+    mode, why = _mode(commit, head, clauses)
+    if mode == "trace":
+        return _maintain(commit, head, clauses, why, limits)
+    if mode == "record":
+        return _record(commit, head, clauses, why, limits)
+    commit.traces.heads.pop(head, None)
+    content, done = derive(commit.staged, head, limits)
+    old = commit.staged.relations[head].content
+    change = Change.between(old, content)
+    steps = sum(part.counters.steps for e in done.values() for part in e.parts() if part.counters)
+    return Derived(content if len(change.kinds) else old, change, done, "recompute", why, steps, 0, 0, None)
+
+
+def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str]:
+    """(strategy, why)."""
+    wishes = {commit.staged.state.maintain.get(c.rule, "auto") for c in clauses}
+    if "recompute" in wishes:
+        return "recompute", "its rules are declared so"
+    if any(split_text(c) is not None for c in clauses):
+        return "recompute", "a rule computes texts"
+    if any(body_of(c).guards for c in clauses):
+        return "recompute", "a rule asks whether a relation is empty"
+    held = commit.traces.heads.get(head)
+    if held is None or not held.holds_for(clauses, commit.before.relations, head):
+        return "record", "there is no trace of it yet" if held is None else "its trace is outdated"
+    if "trace" in wishes:
+        return "trace", "its rules are declared so"
+    changed = sum(
+        len(commit.changes[n].kinds) for c in clauses for n in {a.predicate for a in c.atoms} if n in commit.changes
+    )
+    estimate = changed * (held.per_change or PER_CHANGE)
+    figures = f"about {estimate * 1e3:,.1f} ms for {changed:,} changed rows against {held.seconds * 1e3:,.1f} ms"
+    return ("trace", figures) if estimate <= held.seconds else ("record", figures)
+
+
+def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
+    started = time.perf_counter()
+    staged, relations = commit.staged, commit.staged.relations
+    relation = relations[head]
+    traces, chunks, done = [], [], {}
+    for clause in clauses:
+        began = time.perf_counter()
+        _, plan = staged.plan(clause, limits=limits)
+        distinct = {
+            i: relations[n.predicate].statistics.distinct(frozenset(n.key_order[: n.level])) if n.level else 1.0
+            for i, n in enumerate(plan.nodes)
+        }
+        trace = ClauseTrace(
+            plan,
+            plan_trace(plan, distinct, force=staged.state.granularity.get(clause.rule)),
+            staged.arena,
+            staged._encode,
+            staged.symbols.ranks,
+            f"{clause.span}: in `{clause.text}`",
+            page_rows=staged.page_rows,
+            dir_rows=staged.dir_rows,
+            room=staged.trace_room,
+        )
+        chunks += trace.record(
+            {order: relations[order[0]].order(order[1]) for order in trace.orders},
+            limits,
+            buffer_rows=staged.buffer_rows,
+        )
+        traces.append(trace)
+        done[clause] = Evaluation(clause, plan, trace.counters, time.perf_counter() - began, trace=trace)
+    once = len(traces) == 1 and derives_once(traces[0].plan)
+    support = None
+    if not once or len(relation.facts):
+        support = support_of(staged.arena, relation.arity, chunks, page_rows=staged.page_rows, dir_rows=staged.dir_rows)
+    in_order = once and traces[0].plan.in_order and not len(relation.facts)
+    if len(relation.facts):
+        chunks.append(relation.facts.columns())
+    content = relation.assemble(chunks, in_order=in_order)
+    change = Change.between(relation.content, content)
+    content = content if len(change.kinds) else relation.content
+    steps = sum(trace.counters.steps for trace in traces)
+    held = HeadTrace(clauses, traces, support, {}, time.perf_counter() - started)
+    plan_for = StagedTrace(head, held, content, relations, support=support)
+    added = sum(trace.indexes.count(s) for trace in traces for s in trace.indexes.packings)
+    return Derived(content, change, done, "record", why, steps, 0, added, plan_for)
+
+
+def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
+    started = time.perf_counter()
+    held = commit.traces.heads[head]
+    before, after = commit.before.relations, commit.staged.relations
+    relation = after[head]
+    staged = StagedTrace(head, held, relation.content, after, support=held.support)
+    erased, inserted = [], []
+    changed = 0
+    try:
+        for trace in held.traces:
+            changes = {order: commit.trace_change(order) for order in trace.orders if order[0] in commit.changes}
+            if not changes:
+                continue
+            changed += sum(len(change.kinds) for change in changes.values())
+            result = trace.maintain(
+                {order: before[order[0]].order(order[1]) for order in trace.orders},
+                {order: after[order[0]].order(order[1]) for order in trace.orders},
+                changes,
+                limits,
+            )
+            staged.maintained.append((trace, result))
+            erased += result.erased
+            inserted += result.inserted
+        facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
+        if held.support is None and facts is facts_before:
+            change = change_of_rows(relation.arity, erased, inserted)
+        else:
+            support = held.support
+            if support is None:
+                support = support_of(
+                    commit.staged.arena,
+                    relation.arity,
+                    [relation.content.columns()],
+                    page_rows=commit.staged.page_rows,
+                    dir_rows=commit.staged.dir_rows,
+                )
+            fact_change = Change.between(facts_before, facts)
+            staged.support, change = supported_change(support, before[head], facts, fact_change, erased, inserted)
+        if len(change.kinds):
+            staged.content, _ = relation.content.update(change.rows, change.kinds)
+    except BaseException:
+        staged.discard()
+        raise
+    seconds = time.perf_counter() - started
+    if changed >= MANY:
+        held.per_change = seconds / changed
+    results = [result for _, result in staged.maintained]
+    return Derived(
+        staged.content,
+        change,
+        {},
+        "trace",
+        why,
+        sum(r.steps for r in results),
+        sum(r.removed for r in results),
+        sum(r.added for r in results),
+        staged,
+    )
+
+
+def trace_change(change: Change, old: Version, new: Version, columns: tuple[int, ...]) -> TraceChange:
+    """A change of a relation in the key order `columns`, with its tree surgeries; `old`, `new`: in that order."""
+    if columns != tuple(range(len(columns))):
+        change = change.in_order(columns)
+    rows, kinds = np.ascontiguousarray(change.rows), change.kinds
+    arity, m = rows.shape
+    tops, low, high = np.empty(m, np.int64), np.empty(arity, np.int64), np.empty(arity, np.int64)
+    surgeries(new.store.arena.space.mem, old.root, new.root, new.store.shape, rows, kinds, tops, low, high)
+    return TraceChange(rows, kinds, tops, low, high)
