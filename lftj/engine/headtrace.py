@@ -59,6 +59,15 @@ class HeadTrace:
             self.support is not None or not len(relations[head].facts)
         )
 
+    def changed(self, changes: Mapping[str, Change]) -> int:
+        """Changed rows that the rules have to look at: once per rule that reads them."""
+        return sum(len(changes[name].kinds) for names in self.reads for name in names if name in changes)
+
+    @property
+    def reads(self) -> list[set[str]]:
+        """Per rule, the relations in its body."""
+        return [{order[0] for order in trace.orders} for trace in self.traces]
+
     def look_at(self, relations: Mapping[str, StoredRelation], head: str, content: Version) -> None:
         """The traces hold for the contents in `relations`, and `content` of the head."""
         names = {atom.predicate for clause in self.clauses for atom in clause.atoms}

@@ -80,24 +80,23 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
 
 def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str]:
     """(strategy, why)."""
-    wishes = {commit.staged.state.maintain.get(c.rule, "auto") for c in clauses}
+    state = commit.staged.state
+    wishes = {state.maintain.get(c.rule, "auto") for c in clauses} if state.maintain else frozenset[str]()
     if "recompute" in wishes:
         return "recompute", "its rules are declared so"
-    if any(split_text(c) is not None for c in clauses):
-        return "recompute", "a rule computes texts"
-    if any(body_of(c).guards for c in clauses):
-        return "recompute", "a rule asks whether a relation is empty"
     held = commit.traces.heads.get(head)
     if held is None or not held.holds_for(clauses, commit.before.relations, head):
+        if any(split_text(c) is not None for c in clauses):
+            return "recompute", "a rule computes texts"
+        if any(body_of(c).guards for c in clauses):
+            return "recompute", "a rule asks whether a relation is empty"
         return "record", "there is no trace of it yet" if held is None else "its trace is outdated"
     if "trace" in wishes:
         return "trace", "its rules are declared so"
-    changed = sum(
-        len(commit.changes[n].kinds) for c in clauses for n in {a.predicate for a in c.atoms} if n in commit.changes
-    )
+    changed = held.changed(commit.changes)
     estimate = changed * (held.per_change or PER_CHANGE)
-    figures = f"about {estimate * 1e3:,.1f} ms for {changed:,} changed rows against {held.seconds * 1e3:,.1f} ms"
-    return ("trace", figures) if estimate <= held.seconds else ("record", figures)
+    why = f"about {estimate * 1e3:,.1f} ms for {changed:,} changed rows against {held.seconds * 1e3:,.1f} ms"
+    return ("trace" if estimate <= held.seconds else "record"), why
 
 
 def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
