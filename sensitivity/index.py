@@ -159,7 +159,7 @@ class Staged:
 class SensitivityIndexes:
     """The indexes of the sites of one trace; sites without one have root 0."""
 
-    def __init__(self, arena: Arena, sites: int, *, page_rows: int = 256, dir_rows: int = 256) -> None:
+    def __init__(self, arena: Arena, sites: int, *, page_rows: int = 256, dir_rows: int = 64) -> None:
         self.arena = arena
         self.packings: dict[int, Packing] = {}
         self.roots = np.zeros(sites, np.int64)
@@ -248,7 +248,9 @@ class SensitivityIndexes:
             touched = min(m, int(mem[root + PAGES])) * 3 + 2 * m // page + 4
             touched_dirs = min(touched, dirs * 3 + 2 * touched // fan + 4)
             tops = dirs + min(dirs, m) + m // fan + 8
-            wanted += touched * (k * page + 64) + touched_dirs * ((2 + k) * fan + 64) + 2 * (HEADER + (2 + k) * 2 * tops)
+            wanted += (
+                touched * (k * page + 64) + touched_dirs * ((2 + k) * fan + 64) + 2 * (HEADER + (2 + k) * 2 * tops)
+            )
             work = max(work, k * 4 * page + (2 + k) * (4 * fan + tops) + 8)
             words = max(words, k)
         self.arena.room(wanted)

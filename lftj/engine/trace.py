@@ -196,7 +196,7 @@ class ClauseTrace:
         describe: str,
         *,
         page_rows: int = 256,
-        dir_rows: int = 256,
+        dir_rows: int = 64,
         room: int | None = None,
         out_rows: int = LEAST_ROWS,
     ) -> None:

@@ -27,7 +27,7 @@ from lftj.join.trie import LEVEL as FRAME_LEVEL
 from lftj.join.walk import JOIN, KIND, PART_HI, PART_LO
 from scantree._jit import inlined, kernel
 from scantree.filter import SEED, may_hold, mix
-from sensitivity.oracle import first_record, next_window, read_words, window
+from sensitivity.oracle import ask_for_record, first_record, next_window, read_words, window
 from sensitivity.records import (
     BITS,
     DELTA_AT,
@@ -60,6 +60,8 @@ DONE, FULL, PAUSED, ERROR = 0, 1, 2, 16
 # nothing is computed or compared; surgeries matched with sites
 SITE, ROW, POSITION, N_TASKS, N_STATES, LOOKS, READS, PLAIN, SURGERIES = range(9)
 CURSOR = 16
+# Changed branches whose index pages are asked for together
+AHEAD = 8
 # Sides of a task
 OLD, NEW = 0, 1
 # Columns of a task before its binding: side, depth of the subtree. Of a state before it: depth; after it: start, agree,
@@ -255,6 +257,19 @@ def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, 
 
 
 @kernel
+def _look_ahead(mem, walk, frames, trace, s, deltas, j, rows):
+    """Ask for the index pages that the changed branches from `j` on will be looked up in."""
+    site = trace.sites[s]
+    m, at, level = site[DELTA_N], site[DELTA_AT], site[LEVEL]
+    for k in range(j, min(j + AHEAD, m)):
+        if deltas[at + (site[DELTA_WIDTH] + 1) * m + k] <= level:
+            _load_prefix(frames, site[FRAME], walk.regs, deltas, at + k, m)
+            key = deltas[at + level * m + k]
+            range_rows(trace, s, walk.regs, key, key, rows)
+            ask_for_record(mem, site, rows)
+
+
+@kernel
 def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, words, budget):
     """Find the tasks and states of a change; goes on from where `cursor` says until DONE.
 
@@ -272,6 +287,8 @@ def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, wor
         m, at, level, f = site[DELTA_N], site[DELTA_AT], site[LEVEL], site[FRAME]
         kinds_at, tops_at = at + site[DELTA_WIDTH] * m, at + (site[DELTA_WIDTH] + 1) * m
         while j < m:
+            if j % AHEAD == 0 and m > 1 and cursor[POSITION] < 0 and site[GRANULARITY] != NONE:
+                _look_ahead(mem, walk, old, trace, s, deltas, j, rows)
             if deltas[tops_at + j] > level:
                 j += 1
                 continue
