@@ -10,6 +10,7 @@ with are kept from one change to the next, for small changes are frequent.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -213,7 +214,8 @@ class ClauseTrace:
         self.orders: tuple[Order, ...] = tuple(dict.fromkeys((node.predicate, node.key_order) for node in plan.nodes))
         self.indexes = SensitivityIndexes(arena, len(trace_plan.sites), **self._sizes)
         self.filters: dict[tuple[Order, int], BranchFilter] = {}
-        self._covered: dict[tuple[Order, int], Version] = {}
+        # What each filter covers, by identity: a version that a failed commit made must not outlive it here.
+        self._covered: dict[tuple[Order, int], weakref.ref[Version]] = {}
         self._upkeep: _Upkeep | None = None
         self._filtered = [
             (site.frame, ((node.predicate, node.key_order), node.level))
@@ -376,10 +378,10 @@ class ClauseTrace:
             held = self.filters.get(at)
             if held is None or held.stale:
                 held = self.filters[at] = BranchFilter(old[order], level + 1)
-                self._covered[at] = old[order]
-            if order in changes and self._covered[at] is not new[order]:
+                self._covered[at] = weakref.ref(old[order])
+            if order in changes and self._covered[at]() is not new[order]:
                 held.add(changes[order].rows)
-                self._covered[at] = new[order]
+                self._covered[at] = weakref.ref(new[order])
             found.append((frame, held))
         return found
 
