@@ -131,7 +131,6 @@ class _Upkeep:
         self.order = np.empty((2, LEAST_TASKS), np.int64)
         self.cells = np.zeros(maintain.CELLS, np.int64)
         self.out = np.empty((len(self.walk.head), trace.out_rows), np.int64)
-        self.plain = not len(self.walk.code) and not len(self.walk.bounds)
         # Per key order: its frames, and its sites.
         places = [(node.predicate, node.key_order) for node in plan.nodes]
         self.frames_of = {o: np.array([i for i, at in enumerate(places) if at == o]) for o in trace.orders}
@@ -150,7 +149,6 @@ class _Upkeep:
         control[cells.STEPS] = control[cells.LANDED] = control[cells.WRITTEN] = 0
         self.cells[: maintain.ROWS_AT] = 0
         self.cells[maintain.CURSOR_AT + concern.POSITION] = -1
-        self.cells[maintain.CURSOR_AT + concern.PLAIN] = self.plain
         for side in self.sides:
             side.trace.fills[:] = 0
             roots.write_roots(side.trace.sites)

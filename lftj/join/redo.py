@@ -9,7 +9,7 @@ from __future__ import annotations
 from lftj.join.concern import TASK_HEAD
 from lftj.join.leapfrog import forget
 from lftj.join.machine import FAILS
-from lftj.join.place import admit_above, place
+from lftj.join.place import admit_above, is_plain, place
 from lftj.join.trie import LEVEL, REGISTER, ask_for_key
 from lftj.join.triejoin import ERROR, FINISHED, FULL, OPENING, tracing_triejoin, write_row
 from lftj.join.walk import DEPTH, ENTER, STAY, WRITTEN, Walk
@@ -37,7 +37,7 @@ def redo(mem, walk, frames, trace, tasks, n_tasks, side, out, state, budget):
 
     Stops as `triejoin` does (FINISHED, FULL, PAUSED, CROWDED, ERROR + status) and goes on from where `state` says.
     """
-    n = len(walk.depths)
+    n, plain = len(walk.depths), is_plain(walk)
     own = Walk(
         frames,
         walk.depths,
@@ -66,9 +66,10 @@ def redo(mem, walk, frames, trace, tasks, n_tasks, side, out, state, budget):
                 return FULL
             for e in range(d):
                 walk.regs[e] = task[TASK_HEAD + e]
-            stopped = admit_above(walk, d)
-            if stopped > FAILS:
-                return ERROR + stopped
+            if not plain:
+                stopped = admit_above(walk, d)
+                if stopped > FAILS:
+                    return ERROR + stopped
             if d == n:
                 write_row(walk, out)
                 state[AT] += 1

@@ -17,7 +17,7 @@ from __future__ import annotations
 from lftj.join.concern import ERROR, NEW, OLD, write_task
 from lftj.join.leapfrog import bound_node
 from lftj.join.machine import FAILS, HOLDS
-from lftj.join.place import admit, admit_above, place
+from lftj.join.place import admit, admit_above, is_plain, place
 from lftj.join.trie import DONE, KEY, KEY_MAX, LEVEL, OPENED, ask_for_key, open_, seek
 from lftj.join.walk import BOUND_HI, BOUND_LO, HIGH, PART_HI, PART_LO
 from scantree._jit import inlined, kernel
@@ -101,7 +101,8 @@ def _decide(walk, tasks, state, side, d):
     """
     at = OLD_AT if side == OLD else NEW_AT
     state[at + WAITS] = 0
-    stopped = admit(walk, d, state[at + MATCH])
+    walk.regs[d] = state[at + MATCH]
+    stopped = HOLDS if is_plain(walk) else admit(walk, d, state[at + MATCH])
     if stopped == HOLDS:
         write_task(walk, tasks, state[TASKS], side, d + 1)
         state[TASKS] += 1
@@ -177,7 +178,7 @@ def _enter(mem, old, new, walk, old_trace, new_trace, states, row, state):
     for e in range(d):
         walk.regs[e] = states[row, 1 + e]
     state[LIVES] = 0
-    stopped = admit_above(walk, d)
+    stopped = HOLDS if is_plain(walk) else admit_above(walk, d)
     if stopped > FAILS:
         return stopped
     if stopped == HOLDS and n > 0 and place(mem, new, walk, d) and place(mem, old, walk, d):
