@@ -126,7 +126,16 @@ class Commit:
             after = base.relations.copy()
             for name, new in facts.items():
                 after[name] = after[name].successor(new, new, touched[name])
-            self.state = State(after, strata, base.stale, base.evaluations, base.key_orders, base.directives)
+            self.state = State(
+                after,
+                strata,
+                base.stale,
+                base.evaluations,
+                base.key_orders,
+                base.directives,
+                base.maintain,
+                base.granularity,
+            )
             self.changes = touched
         self.seconds = time.perf_counter() - started
 
@@ -185,7 +194,9 @@ class Commit:
             if name not in failed and change is not None and len(change.kinds):
                 self.changes[name] = change
         info = program or base
-        staged.state = State(relations, strata, frozenset(stale), evaluations, info.key_orders, info.directives)
+        staged.state = info._replace(
+            relations=relations, strata=strata, stale=frozenset(stale), evaluations=evaluations
+        )
         for head in strata.order:
             if head not in concerned:
                 continue
