@@ -119,6 +119,7 @@ class _Upkeep:
 
     def __init__(self, trace: ClauseTrace, versions: Versions, indexes: SensitivityIndexes) -> None:
         plan = trace.plan
+        self.packings = indexes.packings
         lowered = lower(plan, versions, trace.encode, np.zeros(1, np.int64), jumps=False)
         self.walk, self.ranked = lowered.walk, lowered.ranked
         trace.run_prelude(self.walk, lowered.prelude)
@@ -284,7 +285,8 @@ class ClauseTrace:
             }
             if packings != indexes.packings:
                 indexes = indexes.repacked(packings)
-        if self._upkeep is None or indexes is not self.indexes:
+        # By packings, not by whether they are new: an earlier change that failed may have needed others.
+        if self._upkeep is None or self._upkeep.packings is not indexes.packings:
             self._upkeep = _Upkeep(self, new, indexes)
         upkeep = self._upkeep
         upkeep.reset(old, new, indexes)
