@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 import lftj
+from lftj.engine import commit as commits
 from lftj.engine import headtrace, strategy
 from lftj.engine.trace import ClauseTrace
 from lftj.errors import EvaluationError, MemoryLimitError, TimeoutExpired
 from lftj.join import maintain
+from scantree.check import check_arena
 from scantree.filter import BranchFilter
 from scantree.memory import GRAIN, Arena, ArenaFullError, Size
 from scantree.version import Version
@@ -49,7 +51,7 @@ def database(granularity: str | None = "interval") -> lftj.Database:
         with db.transaction() as tx:
             tx.insert("e", [edge])
             tx.insert("s", [(30 + edge[0] - edge[1], "c")])
-            tx.insert("named", [edge[:1] + ("fact",)])
+            tx.insert("named", [(*edge[:1], "fact")])
     assert {stats["strategy"] for stats in tx.stats["heads"].values()} == {"trace"}
     forced(db, granularity)
     return db
@@ -77,11 +79,20 @@ def picture(db: lftj.Database) -> dict[str, Any]:
             head: [[t.indexes.records(s).tolist() for s in t.indexes.packings] for t in held.traces]
             for head, held in heads.items()
         },
-        "supports": {
-            head: held.support.columns().tolist() for head, held in heads.items() if held.support is not None
-        },
+        "supports": {head: held.support.columns().tolist() for head, held in heads.items() if held.support is not None},
         "memory": db._arena.used - sum(8 * GRAIN * Size(1, words).grains for words in filters.values()),
     }
+
+
+def check_pages(db: lftj.Database) -> None:
+    """Nothing lives in the arena but relations, supports and indexes, and each page is held as often as counted."""
+    gc.collect()
+    heads = db._evaluator.traces.heads.values()
+    versions = [v for r in db._state.relations.values() for v in (r.facts, *r.orders.values())]
+    versions += [held.support for held in heads if held.support is not None]
+    versions += [t.indexes._view(s) for held in heads for t in held.traces for s in t.indexes.packings]
+    assert not any(trace.filters for held in heads for trace in held.traces)
+    check_arena(db._arena, list({version.root: version for version in versions}.values()))
 
 
 def contents(db: lftj.Database) -> dict[str, list[Any]]:
@@ -142,7 +153,7 @@ STEPS: list[tuple[Any, str]] = [
     (ClauseTrace, "maintain"),
     (BranchFilter, "add"),
     (Version, "update"),
-    (strategy, "trace_change"),
+    (commits, "trace_change"),
     (strategy, "change_of_rows"),
     (headtrace, "summed"),
     (Arena, "room"),
@@ -158,7 +169,7 @@ def test_a_failure_at_every_step(owner: Any, name: str, after: bool, monkeypatch
     db = database(None if name == "add" else "interval")
     before, state = picture(db), db._state
     # Each head is maintained after some others have staged their changes.
-    number, skip = 1, 1 if JIT or name not in ("maintain", "room") else 12
+    number, skip = 1, (1 if JIT else 12) * (5 if name in ("maintain", "room") else 1)
     while True:
         error = ERRORS[number % (3 if name in ("update", "room") else 4)]
         with monkeypatch.context() as patch:
@@ -170,11 +181,13 @@ def test_a_failure_at_every_step(owner: Any, name: str, after: bool, monkeypatch
         assert db._state is state
         error.__traceback__ = None
         assert picture(db) == before, number
-        check_traces(db)
         number += skip
-    assert 0 < calls[0] < number
+    assert 0 < calls[0] < number + skip
     assert contents(db) == then
     assert check_traces(db) == 5
+    del state
+    if name != "add":
+        check_pages(db)
 
 
 @pytest.mark.parametrize("granularity", ["node", "interval"])
@@ -197,6 +210,23 @@ def test_failures_leave_nothing_for_the_next_run(granularity: str, monkeypatch: 
         forced(db, granularity)
 
 
+@pytest.mark.parametrize("name", ["_filters", "_run"])
+def test_a_failure_after_records_were_packed_anew(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next change needs no wider fields: it must not be written in the layout that went with the failed one."""
+    db = database("node")
+    for after in (False, True):
+        error = ArenaFullError(2, 1)
+        with monkeypatch.context() as patch:
+            fails_at(patch, ClauseTrace, name, 1, error, after=after)
+            assert isinstance(commit(db, far=True), MemoryLimitError)
+        forced(db, "node")
+        with db.transaction() as tx:
+            tx.insert("e", [(3 + after, 1), (4 + after, 2)])
+            tx.erase("e", [(5 + 2 * after, 6 + 2 * after)])
+        assert {stats["strategy"] for stats in tx.stats["heads"].values()} == {"trace"}
+        assert check_traces(db) == 5
+
+
 class Injector:
     """Raises KeyboardInterrupt at one moment: a call, a return, or the return of a C function, at one line of lftj's.
 
@@ -205,13 +235,15 @@ class Injector:
 
     FILES = ("/lftj/engine/trace.py", "/lftj/engine/strategy.py", "/lftj/engine/headtrace.py", "/sensitivity/index.py")
 
+    LATER = ("__del__", "give_back", "drop_sites")  # whenever something is collected; what they raise is not passed on
+
     def __init__(self, moment: tuple[str, int, str] | None = None) -> None:
         self.moment, self.raised = moment, False
         self.moments: dict[tuple[str, int, str], None] = {}
 
     def __call__(self, frame: Any, event: str, arg: Any) -> None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
-        if event == "c_call" or name.startswith("<") or not file.endswith(self.FILES):
+        if event == "c_call" or name.startswith("<") or name in self.LATER or not file.endswith(self.FILES):
             return
         moment = (file, frame.f_lineno, event)
         self.moments[moment] = None
@@ -240,26 +272,27 @@ def test_ctrl_c_at_every_moment_of_maintenance() -> None:
     db = database()
     before, state = picture(db), db._state
     then = expected(far=False)
-    kept = []
     for moment in list(every.moments)[:: 1 if JIT else 8]:
         injector = Injector(moment)
         commit_under(injector, db)
         assert injector.raised, moment
         if db._state is state:
-            now = picture(db)
-            kept.append((moment, now.pop("memory") - before["memory"]))
-            assert now == {key: value for key, value in before.items() if key != "memory"}, moment
-            check_traces(db)
-        else:
+            assert picture(db) == before, moment
+        else:  # some traces are adopted, the others are outdated
             assert contents(db) == then, moment
-            check_traces(db)
+            assert check_traces(db) <= 5
+            assert commit(db, far=True) is None
+            assert check_traces(db) == 5
+            del state
+            check_pages(db)
             db = database()
             before, state = picture(db), db._state
-    assert [moment for moment, bytes_ in kept if bytes_] == []
     assert len(every.moments) > 50
     assert commit(db, far=False) is None
     assert contents(db) == then
     assert check_traces(db) == 5
+    del state
+    check_pages(db)
 
 
 def test_a_memory_limit() -> None:
@@ -304,5 +337,5 @@ def test_an_error_of_a_rule_in_the_middle_of_maintenance() -> None:
     forced(db)
     with db.transaction() as tx:
         tx.insert("e", [(5, 1)])
-    assert list(tx.delta["b"].inserted) == [(4, 12)]
+    assert list(tx.delta["b"].inserted) == [(4, 12), (5, 6)]
     assert check_traces(db) == 2

@@ -304,7 +304,7 @@ def test_a_load_between_transactions() -> None:
 def test_symbols_keep_their_order(granularity: str) -> None:
     """Texts are compared by rank, and a new text in the middle moves the ranks of those behind it."""
     twin = twin_of(
-        ".decl s(x:number, n:symbol)\nbefore(n, m) :- s(x, n), s(x, m), n < m.\nfirst(x) :- s(x, n), n < \"k\".",
+        '.decl s(x:number, n:symbol)\nbefore(n, m) :- s(x, n), s(x, m), n < m.\nfirst(x) :- s(x, n), n < "k".',
         {"s": [(1, "b"), (1, "m"), (2, "z"), (2, "m")]},
     )
     forced(twin.db, granularity)
