@@ -40,16 +40,16 @@ def derives_once(plan: JoinPlan) -> bool:
 class HeadTrace:
     """The traces of all clauses of a head, and its support (None: every row has one derivation and is no fact).
 
-    `seen`: the contents the traces hold for. `seconds`: what recording them took. `per_change`: seconds that
-    maintaining took per changed row, as far as that is known.
+    `seen`: the contents the traces hold for. `cost`: nanoseconds that recording them anew is estimated to take.
+    `steps_per_change`: steps that maintaining takes per changed row.
     """
 
     clauses: tuple[Clause, ...]
     traces: list[ClauseTrace]
     support: Version | None
     seen: dict[str, weakref.ref[Version]]
-    seconds: float
-    per_change: float = 0.0
+    cost: float
+    steps_per_change: float
 
     def holds_for(self, clauses: Iterable[Clause], relations: Mapping[str, StoredRelation], head: str) -> bool:
         """Whether this is the trace of `clauses` over `relations`."""

@@ -4,8 +4,9 @@
     record      the head is evaluated over the state after, recording its traces, and compared with what it was
     recompute   the same without recording
 
-A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating: seconds per
-changed row, as measured on this head (at first from the contexts a change meets), against the seconds recording took.
+A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating. Both are
+estimated from counts, which do not depend on the machine: steps, records and rows when it was last recorded, and the
+steps per changed row when it was last maintained (before the first time, the contexts that the planner expects).
 A head without traces is recorded: this transaction costs an evaluation anyway, the next ones will not. A rule that
 computes texts is evaluated in two parts and not traced; nor is one that only asks whether a relation is empty.
 """
@@ -41,10 +42,13 @@ from scantree.version import Version
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
 
-# Seconds a changed row is expected to take before anything was measured.
-PER_CHANGE = 20e-6
-# Changes from which on a measurement says something about the seconds per change.
-MANY = 64
+# Nanoseconds, measured on triangles over a million edges (bench/latency, bench/recording): a step of evaluation, a
+# record written and indexed, a row stored and compared; a changed row with all its lookups and index pages, and a step
+# of maintenance.
+EVALUATION_STEP, RECORD, ROW = 10.0, 50.0, 100.0
+CHANGE, MAINTENANCE_STEP = 6_000.0, 10.0
+# Changes from which on the steps of a maintenance say something about those of the next.
+MANY = 16
 
 
 class Derived(NamedTuple):
@@ -94,13 +98,12 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     if "trace" in wishes:
         return "trace", "its rules are declared so"
     changed = held.changed(commit.changes)
-    estimate = changed * (held.per_change or PER_CHANGE)
-    why = f"about {estimate * 1e3:,.1f} ms for {changed:,} changed rows against {held.seconds * 1e3:,.1f} ms"
-    return ("trace" if estimate <= held.seconds else "record"), why
+    estimate = changed * (CHANGE + MAINTENANCE_STEP * held.steps_per_change)
+    why = f"about {estimate / 1e6:,.1f} ms for {changed:,} changed rows, {held.cost / 1e6:,.1f} ms anew"
+    return ("trace" if estimate <= held.cost else "record"), why
 
 
 def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
-    started = time.perf_counter()
     staged, relations = commit.staged, commit.staged.relations
     relation = relations[head]
     traces, chunks, done = [], [], {}
@@ -140,14 +143,16 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     change = Change.between(relation.content, content)
     content = content if len(change.kinds) else relation.content
     steps = sum(trace.counters.steps for trace in traces)
-    held = HeadTrace(clauses, traces, support, {}, time.perf_counter() - started)
+    records = sum(trace.indexes.count(s) for trace in traces for s in trace.indexes.packings)
+    seeks, rows = (sum(getattr(trace.counters, what) for trace in traces) for what in ("seeks", "rows"))
+    cost = EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation))
+    contexts = sum(trace.trace_plan.contexts for trace in traces)
+    held = HeadTrace(clauses, traces, support, {}, cost, contexts)
     plan_for = StagedTrace(head, held, content, relations, support=support)
-    added = sum(trace.indexes.count(s) for trace in traces for s in trace.indexes.packings)
-    return Derived(content, change, done, "record", why, steps, 0, added, plan_for)
+    return Derived(content, change, done, "record", why, steps, 0, records, plan_for)
 
 
 def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
-    started = time.perf_counter()
     held = commit.traces.heads[head]
     before, after = commit.before.relations, commit.staged.relations
     relation = after[head]
@@ -189,10 +194,9 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
     except BaseException:
         staged.discard()
         raise
-    seconds = time.perf_counter() - started
-    if changed >= MANY:
-        held.per_change = seconds / changed
     results = [result for _, result in staged.maintained]
+    if changed >= MANY:
+        held.steps_per_change = sum(r.steps for r in results) / changed
     return Derived(
         staged.content,
         change,
