@@ -36,6 +36,7 @@ from lftj.engine.extend import extended
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.strata import Strata
+from lftj.engine.wishes import Wishes
 from lftj.errors import TransactionError
 from lftj.explain import Explanation
 from lftj.io.sources import read
@@ -97,15 +98,22 @@ class Database(Answers):
         program: str | Program | ast.Program,
         *,
         key_orders: Mapping[str, tuple[str, ...] | list[str]] | None = None,
+        maintain: Mapping[str, str] | None = None,
+        granularity: Mapping[str, str] | None = None,
     ) -> None:
         """Add declarations, facts and rules: Souffle text, a builder's `Program` or an AST.
 
         Everything is checked first; `ProgramError` holds every finding and nothing is added. Warnings go to
-        `warnings.warn`. `key_orders` forces the order in which the rules of a head bind their variables: `{"tri":
-        ("y", "x", "z")}`.
+        `warnings.warn`.
+
+        What may be asked for the rules of a head, never changing an answer: `key_orders` forces the order in which
+        they bind their variables, `{"tri": ("y", "x", "z")}`. `maintain` says how transactions keep it up to date:
+        "trace", "recompute" (which keeps no records) or "auto", whichever is estimated to be quicker. `granularity`
+        says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups), or "auto".
         """
         with self._alone("rules"):
-            added = extended(self._state, program, key_orders or {}, self._new, self._symbols)
+            wishes = Wishes.of(key_orders, maintain, granularity)
+            added = extended(self._state, program, wishes, self._new, self._symbols)
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
                 state = state.with_facts(name, self._guarded(state.relations[name].with_facts, rows, count))

@@ -13,6 +13,7 @@ computes texts is evaluated in two parts and not traced; nor is one that only as
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,13 +29,16 @@ from lftj.engine.headtrace import (
     support_of,
     supported_change,
 )
+from lftj.engine.state import State
+from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import split_text
 from lftj.engine.trace import Change as TraceChange
 from lftj.engine.trace import ClauseTrace
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.plan.body import body_of
-from lftj.plan.traceplan import plan_trace
+from lftj.plan.joinplan import JoinPlan
+from lftj.plan.traceplan import TracePlan, plan_trace
 from scantree.surgery import surgeries
 from scantree.version import Version
 
@@ -47,8 +51,22 @@ PER_CHANGE = 20e-6
 MANY = 64
 
 
+class RuleWork(NamedTuple):
+    """What one rule took: the place of its clause, steps, records removed and added, surgeries looked at, seconds."""
+
+    clause: int
+    steps: int
+    removed: int
+    added: int
+    surgeries: int
+    seconds: float
+
+
 class Derived(NamedTuple):
-    """A head's new content, how it differs from the old, how it was found and why so, and what is to be adopted."""
+    """A head's new content, how it differs from the old, how it was found and why so, and what is to be adopted.
+
+    `work`: what the rules took that had anything to do.
+    """
 
     content: Version
     change: Change
@@ -59,6 +77,7 @@ class Derived(NamedTuple):
     removed: int
     added: int
     staged: StagedTrace | None
+    work: list[RuleWork]
 
 
 def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
@@ -74,19 +93,20 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
     content, done = derive(commit.staged, head, limits)
     old = commit.staged.relations[head].content
     change = Change.between(old, content)
-    steps = sum(part.counters.steps for e in done.values() for part in e.parts() if part.counters)
-    return Derived(content if len(change.kinds) else old, change, done, "recompute", why, steps, 0, 0, None)
+    work = []
+    for i, clause in enumerate(clauses):
+        taken = sum(part.counters.steps for part in done[clause].parts() if part.counters)
+        work.append(RuleWork(i, taken, 0, 0, 0, done[clause].seconds))
+    steps = sum(rule.steps for rule in work)
+    return Derived(content if len(change.kinds) else old, change, done, "recompute", why, steps, 0, 0, None, work)
 
 
 def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str]:
     """(strategy, why)."""
     wishes = {commit.staged.state.maintain.get(c.rule, "auto") for c in clauses}
-    if "recompute" in wishes:
-        return "recompute", "its rules are declared so"
-    if any(split_text(c) is not None for c in clauses):
-        return "recompute", "a rule computes texts"
-    if any(body_of(c).guards for c in clauses):
-        return "recompute", "a rule asks whether a relation is empty"
+    untraced = why_untraced(clauses, commit.staged.state)
+    if untraced:
+        return "recompute", untraced
     held = commit.traces.heads.get(head)
     if held is None or not held.holds_for(clauses, commit.before.relations, head):
         return "record", "there is no trace of it yet" if held is None else "its trace is outdated"
@@ -100,21 +120,37 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     return ("trace", figures) if estimate <= held.seconds else ("record", figures)
 
 
+def why_untraced(clauses: Sequence[Clause], state: State) -> str:
+    """Why a head with these clauses keeps no trace; empty if it may have one."""
+    if any(state.maintain.get(c.rule) == "recompute" for c in clauses):
+        return "its rules are declared so"
+    if any(split_text(c) is not None for c in clauses):
+        return "a rule computes texts"
+    if any(body_of(c).guards for c in clauses):
+        return "a rule asks whether a relation is empty"
+    return ""
+
+
+def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish: str | None) -> TracePlan:
+    """How the trace of a clause with this plan is kept; `wish` forces a granularity where there is a choice."""
+    distinct = {
+        i: relations[n.predicate].statistics.distinct(frozenset(n.key_order[: n.level])) if n.level else 1.0
+        for i, n in enumerate(plan.nodes)
+    }
+    return plan_trace(plan, distinct, force=wish)
+
+
 def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
     started = time.perf_counter()
     staged, relations = commit.staged, commit.staged.relations
     relation = relations[head]
-    traces, chunks, done = [], [], {}
-    for clause in clauses:
+    traces, chunks, done, work = [], [], {}, []
+    for i, clause in enumerate(clauses):
         began = time.perf_counter()
         _, plan = staged.plan(clause, limits=limits)
-        distinct = {
-            i: relations[n.predicate].statistics.distinct(frozenset(n.key_order[: n.level])) if n.level else 1.0
-            for i, n in enumerate(plan.nodes)
-        }
         trace = ClauseTrace(
             plan,
-            plan_trace(plan, distinct, force=staged.state.granularity.get(clause.rule)),
+            trace_plan_of(plan, relations, staged.state.granularity.get(clause.rule)),
             staged.arena,
             staged._encode,
             staged.symbols.ranks,
@@ -129,7 +165,10 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
             buffer_rows=staged.buffer_rows,
         )
         traces.append(trace)
-        done[clause] = Evaluation(clause, plan, trace.counters, time.perf_counter() - began, trace=trace)
+        seconds = time.perf_counter() - began
+        done[clause] = Evaluation(clause, plan, trace.counters, seconds, trace=trace)
+        kept = sum(trace.indexes.count(s) for s in trace.indexes.packings)
+        work.append(RuleWork(i, trace.counters.steps, 0, kept, 0, seconds))
     once = len(traces) == 1 and derives_once(traces[0].plan)
     support = None
     if not once or len(relation.facts):
@@ -140,11 +179,10 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     content = relation.assemble(chunks, in_order=in_order)
     change = Change.between(relation.content, content)
     content = content if len(change.kinds) else relation.content
-    steps = sum(trace.counters.steps for trace in traces)
     held = HeadTrace(clauses, traces, support, {}, time.perf_counter() - started)
     plan_for = StagedTrace(head, held, content, relations, support=support)
-    added = sum(trace.indexes.count(s) for trace in traces for s in trace.indexes.packings)
-    return Derived(content, change, done, "record", why, steps, 0, added, plan_for)
+    steps, added = sum(rule.steps for rule in work), sum(rule.added for rule in work)
+    return Derived(content, change, done, "record", why, steps, 0, added, plan_for, work)
 
 
 def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
@@ -155,12 +193,14 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
     staged = StagedTrace(head, held, relation.content, after, support=held.support)
     erased, inserted = [], []
     changed = 0
+    work = []
     try:
-        for trace in held.traces:
+        for i, trace in enumerate(held.traces):
             changes = {order: commit.trace_change(order) for order in trace.orders if order[0] in commit.changes}
             if not changes:
                 continue
             changed += sum(len(change.kinds) for change in changes.values())
+            began = time.perf_counter()
             result = trace.maintain(
                 {order: before[order[0]].order(order[1]) for order in trace.orders},
                 {order: after[order[0]].order(order[1]) for order in trace.orders},
@@ -168,6 +208,8 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
                 limits,
             )
             staged.maintained.append((trace, result))
+            seconds = time.perf_counter() - began
+            work.append(RuleWork(i, result.steps, result.removed, result.added, result.surgeries, seconds))
             erased += result.erased
             inserted += result.inserted
         facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
@@ -193,17 +235,17 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
     seconds = time.perf_counter() - started
     if changed >= MANY:
         held.per_change = seconds / changed
-    results = [result for _, result in staged.maintained]
     return Derived(
         staged.content,
         change,
         {},
         "trace",
         why,
-        sum(r.steps for r in results),
-        sum(r.removed for r in results),
-        sum(r.added for r in results),
+        sum(rule.steps for rule in work),
+        sum(rule.removed for rule in work),
+        sum(rule.added for rule in work),
         staged,
+        work,
     )
 
 
