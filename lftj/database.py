@@ -46,6 +46,7 @@ from lftj.language.clause import Directive
 from lftj.progress import Progress
 from lftj.snapshot import Snapshot
 from lftj.transaction import Transaction
+from lftj.upkeep import upkeep_of
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
 
@@ -238,7 +239,8 @@ class Database(Answers):
     def explain(self, name: str | None = None) -> Explanation:
         """How relation `name` (default: everything) is evaluated: strata, key orders, estimated and actual rows.
 
-        Print it, or call `.json()`.
+        And how it follows changes: what its traces keep, or would keep, and how the last commit went. Print it, or call
+        `.json()`.
         """
         with self._lock:
             state = self._state
@@ -251,16 +253,24 @@ class Database(Answers):
                 head: [state.evaluations.get(c) or self._evaluator.describe(c) for c in state.strata.of(head)]
                 for head in heads
             }
-            return Explanation.of_strata(heads, evaluations, state.relations, stale=set(state.stale))
+            upkeep = {head: upkeep_of(self._evaluator, head, evaluations[head]) for head in heads}
+            return Explanation.of_strata(heads, evaluations, state.relations, upkeep, stale=set(state.stale))
 
     def memory(self) -> dict[str, dict[str, int]]:
-        """Bytes of pages per relation and key order (by column names), and of everything under "total"."""
+        """Bytes of pages per relation and key order (by column names), and of everything under "total".
+
+        A derived relation whose traces are kept has more: one entry per sensitivity index, "trace: edge[0,1] at z" for
+        what steps at `z` in that key order of `edge` depend on, and "trace: support and filters".
+        """
         with self._lock:
             self._arena.collect()
             found: dict[str, dict[str, int]] = {}
             for name, relation in self._state.relations.items():
                 names = relation.schema.names
                 found[name] = {", ".join(names[c] for c in order): size for order, size in relation.memory().items()}
+            for head, parts in self._evaluator.traces.memory().items():
+                if head in found:
+                    found[head] |= {f"trace: {part}": size for part, size in parts.items()}
             found["total"] = {"pages": self._arena.used}
             return found
 

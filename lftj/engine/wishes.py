@@ -71,12 +71,9 @@ class Wishes(NamedTuple):
     def by_rule(self, checked: CheckedProgram, option: str) -> dict[int, str]:
         """What is wished for `option` ("maintain" or "granularity"), by rule number."""
         by_head: Mapping[str, str] = getattr(self, option)
-        found: dict[int, str] = {}
-        for clause in checked.clauses:
-            given = dict(checked.options.get(clause.rule, ())).get(option, AUTO)
-            if (wish := by_head.get(clause.head, given)) != AUTO:
-                found[clause.rule] = wish
-        return found
+        found = {rule: dict(given).get(option, AUTO) for rule, given in checked.options.items()}
+        found |= {c.rule: by_head[c.head] for c in checked.clauses if c.head in by_head}
+        return {rule: wish for rule, wish in found.items() if wish != AUTO}
 
 
 def check_order(clause: Clause, order: tuple[str, ...]) -> None:
