@@ -279,16 +279,24 @@ class Database(Answers):
         warm = Database(".decl e(x:number, y:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1.")
         warm._evaluator.pilot_from = 0.0  # so that what only expensive joins need is compiled, too
         keys = np.arange(200)
-        warm.load("e", np.stack([np.concatenate([keys, keys]), np.concatenate([keys + 1, keys + 2])], axis=1)[::-1])
+        edges = np.stack([np.concatenate([keys] * 4), np.concatenate([keys + i for i in (1, 2, 3, 4)])], axis=1)
+        warm.load("e", edges[::-1])
         warm.query("e(y, x), e(z, x)").count()
+        assert len(warm["t"]) == 1190  # with a jump table, which sparser keys do not get
         warm.load("e", [(500, 501)])
-        assert len(warm["t"]) == 199
-        with warm.transaction() as tx:
-            tx.insert("e", [(600, 601)])
-            tx.erase("e", [(500, 501)])
-        assert len(tx.delta["e"].inserted) == 1
+        assert len(warm["t"]) == 1190
+        # Traces of either granularity; `p` counts derivations. First they are recorded, then maintained.
+        warm.rules("n(x, y, z) :- e(x, y), e(y, z), e(x, z).", granularity={"n": "node"}, maintain={"n": "trace"})
+        warm.rules("p(x, z) :- e(x, y), e(y, z).", granularity={"p": "interval"}, maintain={"p": "trace"})
+        for row in (600, 601), (199, 205), (601, 602):
+            with warm.transaction() as tx:
+                tx.insert("e", [row])
+                tx.erase("e", [(500, 501), (50, 52)])
+        assert tx.stats["heads"]["n"]["strategy"] == tx.stats["heads"]["p"]["strategy"] == "trace"
+        assert list(tx.delta["p"].inserted) == [(600, 602)]
         assert (1, 2, 3) in warm["t"]
         assert next(iter(warm["t"])) == (0, 1, 2)
+        assert warm.memory()["total"]["pages"] > 0  # releases what the old versions held
 
     # -- transactions -------------------------------------------------------------------------------------------------
 

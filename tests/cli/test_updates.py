@@ -66,7 +66,12 @@ def test_without_outputs_all_heads_are_told(shell: Shell) -> None:
     assert shell("run", "q.dl", "--updates", "-", stdin="+e 2\n-e 1\n") == (0, "+e 2\n\n", "")
 
 
-TYPES = '.decl p(n:number, u:unsigned, f:float, s:symbol)\n.output p(rfc4180=true)\n.decl yes()\n.output yes(filename="y")\n'
+TYPES = """\
+.decl p(n:number, u:unsigned, f:float, s:symbol)
+.output p(rfc4180=true)
+.decl yes()
+.output yes(filename="y")
+"""
 TYPED = """\
 +p -9223372036854775808 18446744073709551615 1e300 bare
 +p 0 0 .5 "two words"
