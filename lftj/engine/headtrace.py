@@ -15,6 +15,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,12 +82,16 @@ class HeadTrace:
 
 
 class Traces:
-    """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for."""
+    """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for.
 
-    __slots__ = ("heads",)
+    `told`: how the last commit that derived a head did so, as its statistics say.
+    """
+
+    __slots__ = ("heads", "told")
 
     def __init__(self) -> None:
         self.heads: dict[str, HeadTrace] = {}
+        self.told: dict[str, dict[str, Any]] = {}
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes per head: of each sensitivity index (by atom and variable), and of the rest."""
