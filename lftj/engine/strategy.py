@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from lftj.engine.commit import Commit
 
 # Nanoseconds, measured on triangles over a million edges (bench/latency, bench/recording): a step of evaluation, a
-# record written and indexed, a row stored and compared; a changed row with all its lookups and index pages, and a step
-# of maintenance.
-EVALUATION_STEP, RECORD, ROW = 10.0, 50.0, 100.0
+# record written and indexed, a row stored and compared, planning and the like in any case; a changed row with all its
+# lookups and index pages, and a step of maintenance.
+EVALUATION_STEP, RECORD, ROW, ANEW = 10.0, 50.0, 100.0, 1_000_000.0
 CHANGE, MAINTENANCE_STEP = 6_000.0, 10.0
 # Changes from which on the steps of a maintenance say something about those of the next.
 MANY = 16
@@ -184,7 +184,7 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     content = content if len(change.kinds) else relation.content
     records = sum(rule.added for rule in work)
     seeks, rows = (sum(getattr(trace.counters, what) for trace in traces) for what in ("seeks", "rows"))
-    cost = EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation))
+    cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation))
     contexts = sum(trace.trace_plan.contexts for trace in traces)
     held = HeadTrace(clauses, traces, support, {}, cost, contexts)
     plan_for = StagedTrace(head, held, content, relations, support=support)
