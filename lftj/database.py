@@ -69,7 +69,7 @@ class Database(Answers):
         *,
         memory_limit: int | None = None,
         page_rows: int = 256,
-        directory_rows: int = 256,
+        directory_rows: int = 64,
         buffer_rows: int = 1 << 16,
     ) -> None:
         self._arena = Arena(memory_limit)

@@ -4,8 +4,9 @@
     record      the head is evaluated over the state after, recording its traces, and compared with what it was
     recompute   the same without recording
 
-A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating: seconds per
-changed row, as measured on this head (at first from the contexts a change meets), against the seconds recording took.
+A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating. Both are
+estimated from counts, which do not depend on the machine: steps, records and rows when it was last recorded, and the
+steps per changed row when it was last maintained (before the first time, the contexts that the planner expects).
 A head without traces is recorded: this transaction costs an evaluation anyway, the next ones will not. A rule that
 computes texts is evaluated in two parts and not traced; nor is one that only asks whether a relation is empty.
 """
@@ -45,10 +46,13 @@ from scantree.version import Version
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
 
-# Seconds a changed row is expected to take before anything was measured.
-PER_CHANGE = 20e-6
-# Changes from which on a measurement says something about the seconds per change.
-MANY = 64
+# Nanoseconds, measured on triangles over a million edges (bench/latency, bench/recording): a step of evaluation, a
+# record written and indexed, a row stored and compared; a changed row with all its lookups and index pages, and a step
+# of maintenance.
+EVALUATION_STEP, RECORD, ROW = 10.0, 50.0, 100.0
+CHANGE, MAINTENANCE_STEP = 6_000.0, 10.0
+# Changes from which on the steps of a maintenance say something about those of the next.
+MANY = 16
 
 
 class RuleWork(NamedTuple):
@@ -103,21 +107,21 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
 
 def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str]:
     """(strategy, why)."""
-    wishes = {commit.staged.state.maintain.get(c.rule, "auto") for c in clauses}
-    untraced = why_untraced(clauses, commit.staged.state)
-    if untraced:
-        return "recompute", untraced
+    state = commit.staged.state
+    wishes = {state.maintain.get(c.rule, "auto") for c in clauses} if state.maintain else frozenset[str]()
+    if "recompute" in wishes:
+        return "recompute", "its rules are declared so"
     held = commit.traces.heads.get(head)
     if held is None or not held.holds_for(clauses, commit.before.relations, head):
+        if untraced := why_untraced(clauses, state):
+            return "recompute", untraced
         return "record", "there is no trace of it yet" if held is None else "its trace is outdated"
     if "trace" in wishes:
         return "trace", "its rules are declared so"
-    changed = sum(
-        len(commit.changes[n].kinds) for c in clauses for n in {a.predicate for a in c.atoms} if n in commit.changes
-    )
-    estimate = changed * (held.per_change or PER_CHANGE)
-    figures = f"about {estimate * 1e3:,.1f} ms for {changed:,} changed rows against {held.seconds * 1e3:,.1f} ms"
-    return ("trace", figures) if estimate <= held.seconds else ("record", figures)
+    changed = held.changed(commit.changes)
+    estimate = changed * (CHANGE + MAINTENANCE_STEP * held.steps_per_change)
+    why = f"about {estimate / 1e6:,.1f} ms for {changed:,} changed rows, {held.cost / 1e6:,.1f} ms anew"
+    return ("trace" if estimate <= held.cost else "record"), why
 
 
 def why_untraced(clauses: Sequence[Clause], state: State) -> str:
@@ -141,7 +145,6 @@ def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish:
 
 
 def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
-    started = time.perf_counter()
     staged, relations = commit.staged, commit.staged.relations
     relation = relations[head]
     traces, chunks, done, work = [], [], {}, []
@@ -179,14 +182,17 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     content = relation.assemble(chunks, in_order=in_order)
     change = Change.between(relation.content, content)
     content = content if len(change.kinds) else relation.content
-    held = HeadTrace(clauses, traces, support, {}, time.perf_counter() - started)
+    records = sum(rule.added for rule in work)
+    seeks, rows = (sum(getattr(trace.counters, what) for trace in traces) for what in ("seeks", "rows"))
+    cost = EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation))
+    contexts = sum(trace.trace_plan.contexts for trace in traces)
+    held = HeadTrace(clauses, traces, support, {}, cost, contexts)
     plan_for = StagedTrace(head, held, content, relations, support=support)
-    steps, added = sum(rule.steps for rule in work), sum(rule.added for rule in work)
-    return Derived(content, change, done, "record", why, steps, 0, added, plan_for, work)
+    steps = sum(rule.steps for rule in work)
+    return Derived(content, change, done, "record", why, steps, 0, records, plan_for, work)
 
 
 def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
-    started = time.perf_counter()
     held = commit.traces.heads[head]
     before, after = commit.before.relations, commit.staged.relations
     relation = after[head]
@@ -232,9 +238,8 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
     except BaseException:
         staged.discard()
         raise
-    seconds = time.perf_counter() - started
     if changed >= MANY:
-        held.per_change = seconds / changed
+        held.steps_per_change = sum(rule.steps for rule in work) / changed
     return Derived(
         staged.content,
         change,
