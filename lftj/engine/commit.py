@@ -160,6 +160,9 @@ class Commit:
         for staged in self._traced:
             self.traces.heads[staged.head] = staged.adopt()
         self.traces.told.update(self.stats)
+        for head in self._heads:
+            if not self.state.strata.of(head):
+                self.traces.forget(head)
         self._traced, self._orders = [], {}
         self._built, self._batches, self._program = [], {}, None
         self.base = self.before = self.state = NO_STATE

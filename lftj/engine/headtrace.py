@@ -93,6 +93,11 @@ class Traces:
         self.heads: dict[str, HeadTrace] = {}
         self.told: dict[str, dict[str, Any]] = {}
 
+    def forget(self, head: str) -> None:
+        """The head has no rules any more."""
+        self.heads.pop(head, None)
+        self.told.pop(head, None)
+
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes per head: of each sensitivity index (by atom and variable), and of the rest."""
         found: dict[str, dict[str, int]] = {}

@@ -57,6 +57,16 @@ def test_ways_to_maintain() -> None:
     assert db._state.maintain == {2: "trace"}
 
 
+def test_a_head_without_rules_keeps_no_trace() -> None:
+    db = database()
+    strategies(db, (0, 50))
+    assert db.memory()["tri"]["trace: e[0,1] at z"] > 0
+    with db.transaction() as tx:
+        tx.remove_rules("tri")
+    assert set(db.memory()["tri"]) == {"x, y, z"}
+    assert set(db._evaluator.traces.heads) == set(db._evaluator.traces.told) == {"two"}
+
+
 def test_auto_is_no_wish() -> None:
     db = database(maintain={"tri": "auto"}, granularity={"tri": "auto"})
     assert (db._state.maintain, db._state.granularity) == ({}, {})
