@@ -3,8 +3,10 @@
     build()    once the trace is recorded: records in the order of the walk are sorted in bulk
     stage()    after a change: records that go are taken out and records that come put in, giving new roots; the
                present ones stay as they are
-    adopt()    the staged roots become the present ones, and the pages only those held go back to the arena
-    discard()  or the other way round
+    adopt()    the staged roots become the present ones
+
+What is staged owns its pages: they go back to the arena with it, or, once adopted, those that only the roots before it
+held. So an interruption at any moment, in whoever holds it, loses none.
 
 A record is a row without values, its words the key. Nobody but the trace reads its indexes, so one root per site is all
 there is to hold: no version outlives the next commit. All sites are brought up to date by one kernel.
@@ -13,8 +15,7 @@ there is to hold: no version outlives the next commit. All sites are brought up 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -147,13 +148,22 @@ def drop_sites(space, words, page_bits, dir_bits, gone, kept):
             drop(space, gone[s], index_shape(words[s], page_bits, dir_bits))
 
 
-@dataclass(slots=True)
 class Staged:
-    """New roots, not adopted yet, and how many records went and came."""
+    """New `roots`, and how many records went and came (`removed`, `added`).
 
-    roots: Ints
-    removed: int
-    added: int
+    Pages that only `roots` hold, and `kept` do not, are given back when it goes.
+    """
+
+    __slots__ = ("_give_back", "added", "kept", "removed", "roots")
+
+    def __init__(self, roots: Ints, give_back: Callable[[Ints, Ints], None]) -> None:
+        self.roots, self.kept = roots.copy(), roots.copy()
+        self.removed = self.added = 0
+        self._give_back = give_back
+
+    def __del__(self) -> None:
+        if hasattr(self, "_give_back"):  # it was interrupted before it was made otherwise
+            self._give_back(self.roots, self.kept)
 
 
 class SensitivityIndexes:
@@ -172,6 +182,11 @@ class SensitivityIndexes:
             self, arena.drop_later, lambda: drop_sites(space, words, *bits, held, np.zeros_like(held))
         )
         finalizer.atexit = False
+
+        def give_back(gone: Ints, kept: Ints) -> None:
+            arena.drop_later(lambda: drop_sites(space, words, *bits, gone, kept))
+
+        self._give_back = give_back
 
     def shape(self, s: int) -> Shape:
         """The shape of the rows of site `s`."""
@@ -215,7 +230,7 @@ class SensitivityIndexes:
             most += largest
             buffers.append(buffer)
             fills.append(counts)
-        staged = Staged(np.empty(n, np.int64), 0, 0)
+        staged = Staged(self.roots, self._give_back)
         counts = np.zeros(2, np.int64)
         with self.arena.lock:
             words = self._room(most)
@@ -271,18 +286,11 @@ class SensitivityIndexes:
                     part[:] = rows[np.lexsort(rows.T[::-1])].reshape(-1)
 
     def adopt(self, staged: Staged) -> None:
-        """The staged roots become the present ones."""
+        """The staged roots become the present ones; `staged` is left with those they replace."""
         before = self.roots.copy()
+        # Nothing is called from here on: no signal comes between.
         self.roots[:] = staged.roots
-        self._drop(before, staged.roots)
-
-    def discard(self, staged: Staged) -> None:
-        """The staged roots go."""
-        self._drop(staged.roots, self.roots)
-
-    def _drop(self, gone: Ints, kept: Ints) -> None:
-        with self.arena.lock:
-            drop_sites(self.arena.space, self._words, *self._bits, gone, kept)
+        staged.roots, staged.kept = before, staged.roots
 
     def repacked(self, packings: Mapping[int, Packing]) -> SensitivityIndexes:
         """The same records in other packings, apart from these."""

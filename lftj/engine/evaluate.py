@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import Choice, rank_orders
-from lftj.plan.lowering import lower
+from lftj.plan.lowering import Encode, lower
 from lftj.plan.pilot import WORTHWHILE, best_of
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import from_code, to_code
@@ -178,8 +179,10 @@ class Evaluator:
         run.keeps = (lowered, tuple(versions.values()))
         return run
 
-    def _encode(self, value: object, type: str) -> int:
-        return self.symbols.intern_one(value) if isinstance(value, str) else to_code(value, type)
+    @property
+    def _encode(self) -> Encode:
+        # Bound to the symbols only: a trace keeps it, and must not keep the state it was recorded in.
+        return partial(_code, self.symbols)
 
     def _decode(self, code: int, type: str) -> object:
         if type == "symbol":
@@ -267,3 +270,8 @@ class Evaluator:
         between = between.successor(between.build(stacked, columns.count))
         outer = self.rows(split.outer, limits, emit, order=order, also={**also, split.schema.name: between})
         return Evaluation(clause, outer.plan, outer.counters, time.perf_counter() - start, inner, split)
+
+
+def _code(symbols: SymbolTable, value: object, type: str) -> int:
+    """The code of a constant."""
+    return symbols.intern_one(value) if isinstance(value, str) else to_code(value, type)

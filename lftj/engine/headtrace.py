@@ -134,6 +134,7 @@ class StagedTrace:
         """What was staged goes."""
         for trace, result in self.maintained:
             trace.discard(result)
+        self.maintained.clear()
 
 
 def support_of(arena: Arena, arity: int, chunks: list[Rows], *, page_rows: int, dir_rows: int) -> Version:

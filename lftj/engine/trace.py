@@ -363,8 +363,7 @@ class ClauseTrace:
         self.indexes, self.ranges = result.indexes, result.ranges
 
     def discard(self, result: Maintained) -> None:
-        """Give back what `maintain` staged."""
-        result.indexes.discard(result.staged)
+        """`result` is not to be adopted; what it staged goes with it."""
         if result.indexes is not self.indexes:
             self._upkeep = None
 
