@@ -181,7 +181,7 @@ def streamed(request: dict[str, Any]) -> dict[str, Any]:
                 subject.apply(merged(updates.changed(rows, batches[:few]), batches[few:]))
                 break
             measured[-1].take(subject, batch)
-            if size > 10_000 and time.process_time() - began > budget:
+            if size >= 1_000 and time.process_time() - began > budget:
                 break
         rows = updates.changed(rows, batches)
     return {

@@ -1,6 +1,6 @@
 """The promise of the paper: maintenance takes steps in proportion to how far apart two traces are.
 
-    python -m bench.promise [-s triangle,star] [-g uniform,hubs] [--rows 4000]
+    python -m bench.promise [-s triangle,star] [-g uniform,hubs] [--rows 10000]
 
 For seven shapes over three kinds of relation, with INTERVAL at every depth that has a choice: transactions from one
 row to half the data, and for each of them
@@ -42,8 +42,10 @@ SHAPES = {
     "bowtie": by_name("bowtie").text,
     "ternary": by_name("Loomis-Whitney").text,
 }
+#: Of a transaction: rows changed, and what maintenance came to.
+COLUMNS = ("batch", "steps", "removed", "added", "surgeries")
 KINDS = ("uniform", "power law", "hubs")
-ROWS = 4_000
+ROWS = 10_000
 
 
 def relation(arity: int, kind: str, rows: int, seed: int = 40) -> Rows:
@@ -114,7 +116,7 @@ def measured(text: str, kind: str, rows: int) -> list[dict[str, int]]:
             maintained.apply(db, name, batch)
         if i:  # the first transaction records
             (figures,) = seen
-            points.append({"batch": batch.size, **dict(zip(("steps", "removed", "added", "surgeries"), figures, strict=True))})
+            points.append(dict(zip(COLUMNS, (batch.size, *figures), strict=True)))
     return points
 
 
@@ -154,7 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(f"{shape:10} {kind:10} {shown}  distance up to {max(map(distance, points)):,}\n")
             sys.stdout.flush()
             line = {"workload": shape, "graph": kind, "mode": "promise", "engine": "lftj-interval"}
-            results.append(options.output, {**line, "rows": options.rows, **figures, "points": points})
+            listed = [list(point.values()) for point in points]
+            results.append(options.output, {**line, "rows": options.rows, **figures, "points": listed})
     shown = "  ".join(f"{name} {value:7.2f}" for name, value in summary(everything).items())
     sys.stdout.write(f"{'all':21} {shown}\n")
     return 0
