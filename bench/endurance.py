@@ -1,4 +1,4 @@
-"""A million transactions in a row: does anything grow or slow down?
+"""Whether anything grows or slows down over a million transactions in a row.
 
     python -m bench.endurance [-n 1_000_000] [--edges 100_000]
 
@@ -115,7 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(f"last tenth / first tenth: {figures['ratio']:.3f}, pages {figures['pages_ratio']:.3f}\n")
     results.append(
         options.output,
-        {"workload": "triangle", "graph": "power law", "mode": "endurance", "engine": "lftj", "status": "ok", **figures},
+        {
+            "workload": "triangle",
+            "graph": "power law",
+            "mode": "endurance",
+            "engine": "lftj",
+            "status": "ok",
+            **figures,
+        },
     )
     return int(figures["ratio"] > BOUND)
 

@@ -94,7 +94,7 @@ def counted() -> Iterator[list[tuple[int, int, int, int]]]:
         seen.append((result.steps, result.removed, result.added, result.surgeries))
         return result
 
-    ClauseTrace.maintain = maintain  # type: ignore[method-assign]
+    ClauseTrace.maintain = maintain  # type: ignore[assignment, method-assign]
     try:
         yield seen
     finally:

@@ -15,7 +15,8 @@ import gc
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +83,14 @@ def measured(request: dict[str, Any]) -> dict[str, Any]:
     sites = {trace.site_name(s): (trace.indexes.count(s), trace.indexes.memory(s)) for s in trace.indexes.packings}
     count = len(content)
     del content, same, trace
-    plain, with_trace = [], []
+    plain: list[float] = []
+    with_trace: list[float] = []
+    calls: tuple[tuple[Callable[[Any, str], Any], list[float]], ...] = ((evaluated, plain), (recorded, with_trace))
     for _ in range(request["repeats"]):
-        for call, seconds in ((evaluated, plain), (recorded, with_trace)):
+        for call, seconds in calls:
             gc.collect()
             db._arena.collect()
-            _, took = timed(lambda call=call: call(db, "tri"))
+            _, took = timed(partial(call, db, "tri"))
             seconds.append(took.cpu)
     records, size = (sum(figures[i] for figures in sites.values()) for i in (0, 1))
     return {

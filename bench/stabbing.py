@@ -1,4 +1,4 @@
-"""Which records does a changed key concern? Stabbing an interval tree, against a range of starts.
+"""The records that a changed key concerns: stabbing an interval tree, against a range of starts.
 
     python -m bench.stabbing [-g pl1m] [-n 100_000]
 
@@ -155,9 +155,7 @@ def compared(rows: Rows, lookups: int, repeats: int = 5) -> dict[str, Any]:
     counts = np.empty((2, len(asked)), np.int64)
     out = np.empty((store.shape.cols, 1 << 12), np.int64)
     ways: dict[str, Callable[[Rows], int]] = {
-        "ranges": lambda q: by_ranges(
-            mem, recorder, s, prefix, held.root, held.store.shape, q, counts[0], out[1:]
-        ),
+        "ranges": lambda q: by_ranges(mem, recorder, s, prefix, held.root, held.store.shape, q, counts[0], out[1:]),
         "intervals": lambda q: by_intervals(mem, tree.version.root, store.shape, q, counts[1], out),
     }
     totals = [call(asked[:1]) for call in ways.values()]  # compiles

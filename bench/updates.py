@@ -151,9 +151,7 @@ def edges_in_time(events: Events, window: int | None) -> Iterator[Batch]:
         alive[edge] = time
         if gone or fresh:
             shape = (-1, 2)
-            yield Batch(
-                np.array(gone, np.int64).reshape(shape), distinct(np.array(fresh, np.int64).reshape(shape))
-            )
+            yield Batch(np.array(gone, np.int64).reshape(shape), distinct(np.array(fresh, np.int64).reshape(shape)))
 
 
 def read_columns(path: object, columns: int) -> Rows:

@@ -16,8 +16,7 @@ from bench.rivals import MEMORY_BYTES
 from bench.updates import Batch
 
 _JOINS = " UNION ".join(
-    f"SELECT a.c0 AS x, a.c1 AS y, b.c1 AS z FROM {a} a, {b} b, {c} c "
-    "WHERE a.c1 = b.c0 AND a.c0 = c.c0 AND b.c1 = c.c1"
+    f"SELECT a.c0 AS x, a.c1 AS y, b.c1 AS z FROM {a} a, {b} b, {c} c WHERE a.c1 = b.c0 AND a.c0 = c.c0 AND b.c1 = c.c1"
     for a, b, c in (("changed", "e", "e"), ("e", "changed", "e"), ("e", "e", "changed"))
 )
 
