@@ -25,7 +25,8 @@ def follow(rows: graphs.Rows, batches: list[Batch]) -> set[Row]:
         assert len(erase) + len(insert) == batch.size
         assert erase <= there
         assert not insert & there
-        there = (there - erase) | insert
+        there -= erase
+        there |= insert
     return there
 
 
