@@ -3,7 +3,8 @@
 A changed branch is checked against many contexts, and nearly all of them do not hold it. A filter over the branches of
 one level (the distinct keys of a prefix and what follows) is a blocked Bloom filter (Putze, Sanders and Singler,
 JEA 2009): the hash of a branch picks one word and two bits in it, `BITS` bits being spent per branch. It answers "no"
-for certain and "perhaps" for a few per cent of absent branches.
+for certain and "perhaps" for a few per cent of absent branches. All branches with the same last key lie within `SPAN`
+words, which stay in the first cache while one changed key is asked of thousands of prefixes.
 
 A filter covers all versions since it was made: inserted branches are added before anyone asks, erased ones stay until
 it is made anew (`BranchFilter.stale`). It lies in the arena, where kernels find it by its offset.
@@ -22,6 +23,7 @@ from scantree.memory import Size, allocate, release
 from scantree.version import Version
 
 BITS = 16
+SPAN = 1023
 SEED = 0x3C6EF372FE94F82A
 FACTOR = 0x1E3779B97F4A7C15
 
@@ -40,10 +42,26 @@ def bits_of(h):
 
 
 @inlined
-def may_hold(mem, table, mask, h):
-    """Whether the branch with hash `h` may be in the filter of `mask` + 1 words at `mem[table]`."""
-    bits = bits_of(h)
-    return mem[table + ((h >> 12) & mask)] & bits == bits
+def window_of(key):
+    """Where the words of branches that end in `key` begin, before the mask."""
+    return mix(np.int64(SEED), key) >> 12
+
+
+@inlined
+def may_hold(mem, table, mask, prefix, key, window):
+    """Whether a branch may be in the filter of `mask` + 1 words at `mem[table]`.
+
+    `prefix`: the hash of its prefix; `key`: its last key; `window`: that key's (`window_of`), which a caller that asks
+    for many prefixes computes once.
+    """
+    bits = bits_of(mix(prefix, key))
+    return mem[table + ((window + ((prefix >> 12) & SPAN)) & mask)] & bits == bits
+
+
+@inlined
+def _add(mem, table, mask, prefix, key):
+    """Add a branch."""
+    mem[table + ((window_of(key) + ((prefix >> 12) & SPAN)) & mask)] |= bits_of(mix(prefix, key))
 
 
 @kernel
@@ -51,9 +69,9 @@ def add_branches(mem, table, mask, columns, n):
     """Add the branches that are the first `n` columns of rows `columns` int64[k, m]."""
     for j in range(columns.shape[1]):
         h = np.int64(SEED)
-        for c in range(n):
+        for c in range(n - 1):
             h = mix(h, columns[c, j])
-        mem[table + ((h >> 12) & mask)] |= bits_of(h)
+        _add(mem, table, mask, h, columns[n - 1, j])
 
 
 @kernel
@@ -68,9 +86,9 @@ def add_version(mem, root, shape, table, mask, n):
             page = mem[directory + s]
             for p in range(mem[directory + fan + s]):
                 h = np.int64(SEED)
-                for c in range(n):
+                for c in range(n - 1):
                     h = mix(h, mem[page + (c << shape.page_bits) + p])
-                mem[table + ((h >> 12) & mask)] |= bits_of(h)
+                _add(mem, table, mask, h, mem[page + ((n - 1) << shape.page_bits) + p])
 
 
 class BranchFilter:

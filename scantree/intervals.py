@@ -120,7 +120,7 @@ def stab(mem, root, shape, asked, state, out, looked):
 
 
 def interval_store(
-    arena: Arena, prefix: int = 0, payload: int = 0, values: int = 0, *, page_rows: int = 256, dir_rows: int = 256
+    arena: Arena, prefix: int = 0, payload: int = 0, values: int = 0, *, page_rows: int = 256, dir_rows: int = 64
 ) -> Store:
     """A store of intervals for `IntervalTree`.
 

@@ -5,7 +5,7 @@ directory page holds up to `dir_rows` entries in the same way; an entry is (page
 of the page's first row:
 
     root       header | directory, entries, fence | ...        one entry per directory page, copied by every commit
-    directory           row page, rows, fence     | ...        256 entries by default, shared between versions
+    directory           row page, rows, fence     | ...        64 entries by default, shared between versions
     row page            k key columns, v value columns         256 rows by default, shared between versions
 
 With the default sizes a million rows need about 20 directory pages and 5,000 row pages, so a one-row commit copies one

@@ -89,7 +89,7 @@ class Store:
         values: int = 0,
         *,
         page_rows: int = 256,
-        dir_rows: int = 256,
+        dir_rows: int = 64,
         scan: Scan | None = None,
     ) -> None:
         for name, size in (("page_rows", page_rows), ("dir_rows", dir_rows)):

@@ -23,10 +23,10 @@ from scantree._jit import inlined, kernel
 from scantree.build import sort_rows
 from scantree.layout import DIRS, HEADER, PAGES, Shape
 from scantree.layout import ROWS as ROWS_OF
-from scantree.memory import Arena, Heap
+from scantree.memory import Arena
 from scantree.update import ERASED, INSERTED, apply, drop, probe
 from scantree.version import Store, Version
-from sensitivity.oracle import shape_of
+from sensitivity.oracle import index_shape, shape_of
 from sensitivity.packing import Packing
 from sensitivity.records import AT, DIR_BITS, PAGE_BITS, ROOT, WORDS, Trace
 
@@ -136,6 +136,17 @@ def stage_sites(space, sites, old, old_fills, new, new_fills, places, batch, ops
         roots[s] = apply(space, site[ROOT], shape, rows, ops[:m], verdict, scratch)
 
 
+@kernel
+def drop_sites(space, words, page_bits, dir_bits, gone, kept):
+    """Give back the pages of the roots in `gone` int64[n] that are not in `kept`, site by site.
+
+    `words` int64[n]: those of a record of each site.
+    """
+    for s in range(len(gone)):
+        if gone[s] != kept[s] and gone[s] != 0:
+            drop(space, gone[s], index_shape(words[s], page_bits, dir_bits))
+
+
 @dataclass(slots=True)
 class Staged:
     """New roots, not adopted yet, and how many records went and came."""
@@ -148,16 +159,18 @@ class Staged:
 class SensitivityIndexes:
     """The indexes of the sites of one trace; sites without one have root 0."""
 
-    def __init__(self, arena: Arena, sites: int, *, page_rows: int = 256, dir_rows: int = 256) -> None:
+    def __init__(self, arena: Arena, sites: int, *, page_rows: int = 256, dir_rows: int = 64) -> None:
         self.arena = arena
         self.packings: dict[int, Packing] = {}
         self.roots = np.zeros(sites, np.int64)
         self._bits = (page_rows.bit_length() - 1, dir_rows.bit_length() - 1)
         self._work: Ints = np.empty(0, np.int64)
-        held: list[tuple[int, Shape]] = []
-        self._held = held
-        space = arena.space  # not the arena: a queued release must not keep it alive
-        finalizer = weakref.finalize(self, arena.drop_later, lambda: _drop_all(space, held))
+        self._words = np.zeros(sites, np.int64)
+        space, held, words, bits = arena.space, self.roots, self._words, self._bits
+        # The arena is not named: a queued release must not keep it alive.
+        finalizer = weakref.finalize(
+            self, arena.drop_later, lambda: drop_sites(space, words, *bits, held, np.zeros_like(held))
+        )
         finalizer.atexit = False
 
     def shape(self, s: int) -> Shape:
@@ -178,11 +191,7 @@ class SensitivityIndexes:
         with self.arena.lock:
             version.release()
             self.packings[s] = packing
-            self._replace(s, version.root)
-
-    def _replace(self, s: int, root: int) -> None:
-        self.roots[s] = root
-        self._held[:] = [(int(r), self.shape(t)) for t, r in enumerate(self.roots.tolist()) if r]
+            self._words[s], self.roots[s] = packing.words, version.root
 
     def write_roots(self, rows: Ints) -> None:
         """Tell the sites of a recorder where their indexes are."""
@@ -234,9 +243,9 @@ class SensitivityIndexes:
         mem = self.arena.space.mem
         wanted, work, words = 0, 0, 1
         for s, packing in self.packings.items():
-            k, root = packing.words, int(self.roots[s])
-            dirs, pages = int(mem[root + DIRS]), int(mem[root + PAGES])
-            touched = min(m, pages) * 3 + 2 * m // page + 4
+            k, root = packing.words, self.roots[s]
+            dirs = int(mem[root + DIRS])
+            touched = min(m, int(mem[root + PAGES])) * 3 + 2 * m // page + 4
             touched_dirs = min(touched, dirs * 3 + 2 * touched // fan + 4)
             tops = dirs + min(dirs, m) + m // fan + 8
             wanted += (
@@ -263,20 +272,17 @@ class SensitivityIndexes:
 
     def adopt(self, staged: Staged) -> None:
         """The staged roots become the present ones."""
-        self._swap(self.roots.copy(), staged.roots)
+        before = self.roots.copy()
         self.roots[:] = staged.roots
-        self._held[:] = [(int(r), self.shape(t)) for t, r in enumerate(self.roots.tolist()) if r]
+        self._drop(before, staged.roots)
 
     def discard(self, staged: Staged) -> None:
         """The staged roots go."""
-        self._swap(staged.roots, self.roots)
+        self._drop(staged.roots, self.roots)
 
-    def _swap(self, gone: Ints, kept: Ints) -> None:
-        """Give back the pages of the roots in `gone` that are not in `kept`, site by site."""
+    def _drop(self, gone: Ints, kept: Ints) -> None:
         with self.arena.lock:
-            for s in self.packings:
-                if gone[s] != kept[s] and gone[s]:
-                    drop(self.arena.space, int(gone[s]), self.shape(s))
+            drop_sites(self.arena.space, self._words, *self._bits, gone, kept)
 
     def repacked(self, packings: Mapping[int, Packing]) -> SensitivityIndexes:
         """The same records in other packings, apart from these."""
@@ -309,11 +315,6 @@ class SensitivityIndexes:
             self._view(s).check()
             words = self._view(s).columns()
             assert np.array_equal(packing.pack(packing.unpack(words)), words), packing
-
-
-def _drop_all(space: Heap, held: list[tuple[int, Shape]]) -> None:
-    for root, shape in held:
-        drop(space, root, shape)
 
 
 def _gathered(trace: Trace, chunks: Sequence[Sequence[Ints]]) -> tuple[Ints, Ints, Ints]:

@@ -74,7 +74,7 @@ class Evaluator:
     symbols: SymbolTable
     state: State
     page_rows: int = 256
-    dir_rows: int = 256
+    dir_rows: int = 64
     buffer_rows: int = 1 << 16
     pilot_from: float = WORTHWHILE
     trace_room: int | None = None

@@ -15,6 +15,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,16 +41,16 @@ def derives_once(plan: JoinPlan) -> bool:
 class HeadTrace:
     """The traces of all clauses of a head, and its support (None: every row has one derivation and is no fact).
 
-    `seen`: the contents the traces hold for. `seconds`: what recording them took. `per_change`: seconds that
-    maintaining took per changed row, as far as that is known.
+    `seen`: the contents the traces hold for. `cost`: nanoseconds that recording them anew is estimated to take.
+    `steps_per_change`: steps that maintaining takes per changed row.
     """
 
     clauses: tuple[Clause, ...]
     traces: list[ClauseTrace]
     support: Version | None
     seen: dict[str, weakref.ref[Version]]
-    seconds: float
-    per_change: float = 0.0
+    cost: float
+    steps_per_change: float
 
     def holds_for(self, clauses: Iterable[Clause], relations: Mapping[str, StoredRelation], head: str) -> bool:
         """Whether this is the trace of `clauses` over `relations`."""
@@ -58,6 +59,15 @@ class HeadTrace:
         return all(name in relations and ref() is relations[name].content for name, ref in self.seen.items()) and (
             self.support is not None or not len(relations[head].facts)
         )
+
+    def changed(self, changes: Mapping[str, Change]) -> int:
+        """Changed rows that the rules have to look at: once per rule that reads them."""
+        return sum(len(changes[name].kinds) for names in self.reads for name in names if name in changes)
+
+    @property
+    def reads(self) -> list[set[str]]:
+        """Per rule, the relations in its body."""
+        return [{order[0] for order in trace.orders} for trace in self.traces]
 
     def look_at(self, relations: Mapping[str, StoredRelation], head: str, content: Version) -> None:
         """The traces hold for the contents in `relations`, and `content` of the head."""
@@ -72,12 +82,16 @@ class HeadTrace:
 
 
 class Traces:
-    """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for."""
+    """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for.
 
-    __slots__ = ("heads",)
+    `told`: how the last commit that derived a head did so, as its statistics say.
+    """
+
+    __slots__ = ("heads", "told")
 
     def __init__(self) -> None:
         self.heads: dict[str, HeadTrace] = {}
+        self.told: dict[str, dict[str, Any]] = {}
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes per head: of each sensitivity index (by atom and variable), and of the rest."""

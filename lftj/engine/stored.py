@@ -50,7 +50,7 @@ class StoredRelation:
         "types",
     )
 
-    def __init__(self, schema: Schema, arena: Arena, *, page_rows: int = 256, dir_rows: int = 256) -> None:
+    def __init__(self, schema: Schema, arena: Arena, *, page_rows: int = 256, dir_rows: int = 64) -> None:
         self.schema, self.name, self.arity = schema, schema.name, schema.arity
         self.types = schema.types
         self.numbers = set(self.types) == {"number"}

@@ -10,6 +10,7 @@ with are kept from one change to the next, for small changes are frequent.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -130,7 +131,6 @@ class _Upkeep:
         self.order = np.empty((2, LEAST_TASKS), np.int64)
         self.cells = np.zeros(maintain.CELLS, np.int64)
         self.out = np.empty((len(self.walk.head), trace.out_rows), np.int64)
-        self.plain = not len(self.walk.code) and not len(self.walk.bounds)
         # Per key order: its frames, and its sites.
         places = [(node.predicate, node.key_order) for node in plan.nodes]
         self.frames_of = {o: np.array([i for i, at in enumerate(places) if at == o]) for o in trace.orders}
@@ -149,7 +149,6 @@ class _Upkeep:
         control[cells.STEPS] = control[cells.LANDED] = control[cells.WRITTEN] = 0
         self.cells[: maintain.ROWS_AT] = 0
         self.cells[maintain.CURSOR_AT + concern.POSITION] = -1
-        self.cells[maintain.CURSOR_AT + concern.PLAIN] = self.plain
         for side in self.sides:
             side.trace.fills[:] = 0
             roots.write_roots(side.trace.sites)
@@ -196,7 +195,7 @@ class ClauseTrace:
         describe: str,
         *,
         page_rows: int = 256,
-        dir_rows: int = 256,
+        dir_rows: int = 64,
         room: int | None = None,
         out_rows: int = LEAST_ROWS,
     ) -> None:
@@ -213,7 +212,8 @@ class ClauseTrace:
         self.orders: tuple[Order, ...] = tuple(dict.fromkeys((node.predicate, node.key_order) for node in plan.nodes))
         self.indexes = SensitivityIndexes(arena, len(trace_plan.sites), **self._sizes)
         self.filters: dict[tuple[Order, int], BranchFilter] = {}
-        self._covered: dict[tuple[Order, int], Version] = {}
+        # What each filter covers, by identity: a version that a failed commit made must not outlive it here.
+        self._covered: dict[tuple[Order, int], weakref.ref[Version]] = {}
         self._upkeep: _Upkeep | None = None
         self._filtered = [
             (site.frame, ((node.predicate, node.key_order), node.level))
@@ -376,10 +376,10 @@ class ClauseTrace:
             held = self.filters.get(at)
             if held is None or held.stale:
                 held = self.filters[at] = BranchFilter(old[order], level + 1)
-                self._covered[at] = old[order]
-            if order in changes and self._covered[at] is not new[order]:
+                self._covered[at] = weakref.ref(old[order])
+            if order in changes and self._covered[at]() is not new[order]:
                 held.add(changes[order].rows)
-                self._covered[at] = new[order]
+                self._covered[at] = weakref.ref(new[order])
             found.append((frame, held))
         return found
 

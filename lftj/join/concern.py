@@ -20,14 +20,14 @@ from __future__ import annotations
 import numpy as np
 
 from lftj.join.machine import FAILS, HOLDS
-from lftj.join.place import admit, admit_above, contains, locate, locate_run, may_contain, place
+from lftj.join.place import admit, admit_above, contains, is_plain, locate, locate_run, may_contain, place
 from lftj.join.trie import ABOVE as ABOVE_FRAME
 from lftj.join.trie import FILTER, FILTER_MASK, KEY_MIN, REGISTER, key_before
 from lftj.join.trie import LEVEL as FRAME_LEVEL
 from lftj.join.walk import JOIN, KIND, PART_HI, PART_LO
 from scantree._jit import inlined, kernel
-from scantree.filter import SEED, may_hold, mix
-from sensitivity.oracle import first_record, next_window, read_words, window
+from scantree.filter import SEED, may_hold, mix, window_of
+from sensitivity.oracle import ask_for_record, first_record, next_window, read_words, window
 from sensitivity.records import (
     BITS,
     DELTA_AT,
@@ -56,10 +56,12 @@ from sensitivity.records import REGISTER as FIELD_REGISTER
 
 # Statuses; larger ones are those of the machine plus ERROR.
 DONE, FULL, PAUSED, ERROR = 0, 1, 2, 16
-# Cells of `cursor`: where the search is; what it has written; what it has looked at (keys sought, records read); whether
-# nothing is computed or compared; surgeries matched with sites
-SITE, ROW, POSITION, N_TASKS, N_STATES, LOOKS, READS, PLAIN, SURGERIES = range(9)
+# Cells of `cursor`: where the search is; what it has written; what it has looked at (keys sought, records read);
+# surgeries matched with sites
+SITE, ROW, POSITION, N_TASKS, N_STATES, LOOKS, READS, SURGERIES = range(8)
 CURSOR = 16
+# Changed branches whose index pages are asked for together
+AHEAD = 8
 # Sides of a task
 OLD, NEW = 0, 1
 # Columns of a task before its binding: side, depth of the subtree. Of a state before it: depth; after it: start, agree,
@@ -84,7 +86,7 @@ def _attempt(mem, walk, side, other, new, old, site, key, cursor):
     """
     d, turn = site[DEPTH], site[TURN]
     parts, depths = walk.parts, walk.depths
-    plain = cursor[PLAIN] != 0
+    plain = is_plain(walk)
     if not plain:
         stopped = admit_above(walk, d)
         if stopped != HOLDS:
@@ -183,9 +185,12 @@ def _sieve(trace, walk, side, site):
 def _sift(mem, at, k, n, last, field, table, mask, key):
     """From record `k` of `n` at address `at` on, the first that the filter lets through or that is beyond `last`."""
     shift, low, bits = field[SHIFT], field[LOW], (np.int64(1) << field[BITS]) - 1
+    from_here = window_of(key)
     while k < n:
         word = mem[at + k]
-        if word > last or may_hold(mem, table, mask, mix(mix(np.int64(SEED), ((word >> shift) & bits) + low), key)):
+        if word > last or may_hold(
+            mem, table, mask, mix(np.int64(SEED), ((word >> shift) & bits) + low), key, from_here
+        ):
             break
         k += 1
     return k
@@ -199,7 +204,7 @@ def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, 
     """
     site, regs = trace.sites[s], walk.regs
     side, other = (new, old) if inserted else (old, new)
-    granularity, plain = site[GRANULARITY], cursor[PLAIN] != 0
+    granularity, plain = site[GRANULARITY], is_plain(walk)
     if cursor[POSITION] < 0:
         low = _start_after(mem, old, site[FRAME], regs, key) if granularity == INTERVAL else key
         range_rows(trace, s, regs, low, key, rows)
@@ -255,6 +260,19 @@ def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, 
 
 
 @kernel
+def _look_ahead(mem, walk, frames, trace, s, deltas, j, rows):
+    """Ask for the index pages that the changed branches from `j` on will be looked up in."""
+    site = trace.sites[s]
+    m, at, level = site[DELTA_N], site[DELTA_AT], site[LEVEL]
+    for k in range(j, min(j + AHEAD, m)):
+        if deltas[at + (site[DELTA_WIDTH] + 1) * m + k] <= level:
+            _load_prefix(frames, site[FRAME], walk.regs, deltas, at + k, m)
+            key = deltas[at + level * m + k]
+            range_rows(trace, s, walk.regs, key, key, rows)
+            ask_for_record(mem, site, rows)
+
+
+@kernel
 def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, words, budget):
     """Find the tasks and states of a change; goes on from where `cursor` says until DONE.
 
@@ -272,6 +290,8 @@ def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, wor
         m, at, level, f = site[DELTA_N], site[DELTA_AT], site[LEVEL], site[FRAME]
         kinds_at, tops_at = at + site[DELTA_WIDTH] * m, at + (site[DELTA_WIDTH] + 1) * m
         while j < m:
+            if j % AHEAD == 0 and m > 1 and cursor[POSITION] < 0 and site[GRANULARITY] != NONE:
+                _look_ahead(mem, walk, old, trace, s, deltas, j, rows)
             if deltas[tops_at + j] > level:
                 j += 1
                 continue

@@ -41,7 +41,7 @@ from lftj.join.walk import (
     VALUE_LO,
 )
 from scantree._jit import inlined, kernel
-from scantree.filter import SEED, may_hold, mix
+from scantree.filter import SEED, may_hold, mix, window_of
 
 
 @inlined
@@ -88,7 +88,7 @@ def may_contain(mem, frames, f, regs, key):
             for _ in range(level - upper - 1):
                 above = frames[above, ABOVE]
             h = mix(h, regs[frames[above, REGISTER]])
-    return may_hold(mem, fr[FILTER], fr[FILTER_MASK], mix(h, key))
+    return may_hold(mem, fr[FILTER], fr[FILTER_MASK], h, key, window_of(key))
 
 
 @kernel
@@ -106,6 +106,12 @@ def place(mem, frames, walk, d):
             if not locate(mem, frames, parts[p], regs[e]):
                 return False
     return True
+
+
+@inlined
+def is_plain(walk):
+    """Whether the rule computes and compares nothing, so that every key is admitted as it is."""
+    return len(walk.code) == 0 and len(walk.bounds) == 0
 
 
 @kernel

@@ -9,13 +9,24 @@ from __future__ import annotations
 from lftj.join.concern import TASK_HEAD
 from lftj.join.leapfrog import forget
 from lftj.join.machine import FAILS
-from lftj.join.place import admit_above, place
+from lftj.join.place import admit_above, is_plain, place
+from lftj.join.trie import LEVEL, REGISTER, ask_for_key
 from lftj.join.triejoin import ERROR, FINISHED, FULL, OPENING, tracing_triejoin, write_row
 from lftj.join.walk import DEPTH, ENTER, STAY, WRITTEN, Walk
 from scantree._jit import kernel
 
 # Cells of `state`: the number of the task, whether it is under way
 AT, UNDER_WAY = 0, 1
+# Tasks between the one under way and the one whose pages are asked for
+AHEAD = 3
+
+
+@kernel
+def _look_ahead(mem, frames, task):
+    """Ask for the pages that the relations' first keys in the binding of `task` lie in."""
+    for f in range(len(frames)):
+        if frames[f, LEVEL] == 0 and frames[f, REGISTER] < task[1]:
+            ask_for_key(mem, frames, f, task[TASK_HEAD + frames[f, REGISTER]])
 
 
 @kernel
@@ -26,7 +37,7 @@ def redo(mem, walk, frames, trace, tasks, n_tasks, side, out, state, budget):
 
     Stops as `triejoin` does (FINISHED, FULL, PAUSED, CROWDED, ERROR + status) and goes on from where `state` says.
     """
-    n = len(walk.depths)
+    n, plain = len(walk.depths), is_plain(walk)
     own = Walk(
         frames,
         walk.depths,
@@ -48,14 +59,17 @@ def redo(mem, walk, frames, trace, tasks, n_tasks, side, out, state, budget):
             state[AT] += 1
             continue
         d = task[1]
+        if state[AT] + AHEAD < n_tasks:
+            _look_ahead(mem, frames, tasks[state[AT] + AHEAD])
         if not state[UNDER_WAY]:
             if d == n and control[WRITTEN] >= out.shape[1]:
                 return FULL
             for e in range(d):
                 walk.regs[e] = task[TASK_HEAD + e]
-            stopped = admit_above(walk, d)
-            if stopped > FAILS:
-                return ERROR + stopped
+            if not plain:
+                stopped = admit_above(walk, d)
+                if stopped > FAILS:
+                    return ERROR + stopped
             if d == n:
                 write_row(walk, out)
                 state[AT] += 1

@@ -17,8 +17,8 @@ from __future__ import annotations
 from lftj.join.concern import ERROR, NEW, OLD, write_task
 from lftj.join.leapfrog import bound_node
 from lftj.join.machine import FAILS, HOLDS
-from lftj.join.place import admit, admit_above, place
-from lftj.join.trie import DONE, KEY, KEY_MAX, OPENED, open_, seek
+from lftj.join.place import admit, admit_above, is_plain, place
+from lftj.join.trie import DONE, KEY, KEY_MAX, LEVEL, OPENED, ask_for_key, open_, seek
 from lftj.join.walk import BOUND_HI, BOUND_LO, HIGH, PART_HI, PART_LO
 from scantree._jit import inlined, kernel
 from sensitivity.records import has_room, note, open_site
@@ -33,6 +33,8 @@ OLD_AT, NEW_AT = 8, 16
 CAND, TURN, AGREE, ALIVE, WAITS, MATCH = range(6)
 STATE = 24
 NEXT, LEAPING = 0, 1
+# States between the one under repair and the one whose pages are asked for
+AHEAD = 4
 
 
 @kernel
@@ -99,7 +101,8 @@ def _decide(walk, tasks, state, side, d):
     """
     at = OLD_AT if side == OLD else NEW_AT
     state[at + WAITS] = 0
-    stopped = admit(walk, d, state[at + MATCH])
+    walk.regs[d] = state[at + MATCH]
+    stopped = HOLDS if is_plain(walk) else admit(walk, d, state[at + MATCH])
     if stopped == HOLDS:
         write_task(walk, tasks, state[TASKS], side, d + 1)
         state[TASKS] += 1
@@ -175,7 +178,7 @@ def _enter(mem, old, new, walk, old_trace, new_trace, states, row, state):
     for e in range(d):
         walk.regs[e] = states[row, 1 + e]
     state[LIVES] = 0
-    stopped = admit_above(walk, d)
+    stopped = HOLDS if is_plain(walk) else admit_above(walk, d)
     if stopped > FAILS:
         return stopped
     if stopped == HOLDS and n > 0 and place(mem, new, walk, d) and place(mem, old, walk, d):
@@ -186,6 +189,15 @@ def _enter(mem, old, new, walk, old_trace, new_trace, states, row, state):
         _open_side(mem, new, walk, new_trace, d)
         state[LIVES] = 1
     return HOLDS
+
+
+@kernel
+def _look_ahead(mem, frames, walk, states, row):
+    """Ask for the pages that the participants without a prefix will resume state `row` in."""
+    d, start = states[row, 0], states[row, len(walk.depths) + 1]
+    for s in range(walk.depths[d, PART_LO], walk.depths[d, PART_HI]):
+        if frames[walk.parts[s], LEVEL] == 0:
+            ask_for_key(mem, frames, walk.parts[s], start)
 
 
 @kernel
@@ -205,6 +217,8 @@ def repair(mem, old, new, walk, old_trace, new_trace, states, order, n_states, t
             if state[STEPS] >= stop:
                 return PAUSED
             row = order[state[AT]]
+            if state[AT] + AHEAD < n_states:
+                _look_ahead(mem, new, walk, states, order[state[AT] + AHEAD])
             start, agree = states[row, n + 1], states[row, n + 2]
             if state[AT] == 0 or not _same_node(states, row, order[state[AT] - 1]):
                 state[STEPS] += 1

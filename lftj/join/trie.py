@@ -45,6 +45,7 @@ KEY_MIN, KEY_MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 ONE, LINEAR = np.uint64(1), np.uint64(8)
+LINE = 8  # words of a cache line
 
 
 @inlined
@@ -370,3 +371,37 @@ def look_ahead(mem, frames, f, g):
         k = mem[base + p + 1]
         if low <= k <= high:
             prefetch(mem, mem[table + 2 * (k - low)] + (1 << frames[g, PAGE_BITS]))
+
+
+@kernel
+def ask_for_key(mem, frames, f, key):
+    """Ask for the page where frame `f`, of level 0, would find `key`; nothing moves.
+
+    Changes lie all over the memory. Asking for the pages of those to come while one is dealt with hides most of the
+    wait for them.
+    """
+    fr = frames[f]
+    root, bits = fr[ROOT], fr[DIR_BITS]
+    dirs, room, fan = mem[root + DIRS], mem[root + ROOM], 1 << bits
+    if dirs == 0:
+        return
+    lo, hi = root + HEADER + 2 * room, root + HEADER + 2 * room + dirs
+    while hi - lo > 1:
+        mid = (lo + hi) >> 1
+        if mem[mid] < key:
+            lo = mid
+        else:
+            hi = mid
+    d = lo - (root + HEADER + 2 * room)
+    directory = mem[root + HEADER + d]
+    lo = directory + 2 * fan
+    hi = lo + mem[root + HEADER + room + d]
+    while hi - lo > 1:
+        mid = (lo + hi) >> 1
+        if mem[mid] < key:
+            lo = mid
+        else:
+            hi = mid
+    page = mem[lo - 2 * fan]
+    for at in range(page, page + (1 << fr[PAGE_BITS]), 2 * LINE):
+        prefetch(mem, at)
