@@ -47,15 +47,12 @@ def database(program: str, head: str, way: Way = PLANNED) -> Any:
     """A `lftj.Database` with `program`, whose `head` is maintained in this way."""
     import lftj
 
-    db = lftj.Database(program)
-    state = db._evaluator.state
-    # The one place where a way is forced: to become db.rules(program, maintain={...}, granularity={...}).
-    for clause in state.strata.of(head):
-        for wishes, wish in ((state.maintain, way.maintain), (state.granularity, way.granularity)):
-            if wish is None:
-                wishes.pop(clause.rule, None)
-            else:
-                wishes[clause.rule] = wish
+    db = lftj.Database()
+    db.rules(
+        program,
+        maintain={head: way.maintain} if way.maintain else None,
+        granularity={head: way.granularity} if way.granularity else None,
+    )
     return db
 
 
@@ -72,9 +69,9 @@ def apply(db: Any, relation: str, batch: Batch) -> Any:
 def warm() -> None:
     """Compile (or load) all kernels that recording and maintaining a trace, and evaluating, need."""
     rows = np.stack([np.arange(300) % 20, np.arange(300) // 20], axis=1)
+    database(TRIANGLE, "tri").prepare()
     for way in (WAYS["lftj-interval"], WAYS["lftj-node"], PLANNED):
         db = database(TRIANGLE, "tri", way)
-        db.prepare()
         db.load("e", rows[:200])
         db.evaluate()
         for half in (rows[200:201], rows[202:290]):

@@ -1,6 +1,6 @@
 """The promise of the paper: maintenance takes steps in proportion to how far apart two traces are.
 
-    python -m bench.promise [-s triangle,star] [-g uniform,hubs] [--rows 10000]
+    python -m bench.promise [-s triangle,star] [-g uniform,hubs] [--rows 4000]
 
 For seven shapes over three kinds of relation, with INTERVAL at every depth that has a choice: transactions from one
 row to half the data, and for each of them
@@ -18,10 +18,8 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +43,7 @@ SHAPES = {
 #: Of a transaction: rows changed, and what maintenance came to.
 COLUMNS = ("batch", "steps", "removed", "added", "surgeries")
 KINDS = ("uniform", "power law", "hubs")
-ROWS = 10_000
+ROWS = 4_000
 
 
 def relation(arity: int, kind: str, rows: int, seed: int = 40) -> Rows:
@@ -81,26 +79,6 @@ def sizes(rows: int) -> list[tuple[int, int]]:
     return [*below, (rows // 2, 2)]
 
 
-@contextmanager
-def counted() -> Iterator[list[tuple[int, int, int, int]]]:
-    """What maintaining a trace came to, each time it is done in the block: steps, removed, added, surgeries."""
-    from lftj.engine.trace import ClauseTrace
-
-    plain = ClauseTrace.maintain
-    seen: list[tuple[int, int, int, int]] = []
-
-    def maintain(self: Any, *arguments: Any) -> Any:
-        result = plain(self, *arguments)
-        seen.append((result.steps, result.removed, result.added, result.surgeries))
-        return result
-
-    ClauseTrace.maintain = maintain  # type: ignore[assignment, method-assign]
-    try:
-        yield seen
-    finally:
-        ClauseTrace.maintain = plain  # type: ignore[method-assign]
-
-
 def measured(text: str, kind: str, rows: int) -> list[dict[str, int]]:
     """Every transaction of a shape on a kind of relation: batch, steps, removed, added, surgeries."""
     pattern = Pattern.parse(text)
@@ -112,11 +90,9 @@ def measured(text: str, kind: str, rows: int) -> list[dict[str, int]]:
     db.evaluate()
     points = []
     for i, batch in enumerate(updates.generated(data, [(1, 1), *sizes(rows)], seed=41)):
-        with counted() as seen:
-            maintained.apply(db, name, batch)
+        (work,) = maintained.apply(db, name, batch).stats["rules"]
         if i:  # the first transaction records
-            (figures,) = seen
-            points.append(dict(zip(COLUMNS, (batch.size, *figures), strict=True)))
+            points.append({"batch": batch.size, **{each: int(work[each]) for each in COLUMNS[1:]}})
     return points
 
 

@@ -39,22 +39,17 @@ def evaluated(db: Any, head: str) -> Any:
 
 def recorded(db: Any, head: str) -> tuple[Any, Any]:
     """(the content of `head`, the trace of its one rule)."""
+    from lftj.engine.strategy import trace_plan_of
     from lftj.engine.trace import ClauseTrace
     from lftj.join.run import Limits
-    from lftj.plan.traceplan import plan_trace
 
     evaluator, limits = db._evaluator, Limits()
     (clause,) = evaluator.state.strata.of(head)
     relations = evaluator.relations
     _, plan = evaluator.plan(clause, limits=limits)
-    distinct = {
-        i: relations[n.predicate].statistics.distinct(frozenset(n.key_order[: n.level])) if n.level else 1.0
-        for i, n in enumerate(plan.nodes)
-    }
-    wished = evaluator.state.granularity.get(clause.rule)
     trace = ClauseTrace(
         plan,
-        plan_trace(plan, distinct, force=wished),
+        trace_plan_of(plan, relations, evaluator.state.granularity.get(clause.rule)),
         evaluator.arena,
         evaluator._encode,
         evaluator.symbols.ranks,

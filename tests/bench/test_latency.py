@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,11 @@ def triangles(rows: graphs.Rows) -> set[tuple[int, int, int]]:
 
 
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """Small streams; forced ways are forgotten."""
+def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Small streams."""
     monkeypatch.setattr(updates, "SHARED", tmp_path)
     monkeypatch.setattr(updates, "PUBLISHED", TINY)
     monkeypatch.setattr(maintained, "warm", lambda: None)
-    yield
-    maintained.database(maintained.TRIANGLE, "tri")
 
 
 @pytest.mark.jit_only

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +14,9 @@ from sensitivity import records
 
 
 @pytest.fixture(autouse=True)
-def unforced(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is compiled that the test does not need; forced ways are forgotten."""
+def unforced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled that the test does not need."""
     monkeypatch.setattr(maintained, "warm", lambda: None)
-    yield
-    maintained.database(maintained.TRIANGLE, "tri")
 
 
 @pytest.mark.parametrize("kind", promise.KINDS)
