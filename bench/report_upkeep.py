@@ -30,9 +30,9 @@ WORST_RATIO = 1.2
 
 #: Why a row is lost, by (what, graph, rows of a batch) with "*" and 0 for any; what: "target", "recompute", "duckdb".
 WHY: dict[tuple[str, str, int], str] = {
-    ("target", "*", 1): "what a transaction costs before its first row: Python around five kernel calls",
-    ("target", "*", 0): "to be measured again: maintenance is being optimised",
-    ("recompute", "*", 0): "the estimate chose to record the trace anew, which costs records and their index on top",
+    ("target", "*", 0): "provisional: measured on a shared machine while maintenance is being optimised",
+    ("recompute", "*", 50_000): "the trace is maintained where evaluating anew is quicker: its cost is underestimated",
+    ("recompute", "*", 0): "the trace is recorded anew, which costs its records and their index on top",
 }
 
 _ENGINES = ("lftj", "lftj-node", "lftj-interval", "lftj-recompute", "duckdb")
