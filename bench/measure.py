@@ -102,7 +102,7 @@ def measure(
     _, compiled = timed(lambda: engine.compile(pattern, tiny, mode))
     gc.collect()
     _reset_peak()
-    before = _status_mb("VmRSS")
+    before = status_mb("VmRSS")
     _, loaded = timed(lambda: engine.load(pattern, relations))
     count, first = timed(lambda: engine.run(pattern, mode))
     cpu, wall = [], []
@@ -122,12 +122,12 @@ def measure(
         load_seconds=loaded.cpu,
         index_seconds=max(0.0, first.cpu - statistics.median(cpu)),
         first_seconds=first.cpu,
-        peak_mb=_status_mb("VmHWM") - before,
+        peak_mb=status_mb("VmHWM") - before,
         counters=engine.counters(),
     )
 
 
-def _status_mb(key: str) -> float:
+def status_mb(key: str) -> float:
     """A field of /proc/self/status in MiB; 0 where there is no such file."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():

@@ -16,9 +16,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import results
+from bench import report_upkeep, results
 from bench.graphs import ROOT
 from bench.results import Line
+from bench.tables import Table
 from bench.workloads import LEFT_OUT, WORKLOADS
 
 README = ROOT / "README.md"
@@ -34,25 +35,6 @@ WHY: dict[tuple[str, str, str], str] = {
 }
 
 Results = dict[tuple[str, str, str, str], Line]
-
-
-class Table:
-    """Markdown rows under a header; the first `left` columns and a remark are left-aligned, the others right."""
-
-    def __init__(self, *header: str, left: int = 1) -> None:
-        marks = ["---" if i < left or name == "remark" else "---:" for i, name in enumerate(header)]
-        self.lines = [_row(header), _row(marks)]
-
-    def add(self, *cells: str) -> None:
-        """One row."""
-        self.lines.append(_row(cells))
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
 
 
 def milliseconds(line: Line | None) -> str:
@@ -234,12 +216,18 @@ def storage_table(latest: Results) -> str:
     return str(table)
 
 
+def _without(make: Callable[[], str]) -> Callable[[Results], str]:
+    """A table that is made of other results."""
+    return lambda _: make()
+
+
 TABLES: dict[str, Callable[[Results], str]] = {
     "triangle": triangle_table,
     "materialise": materialise_table,
     "patterns": patterns_table,
     "machine": machine_note,
     "storage": storage_table,
+    **{name: _without(make) for name, make in report_upkeep.TABLES.items()},
 }
 
 _BLOCK = re.compile(r"(<!-- bench:(?P<name>[\w-]+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
@@ -273,9 +261,10 @@ def main(arguments: Sequence[str] | None = None, readme: Path = README) -> int:
             sys.stderr.write("README.md differs from bench/results; run python -m bench.report\n")
         return int(before != after)
     readme.write_text(after, encoding="utf-8")
-    from bench import plots
+    from bench import plots, plots_upkeep
 
     plots.draw(latest, results.RESULTS)
+    plots_upkeep.draw(results.RESULTS)
     return 0
 
 

@@ -36,6 +36,7 @@ from lftj.engine.extend import extended
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.strata import Strata
+from lftj.engine.wishes import Wishes
 from lftj.errors import TransactionError
 from lftj.explain import Explanation
 from lftj.io.sources import read
@@ -45,6 +46,7 @@ from lftj.language.clause import Directive
 from lftj.progress import Progress
 from lftj.snapshot import Snapshot
 from lftj.transaction import Transaction
+from lftj.upkeep import upkeep_of
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
 
@@ -97,15 +99,22 @@ class Database(Answers):
         program: str | Program | ast.Program,
         *,
         key_orders: Mapping[str, tuple[str, ...] | list[str]] | None = None,
+        maintain: Mapping[str, str] | None = None,
+        granularity: Mapping[str, str] | None = None,
     ) -> None:
         """Add declarations, facts and rules: Souffle text, a builder's `Program` or an AST.
 
         Everything is checked first; `ProgramError` holds every finding and nothing is added. Warnings go to
-        `warnings.warn`. `key_orders` forces the order in which the rules of a head bind their variables: `{"tri":
-        ("y", "x", "z")}`.
+        `warnings.warn`.
+
+        What may be asked for the rules of a head, never changing an answer: `key_orders` forces the order in which
+        they bind their variables, `{"tri": ("y", "x", "z")}`. `maintain` says how transactions keep it up to date:
+        "trace", "recompute" (which keeps no records) or "auto", whichever is estimated to be quicker. `granularity`
+        says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups), or "auto".
         """
         with self._alone("rules"):
-            added = extended(self._state, program, key_orders or {}, self._new, self._symbols)
+            wishes = Wishes.of(key_orders, maintain, granularity)
+            added = extended(self._state, program, wishes, self._new, self._symbols)
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
                 state = state.with_facts(name, self._guarded(state.relations[name].with_facts, rows, count))
@@ -230,7 +239,8 @@ class Database(Answers):
     def explain(self, name: str | None = None) -> Explanation:
         """How relation `name` (default: everything) is evaluated: strata, key orders, estimated and actual rows.
 
-        Print it, or call `.json()`.
+        And how it follows changes: what its traces keep, or would keep, and how the last commit went. Print it, or call
+        `.json()`.
         """
         with self._lock:
             state = self._state
@@ -243,16 +253,24 @@ class Database(Answers):
                 head: [state.evaluations.get(c) or self._evaluator.describe(c) for c in state.strata.of(head)]
                 for head in heads
             }
-            return Explanation.of_strata(heads, evaluations, state.relations, stale=set(state.stale))
+            upkeep = {head: upkeep_of(self._evaluator, head, evaluations[head]) for head in heads}
+            return Explanation.of_strata(heads, evaluations, state.relations, upkeep, stale=set(state.stale))
 
     def memory(self) -> dict[str, dict[str, int]]:
-        """Bytes of pages per relation and key order (by column names), and of everything under "total"."""
+        """Bytes of pages per relation and key order (by column names), and of everything under "total".
+
+        A derived relation whose traces are kept has more: one entry per sensitivity index, "trace: edge[0,1] at z" for
+        what steps at `z` in that key order of `edge` depend on, and "trace: support and filters".
+        """
         with self._lock:
             self._arena.collect()
             found: dict[str, dict[str, int]] = {}
             for name, relation in self._state.relations.items():
                 names = relation.schema.names
                 found[name] = {", ".join(names[c] for c in order): size for order, size in relation.memory().items()}
+            for head, parts in self._evaluator.traces.memory().items():
+                if head in found:
+                    found[head] |= {f"trace: {part}": size for part, size in parts.items()}
             found["total"] = {"pages": self._arena.used}
             return found
 
@@ -261,16 +279,24 @@ class Database(Answers):
         warm = Database(".decl e(x:number, y:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1.")
         warm._evaluator.pilot_from = 0.0  # so that what only expensive joins need is compiled, too
         keys = np.arange(200)
-        warm.load("e", np.stack([np.concatenate([keys, keys]), np.concatenate([keys + 1, keys + 2])], axis=1)[::-1])
+        edges = np.stack([np.concatenate([keys] * 4), np.concatenate([keys + i for i in (1, 2, 3, 4)])], axis=1)
+        warm.load("e", edges[::-1])
         warm.query("e(y, x), e(z, x)").count()
+        assert len(warm["t"]) == 1190  # with a jump table, which sparser keys do not get
         warm.load("e", [(500, 501)])
-        assert len(warm["t"]) == 199
-        with warm.transaction() as tx:
-            tx.insert("e", [(600, 601)])
-            tx.erase("e", [(500, 501)])
-        assert len(tx.delta["e"].inserted) == 1
+        assert len(warm["t"]) == 1190
+        # Traces of either granularity; `p` counts derivations. First they are recorded, then maintained.
+        warm.rules("n(x, y, z) :- e(x, y), e(y, z), e(x, z).", granularity={"n": "node"}, maintain={"n": "trace"})
+        warm.rules("p(x, z) :- e(x, y), e(y, z).", granularity={"p": "interval"}, maintain={"p": "trace"})
+        for row in (600, 601), (199, 205), (601, 602):
+            with warm.transaction() as tx:
+                tx.insert("e", [row])
+                tx.erase("e", [(500, 501), (50, 52)])
+        assert tx.stats["heads"]["n"]["strategy"] == tx.stats["heads"]["p"]["strategy"] == "trace"
+        assert list(tx.delta["p"].inserted) == [(600, 602)]
         assert (1, 2, 3) in warm["t"]
         assert next(iter(warm["t"])) == (0, 1, 2)
+        assert warm.memory()["total"]["pages"] > 0  # releases what the old versions held
 
     # -- transactions -------------------------------------------------------------------------------------------------
 

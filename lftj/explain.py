@@ -2,7 +2,7 @@
 
 For each clause: its key order and why (estimated cost, or forced), the key order each atom reads, and one line per
 depth with the estimated and the actual bindings. Actual figures are those of the last evaluation; before one there
-are none.
+are none. Then how the head follows changes, and what its trace keeps (`lftj.upkeep`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lftj.language.clause import Clause
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
+from lftj.upkeep import trace_lines, upkeep_lines
 
 if TYPE_CHECKING:
     from lftj.engine.evaluate import Evaluation
@@ -34,19 +35,6 @@ def statistics_of(evaluation: Evaluation) -> dict[str, Any]:
     return found
 
 
-def _participants(plan: JoinPlan, nodes: Sequence[int]) -> list[str]:
-    shown = []
-    for i in nodes:
-        node, path = plan.nodes[i], [plan.shown.get(plan.nodes[i].variable, plan.nodes[i].variable)]
-        above = node.above
-        while above >= 0:
-            variable = plan.nodes[above].variable
-            path.insert(0, plan.shown.get(variable, variable))
-            above = plan.nodes[above].above
-        shown.append(f"{node.predicate}[{','.join(map(str, node.key_order))}]({', '.join(path)})")
-    return shown
-
-
 def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
     lines = []
     for d, depth in enumerate(plan.depths):
@@ -62,7 +50,7 @@ def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
                 else "leapfrog"
                 if len(depth.participants) > 1
                 else "scan",
-                "participants": _participants(plan, depth.participants),
+                "participants": [plan.node_text(i) for i in depth.participants],
                 "conditions": conditions,
                 "estimated_rows": depth.rows,
                 "actual_rows": matches[d] if d < len(matches) else None,
@@ -115,17 +103,25 @@ class Explanation(str):
         heads: Sequence[str],
         evaluations: Mapping[str, Sequence[Evaluation]],
         relations: Mapping[str, StoredRelation],
+        upkeep: Mapping[str, dict[str, Any]],
         *,
         stale: set[str],
     ) -> Explanation:
-        """The strata in evaluation order, each with its clauses, and the key orders that are built."""
+        """The strata in evaluation order, each with its clauses, and the key orders that are built.
+
+        `upkeep`: per head, `lftj.upkeep.upkeep_of`.
+        """
         strata = [
             {
                 "relation": str(relations[head].schema),
                 "name": head,
                 "evaluated": head not in stale,
                 "rows": len(relations[head]) if head not in stale else None,
-                "rules": [_clause(e) for e in evaluations[head]],
+                "rules": [
+                    {**_clause(e), "trace": trace}
+                    for e, trace in zip(evaluations[head], upkeep[head]["rules"], strict=True)
+                ],
+                "upkeep": {key: value for key, value in upkeep[head].items() if key != "rules"},
             }
             for head in heads
         ]
@@ -169,6 +165,9 @@ def _whole(data: dict[str, Any]) -> str:
         lines.append(f"stratum {number}: {stratum['relation']}  {rows}")
         for rule in stratum["rules"]:
             lines += _text(rule, "  ")
+            if rule["trace"] is not None:
+                lines += trace_lines(rule["trace"], "    ")
+        lines += upkeep_lines(stratum["upkeep"], "  ")
     if data["key_orders"]:
         lines.append("key orders built:")
         for name, orders in data["key_orders"].items():

@@ -30,7 +30,9 @@ class Progress:
         self._shown = self._live or wish == "1"
         self._steps: list[str] = []
         self._detail = ""
-        self._done = threading.Event()
+        self._since: float | None = None  # when the outermost step began
+        self._drawn = False
+        self._lock = threading.Lock()
         self._painter: threading.Thread | None = None
 
     @contextmanager
@@ -40,14 +42,12 @@ class Progress:
         self._steps.append(what)
         self._detail = ""
         if outermost and self._shown:
-            self._done.clear()
-            self._painter = threading.Thread(target=self._paint, args=(time.monotonic(),), daemon=True)
-            self._painter.start()
+            self._begin()
         try:
             yield
         finally:
             self._steps.pop()
-            if outermost:
+            if outermost and self._shown:
                 self.close()
 
     def rows(self, what: str) -> Callable[[int], None]:
@@ -58,25 +58,43 @@ class Progress:
 
         return told
 
-    def _paint(self, started: float) -> None:
-        """Draw until the work is done, then take the line away."""
-        if self._done.wait(PATIENCE):
-            return
+    def _begin(self) -> None:
+        with self._lock:
+            self._since = time.monotonic()
+            if self._painter is None:
+                # One thread for many steps: a stream of commits begins thousands a second.
+                self._painter = threading.Thread(target=self._paint, daemon=True)
+                self._painter.start()
+
+    def _paint(self) -> None:
+        """Draw while a step goes on for longer than `PATIENCE`; end when there has been none for as long."""
+        idle_since = None
+        last = 0.0
         while True:
-            seconds = time.monotonic() - started
-            step = self._steps[-1:] or [""]  # the work may end at any moment
-            text = f"lftj: {step[0]}{self._detail}, {seconds:.0f} s (Ctrl-C stops)"
-            sys.stderr.write(f"\r{text[:79]:<79}" if self._live else f"{text}\n")
-            sys.stderr.flush()
-            if self._done.wait(_LIVE_EVERY if self._live else _PLAIN_EVERY):
-                break
-        if self._live:
-            sys.stderr.write("\r" + " " * 79 + "\r")
-            sys.stderr.flush()
+            time.sleep(_LIVE_EVERY)
+            with self._lock:
+                now = time.monotonic()
+                if self._since is None:
+                    idle_since = now if idle_since is None else idle_since
+                    if now - idle_since > PATIENCE:
+                        self._painter = None
+                        return
+                    continue
+                idle_since = None
+                if now - self._since < PATIENCE or (not self._live and now - last < _PLAIN_EVERY):
+                    continue
+                last = now
+                step = self._steps[-1:] or [""]  # the work may end at any moment
+                text = f"lftj: {step[0]}{self._detail}, {now - self._since:.0f} s (Ctrl-C stops)"
+                sys.stderr.write(f"\r{text[:79]:<79}" if self._live else f"{text}\n")
+                sys.stderr.flush()
+                self._drawn = True
 
     def close(self) -> None:
         """Take the line away, before anything else is written."""
-        self._done.set()
-        if self._painter is not None:
-            self._painter.join()
-            self._painter = None
+        with self._lock:
+            self._since = None
+            if self._drawn and self._live:
+                sys.stderr.write("\r" + " " * 79 + "\r")
+                sys.stderr.flush()
+            self._drawn = False

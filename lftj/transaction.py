@@ -21,7 +21,7 @@ One transaction at a time: those of other threads wait for the end of the block.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from lftj.engine.commit import ERASE, INSERT, Batch, Commit
 from lftj.engine.extend import extended
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
+from lftj.engine.wishes import Wishes
 from lftj.errors import DataError, TransactionError, UnknownRelationError
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.join.run import Limits
@@ -286,15 +287,20 @@ class Transaction:
         program: str | Program | ast.Program,
         *,
         key_orders: Mapping[str, tuple[str, ...] | list[str]] | None = None,
+        maintain: Mapping[str, str] | None = None,
+        granularity: Mapping[str, str] | None = None,
     ) -> None:
         """Add declarations, facts and rules, as `Database.rules` does; the facts are inserts of this transaction.
+
+        Options as there.
 
         `ProgramError` holds every finding and nothing is added.
         """
         if self._phase is not _OPEN:
             raise self._misuse()
         state = self._program or self._evaluator.state
-        added = extended(state, program, key_orders or {}, self._database._new, self._evaluator.symbols)
+        wishes = Wishes.of(key_orders, maintain, granularity)
+        added = extended(state, program, wishes, self._database._new, self._evaluator.symbols)
         before = self._batches, self._current
         self._batches = {name: list(batches) for name, batches in self._batches.items()}
         self._current = dict(self._current)
@@ -354,10 +360,12 @@ class Transaction:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """How the commit went: `heads` (one dict per derived head) and `total`.
+        """How the commit went: `heads` (one dict per derived head), `rules` (one per rule of these) and `total`.
 
-        Per head `strategy`, `why` it was derived, `steps` of joins, records `removed` and `added`, `seconds`; in total
-        the sums, and the `seconds` of the whole commit. Empty before the commit, and if it failed.
+        Per head `strategy` ("trace", "record" or "recompute": see `lftj.engine.strategy`), `why` it was derived so,
+        `steps` of joins, records `removed` and `added`, `seconds`. Per rule its text `rule`, its `head`, the same, and
+        `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds` of
+        the whole commit. Empty before the commit, and if it failed.
         """
         if self._done is None:
             return {}
@@ -365,8 +373,26 @@ class Transaction:
         total: dict[str, Any] = {key: sum(h[key] for h in heads.values()) for key in ("steps", "removed", "added")}
         return {
             "heads": {name: dict(h) for name, h in heads.items()},
+            "rules": list(self._rules_of(self._done)),
             "total": {**total, "seconds": self._done.seconds},
         }
+
+    @staticmethod
+    def _rules_of(commit: Commit) -> Iterator[dict[str, Any]]:
+        """What each rule of a derived head took."""
+        for head, (clauses, work) in commit.work.items():
+            known = {rule.clause: rule._asdict() for rule in work}
+            told = commit.stats[head]
+            idle = dict.fromkeys(("steps", "removed", "added", "surgeries"), 0) | {"seconds": 0.0}
+            for i, clause in enumerate(clauses):
+                figures = known.get(i, idle)
+                yield {
+                    "rule": clause.text or str(clause),
+                    "head": head,
+                    "strategy": told["strategy"],
+                    "why": told["why"],
+                    **{name: figures[name] for name in idle},
+                }
 
     def _computed(self) -> Commit:
         """The commit of what was collected so far."""

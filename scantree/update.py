@@ -369,7 +369,7 @@ def apply(space, root, shape, batch, ops, verdict, work):
         elif verdict[i] == ERASED:
             grown -= 1
     j = _advance(verdict, 0)
-    d = 0
+    d = dirs - dirs  # a literal would be a type of its own, and what takes it compiled twice
     while d < dirs:
         hit = dirs
         if j < m:

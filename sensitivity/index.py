@@ -27,7 +27,7 @@ from scantree.layout import ROWS as ROWS_OF
 from scantree.memory import Arena
 from scantree.update import ERASED, INSERTED, apply, drop, probe
 from scantree.version import Store, Version
-from sensitivity.oracle import shape_of
+from sensitivity.oracle import index_shape, shape_of
 from sensitivity.packing import Packing
 from sensitivity.records import AT, DIR_BITS, PAGE_BITS, ROOT, WORDS, Trace
 
@@ -145,7 +145,7 @@ def drop_sites(space, words, page_bits, dir_bits, gone, kept):
     """
     for s in range(len(gone)):
         if gone[s] != kept[s] and gone[s] != 0:
-            drop(space, gone[s], Shape(words[s], words[s], page_bits, dir_bits, 0, 0, 0))
+            drop(space, gone[s], index_shape(words[s], page_bits, dir_bits))
 
 
 class Staged:

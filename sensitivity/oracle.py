@@ -17,9 +17,17 @@ LINE = 8  # words of a cache line
 
 
 @inlined
+def index_shape(words, page_bits, dir_bits):
+    """The shape of an index whose records have `words` words."""
+    # No literal: it would be a type of its own, and scantree's kernels would be compiled once more for it.
+    none = words - words
+    return Shape(words, words, page_bits, dir_bits, none, none, none)
+
+
+@inlined
 def shape_of(site):
     """The shape of a site's index."""
-    return Shape(site[WORDS], site[WORDS], site[PAGE_BITS], site[DIR_BITS], 0, 0, 0)
+    return index_shape(site[WORDS], site[PAGE_BITS], site[DIR_BITS])
 
 
 @kernel

@@ -213,6 +213,55 @@ def test_prepare() -> None:
 
 
 @pytest.mark.jit_only
+def test_after_prepare_nothing_is_compiled() -> None:
+    """Every kernel that evaluation and transactions use is compiled, or read from the cache, by `prepare`."""
+    code = """
+import sys
+import numpy as np
+import lftj
+def kernels():
+    return {
+        (value.py_func.__module__, value.py_func.__name__): len(value.signatures)
+        for name, module in list(sys.modules.items())
+        if name.split(".")[0] in ("scantree", "sensitivity", "lftj")
+        for value in vars(module).values()
+        if hasattr(value, "signatures")
+    }
+lftj.Database().prepare()
+before = kernels()
+rules = '''
+.decl e(a:number, b:number)
+.decl s(n:symbol, x:number)
+t(x, y, z) :- e(x, y), e(y, z), e(x, z).
+two(x, z) :- e(x, y), e(y, z), x < z.
+total(x + y) :- e(x, y), y != 3.
+named(n, y) :- s(n, x), e(x, y), n < "z".
+far(y, x, z) :- t(x, y, z), e(z, w), w = x + 1.
+'''
+heads = ("t", "two", "total", "named", "far")
+random = np.random.default_rng(0)
+for granularity in ("node", "interval", "auto"):
+    db = lftj.Database()
+    db.rules(rules, granularity=dict.fromkeys(heads, granularity), maintain=dict.fromkeys(heads, "trace"))
+    db.load("e", random.integers(0, 60, (800, 2)))
+    db.load("s", [("a", 1), ("zz", 2), ("b", 3)])
+    for n in (1, 1, 1, 60, 300):
+        with db.transaction() as tx:
+            tx.insert("e", random.integers(0, 70, (n, 2)))
+            tx.erase("e", db["e"].numpy()[random.integers(0, len(db["e"]), n)])
+            tx.insert("s", [("b", 4)]); tx.insert("two", [(1, 1)])
+            tx.preview()
+        assert n < 60 or tx.stats["heads"]["t"]["strategy"] == "trace"
+        list(tx.delta["t"].inserted), tx.stats, db.explain(), db.memory(), db.snapshot().query("t(1, y, z)").count()
+with db.transaction() as tx:
+    tx.insert("e", [(-(2**62), 2**62)])
+sys.stdout.write("\\n".join(f"{k}: {v}" for k, v in kernels().items() if v != before.get(k, 0)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.jit_only
 def test_typical_use_leaves_one_specialisation_per_kernel() -> None:
     """A second signature is a second compilation of seconds: a read-only array, an int32, a strided column.
 
@@ -244,9 +293,15 @@ with db.transaction(missing="error") as tx:
     tx.insert("e", [(7, 7)]); tx.insert("e", np.array([[8, 8], [9, 9]])); tx.erase("e", [(8, 8), (5, 6)])
     tx.insert("s", [("z", 0.5, 3)]); tx.erase("f", [()]); tx.rules("g(x) :- e(x, x).")
 list(tx.delta["t"].inserted), db.snapshot().query("e(x, y), y = 7").count()
+for granularity in ("node", "interval"):  # recorded, maintained, recorded again
+    db.rules(f"{granularity}(x, z) :- e(x, y), e(y, z).", granularity={granularity: granularity})
+    for rows in ([(3, 8)], [(4, 9)], [(i, i) for i in range(300)]):
+        with db.transaction() as tx:
+            tx.insert("e", rows); tx.erase("e", [(1, 7), rows[0]])
+tx.stats
 many = {}
 for name, module in list(sys.modules.items()):
-    if name.split(".")[0] in ("scantree", "lftj"):
+    if name.split(".")[0] in ("scantree", "sensitivity", "lftj"):
         for key, value in vars(module).items():
             if hasattr(value, "signatures") and len(value.signatures) > 1:
                 many[value.py_func.__module__ + "." + key] = value.signatures

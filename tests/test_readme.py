@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import EDGES, TRIANGLES, Shell, shell
+
+__all__ = ["shell"]  # a fixture
 README = Path(__file__).resolve().parent.parent / "README.md"
 BLOCK = re.compile(r"```python\n(?P<code>.*?)```\n(?:```text\n(?P<output>.*?)```)?", re.DOTALL)
 
@@ -36,6 +39,14 @@ def test_readme_examples_print_what_the_readme_says() -> None:
     assert len(blocks) >= 6
     for expected, printed in blocks:
         assert printed == expected
+
+
+def test_readme_pipe_prints_what_the_readme_says(shell: Shell) -> None:
+    text = README.read_text(encoding="utf-8")
+    found = re.search(r"\$ printf -- '(.*)' \| lftj (run tri\.dl .*)\n((?:.*\n)*?)```", text)
+    assert found is not None
+    shell.write({"tri.dl": TRIANGLES.replace(".printsize tri\n", ""), "facts/edge.facts": EDGES})
+    assert shell(*found[2].split(), stdin=found[1].replace("\\n", "\n")) == (0, found[3], "")
 
 
 def test_readme_first_example_is_short() -> None:

@@ -5,12 +5,15 @@
         --memory-limit SIZE                give up beyond SIZE of stored pages: 500MB, 2GiB
         --on-error raise|quarantine        bad rows: refuse the file, or keep them apart in RELATION.rejects
         --key-order HEAD=X,Y,Z             force the order in which the rules of HEAD bind their variables
+        --maintain HEAD=trace|recompute    how HEAD follows changes (auto: what is estimated to be quicker)
+        --granularity HEAD=node|interval   what its trace keeps, where there is a choice
+        --updates FILE|-                   then apply the changes in FILE, and print what each commit changed
         --stats                            how each rule was evaluated, and how long it took, on stderr
         -w, --no-warn                      keep warnings about the program to yourself
         -j, --jobs N                       1 or auto: lftj evaluates on one thread
     lftj check PROGRAM... [--json]         every finding with its place, at once; no data is read
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
-    lftj demo [--quick]                    real graphs that ship with lftj: triangles, cliques, paths
+    lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream
     lftj bench ...                         the benchmark of a checkout of the project
     lftj --version, lftj --help
 
@@ -20,12 +23,13 @@ Other options of Souffle are refused by name. stdout is data only; messages, war
     0           done; `check`: no errors (warnings do not count)
     1           the program is wrong: it does not check, or a rule has no value (division by zero)
     2           the command line is wrong: unknown option, no such program file
-    3           data is wrong: a missing or unreadable file, a bad row, an output that cannot be written
+    3           data is wrong: a missing or unreadable file, a bad row or change, an output that cannot be written
     124         a limit ran out: --timeout, --memory-limit, or the machine's memory
     130         interrupted (Ctrl-C)
     141         whoever read stdout stopped reading (as in `lftj run ... | head`)
 
-In every case but 0 the outputs are those of before, or whole files of this run; none is half written.
+In every case but 0 the outputs are those of before, or whole files of this run; none is half written. What commits of
+`--updates` printed stands.
 
 The life of a call: `app` parses the arguments (typer) into a *job* and does nothing else; `main` runs the job and turns
 what it raises into a message and an exit code (`outcome`). Each job lives in a file of its own and imports what it

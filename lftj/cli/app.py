@@ -46,6 +46,24 @@ KeyOrders = Annotated[
         show_default=False,
     ),
 ]
+Maintain = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--maintain",
+        metavar="HEAD=trace|recompute",
+        help="How HEAD follows changes. May be repeated.",
+        show_default=False,
+    ),
+]
+Granularity = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--granularity",
+        metavar="HEAD=node|interval",
+        help="What HEAD's trace keeps. May be repeated.",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-w", "--no-warn", help="Say no warnings about the program.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -83,6 +101,17 @@ def run(
         ),
     ] = "raise",
     key_order: KeyOrders = None,
+    maintain: Maintain = None,
+    granularity: Granularity = None,
+    updates: Annotated[
+        str | None,
+        typer.Option(
+            "--updates",
+            metavar="FILE",
+            help="Then apply the changes in FILE (- is stdin), and print what each commit changed.",
+            show_default=False,
+        ),
+    ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Say how rules were evaluated, and how long.")] = False,
     no_warn: Quiet = False,
     jobs: Annotated[str, typer.Option("-j", "--jobs", metavar="N", help="1 or auto: there is one thread.")] = "1",
@@ -90,11 +119,14 @@ def run(
     """Evaluate a program: read its .input files, write its .output files.
 
     Flags and files are Souffle's; an option of Souffle that lftj does not have is refused by name.
+
+    A file of --updates has a change per line, `+edge 1 2` or `-edge 3 4`. A blank line, and the end of the file,
+    commits; what that changed in the .output relations goes to stdout in the same form, ended by a blank line.
     """
     from lftj.cli.run import Settings, run_program
 
-    settings = Settings.of(program, facts, timeout, memory_limit, key_order, no_warn)
-    return partial(run_program, settings, output, on_error, jobs, stats)
+    settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn)
+    return partial(run_program, settings, output, on_error, jobs, stats, updates)
 
 
 @app.command(short_help="Find all mistakes of programs, without any data.")
@@ -122,6 +154,8 @@ def explain(
     timeout: Timeout = None,
     memory_limit: Memory = None,
     key_order: KeyOrders = None,
+    maintain: Maintain = None,
+    granularity: Granularity = None,
     no_warn: Quiet = False,
 ) -> Job:
     """Show how rules are evaluated: key orders, what each atom reads, estimates.
@@ -131,7 +165,7 @@ def explain(
     from lftj.cli.explain import explain_program
     from lftj.cli.run import Settings
 
-    settings = Settings.of(program, facts, timeout, memory_limit, key_order, no_warn)
+    settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn)
     return partial(explain_program, settings, relation, evaluate=evaluate, as_json=json)
 
 

@@ -12,11 +12,13 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.source import STDIN, checked
+from lftj.cli.updates import apply_updates, check_updates, opened
 from lftj.errors import DataError, UnknownRelationError
+from lftj.language.options import VALUES, listed
 
 if TYPE_CHECKING:
     from lftj.database import Database
@@ -36,6 +38,8 @@ class Settings:
     timeout: float | None
     memory_limit: int | None
     key_orders: dict[str, tuple[str, ...]]
+    maintain: dict[str, str]
+    granularity: dict[str, str]
     no_warn: bool
 
     @classmethod
@@ -46,6 +50,8 @@ class Settings:
         timeout: str | None,
         memory_limit: str | None,
         key_orders: Sequence[str] | None,
+        maintain: Sequence[str] | None,
+        granularity: Sequence[str] | None,
         no_warn: bool,
     ) -> Settings:
         """From the texts of the command line."""
@@ -55,6 +61,8 @@ class Settings:
             None if timeout is None else _seconds(timeout),
             None if memory_limit is None else _bytes(memory_limit),
             dict(_key_order(text) for text in key_orders or ()),
+            dict(_wish("maintain", text) for text in maintain or ()),
+            dict(_wish("granularity", text) for text in granularity or ()),
             no_warn,
         )
 
@@ -88,11 +96,21 @@ def _key_order(text: str) -> tuple[str, tuple[str, ...]]:
     return head.strip(), variables
 
 
+def _wish(option: str, text: str) -> tuple[str, str]:
+    head, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not head or value not in VALUES[option]:
+        values = listed((f"tri={value}" for value in VALUES[option]), "")
+        raise UsageError(f"--{option} {text} is unknown", remedy=f"name a head and what it is to do, as in {values}")
+    return head, value
+
+
 # --- run --------------------------------------------------------------------------------------------------------------
 
 
-def run_program(settings: Settings, output: str, on_error: str, jobs: str, stats: bool) -> int:
-    """Evaluate a program as the command line says."""
+def run_program(
+    settings: Settings, output: str, on_error: str, jobs: str, stats: bool, updates: str | None = None
+) -> int:
+    """Evaluate a program as the command line says, and follow the changes in `updates`."""
     if jobs not in ("1", "auto"):
         raise UsageError(
             f"Souffle's option -j {jobs} is not supported", why="lftj evaluates on one thread", remedy="leave it out"
@@ -101,6 +119,22 @@ def run_program(settings: Settings, output: str, on_error: str, jobs: str, stats
         raise UsageError(f"--on-error {on_error} is unknown", remedy="give --on-error raise or --on-error quarantine")
     program = checked(settings.program)
     _check_folders(settings, output, program)
+    if updates is None:
+        return _evaluated(settings, program, output, on_error, stats, None)
+    check_updates(updates, settings.program, program)
+    with opened(updates) as stream:
+        source = "<stdin>" if updates == STDIN else updates
+        return _evaluated(settings, program, output, on_error, stats, (stream, source))
+
+
+def _evaluated(
+    settings: Settings,
+    program: CheckedProgram,
+    output: str,
+    on_error: str,
+    stats: bool,
+    updates: tuple[BinaryIO, str] | None,
+) -> int:
     from lftj.io.directives import read_inputs, write_outputs
 
     clock = time.perf_counter
@@ -111,14 +145,20 @@ def run_program(settings: Settings, output: str, on_error: str, jobs: str, stats
     if on_error == "quarantine":
         _write_rejects(rejects, db, Path("." if output == STDIN else output))
     wanted = dict.fromkeys(d.relation for d in program.directives if d.kind != "input")
-    if wanted:
-        db.evaluate(*wanted, timeout=settings.timeout)
+    if wanted or updates is not None:  # updates are told of all heads if there is no `.output`
+        db.evaluate(*(wanted if updates is None else ()), timeout=settings.timeout)
     else:
         say("lftj: the program has no `.output` and no `.printsize`, so nothing was evaluated")
     evaluated = clock()
+    if updates is not None:
+        apply_updates(db, *updates, settings.timeout, stats=stats)
+    updated = clock()
     write_outputs(db, output)
     if stats:
-        phases = {"loaded": loaded - start, "evaluated": evaluated - loaded, "written": clock() - evaluated}
+        phases = {"loaded": loaded - start, "evaluated": evaluated - loaded}
+        if updates is not None:
+            phases["updated"] = updated - evaluated
+        phases["written"] = clock() - updated
         say("\n".join([str(db.explain()), ", ".join(f"{phase} in {t:.3f} s" for phase, t in phases.items())]))
     return Code.DONE
 
@@ -134,13 +174,18 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they have just been told
         try:
-            db.rules(program.program, key_orders=settings.key_orders)
+            db.rules(
+                program.program,
+                key_orders=settings.key_orders,
+                maintain=settings.maintain,
+                granularity=settings.granularity,
+            )
         except (DataError, UnknownRelationError) as error:
-            if not settings.key_orders:
+            option = next((o for o in VALUES if f"`{o}` is given" in error.what), "key-order")
+            if not (settings.key_orders or settings.maintain or settings.granularity):
                 raise
-            raise UsageError(
-                f"--key-order: {error.what}", where=error.where, why=error.why, remedy=error.remedy
-            ) from None
+            what = error.what.replace(f"`{option}`", "it")
+            raise UsageError(f"--{option}: {what}", where=error.where, why=error.why, remedy=error.remedy) from None
     return db
 
 

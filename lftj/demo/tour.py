@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 
+import numpy as np
+
 import lftj
 from lftj.cli.outcome import wants_colour
+from lftj.demo.window import DAYS, Window
 
 FRIENDS = """
 .decl friend(a:number, b:number)
@@ -25,14 +28,18 @@ CLIQUE = """\
 friend(x, y), friend(x, z), friend(x, w),
 friend(y, z), friend(y, w), friend(z, w)"""
 PATHS = "knows(x, y), knows(y, z), x < z"
-MESSAGES = """
+MESSAGE = """
 .decl message(sender:number, receiver:number, time:number)
+"""
+MESSAGES = f"""{MESSAGE}\
 passed(a, b, c, t, u) :- message(a, b, t), message(b, c, u),
                          t < u, u < t + 3600, a != c.
 wrote(x, y) :- message(x, y, _), x < y.
 wrote(x, y) :- message(y, x, _), x < y.
 circle(x, y, z) :- wrote(x, y), wrote(y, z), wrote(x, z).
 """
+# The message at which the stream begins: the window is full from then on. Messages, and commits by evaluation.
+BEGIN, ARRIVING, QUICK, BY_EVALUATION = 30_000, 4_000, 200, 100
 NEXT = """\
 In Python, with your own data:
 
@@ -49,7 +56,10 @@ From the shell, with Souffle's flags and files:
 
   lftj check tri.dl                    every mistake of a program at once
   lftj explain tri.dl -F facts         how it would be evaluated
-  lftj run tri.dl -F facts -D out      facts/edge.facts in, out/tri.csv out"""
+  lftj run tri.dl -F facts -D out      facts/edge.facts in, out/tri.csv out
+
+With `--updates FILE` it follows changes (`+edge 1 2`, `-edge 3 4`, a blank
+line commits) and prints what each commit changed."""
 
 
 class Tour:
@@ -68,7 +78,9 @@ class Tour:
         with self._timed("kernels ready"):
             friends.prepare()
         self._friends(friends, quick)
-        self._messages(lftj.Database(MESSAGES))
+        messages = lftj.Database(MESSAGES)
+        self._messages(messages)
+        self._live(messages, ARRIVING if not quick else QUICK)
         self._title('How the first rule was evaluated: db.explain("triangle")')
         self._say(str(friends.explain("triangle")), "  ")
         self._title("What to try next")
@@ -121,6 +133,32 @@ class Tour:
         )
         with self._timed("rows", lambda: len(db["circle"])):
             db.evaluate("circle")
+
+    def _live(self, db: lftj.Database, arriving: int) -> None:
+        rules = self._rules(MESSAGES, "wrote", "circle")
+        self._question(f"The circles of the last {DAYS} days, live: every message is a commit", rules)
+        program, messages = f"{MESSAGE}{rules}", db["message"].numpy()
+        with self._timed("messages in the window, rules evaluated and traced", lambda: len(window.db["message"])):
+            window = Window(program, messages, BEGIN, maintain="trace")
+            window.arrive()  # the first commit records the traces
+        with self._timed("more arrive, and old ones leave, in as many commits,", lambda: arriving):
+            commits = list(window.stream(arriving))
+        came, gone = sum(len(c.came) for c in commits), sum(len(c.gone) for c in commits)
+        kept = len(window.db["circle"])
+        self._say(
+            f"     {sum(c.left for c in commits):,} left; {came:,} circles came, {gone:,} went, {kept:,} are there"
+        )
+        again = Window(program, messages, window.next, maintain="recompute")
+        assert again.db["circle"] == window.db["circle"]
+        again.arrive()
+        compared = [again.arrive() for _ in range(BY_EVALUATION)]
+        self._say("\n     a commit, in milliseconds     median       p99")
+        for how, taken in (("maintaining traces", commits), ("evaluating the rules again", compared)):
+            median, high = np.percentile([c.seconds * 1e3 for c in taken], (50, 99))
+            self._say(f"       {how:26}  {self._bold}{median:8.2f}{self._plain}  {high:8.2f}")
+        self._say("\n     the last ones that changed circles")
+        for commit in [c for c in commits if c.came or c.gone][-4:]:
+            self._say(f"       {commit}")
 
     # -- what stops are made of ---------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from lftj.engine.derive import refresh
 from lftj.engine.evaluate import Evaluation, Evaluator
-from lftj.engine.extend import check_order
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
+from lftj.engine.wishes import check_order
 from lftj.errors import MemoryLimitError, UnknownRelationError
 from lftj.join.run import Limits
 from lftj.language.check import check_query

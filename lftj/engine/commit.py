@@ -27,11 +27,12 @@ from lftj.engine.evaluate import Evaluator
 from lftj.engine.headtrace import StagedTrace
 from lftj.engine.state import State
 from lftj.engine.strata import Strata
-from lftj.engine.strategy import Derived, derive_head, trace_change
+from lftj.engine.strategy import Derived, RuleWork, derive_head, trace_change
 from lftj.engine.trace import Change as TraceChange
 from lftj.engine.tracelayout import Order
 from lftj.errors import EvaluationError
 from lftj.join.run import Limits
+from lftj.language.clause import Clause
 from lftj.values.codes import Schema
 from scantree.version import Version
 
@@ -62,7 +63,8 @@ class Commit:
     `evaluator` holds the state before. `program`: a state with the strata (and new, empty relations) to be, None if the
     rules do not change; `heads`: those whose rules do. `limits` is asked once per evaluated head.
 
-    After `run`: `state`, `changes` (those that are not empty), `unknown` and `stats` (one dict per derived head).
+    After `run`: `state`, `changes` (those that are not empty), `unknown`, `stats` (one dict per derived head) and
+    `work` (what it took, by rule).
     """
 
     __slots__ = (
@@ -83,6 +85,7 @@ class Commit:
         "stats",
         "traces",
         "unknown",
+        "work",
     )
 
     def __init__(
@@ -100,6 +103,7 @@ class Commit:
         self.changes: dict[str, Change] = {}
         self.unknown: dict[str, EvaluationError] = {}
         self.stats: dict[str, dict[str, Any]] = {}
+        self.work: dict[str, tuple[list[Clause], list[RuleWork]]] = {}
         self._built: list[tuple[Any, set[tuple[int, ...]]]] = []
         self.traces = evaluator.traces
         self._traced: list[StagedTrace] = []
@@ -155,6 +159,10 @@ class Commit:
         """After the commit was published: its traces hold; keep the changes, and no state."""
         for staged in self._traced:
             self.traces.heads[staged.head] = staged.adopt()
+        self.traces.told.update(self.stats)
+        for head in self._heads:
+            if not self.state.strata.of(head):
+                self.traces.forget(head)
         self._traced, self._orders = [], {}
         self._built, self._batches, self._program = [], {}, None
         self.base = self.before = self.state = NO_STATE
@@ -212,13 +220,14 @@ class Commit:
             started = time.perf_counter()
             limits = self._limits(head)
             limits.look(0)
-            content, change, done, strategy, reason, steps, removed, added, traced = self._derive(head, limits)
+            content, change, done, strategy, reason, steps, removed, added, traced, work = self._derive(head, limits)
             if traced is not None:
                 self._traced.append(traced)
             relations[head] = relations[head].successor(content, change=change)
             evaluations.update(done)
             if len(change.kinds):
                 self.changes[head] = change
+            self.work[head] = strata.of(head), work
             self.stats[head] = {
                 "strategy": strategy,
                 "why": f"{why}; {reason}",

@@ -15,6 +15,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,16 +41,16 @@ def derives_once(plan: JoinPlan) -> bool:
 class HeadTrace:
     """The traces of all clauses of a head, and its support (None: every row has one derivation and is no fact).
 
-    `seen`: the contents the traces hold for. `seconds`: what recording them took. `per_change`: seconds that
-    maintaining took per changed row, as far as that is known.
+    `seen`: the contents the traces hold for. `cost`: nanoseconds that recording them anew is estimated to take.
+    `steps_per_change`: steps that maintaining takes per changed row.
     """
 
     clauses: tuple[Clause, ...]
     traces: list[ClauseTrace]
     support: Version | None
     seen: dict[str, weakref.ref[Version]]
-    seconds: float
-    per_change: float = 0.0
+    cost: float
+    steps_per_change: float
 
     def holds_for(self, clauses: Iterable[Clause], relations: Mapping[str, StoredRelation], head: str) -> bool:
         """Whether this is the trace of `clauses` over `relations`."""
@@ -81,12 +82,21 @@ class HeadTrace:
 
 
 class Traces:
-    """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for."""
+    """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for.
 
-    __slots__ = ("heads",)
+    `told`: how the last commit that derived a head did so, as its statistics say.
+    """
+
+    __slots__ = ("heads", "told")
 
     def __init__(self) -> None:
         self.heads: dict[str, HeadTrace] = {}
+        self.told: dict[str, dict[str, Any]] = {}
+
+    def forget(self, head: str) -> None:
+        """The head has no rules any more."""
+        self.heads.pop(head, None)
+        self.told.pop(head, None)
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes per head: of each sensitivity index (by atom and variable), and of the rest."""

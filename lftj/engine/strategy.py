@@ -4,8 +4,9 @@
     record      the head is evaluated over the state after, recording its traces, and compared with what it was
     recompute   the same without recording
 
-A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating: seconds per
-changed row, as measured on this head (at first from the contexts a change meets), against the seconds recording took.
+A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating. Both are
+estimated from counts, which do not depend on the machine: steps, records and rows when it was last recorded, and the
+steps per changed row when it was last maintained (before the first time, the contexts that the planner expects).
 A head without traces is recorded: this transaction costs an evaluation anyway, the next ones will not. A rule that
 computes texts is evaluated in two parts and not traced; nor is one that only asks whether a relation is empty.
 """
@@ -13,6 +14,7 @@ computes texts is evaluated in two parts and not traced; nor is one that only as
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,27 +30,47 @@ from lftj.engine.headtrace import (
     support_of,
     supported_change,
 )
+from lftj.engine.state import State
+from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import split_text
 from lftj.engine.trace import Change as TraceChange
 from lftj.engine.trace import ClauseTrace
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.plan.body import body_of
-from lftj.plan.traceplan import plan_trace
+from lftj.plan.joinplan import JoinPlan
+from lftj.plan.traceplan import TracePlan, plan_trace
 from scantree.surgery import surgeries
 from scantree.version import Version
 
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
 
-# Seconds a changed row is expected to take before anything was measured.
-PER_CHANGE = 20e-6
-# Changes from which on a measurement says something about the seconds per change.
-MANY = 64
+# Nanoseconds, measured on triangles over a million edges (bench/latency, bench/recording): a step of evaluation, a
+# record written and indexed, a row stored and compared, planning and the like in any case; a changed row with all its
+# lookups and index pages, and a step of maintenance.
+EVALUATION_STEP, RECORD, ROW, ANEW = 10.0, 50.0, 100.0, 1_000_000.0
+CHANGE, MAINTENANCE_STEP = 6_000.0, 10.0
+# Changes from which on the steps of a maintenance say something about those of the next.
+MANY = 16
+
+
+class RuleWork(NamedTuple):
+    """What one rule took: the place of its clause, steps, records removed and added, surgeries looked at, seconds."""
+
+    clause: int
+    steps: int
+    removed: int
+    added: int
+    surgeries: int
+    seconds: float
 
 
 class Derived(NamedTuple):
-    """A head's new content, how it differs from the old, how it was found and why so, and what is to be adopted."""
+    """A head's new content, how it differs from the old, how it was found and why so, and what is to be adopted.
+
+    `work`: what the rules took that had anything to do.
+    """
 
     content: Version
     change: Change
@@ -59,6 +81,7 @@ class Derived(NamedTuple):
     removed: int
     added: int
     staged: StagedTrace | None
+    work: list[RuleWork]
 
 
 def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
@@ -74,8 +97,12 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
     content, done = derive(commit.staged, head, limits)
     old = commit.staged.relations[head].content
     change = Change.between(old, content)
-    steps = sum(part.counters.steps for e in done.values() for part in e.parts() if part.counters)
-    return Derived(content if len(change.kinds) else old, change, done, "recompute", why, steps, 0, 0, None)
+    work = []
+    for i, clause in enumerate(clauses):
+        taken = sum(part.counters.steps for part in done[clause].parts() if part.counters)
+        work.append(RuleWork(i, taken, 0, 0, 0, done[clause].seconds))
+    steps = sum(rule.steps for rule in work)
+    return Derived(content if len(change.kinds) else old, change, done, "recompute", why, steps, 0, 0, None, work)
 
 
 def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str]:
@@ -86,34 +113,47 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
         return "recompute", "its rules are declared so"
     held = commit.traces.heads.get(head)
     if held is None or not held.holds_for(clauses, commit.before.relations, head):
-        if any(split_text(c) is not None for c in clauses):
-            return "recompute", "a rule computes texts"
-        if any(body_of(c).guards for c in clauses):
-            return "recompute", "a rule asks whether a relation is empty"
+        if untraced := why_untraced(clauses, state):
+            return "recompute", untraced
         return "record", "there is no trace of it yet" if held is None else "its trace is outdated"
     if "trace" in wishes:
         return "trace", "its rules are declared so"
     changed = held.changed(commit.changes)
-    estimate = changed * (held.per_change or PER_CHANGE)
-    why = f"about {estimate * 1e3:,.1f} ms for {changed:,} changed rows against {held.seconds * 1e3:,.1f} ms"
-    return ("trace" if estimate <= held.seconds else "record"), why
+    estimate = changed * (CHANGE + MAINTENANCE_STEP * held.steps_per_change)
+    why = f"about {estimate / 1e6:,.1f} ms for {changed:,} changed rows, {held.cost / 1e6:,.1f} ms anew"
+    return ("trace" if estimate <= held.cost else "record"), why
+
+
+def why_untraced(clauses: Sequence[Clause], state: State) -> str:
+    """Why a head with these clauses keeps no trace; empty if it may have one."""
+    if any(state.maintain.get(c.rule) == "recompute" for c in clauses):
+        return "its rules are declared so"
+    if any(split_text(c) is not None for c in clauses):
+        return "a rule computes texts"
+    if any(body_of(c).guards for c in clauses):
+        return "a rule asks whether a relation is empty"
+    return ""
+
+
+def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish: str | None) -> TracePlan:
+    """How the trace of a clause with this plan is kept; `wish` forces a granularity where there is a choice."""
+    distinct = {
+        i: relations[n.predicate].statistics.distinct(frozenset(n.key_order[: n.level])) if n.level else 1.0
+        for i, n in enumerate(plan.nodes)
+    }
+    return plan_trace(plan, distinct, force=wish)
 
 
 def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
-    started = time.perf_counter()
     staged, relations = commit.staged, commit.staged.relations
     relation = relations[head]
-    traces, chunks, done = [], [], {}
-    for clause in clauses:
+    traces, chunks, done, work = [], [], {}, []
+    for i, clause in enumerate(clauses):
         began = time.perf_counter()
         _, plan = staged.plan(clause, limits=limits)
-        distinct = {
-            i: relations[n.predicate].statistics.distinct(frozenset(n.key_order[: n.level])) if n.level else 1.0
-            for i, n in enumerate(plan.nodes)
-        }
         trace = ClauseTrace(
             plan,
-            plan_trace(plan, distinct, force=staged.state.granularity.get(clause.rule)),
+            trace_plan_of(plan, relations, staged.state.granularity.get(clause.rule)),
             staged.arena,
             staged._encode,
             staged.symbols.ranks,
@@ -128,7 +168,10 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
             buffer_rows=staged.buffer_rows,
         )
         traces.append(trace)
-        done[clause] = Evaluation(clause, plan, trace.counters, time.perf_counter() - began, trace=trace)
+        seconds = time.perf_counter() - began
+        done[clause] = Evaluation(clause, plan, trace.counters, seconds, trace=trace)
+        kept = sum(trace.indexes.count(s) for s in trace.indexes.packings)
+        work.append(RuleWork(i, trace.counters.steps, 0, kept, 0, seconds))
     once = len(traces) == 1 and derives_once(traces[0].plan)
     support = None
     if not once or len(relation.facts):
@@ -139,27 +182,31 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     content = relation.assemble(chunks, in_order=in_order)
     change = Change.between(relation.content, content)
     content = content if len(change.kinds) else relation.content
-    steps = sum(trace.counters.steps for trace in traces)
-    held = HeadTrace(clauses, traces, support, {}, time.perf_counter() - started)
+    records = sum(rule.added for rule in work)
+    seeks, rows = (sum(getattr(trace.counters, what) for trace in traces) for what in ("seeks", "rows"))
+    cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation))
+    contexts = sum(trace.trace_plan.contexts for trace in traces)
+    held = HeadTrace(clauses, traces, support, {}, cost, contexts)
     plan_for = StagedTrace(head, held, content, relations, support=support)
-    added = sum(trace.indexes.count(s) for trace in traces for s in trace.indexes.packings)
-    return Derived(content, change, done, "record", why, steps, 0, added, plan_for)
+    steps = sum(rule.steps for rule in work)
+    return Derived(content, change, done, "record", why, steps, 0, records, plan_for, work)
 
 
 def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
-    started = time.perf_counter()
     held = commit.traces.heads[head]
     before, after = commit.before.relations, commit.staged.relations
     relation = after[head]
     staged = StagedTrace(head, held, relation.content, after, support=held.support)
     erased, inserted = [], []
     changed = 0
+    work = []
     try:
-        for trace in held.traces:
+        for i, trace in enumerate(held.traces):
             changes = {order: commit.trace_change(order) for order in trace.orders if order[0] in commit.changes}
             if not changes:
                 continue
             changed += sum(len(change.kinds) for change in changes.values())
+            began = time.perf_counter()
             result = trace.maintain(
                 {order: before[order[0]].order(order[1]) for order in trace.orders},
                 {order: after[order[0]].order(order[1]) for order in trace.orders},
@@ -167,6 +214,8 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
                 limits,
             )
             staged.maintained.append((trace, result))
+            seconds = time.perf_counter() - began
+            work.append(RuleWork(i, result.steps, result.removed, result.added, result.surgeries, seconds))
             erased += result.erased
             inserted += result.inserted
         facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
@@ -189,20 +238,19 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
     except BaseException:
         staged.discard()
         raise
-    seconds = time.perf_counter() - started
     if changed >= MANY:
-        held.per_change = seconds / changed
-    results = [result for _, result in staged.maintained]
+        held.steps_per_change = sum(rule.steps for rule in work) / changed
     return Derived(
         staged.content,
         change,
         {},
         "trace",
         why,
-        sum(r.steps for r in results),
-        sum(r.removed for r in results),
-        sum(r.added for r in results),
+        sum(rule.steps for rule in work),
+        sum(rule.removed for rule in work),
+        sum(rule.added for rule in work),
         staged,
+        work,
     )
 
 

@@ -160,7 +160,7 @@ def write_outputs(db: Database, directory: str | os.PathLike[str] = ".") -> None
     for directive in wanted:
         relation = db[directive.relation]
         if directive.kind == "printsize":
-            _to_stdout(f"{relation.name}\t{len(relation)}\n".encode())
+            to_stdout(f"{relation.name}\t{len(relation)}\n".encode())
         elif directive.io == "stdout" or everything_to_stdout:
             with _told(directive, "written"):
                 _print(relation, directive, named=directive.headers or everything_to_stdout)
@@ -171,7 +171,7 @@ def write_outputs(db: Database, directory: str | os.PathLike[str] = ".") -> None
 def _print(relation: Relation, directive: Directive, *, named: bool) -> None:
     """The layout of Souffle's WriteCoutCSV; a relation without columns has an empty line of names there, and here."""
     names = f"{directive.delimiter.join(relation.columns)}\n" if named else ""
-    _to_stdout(f"---------------\n{relation.name}\n{names}===============\n".encode())
+    to_stdout(f"---------------\n{relation.name}\n{names}===============\n".encode())
     write(
         relation._schema,
         relation._sorted,
@@ -181,10 +181,11 @@ def _print(relation: Relation, directive: Directive, *, named: bool) -> None:
         rfc4180=directive.rfc4180,
         rows=len(relation),
     )
-    _to_stdout(b"===============\n")
+    to_stdout(b"===============\n")
 
 
-def _to_stdout(line: bytes) -> None:
+def to_stdout(line: bytes) -> None:
+    """Write bytes to stdout at once, after what was printed before."""
     if sys.stdout is None:
         raise UnwritableFileError("stdout is closed", remedy="write to a file, or leave stdout open")
     sys.stdout.flush()

@@ -112,11 +112,15 @@ Literal = Atom | Comparison | Negation | Disjunction | Unsupported
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`heads :- body.`; an empty body is a fact. Several heads share one body."""
+    """`heads :- body.`; an empty body is a fact. Several heads share one body.
+
+    `options` are the builder's (`lftj.language.options`). Text has none, so they take no part in comparisons.
+    """
 
     heads: tuple[Atom, ...]
     body: tuple[Literal, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    options: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

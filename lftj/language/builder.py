@@ -33,6 +33,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from lftj.language import ast as tree
+from lftj.language.options import AUTO, VALUES, WHY, listed
 from lftj.language.terms import Condition, Relation, Term, check_name, conditions, fail, here
 from lftj.language.text import item_text, to_text
 from lftj.language.types import BASE_TYPES, FLOAT, NUMBER, SYMBOL
@@ -88,14 +89,23 @@ class Program:
 
     # Rules
 
-    def rule(self, head: object, *body: object) -> None:
-        """Add a rule: the head, an atom or a tuple of atoms, holds wherever all conditions of the body hold."""
+    def rule(self, head: object, *body: object, maintain: str = AUTO, granularity: str = AUTO) -> None:
+        """Add a rule: the head, an atom or a tuple of atoms, holds wherever all conditions of the body hold.
+
+        `maintain` ("trace", "recompute") and `granularity` ("node", "interval") are those of `Database.rules`, for this
+        rule. They are no part of the program's text: `to_text` leaves them out, `rules` takes them by head.
+        """
         span = here()
+        wishes = {"maintain": maintain, "granularity": granularity}
+        for option, value in wishes.items():
+            if value not in VALUES[option]:
+                fail(f"{option}={value!r} is unknown", why=WHY[option], remedy=f"give {listed(VALUES[option])}")
         heads = _heads(head if isinstance(head, tuple | list) else (head,))
         literals = conditions(body)
         if not literals:
             fail("a rule without a body", remedy="give it conditions, or state a fact with `fact`")
-        self._items.append(tree.Rule(heads, literals, span))
+        options = tuple((option, value) for option, value in wishes.items() if value != AUTO)
+        self._items.append(tree.Rule(heads, literals, span, options))
 
     def fact(self, *atoms: object) -> None:
         """Add facts: `p.fact(edge(1, 2), edge(2, 3))`."""
@@ -124,7 +134,7 @@ class Program:
         return tree.Program(tuple(self._items), self._source)
 
     def to_text(self) -> str:
-        """The program so far as rule text; `parse(p.to_text()) == p.ast()`."""
+        """The program so far as rule text, without options of rules; `parse(p.to_text()) == p.ast()`."""
         return to_text(self.ast())
 
     def __repr__(self) -> str:

@@ -78,6 +78,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     made: list[Clause] = []
     number = max((clause.rule for clause in before), default=0)
     previous: ast.Rule | None = None
+    options: dict[int, tuple[tuple[str, str], ...]] = {}
     text = ""
     for clause in typed:
         row = fact_row(clause) if not clause.rule.body else None
@@ -86,6 +87,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
             continue
         if clause.rule is not previous:
             previous, number, text = clause.rule, number + 1, item_text(clause.rule)
+            options[number] = clause.rule.options
         made.append(lower(clause, text, number))
     heads = {clause.head for clause in (*before, *made)}
     return CheckedProgram(
@@ -96,6 +98,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
         directives=directives,
         warnings=findings.in_order(),
         program=program,
+        options={rule: given for rule, given in options.items() if given},
     )
 
 

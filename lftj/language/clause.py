@@ -193,7 +193,7 @@ class CheckedProgram:
 
     `schemas`: every relation the program declares or derives, and the known ones it names. `facts`: ground facts of
     the text as Python values, without duplicates, in source order. `strata`: the heads of clauses, bottom up.
-    `key_orders`: forced variable orders by rule number.
+    `options`: those the builder gave with a rule, by rule number.
     """
 
     schemas: dict[str, Schema]
@@ -203,7 +203,7 @@ class CheckedProgram:
     directives: tuple[Directive, ...]
     warnings: tuple[Diagnostic, ...]
     program: ast.Program
-    key_orders: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    options: dict[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return "\n".join(str(clause) for clause in self.clauses)

@@ -10,6 +10,7 @@ so that they cannot disagree about a parenthesis. The precedence is Souffle's, l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 BINARY_LEVEL = {
@@ -45,6 +46,31 @@ _ESCAPES = {
     "\f": "\\f",
     "\v": "\\v",
 }
+
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_ESCAPED = {"'": "'", **{escape[1]: char for char, escape in _ESCAPES.items()}}
+ESCAPES_SHOWN = r"""the escapes are \" \' \\ \a \b \f \n \r \t \v \xHH \uHHHH \UHHHHHHHH; a backslash is written `\\`"""
+
+
+class UnknownEscapeError(Exception):
+    """A string literal holds an escape that means nothing; its text is the escape."""
+
+
+def symbol_value(literal: str) -> str:
+    """The string that a quoted literal stands for; raises `UnknownEscapeError`."""
+
+    def resolve(match: re.Match[str]) -> str:
+        code = match[1]
+        if len(code) > 1:
+            point = int(code[1:], 16)
+            if point <= 0x10FFFF:
+                return chr(point)
+        elif code in _ESCAPED:
+            return _ESCAPED[code]
+        raise UnknownEscapeError(match[0])
+
+    body = literal[1:-1]
+    return _ESCAPE.sub(resolve, body) if "\\" in body else body
 
 
 def symbol_text(value: str) -> str:

@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
 from lftj.language.functors import CONSTRAINTS, UNSUPPORTED_FUNCTORS
-from lftj.language.notation import BINARY_LEVEL, POWER_LEVEL, UNARY_LEVEL
+from lftj.language.notation import (
+    BINARY_LEVEL,
+    ESCAPES_SHOWN,
+    POWER_LEVEL,
+    UNARY_LEVEL,
+    UnknownEscapeError,
+    symbol_value,
+)
 from lftj.language.source import Source
 
 if TYPE_CHECKING:
     from lark import Token, Tree
 
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", '"': '"', "'": "'", "\\": "\\"}
-_ESCAPES_SHOWN = (
-    r"""the escapes are \" \' \\ \a \b \f \n \r \t \v \xHH \uHHHH \UHHHHHHHH; a backslash is written `\\`"""
-)
 _PREFIX = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
 _MAX_DIGITS = 400  # far beyond 64 bits, and below the length that Python's int() refuses
 
@@ -328,23 +330,10 @@ class Reader:
 
     def _string(self, token: Any) -> str:
         """The text of a string literal, its escapes resolved."""
-
-        def resolve(match: re.Match[str]) -> str:
-            code = match[1]
-            if len(code) > 1:
-                point = int(code[1:], 16)
-                if point <= 0x10FFFF:
-                    return chr(point)
-            elif code in _ESCAPED:
-                return _ESCAPED[code]
-            raise self._refuse(
-                f"unknown escape `{match[0]}` in a string",
-                token,
-                remedy=_ESCAPES_SHOWN,
-            )
-
-        body = str(token)[1:-1]
-        return _ESCAPE.sub(resolve, body) if "\\" in body else body
+        try:
+            return symbol_value(str(token))
+        except UnknownEscapeError as error:
+            raise self._refuse(f"unknown escape `{error}` in a string", token, remedy=ESCAPES_SHOWN) from None
 
 
 def _second_word(text: str) -> str:

@@ -101,6 +101,16 @@ class JoinPlan:
         """The key order: variables as they print."""
         return tuple(self.shown.get(d.variable, d.variable) for d in self.depths if d.variable != ROOT_VARIABLE)
 
+    def node_text(self, i: int) -> str:
+        """A trie node as it prints: relation, key order, and the variables down to it."""
+        node, path = self.nodes[i], [self.shown.get(self.nodes[i].variable, self.nodes[i].variable)]
+        above = node.above
+        while above >= 0:
+            variable = self.nodes[above].variable
+            path.insert(0, self.shown.get(variable, variable))
+            above = self.nodes[above].above
+        return f"{node.predicate}[{','.join(map(str, node.key_order))}]({', '.join(path)})"
+
     def above(self, depth: int) -> set[int]:
         """The depths that are bound when the walk stands at `depth` (itself included; none for -1)."""
         found = set[int]()

@@ -41,10 +41,14 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class TracePlan:
-    """The sites of a join in the order of its participants, and per depth why it has its granularity."""
+    """The sites of a join in the order of its participants, and per depth why it has its granularity.
+
+    `contexts`: an estimate of the records a changed row meets at all sites together.
+    """
 
     sites: tuple[Site, ...]
     reasons: tuple[str, ...]
+    contexts: float
 
     @property
     def recorded(self) -> tuple[int, ...]:
@@ -61,7 +65,7 @@ def plan_trace(plan: JoinPlan, distinct: Mapping[int, float], *, force: str | No
     computed = {i for i, d in enumerate(plan.depths) if d.definition is not None}
     sites: list[Site] = []
     reasons: list[str] = []
-    nodes = 1.0
+    nodes, met = 1.0, 0.0
     for d, depth in enumerate(plan.depths):
         prefixes = []
         for frame in depth.participants:
@@ -85,7 +89,9 @@ def plan_trace(plan: JoinPlan, distinct: Mapping[int, float], *, force: str | No
             granularity, why = INTERVAL, f"about {contexts:,.0f} contexts of a prefix"
         for turn, (frame, prefix) in enumerate(zip(depth.participants, prefixes, strict=True)):
             context = tuple(e for e in range(d) if e in needed and e not in prefix)
+            if granularity == NODE:
+                met += nodes / max(1.0, distinct[frame])
             sites.append(Site(frame, d, turn, granularity, prefix, context))
         reasons.append(why if depth.participants else "no atom holds it")
         nodes = max(1.0, depth.rows)
-    return TracePlan(tuple(sites), tuple(reasons))
+    return TracePlan(tuple(sites), tuple(reasons), met)

@@ -66,6 +66,7 @@ USAGE = {
     ),
     (*RUN, "--key-order", "edge=a,b"): (
         "lftj: error: --key-order: a key order is given for `edge`, which no rule of this program derives\n"
+        "  why: it holds for rules of the program it is given with\n"
         "  do: name the head of a rule of the same program\n"
     ),
     ("run", "tri.dl", "-F", "nowhere"): (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 
 import lftj
 from lftj.cli import main
-from lftj.demo.tour import NEXT
+from lftj.demo.tour import MESSAGES, NEXT
+from lftj.demo.window import SECONDS, Window
 
 pytestmark = pytest.mark.jit_only
 
@@ -17,7 +19,6 @@ pytestmark = pytest.mark.jit_only
 @pytest.fixture(scope="module")
 def printed() -> str:
     import contextlib
-    import io
 
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -41,7 +42,11 @@ def test_the_figures_are_the_published_ones(printed: str) -> None:
         "59,798 rows loaded",
         "63,695 rows",
         "14,319 rows",
+        "29,970 messages in the window, rules evaluated and traced",
+        "4,000 more arrive, and old ones leave, in as many commits,",
     ]
+    assert "     781 left; 1,213 circles came, 321 went, 6,778 are there\n" in printed
+    assert "       May 24 22:50:48   297 to 1183  +234,297,1183 +297,704,1183 and 3 more\n" in printed
 
 
 def test_what_it_says_about_the_graphs(shipped_data: Path) -> None:
@@ -79,7 +84,37 @@ def test_the_quick_tour_leaves_the_slow_questions_out(capsys: pytest.CaptureFixt
         "59,798 rows loaded",
         "63,695 rows",
         "14,319 rows",
+        "29,970 messages in the window, rules evaluated and traced",
+        "200 more arrive, and old ones leave, in as many commits,",
     ]
+
+
+def test_the_window_holds_what_it_should(shipped_data: Path) -> None:
+    db = lftj.Database(MESSAGES)
+    db.load("message", shipped_data / "CollegeMsg.tsv.zst")
+    window = Window(MESSAGES, db["message"].numpy(), 31_000, maintain="trace")
+    commits = list(window.stream(300))
+    rows = {tuple(row) for row in window.messages[:31_300].tolist()}
+    latest = max(at for *_, at in rows)
+    assert set(window.db["message"]) == {row for row in rows if row[2] >= latest - SECONDS}
+    assert sum(commit.left for commit in commits) > 0
+    again = lftj.Database(MESSAGES)
+    again.load("message", window.db["message"])
+    assert again["circle"] == window.db["circle"]
+
+
+def test_progress_of_the_stream_is_for_terminals(shipped_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    db = lftj.Database(MESSAGES)
+    db.load("message", shipped_data / "CollegeMsg.tsv.zst")
+    window = Window(MESSAGES, db["message"].numpy(), 30_000, maintain="recompute")
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    list(window.stream(60))
+    assert terminal.getvalue().endswith(f"\r     0 of 60 messages ...\r     50 of 60 messages ...\r{'':40}\r")
 
 
 def test_the_advice_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ import lftj
 from lftj.engine.commit import Commit
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.stored import StoredRelation
+from lftj.engine.trace import ClauseTrace
 from lftj.errors import EvaluationError, MemoryLimitError, TimeoutExpired
 from scantree.memory import Arena, ArenaFullError
 from scantree.version import Store, Version
@@ -132,7 +133,7 @@ STEPS: list[tuple[Any, str]] = [
     (Store, "assemble"),
     (StoredRelation, "successor"),
     (StoredRelation, "order"),
-    (Evaluator, "rows"),
+    (ClauseTrace, "record"),
     (Evaluator, "plan"),
     (Commit, "_derive"),
     (Commit, "run"),

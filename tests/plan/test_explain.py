@@ -42,6 +42,10 @@ stratum 1: one(x:number)  not evaluated
            estimated      actual  reads
       x            _           -  e[0,1](x)
       3            _           -  = 3 & e[0,1](x, 3)  [first witness only]
+    trace (key order x, 3)
+      x  none      a changed branch names its node
+      3  none      a changed branch names its node
+  follows changes by its trace (not recorded yet)
 key orders built:
   e: (src, dst) 0.0 MB"""
 
@@ -54,6 +58,11 @@ stratum 1: tri(x:number, y:number, z:number)  34 rows
       y            _          19  e[0,1](x, y) & e[0,1](y)  [y > x]
       z            _          34  e[0,1](y, z) & e[0,1](x, z)
     34 rows, 137 steps, 190 seeks, _ s
+    trace (key order x, y, z)
+      x  none      a changed branch names its node
+      y  node      about 7 contexts of a prefix
+      z  node      about 2 contexts of a prefix
+  follows changes by its trace (not recorded yet)
 stratum 2: out(x:number, n:symbol)  17 rows
   out(x, n) :- tri(x, _, z), name(z, t), n = cat(t, "!"), e(_, _).
     first:
@@ -71,6 +80,7 @@ stratum 2: out(x:number, n:symbol)  17 rows
       x            _           6  ·[0,3,1,2](x)
       n            _          17  ·[0,3,1,2](x, n)
     17 rows, 30 steps, 37 seeks, _ s
+  follows changes by evaluation: a rule computes texts
 stratum 3: one(x:number)  3 rows
   one(x) :- e(x, 3).
     key order x, 3  (estimated _ steps)
@@ -78,6 +88,10 @@ stratum 3: one(x:number)  3 rows
       x            _           7  e[0,1](x)
       3            _           3  = 3 & e[0,1](x, 3)  [first witness only]
     3 rows, 15 steps, 16 seeks, _ s
+    trace (key order x, 3)
+      x  none      a changed branch names its node
+      3  none      a changed branch names its node
+  follows changes by its trace (not recorded yet)
 key orders built:
   e: (src, dst) 0.0 MB
   name: (id, text) 0.0 MB
@@ -141,13 +155,27 @@ RULE = {
     "depths": [DEPTH],
     "actual": {"seconds": "float", "rows": "int", "steps": "int", "seeks": "int", "opens": "int"},
 }
+TRACE = {
+    "key_order": ["str"],
+    "depths": [{"variable": "str", "granularity": "str", "why": "str"}],
+    "indexes": [{"participant": "str", "variable": "str", "records": "NoneType", "bytes": "NoneType"}],
+}
+UPKEEP = {
+    "by": "str",
+    "why": "str",
+    "recorded": "bool",
+    "current": "bool",
+    "support_bytes": "int",
+    "last_commit": "NoneType",
+}
 
 
 def test_json() -> None:
     db = database()
     db.evaluate()
     found = json.loads(db.explain("tri").json())
-    stratum = {"relation": "str", "name": "str", "evaluated": "bool", "rows": "int", "rules": [RULE]}
+    rule = {**RULE, "trace": TRACE}
+    stratum = {"relation": "str", "name": "str", "evaluated": "bool", "rows": "int", "rules": [rule], "upkeep": UPKEEP}
     assert shape(found) == {"strata": [stratum], "key_orders": {"e": [{"columns": ["str"], "bytes": "int"}]}}
     assert found["strata"][0]["rules"][0]["key_order"] == ["x", "y", "z"]
     assert found["strata"][0]["rules"][0]["depths"][1]["conditions"] == ["y > x"]
@@ -155,3 +183,124 @@ def test_json() -> None:
     assert out["texts"] == ['n := cat(t, "!")']
     assert shape(out["first_part"]) == {**RULE, "guards": ["str"]}
     assert json.loads(db.query("e(x, y)").explain().json())["query"]["depths"][0]["actual_rows"] is None
+
+
+# Following changes -----------------------------------------------------------------------------------------------
+
+UPKEEP_BEFORE = """\
+    trace (key order x, y, z)
+      x  none      a changed branch names its node
+      y  node      about 7 contexts of a prefix
+      z  node      about 2 contexts of a prefix
+  follows changes by its trace, as declared (not recorded yet)"""
+
+UPKEEP_AFTER = """\
+    trace (key order x, y, z)
+      x  none      a changed branch names its node
+      y  node      about 7 contexts of a prefix
+                   e[0,1](x, y): 8 records, _
+                   e[0,1](y): 8 records, _
+      z  node      about 2 contexts of a prefix
+                   e[0,1](y, z): 20 records, _
+                   e[0,1](x, z): 20 records, _
+  follows changes by its trace, as declared (recorded)
+    support and filters: _
+  last commit: trace, 23 steps, records +4 -0, _
+    `e` changed; its rules are declared so
+  follows changes by evaluation: a rule computes texts
+  last commit: recompute, 77 steps, records +0 -0, _
+    `e` changed; a rule computes texts
+    trace (key order x, 3)
+      x  none      a changed branch names its node
+      3  none      a changed branch names its node
+  follows changes by its trace, as declared (recorded)
+  last commit: trace, 3 steps, records +0 -0, _
+    `e` changed; its rules are declared so
+    trace (key order x, y)
+      x  none      a changed branch names its node
+      y  interval  forced
+  follows changes by its trace (not recorded yet)"""
+
+
+def upkeep(text: str) -> str:
+    """The lines about following changes, without bytes and times."""
+    found, inside = [], False
+    for line in text.splitlines():
+        inside = line.startswith(("    trace (", "  follows ")) or (
+            inside and not re.match(r"stratum|key orders", line)
+        )
+        found += [line] if inside else []
+    return re.sub(r"[\d,.]+ (kB|MB|ms)\b", "_", "\n".join(found))
+
+
+def wished() -> lftj.Database:
+    db = lftj.Database(page_rows=4, directory_rows=4)
+    db.rules(
+        f"{PROGRAM}.decl f(x:number)\nboth(x, y) :- f(x), f(y).",
+        maintain={"tri": "trace", "one": "trace"},
+        granularity={"both": "interval"},
+    )
+    db.load("e", [(i, j) for i in range(8) for j in range(8) if i < j and (i * j) % 3 != 1])
+    db.load("name", [(i, f"v{i}") for i in range(8)])
+    return db
+
+
+def test_text_about_following_changes() -> None:
+    db = wished()
+    assert upkeep(str(db.explain("tri"))) == UPKEEP_BEFORE
+    for row in ((0, 8), (8, 9)):
+        with db.transaction() as tx:
+            tx.insert("e", [row])
+    db.rules("", maintain={})
+    assert upkeep(str(db.explain())) == UPKEEP_AFTER
+    assert max(map(len, str(db.explain()).splitlines())) <= 80
+    db.load("e", [(20, 21)])
+    assert "  follows changes by its trace, as declared (outdated: the next commit records it again)" in str(
+        db.explain()
+    )
+    db.rules("tri(x, x, x) :- e(x, _).", maintain={"tri": "recompute"})
+    assert "  follows changes by evaluation: its rules are declared so" in str(db.explain("tri"))
+
+
+def test_json_about_following_changes() -> None:
+    db = wished()
+    (stratum,) = json.loads(db.explain("tri").json())["strata"]
+    indexes = [{"participant": "str", "variable": "str", "records": "NoneType", "bytes": "NoneType"}]
+    assert shape(stratum["rules"][0]["trace"]["indexes"]) == indexes
+    for row in ((0, 8), (0, 9)):
+        with db.transaction() as tx:
+            tx.insert("e", [row])
+    (stratum,) = json.loads(db.explain("tri").json())["strata"]
+    assert stratum["rules"][0]["trace"]["depths"][0] == {
+        "variable": "x",
+        "granularity": "none",
+        "why": "a changed branch names its node",
+    }
+    held = db._evaluator.traces.heads["tri"].traces[0]
+    told = {(i["participant"], i["records"], i["bytes"]) for i in stratum["rules"][0]["trace"]["indexes"]}
+    assert told == {
+        (held.plan.node_text(held.trace_plan.sites[s].frame), held.indexes.count(s), held.indexes.memory(s))
+        for s in held.trace_plan.recorded
+    }
+    assert stratum["upkeep"].pop("last_commit") == tx.stats["heads"]["tri"]
+    assert stratum["upkeep"].pop("support_bytes") > 0
+    assert stratum["upkeep"] == {"by": "trace", "why": "its rules are declared so", "recorded": True, "current": True}
+
+
+def test_memory_names_what_traces_keep() -> None:
+    db = wished()
+    db.evaluate()
+    before = db.memory()
+    with db.transaction() as tx:
+        tx.insert("e", [(0, 8)])
+    after = db.memory()
+    assert {
+        head: set(after[head]) - set(before[head]) for head in after if after[head].keys() != before[head].keys()
+    } == {
+        "tri": {"trace: e[0,1] at y", "trace: e[0,1] at z", "trace: support and filters"},
+        "one": {"trace: support and filters"},
+    }
+    assert after["tri"]["trace: e[0,1] at z"] > 0
+    assert set(after["total"]) == {"pages"}
+    parts = sum(size for name, sizes in after.items() for size in sizes.values() if name != "total")
+    assert parts <= after["total"]["pages"]

@@ -151,6 +151,7 @@ def test_a_forced_order_for_a_head_that_is_not_there() -> None:
         database().rules("p(x) :- e(x, _).", key_orders={"q": ("x",)})
     assert str(caught.value) == (
         "a key order is given for `q`, which no rule of this program derives\n"
+        "  why: it holds for rules of the program it is given with\n"
         "  do: name the head of a rule of the same program"
     )
 

@@ -1,0 +1,98 @@
+"""`lftj run --updates`: a change file (`lftj.io.updates`) is applied to the evaluated program, commit by commit.
+
+What each commit did to the relations of `.output` goes to stdout in the form of change files, erased rows first, and a
+blank line ends it; it is flushed, so a pipe may drive the file and wait for each answer. A bad line, or a rule that has
+no value for what it brings, ends the run: its transaction is dropped, what was committed and printed before stands.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO
+
+from lftj.cli.outcome import UsageError, say
+from lftj.cli.source import STDIN
+from lftj.errors import DataError
+
+if TYPE_CHECKING:
+    from lftj.database import Database
+    from lftj.io.updates import Changes
+    from lftj.language.clause import CheckedProgram
+    from lftj.transaction import Transaction
+
+
+def check_updates(updates: str, program: str, checked: CheckedProgram) -> None:
+    """Refuse stdin for two things at once."""
+    if updates != STDIN:
+        return
+    if program == STDIN:
+        raise UsageError("stdin cannot hold both the program and its updates", remedy="give one of them as a file")
+    for directive in checked.directives:
+        if directive.kind == "input" and directive.io == "stdin":
+            raise UsageError(
+                f"stdin cannot hold both the updates and the facts of `{directive.relation}`",
+                where=str(directive.span),
+                remedy="give one of them as a file",
+            )
+
+
+@contextmanager
+def opened(updates: str) -> Iterator[BinaryIO]:
+    """The change file, before any time is spent on the program."""
+    if updates == STDIN:
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = open(updates, "rb")  # noqa: SIM115  (closed below)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        raise DataError("the updates cannot be read", where=updates, why=why, remedy="check the name") from None
+    with stream:
+        yield stream
+
+
+def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | None, *, stats: bool) -> None:
+    """Commit the transactions of `stream`, printing what each changed; `stats` tells each one's latency on stderr."""
+    from lftj.io.directives import to_stdout
+    from lftj.io.updates import transactions
+
+    shown = list(dict.fromkeys(d.relation for d in db.directives if d.kind == "output")) or list(db._strata.order)
+    schemas = {name: db[name]._schema for name in db}
+    lines = iter(stream.readline, b"")  # not the stream itself: it would read ahead of a pipe
+    for number, changes in enumerate(transactions(lines, schemas, source), 1):
+        started = time.perf_counter()
+        tx = _commit(db, changes, timeout)
+        seconds = time.perf_counter() - started
+        text, erased, inserted = _told(tx, shown)
+        to_stdout(text.encode())
+        if stats:
+            heads = ", ".join(f"{head} by {told['strategy']}" for head, told in tx.stats["heads"].items())
+            counts = f"{changes.size:,} {'change' if changes.size == 1 else 'changes'}, +{inserted:,} -{erased:,} rows"
+            say(f"commit {number}: {counts}, {seconds * 1e3:.3f} ms" + (f" ({heads})" if heads else ""))
+
+
+def _commit(db: Database, changes: Changes, timeout: float | None) -> Transaction:
+    from lftj.io.updates import INSERT
+
+    with db.transaction(timeout=timeout) as tx:
+        for run in changes.runs:
+            (tx.insert if run.op == INSERT else tx.erase)(run.relation, run.rows)
+    return tx
+
+
+def _told(tx: Transaction, shown: list[str]) -> tuple[str, int, int]:
+    """The lines of a commit, and how many rows were erased and inserted."""
+    from lftj.io.updates import ERASE, INSERT, change_line
+
+    lines: list[str] = []
+    counts = {ERASE: 0, INSERT: 0}
+    for name in shown:
+        if name in tx.delta:
+            delta = tx.delta[name]
+            for op, rows in ((ERASE, delta.erased), (INSERT, delta.inserted)):
+                counts[op] += len(rows)
+                lines += [change_line(op, name, row) for row in rows]
+    return "\n".join([*lines, "", ""]) if lines else "\n", counts[ERASE], counts[INSERT]

@@ -1,0 +1,89 @@
+"""Wishes: what the user asks for the rules of a head, beside what they say.
+
+    key_orders     {"tri": ("y", "x", "z")}   the order in which its rules bind their variables
+    maintain       {"tri": "recompute"}       as in `lftj.language.options`
+    granularity    {"tri": "interval"}
+
+They hold for rules of the program they are given with, and are kept by rule number; "auto" is the absence of a wish. A
+wish for a head comes before one the builder gave with a rule. A rule with several heads is one rule: what is wished for
+one of its heads holds for all. A head is followed as a whole: one rule of it that wishes "recompute" decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from lftj.errors import DataError, UnknownRelationError
+from lftj.language.clause import CheckedProgram, Clause
+from lftj.language.findings import did_you_mean
+from lftj.language.options import AUTO, VALUES, WHY, listed
+
+_NAMES = {"key_orders": "a key order", "maintain": "`maintain`", "granularity": "`granularity`"}
+
+
+class Wishes(NamedTuple):
+    """What a call of `rules` asks for, by head."""
+
+    key_orders: Mapping[str, tuple[str, ...] | list[str]]
+    maintain: Mapping[str, str]
+    granularity: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        key_orders: Mapping[str, tuple[str, ...] | list[str]] | None,
+        maintain: Mapping[str, str] | None,
+        granularity: Mapping[str, str] | None,
+    ) -> Wishes:
+        """From the keyword arguments of `rules`."""
+        return cls(key_orders or {}, maintain or {}, granularity or {})
+
+    def check(self, clauses: Iterable[Clause]) -> None:
+        """Raise `UnknownRelationError` for a head without a rule among `clauses`, `DataError` for what cannot be."""
+        own: dict[str, list[Clause]] = {}
+        for clause in clauses:
+            own.setdefault(clause.head, []).append(clause)
+        for option, by_head in self._asdict().items():
+            for head, value in by_head.items():
+                if head not in own:
+                    raise UnknownRelationError(
+                        f"{_NAMES[option]} is given for `{head}`, which no rule of this program derives",
+                        why="it holds for rules of the program it is given with",
+                        remedy=did_you_mean(head, own, "name the head of a rule of the same program"),
+                    )
+                if option == "key_orders":
+                    for clause in own[head]:
+                        check_order(clause, tuple(value))
+                elif value not in VALUES[option]:
+                    raise DataError(
+                        f"{option} of `{head}`: {value!r} is unknown",
+                        where=str(own[head][0].span),
+                        why=WHY[option],
+                        remedy=f"give {listed(VALUES[option])}",
+                    )
+
+    def orders_by_rule(self, checked: CheckedProgram) -> dict[int, tuple[str, ...]]:
+        """The key orders by rule number."""
+        return {c.rule: tuple(self.key_orders[c.head]) for c in checked.clauses if c.head in self.key_orders}
+
+    def by_rule(self, checked: CheckedProgram, option: str) -> dict[int, str]:
+        """What is wished for `option` ("maintain" or "granularity"), by rule number."""
+        by_head: Mapping[str, str] = getattr(self, option)
+        found = {rule: dict(given).get(option, AUTO) for rule, given in checked.options.items()}
+        found |= {c.rule: by_head[c.head] for c in checked.clauses if c.head in by_head}
+        return {rule: wish for rule, wish in found.items() if wish != AUTO}
+
+
+def check_order(clause: Clause, order: tuple[str, ...]) -> None:
+    """Raise `DataError` unless `order` names every variable of the clause, each once."""
+    # Arguments that are expressions became variables, which nobody has to name.
+    names = {v.name for v in clause.variables() if not re.fullmatch(r"_e\d+", v.name) or v.name in order}
+    if set(order) != names or len(order) != len(names):
+        raise DataError(
+            f"the key order ({', '.join(order)}) does not name each variable of the rule once",
+            where=str(clause.span),
+            why=f"the variables of `{clause.text}` are {', '.join(sorted(names))}",
+            remedy="list all of them, outermost first",
+        )

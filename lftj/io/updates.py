@@ -1,0 +1,199 @@
+r"""Change files: rows to insert and to erase, in transactions, as text that is read line by line.
+
+    # a comment                      lines that begin with # are skipped
+    +edge 1 2                        insert the row (1, 2) of `edge`
+    -name 3 "Ann Lee"                erase a row; a symbol with spaces is quoted, with the escapes of rule text
+                                     a blank line commits what was collected; so does the end of the file
+    +ready                           the row of a relation without columns
+
+Values are separated by spaces or tabs and read as files are (`lftj.io.fields`), typed by the declaration. A symbol is
+a bare word, taken as it is, or quoted. What changed is written in the same form (`change_line`), so that the deltas of
+one process are a change file for another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from lftj.errors import DataError, Diagnostic, Span
+from lftj.io.fields import text_value
+from lftj.language.findings import counted, did_you_mean
+from lftj.language.notation import ESCAPES_SHOWN, UnknownEscapeError, float_text, symbol_text, symbol_value
+from lftj.values.codes import Misfit, Schema, from_code, to_text
+from lftj.values.faults import Fault, shown
+
+Row = tuple[object, ...]
+
+INSERT, ERASE = "+", "-"
+_WORD = re.compile(rb'("(?:[^"\\]|\\.)*"(?![^ \t])|[^ \t"][^ \t]*)[ \t]*')
+
+
+class ChangeFileError(DataError):
+    """A line of a change file was refused, and its transaction with it. `span` is the place."""
+
+    def __init__(self, what: str, span: Span, *, why: str = "", remedy: str = "") -> None:
+        self.span = span
+        super().__init__(what, where=str(span), why=why, remedy=remedy)
+
+    def render(self) -> str:
+        """The message, with the line."""
+        return Diagnostic(self.what, self.span, why=self.why, remedy=self.remedy).render()
+
+
+class Run(NamedTuple):
+    """Rows of one relation, all to be inserted (`op` INSERT) or all to be erased."""
+
+    op: str
+    relation: str
+    rows: list[Row]
+
+
+class Changes(NamedTuple):
+    """One transaction: its runs in the order of the file, and the lines it stands on."""
+
+    runs: list[Run]
+    first_line: int
+    last_line: int
+
+    @property
+    def size(self) -> int:
+        """How many rows it names."""
+        return sum(len(run.rows) for run in self.runs)
+
+
+def transactions(lines: Iterable[bytes], schemas: Mapping[str, Schema], source: str) -> Iterator[Changes]:
+    """The transactions of a change file; raises `ChangeFileError` at a bad line, when it is reached.
+
+    Every blank line ends one, which may be empty, so that whoever drives a pipe gets an answer to each.
+    """
+    runs: list[Run] = []
+    number = first = 0
+    for number, line in enumerate(lines, 1):
+        first = first or number
+        text = line.rstrip(b"\r\n")
+        if number == 1:
+            text = text.removeprefix(b"\xef\xbb\xbf")
+        if not text.strip(b" \t"):
+            yield Changes(runs, first, number)
+            runs, first = [], 0
+        elif not text.startswith(b"#"):
+            try:
+                op, relation, row = _change(text, schemas)
+            except _Bad as bad:
+                raise bad.error(text, source, number, first) from None
+            if not runs or runs[-1].op != op or runs[-1].relation != relation:
+                runs.append(Run(op, relation, []))
+            runs[-1].rows.append(row)
+    if runs:
+        yield Changes(runs, first, number)
+
+
+def change_line(op: str, relation: str, row: Row) -> str:
+    """A row that was inserted or erased, as a line without its end."""
+    return f"{op}{' '.join([relation, *map(_written, row)])}"
+
+
+def _written(value: object) -> str:
+    if isinstance(value, str):
+        bare = value and not value.startswith('"') and all(char.isprintable() and char != " " for char in value)
+        return value if bare else symbol_text(value)
+    return float_text(value) if isinstance(value, float) else str(value)
+
+
+class _Bad(Exception):
+    """What is wrong with a line, from byte `at` on, `width` bytes long."""
+
+    def __init__(self, at: int, width: int, what: str, why: str = "", remedy: str = "") -> None:
+        self.at, self.width, self.what, self.why, self.remedy = at, width, what, why, remedy
+
+    def error(self, line: bytes, source: str, number: int, first: int) -> ChangeFileError:
+        """The error, placed. The transaction began at line `first`."""
+        column = len(line[: self.at].decode(errors="replace")) + 1
+        end = column + max(1, len(line[self.at : self.at + self.width].decode(errors="replace")))
+        lines = f"line {number}" if first == number else f"lines {first} to {number}"
+        dropped = f"nothing of its transaction ({lines}) was applied"
+        span = Span(source, number, column, number, end, line.decode(errors="replace"))
+        return ChangeFileError(
+            self.what, span, why=f"{self.why}; {dropped}" if self.why else dropped, remedy=self.remedy
+        )
+
+
+def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
+    op = chr(line[0])
+    if op not in (INSERT, ERASE):
+        word = _WORD.match(line)
+        raise _Bad(
+            0,
+            word.end(1) if word else 1,
+            "a change begins with `+` or `-`",
+            remedy="write `+edge 1 2` to insert a row, `-edge 1 2` to erase one, `# ...` for a comment",
+        )
+    if not line[1:2].strip():
+        raise _Bad(
+            0, 1, f"no relation is named after `{op}`", remedy=f"write `{op}edge 1 2`, without a space after `{op}`"
+        )
+    words = _words(line)
+    at, end = words[0]
+    name = line[at:end].decode(errors="replace")
+    if name not in schemas:
+        remedy = did_you_mean(name, schemas, "declare it with `.decl`")
+        raise _Bad(at, end - at, f"there is no relation `{name}`", "no rule or declaration names it", remedy)
+    schema = schemas[name]
+    values = words[1:]
+    if len(values) != schema.arity:
+        many = len(values) > schema.arity
+        place, stop = (values[schema.arity][0], len(line)) if many else (len(line), len(line) + 1)
+        raise _Bad(
+            place,
+            stop - place,
+            f"{counted(len(values), 'value')} for `{name}`, which takes {schema.arity}",
+            f"it is declared as {schema}",
+            "quote symbols that hold spaces" if many and "symbol" in schema.types else "give each column one value",
+        )
+    return (
+        op,
+        name,
+        tuple(_value(line, *place, c.name, c.type, name) for place, c in zip(values, schema.columns, strict=True)),
+    )
+
+
+def _words(line: bytes) -> list[tuple[int, int]]:
+    """Where the words after the sign begin and end."""
+    words = []
+    at = 1
+    while at < len(line):
+        found = _WORD.match(line, at)
+        if found is None:
+            raise _Bad(
+                at,
+                len(line) - at,
+                "the quoted text does not end as it should",
+                'it ends with `"`, before a space or the end of the line',
+                'close it with `"`, and write a quote inside it as `\\"`',
+            )
+        words.append(found.span(1))
+        at = found.end()
+    return words
+
+
+def _value(line: bytes, at: int, end: int, column: str, type: str, relation: str) -> object:
+    field = line[at:end]
+    quoted = type == "symbol" and field.startswith(b'"')
+    value = text_value(field, type)
+    if isinstance(value, str) and quoted:
+        value = _unquoted(value)
+    if isinstance(value, Fault):
+        text = shown(field.decode(errors="backslashreplace"))
+        raise _Bad(at, end - at, f"column `{column}` of `{relation}`: {text} {value.reason}", value.why, value.remedy)
+    return value if isinstance(value, str) else from_code(value, type)
+
+
+def _unquoted(literal: str) -> str | Fault:
+    try:
+        return to_text(symbol_value(literal))
+    except UnknownEscapeError as error:
+        return Fault(f"holds the unknown escape `{error}`", "", ESCAPES_SHOWN)
+    except Misfit as misfit:
+        return misfit.fault

@@ -1,0 +1,119 @@
+"""What `explain` says about following changes: how each head does it, what its traces keep, and how it last went.
+
+For each clause of a head that may have a trace: the granularity of each depth and why, and the indexes, each with its
+records and bytes. They are those of the recorded trace or, before one is recorded, what would be recorded with the plan
+the clause has now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lftj.engine.strategy import trace_plan_of, why_untraced
+from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
+from lftj.plan.traceplan import TracePlan
+from sensitivity.records import NAMES, NONE
+
+if TYPE_CHECKING:
+    from lftj.engine.evaluate import Evaluation, Evaluator
+    from lftj.engine.trace import ClauseTrace
+
+
+def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+    """How `head` follows changes: `by` "trace" or "recompute", `why` if it has no choice, `recorded` and `current`.
+
+    `current` says whether the recorded trace holds for the present content; `support_bytes` are those of derivation
+    counts and branch filters, `last_commit` the statistics of the last commit that derived the head, `rules` one dict
+    per clause. `evaluations`: those of its clauses.
+    """
+    state, traces = evaluator.state, evaluator.traces
+    clauses = tuple(state.strata.of(head))
+    wishes = {state.maintain.get(c.rule) for c in clauses}
+    untraced = why_untraced(clauses, state)
+    held = traces.heads.get(head)
+    if held is not None and (untraced or held.clauses != clauses):
+        held = None
+    found: dict[str, Any] = {
+        "by": "recompute" if untraced else "trace",
+        "why": untraced or ("its rules are declared so" if "trace" in wishes else ""),
+        "recorded": held is not None,
+        "current": held is not None and head not in state.stale and held.holds_for(clauses, state.relations, head),
+        "support_bytes": 0 if held is None else held.memory(),
+        "last_commit": traces.told.get(head),
+    }
+    if untraced:
+        return found | {"rules": [None for _ in clauses]}
+    if held is not None:
+        return found | {"rules": [_rule(trace.plan, trace.trace_plan, trace) for trace in held.traces]}
+    rules = []
+    for clause, evaluation in zip(clauses, evaluations, strict=True):
+        chosen = trace_plan_of(evaluation.plan, state.relations, state.granularity.get(clause.rule))
+        rules.append(_rule(evaluation.plan, chosen, None))
+    return found | {"rules": rules}
+
+
+def _rule(plan: JoinPlan, chosen: TracePlan, trace: ClauseTrace | None) -> dict[str, Any]:
+    """What the trace of a clause keeps: the granularity of each depth with its reason, and the indexes."""
+    depths = []
+    for d, depth in enumerate(plan.depths):
+        if depth.variable == ROOT_VARIABLE:
+            continue
+        kinds = [site.granularity for site in chosen.sites if site.depth == d]
+        depths.append(
+            {
+                "variable": plan.shown.get(depth.variable, depth.variable),
+                "granularity": NAMES[kinds[0]] if kinds else NAMES[NONE],
+                "why": chosen.reasons[d],
+            }
+        )
+    indexes = []
+    for s in chosen.recorded:
+        depth = plan.depths[chosen.sites[s].depth]
+        indexes.append(
+            {
+                "participant": plan.node_text(chosen.sites[s].frame),
+                "variable": plan.shown.get(depth.variable, depth.variable),
+                "records": None if trace is None else trace.indexes.count(s),
+                "bytes": None if trace is None else trace.indexes.memory(s),
+            }
+        )
+    return {"key_order": list(plan.order), "depths": depths, "indexes": indexes}
+
+
+def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
+    """The lines about a head as a whole."""
+    if upkeep["by"] == "recompute":
+        lines = [f"{indent}follows changes by evaluation: {upkeep['why']}"]
+    else:
+        why = ", as declared" if upkeep["why"] else ""
+        held = "not recorded yet"
+        if upkeep["recorded"]:
+            held = "recorded" if upkeep["current"] else "outdated: the next commit records it again"
+        lines = [f"{indent}follows changes by its trace{why} ({held})"]
+        if upkeep["support_bytes"]:
+            lines.append(f"{indent}  support and filters: {size(upkeep['support_bytes'])}")
+    last = upkeep["last_commit"]
+    if last is not None:
+        records = f"records +{last['added']:,} -{last['removed']:,}"
+        done = f"{last['strategy']}, {last['steps']:,} steps, {records}, {last['seconds'] * 1e3:.3f} ms"
+        lines += [f"{indent}last commit: {done}", f"{indent}  {last['why']}"]
+    return lines
+
+
+def trace_lines(rule: Mapping[str, Any], indent: str) -> list[str]:
+    """The lines about the trace of one clause."""
+    wide = max((len(d["variable"]) for d in rule["depths"]), default=0)
+    lines = [f"{indent}trace (key order {', '.join(rule['key_order'])})"]
+    for d in rule["depths"]:
+        lines.append(f"{indent}  {d['variable']:{wide}}  {d['granularity']:8}  {d['why']}")
+        for index in rule["indexes"]:
+            if index["variable"] == d["variable"] and index["records"] is not None:
+                records = f"{index['records']:,} records, {size(index['bytes'])}"
+                lines.append(f"{indent}  {'':{wide}}  {'':8}  {index['participant']}: {records}")
+    return lines
+
+
+def size(amount: int) -> str:
+    """Bytes for people."""
+    return f"{amount / 1e6:,.1f} MB" if amount >= 50_000 else f"{amount / 1e3:,.1f} kB"

@@ -1,0 +1,64 @@
+"""Change files: what is written is read back, whatever the values; how lines make transactions."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lftj.io.updates import ERASE, INSERT, Changes, Run, change_line, transactions
+from lftj.values.codes import Column, Schema
+
+SCHEMAS = {
+    "p": Schema("p", (Column("s", "symbol"), Column("n", "number"), Column("f", "float"), Column("t", "symbol"))),
+    "q": Schema("q", (Column("u", "unsigned"),)),
+    "yes": Schema("yes", ()),
+}
+texts = st.text(max_size=6) | st.text('"\\ \t\n#+-a\u00a0\u2028', max_size=4)
+rows = st.one_of(
+    st.tuples(
+        st.just("p"),
+        st.tuples(
+            texts.filter(lambda text: not any("\ud800" <= char <= "\udfff" for char in text)),
+            st.integers(-(2**63), 2**63 - 1),
+            st.floats(allow_nan=False).filter(lambda x: x != 0 or math.copysign(1, x) > 0),
+            st.text("ab\\é ", max_size=3),
+        ),
+    ),
+    st.tuples(st.just("q"), st.tuples(st.integers(0, 2**64 - 1))),
+    st.tuples(st.just("yes"), st.just(())),
+)
+changes = st.lists(st.tuples(st.sampled_from((INSERT, ERASE)), rows), min_size=1, max_size=6)
+
+
+@given(st.lists(changes, max_size=3))
+def test_what_is_written_is_read_back(written: list[list[tuple[str, tuple[str, tuple[object, ...]]]]]) -> None:
+    lines = [change_line(op, name, row) for one in written for op, (name, row) in one]
+    assert all("\n" not in line and "\r" not in line for line in lines)
+    blocks = ["\n".join(change_line(op, name, row) for op, (name, row) in one) for one in written]
+    text = "\n\n".join(blocks).encode()
+    found = list(transactions(text.splitlines(keepends=True), SCHEMAS, "x"))
+    read = [[(run.op, (run.relation, row)) for run in one.runs for row in run.rows] for one in found]
+    assert read == written
+
+
+def test_runs_and_transactions() -> None:
+    lines = [b"+q 1\n", b"+q 2\n", b"# no\n", b"-q 1\n", b" \t\r\n", b"\n", b"+yes", b"\n", b"# end\n"]
+    assert list(transactions(lines, SCHEMAS, "x")) == [
+        Changes([Run("+", "q", [(1,), (2,)]), Run("-", "q", [(1,)])], 1, 5),
+        Changes([], 6, 6),
+        Changes([Run("+", "yes", [()])], 7, 8),
+    ]
+
+
+def test_it_reads_no_line_ahead() -> None:
+    given: list[bytes] = []
+
+    def lines() -> object:
+        for line in (b"+q 1\n", b"\n", b"+q 2\n"):
+            given.append(line)
+            yield line
+
+    first = next(transactions(lines(), SCHEMAS, "x"))  # type: ignore[arg-type]
+    assert (first.size, len(given)) == (1, 2)
