@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # record written and indexed, a row stored and compared, planning and the like in any case; a changed row with all its
 # lookups and index pages, and a step of maintenance.
 EVALUATION_STEP, RECORD, ROW, ANEW = 10.0, 50.0, 100.0, 1_000_000.0
-CHANGE, MAINTENANCE_STEP = 6_000.0, 10.0
+CHANGE, MAINTENANCE_STEP = 7_000.0, 12.0
 # Changes from which on the steps of a maintenance say something about those of the next.
 MANY = 16
 
@@ -145,6 +145,9 @@ def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish:
 
 
 def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
+    # The old trace goes first: its pages are the new one's, and untouched memory costs more than recording does. If the
+    # commit fails, the next one records again.
+    commit.traces.heads.pop(head, None)
     staged, relations = commit.staged, commit.staged.relations
     relation = relations[head]
     traces, chunks, done, work = [], [], {}, []
