@@ -266,6 +266,7 @@ def commit_under(injector: Injector, db: lftj.Database) -> None:
         sys.setprofile(None)
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_every_moment_of_maintenance() -> None:
     every = Injector()
     commit_under(every, database())
