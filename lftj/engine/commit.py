@@ -85,6 +85,7 @@ class Commit:
         "stats",
         "traces",
         "unknown",
+        "untraced",
         "work",
     )
 
@@ -107,6 +108,7 @@ class Commit:
         self._built: list[tuple[Any, set[tuple[int, ...]]]] = []
         self.traces = evaluator.traces
         self._traced: list[StagedTrace] = []
+        self.untraced: set[str] = set()
         self._orders: dict[Order, TraceChange] = {}
         self.seconds = 0.0
 
@@ -157,6 +159,8 @@ class Commit:
 
     def let_go(self) -> None:
         """After the commit was published: its traces hold; keep the changes, and no state."""
+        for head in self.untraced:
+            self.traces.heads.pop(head, None)
         for staged in self._traced:
             self.traces.heads[staged.head] = staged.adopt()
         self.traces.told.update(self.stats)

@@ -2,7 +2,7 @@
 
     trace       what the change concerns is redone, the rest stands; needs traces of the state before
     record      the head is evaluated over the state after, recording its traces, and compared with what it was
-    recompute   the same without recording
+    recompute   the same without recording: for bulk changes, and where traces are not wanted or not possible
 
 A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating. Both are
 estimated from counts, which do not depend on the machine: steps, records and rows when it was last recorded, and the
@@ -55,6 +55,11 @@ CHANGE, MAINTENANCE_STEP = 7_000.0, 12.0
 MANY = 16
 
 
+# A change of so many rows, and such a part of what a head reads, is bulk: the head is evaluated without recording, for
+# more of the kind may follow, and is recorded by the next small change.
+BULK_ROWS, BULK_PART = 10_000, 1 / 16
+
+
 class RuleWork(NamedTuple):
     """What one rule took: the place of its clause, steps, records removed and added, surgeries looked at, seconds."""
 
@@ -93,7 +98,7 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
         return _maintain(commit, head, clauses, why, limits)
     if mode == "record":
         return _record(commit, head, clauses, why, limits)
-    commit.traces.heads.pop(head, None)
+    commit.untraced.add(head)
     content, done = derive(commit.staged, head, limits)
     old = commit.staged.relations[head].content
     change = Change.between(old, content)
@@ -112,9 +117,12 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     if "recompute" in wishes:
         return "recompute", "its rules are declared so"
     held = commit.traces.heads.get(head)
-    if held is None or not held.holds_for(clauses, commit.before.relations, head):
-        if untraced := why_untraced(clauses, state):
-            return "recompute", untraced
+    valid = held is not None and held.holds_for(clauses, commit.before.relations, head)
+    if not valid and (untraced := why_untraced(clauses, state)):
+        return "recompute", untraced
+    if "trace" not in wishes and (bulk := _bulk(commit, clauses)):
+        return "recompute", bulk
+    if held is None or not valid:
         return "record", "there is no trace of it yet" if held is None else "its trace is outdated"
     if "trace" in wishes:
         return "trace", "its rules are declared so"
@@ -122,6 +130,16 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     estimate = changed * (CHANGE + MAINTENANCE_STEP * held.steps_per_change)
     why = f"about {estimate / 1e6:,.1f} ms for {changed:,} changed rows, {held.cost / 1e6:,.1f} ms anew"
     return ("trace" if estimate <= held.cost else "record"), why
+
+
+def _bulk(commit: Commit, clauses: tuple[Clause, ...]) -> str:
+    """Why the change is so large that traces do not pay; empty if it is not."""
+    names = {atom.predicate for clause in clauses for atom in clause.atoms}
+    changed = sum(len(commit.changes[name].kinds) for name in names if name in commit.changes)
+    if changed < BULK_ROWS:
+        return ""
+    rows = sum(len(commit.staged.relations[name]) for name in names)
+    return f"{changed:,} rows changed where there are {rows:,}" if changed > BULK_PART * rows else ""
 
 
 def why_untraced(clauses: Sequence[Clause], state: State) -> str:
@@ -145,9 +163,6 @@ def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish:
 
 
 def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
-    # The old trace goes first: its pages are the new one's, and untouched memory costs more than recording does. If the
-    # commit fails, the next one records again.
-    commit.traces.heads.pop(head, None)
     staged, relations = commit.staged, commit.staged.relations
     relation = relations[head]
     traces, chunks, done, work = [], [], {}, []

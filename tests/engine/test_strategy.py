@@ -1,0 +1,69 @@
+"""Which way a head follows a change, and why: decided by counts, so the same on every machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lftj
+from tests.conftest import JIT
+
+PROGRAM = ".decl e(x:number, y:number)  two(x, z) :- e(x, y), e(y, z)."
+
+
+def ring(n: int) -> np.ndarray:
+    nodes = np.arange(n)
+    return np.stack([nodes, (nodes + 1) % n], axis=1)
+
+
+def follow(db: lftj.Database, rows: object) -> tuple[str, str]:
+    """(strategy, why) of `two` when `rows` are inserted."""
+    with db.transaction() as tx:
+        tx.insert("e", rows)
+    how = tx.stats["heads"]["two"]
+    return how["strategy"], how["why"]
+
+
+def test_the_first_commit_records_and_the_next_ones_maintain() -> None:
+    db = lftj.Database(PROGRAM)
+    db.load("e", ring(50))
+    assert follow(db, [(0, 7)]) == ("record", "`e` changed; there is no trace of it yet")
+    strategy, why = follow(db, [(0, 9)])
+    assert strategy == "trace"
+    assert why == "`e` changed; about 0.0 ms for 1 changed rows, 1.0 ms anew"
+    db.load("e", [(3, 30)])
+    assert follow(db, [(0, 11)]) == ("record", "`e` changed; its trace is outdated")
+
+
+@pytest.mark.jit_only
+def test_a_bulk_change_is_evaluated_and_the_next_small_one_recorded() -> None:
+    """No commit of many like it pays for records that the next one throws away."""
+    db = lftj.Database(PROGRAM)
+    db.load("e", ring(30_000))
+    assert follow(db, [(0, 7)])[0] == "record"
+    bulk = ring(11_000) + 100_000
+    assert follow(db, bulk) == ("recompute", "`e` changed; 11,000 rows changed where there are 41,001")
+    assert not db._evaluator.traces.heads
+    assert follow(db, [(0, 9)])[0] == "record"
+    assert follow(db, [(0, 11)])[0] == "trace"
+    assert len(db["two"]) == 30_000 + 11_000 + 3 * 2
+
+
+@pytest.mark.jit_only
+def test_a_wish_for_traces_is_one_for_bulk_changes_too() -> None:
+    db = lftj.Database()
+    db.rules(PROGRAM, maintain={"two": "trace"})
+    db.load("e", ring(30_000))
+    assert follow(db, [(0, 7)])[0] == "record"
+    assert follow(db, ring(11_000) + 100_000) == ("trace", "`e` changed; its rules are declared so")
+
+
+def test_what_keeps_no_trace() -> None:
+    db = lftj.Database()
+    db.rules(PROGRAM, maintain={"two": "recompute"})
+    db.load("e", ring(10 if JIT else 5))
+    assert follow(db, [(0, 3)]) == ("recompute", "`e` changed; its rules are declared so")
+    db = lftj.Database('.decl e(x:number, y:number)  two(x, cat("v", to_string(y))) :- e(x, y).')
+    assert follow(db, [(0, 3)]) == ("recompute", "`e` changed; a rule computes texts")
+    db = lftj.Database(".decl e(x:number, y:number)  .decl on(x:number)  two(x, y) :- e(x, y), on(_).")
+    assert follow(db, [(0, 3)]) == ("recompute", "`e` changed; a rule asks whether a relation is empty")
