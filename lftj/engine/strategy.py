@@ -49,15 +49,15 @@ if TYPE_CHECKING:
 # Nanoseconds, measured on triangles over a million edges (bench/latency, bench/recording): a step of evaluation, a
 # record written and indexed, a row stored and compared, planning and the like in any case; a changed row with all its
 # lookups and index pages, and a step of maintenance.
-EVALUATION_STEP, RECORD, ROW, ANEW = 10.0, 50.0, 100.0, 1_000_000.0
-CHANGE, MAINTENANCE_STEP = 7_000.0, 12.0
+EVALUATION_STEP, RECORD, ROW, ANEW = 8.0, 30.0, 100.0, 1_000_000.0
+CHANGE, MAINTENANCE_STEP = 10_000.0, 15.0
 # Changes from which on the steps of a maintenance say something about those of the next.
 MANY = 16
 
 
 # A change of so many rows, and such a part of what a head reads, is bulk: the head is evaluated without recording, for
 # more of the kind may follow, and is recorded by the next small change.
-BULK_ROWS, BULK_PART = 10_000, 1 / 16
+BULK_ROWS, BULK_PART = 10_000, 1 / 32
 
 
 class RuleWork(NamedTuple):
