@@ -179,7 +179,7 @@ def test_sources_and_options(reader, source, options, message):
         ),
         (
             "e.csv",
-            gzip.compress(b"1,2\n"),
+            gzip.compress(b"1,2\n", mtime=0),
             {},
             "e.csv: the text begins like a .gz file\n  do: name it e.csv.gz, or decompress it",
         ),
