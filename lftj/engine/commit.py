@@ -28,7 +28,7 @@ from lftj.engine.headtrace import StagedTrace
 from lftj.engine.state import State
 from lftj.engine.strata import Strata
 from lftj.engine.strategy import Derived, RuleWork, derive_head, trace_change
-from lftj.engine.trace import Change as TraceChange
+from lftj.engine.trace import TraceChange
 from lftj.engine.tracelayout import Order
 from lftj.errors import EvaluationError
 from lftj.join.run import Limits

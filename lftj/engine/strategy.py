@@ -33,8 +33,7 @@ from lftj.engine.headtrace import (
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import split_text
-from lftj.engine.trace import Change as TraceChange
-from lftj.engine.trace import ClauseTrace
+from lftj.engine.trace import ClauseTrace, TraceChange
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.plan.body import body_of
@@ -42,6 +41,7 @@ from lftj.plan.joinplan import JoinPlan
 from lftj.plan.traceplan import TracePlan, plan_trace
 from scantree.surgery import surgeries
 from scantree.version import Version
+from sensitivity.records import MAX_WORDS
 
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
@@ -150,6 +150,9 @@ def why_untraced(clauses: Sequence[Clause], state: State) -> str:
         return "a rule computes texts"
     if any(body_of(c).guards for c in clauses):
         return "a rule asks whether a relation is empty"
+    # A record holds at most every variable, a start and a count, each in a word of its own.
+    if any(len(body_of(c).variables) + 2 > MAX_WORDS for c in clauses):
+        return f"a rule has more than {MAX_WORDS - 2} variables"
     return ""
 
 

@@ -40,7 +40,7 @@ LEAST_TASKS, LEAST_ROWS = 1 << 8, 1 << 8
 
 
 @dataclass(slots=True)
-class Change:
+class TraceChange:
     """What a transaction does to one relation in one key order.
 
     `rows` int64[arity, m] in key order · `kinds` int8[m]: 1 inserted, -1 erased · `tops` int64[m]: the first level at
@@ -156,7 +156,7 @@ class _Upkeep:
             for drained in side.drained:
                 drained.clear()
 
-    def tell(self, changes: Mapping[Order, Change]) -> Ints:
+    def tell(self, changes: Mapping[Order, TraceChange]) -> Ints:
         """All changes in one array (`concern.concern`); the sites are told where theirs is."""
         parts: list[npt.NDArray[Any]] = []
         sites = self.sides[0].trace.sites
@@ -271,7 +271,9 @@ class ClauseTrace:
 
     # -- maintenance --------------------------------------------------------------------------------------------------
 
-    def maintain(self, old: Versions, new: Versions, changes: Mapping[Order, Change], limits: Limits) -> Maintained:
+    def maintain(
+        self, old: Versions, new: Versions, changes: Mapping[Order, TraceChange], limits: Limits
+    ) -> Maintained:
         """What the `changes`, which lead from `old` to `new`, do to the clause. The trace stays as it is."""
         ranges = self.layout.widened(
             self.ranges,
@@ -369,7 +371,9 @@ class ClauseTrace:
         if result.indexes is not self.indexes:
             self._upkeep = None
 
-    def _filters(self, old: Versions, new: Versions, changes: Mapping[Order, Change]) -> list[tuple[int, BranchFilter]]:
+    def _filters(
+        self, old: Versions, new: Versions, changes: Mapping[Order, TraceChange]
+    ) -> list[tuple[int, BranchFilter]]:
         """(trie node, its branch filter) for those that are asked whether they hold a key that changed for others."""
         found: list[tuple[int, BranchFilter]] = []
         for frame, at in self._filtered:

@@ -67,3 +67,14 @@ def test_what_keeps_no_trace() -> None:
     assert follow(db, [(0, 3)]) == ("recompute", "`e` changed; a rule computes texts")
     db = lftj.Database(".decl e(x:number, y:number)  .decl on(x:number)  two(x, y) :- e(x, y), on(_).")
     assert follow(db, [(0, 3)]) == ("recompute", "`e` changed; a rule asks whether a relation is empty")
+
+
+def test_a_record_holds_no_more_variables_than_it_has_words_for() -> None:
+    """Kernels have room for 32 words of a record; the arrays behind it would have been overwritten."""
+    n = 34
+    chain = ", ".join(f"e(v{i}, v{i + 1})" for i in range(n))
+    db = lftj.Database(f".decl e(x:number, y:number)  two(v0, v{n}) :- {chain}.")
+    wide = 1 << 62
+    db.load("e", [(i * wide // n, (i + 1) * wide // n) for i in range(n)])
+    assert follow(db, [(-wide, -wide + 1)]) == ("recompute", "`e` changed; a rule has more than 30 variables")
+    assert list(db["two"]) == [(0, wide)]
