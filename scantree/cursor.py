@@ -166,39 +166,34 @@ def count_range(mem, root, shape, lo, hi):
 
 
 @kernel
+def address_of(mem, root, shape, row, stride):
+    """Address of the row whose keys are `row` (keys `stride` apart); -1 if it is absent."""
+    cap, fan, room = 1 << shape.page_bits, 1 << shape.dir_bits, mem[root + ROOM]
+    if mem[root + DIRS] == 0:
+        return -1
+    d = last_at_most(mem, root + HEADER + 2 * room, room, 0, mem[root + DIRS], row, stride, shape.keys)
+    directory = dir_of(mem, root, d)
+    s = last_at_most(mem, directory + 2 * fan, fan, 0, dir_count(mem, root, d), row, stride, shape.keys)
+    page, count = mem[directory + s], mem[directory + fan + s]
+    p = first_at_least(mem, page, cap, 0, count, row, stride, shape.keys)
+    return page + p if p < count and compare(mem, page + p, cap, row, stride, shape.keys) == 0 else -1
+
+
+@kernel
 def find_rows(mem, root, shape, batch, found):
     """`found` bool[m]: whether the key of row j of `batch` int64[keys, m] (any order) is present."""
-    keys, m = batch.shape
-    cap, fan, room = 1 << shape.page_bits, 1 << shape.dir_bits, mem[root + ROOM]
+    m = batch.shape[1]
     flat = batch.reshape(-1)
     for j in range(m):
-        found[j] = False
-        if mem[root + DIRS] == 0:
-            continue
-        d = last_at_most(mem, root + HEADER + 2 * room, room, 0, mem[root + DIRS], flat[j:], m, keys)
-        directory = dir_of(mem, root, d)
-        s = last_at_most(mem, directory + 2 * fan, fan, 0, dir_count(mem, root, d), flat[j:], m, keys)
-        page, count = mem[directory + s], mem[directory + fan + s]
-        p = first_at_least(mem, page, cap, 0, count, flat[j:], m, keys)
-        found[j] = p < count and compare(mem, page + p, cap, flat[j:], m, keys) == 0
+        found[j] = address_of(mem, root, shape, flat[j:], m) >= 0
 
 
 @kernel
 def find_values(mem, root, shape, batch, values):
     """`values` int64[cols - keys, m]: the values of the rows whose keys are `batch` int64[keys, m]; 0 where absent."""
     keys, m = batch.shape
-    cap, fan, room = 1 << shape.page_bits, 1 << shape.dir_bits, mem[root + ROOM]
     flat = batch.reshape(-1)
     for j in range(m):
+        at = address_of(mem, root, shape, flat[j:], m)
         for c in range(shape.cols - keys):
-            values[c, j] = 0
-        if mem[root + DIRS] == 0:
-            continue
-        d = last_at_most(mem, root + HEADER + 2 * room, room, 0, mem[root + DIRS], flat[j:], m, keys)
-        directory = dir_of(mem, root, d)
-        s = last_at_most(mem, directory + 2 * fan, fan, 0, dir_count(mem, root, d), flat[j:], m, keys)
-        page, count = mem[directory + s], mem[directory + fan + s]
-        p = first_at_least(mem, page, cap, 0, count, flat[j:], m, keys)
-        if p < count and compare(mem, page + p, cap, flat[j:], m, keys) == 0:
-            for c in range(shape.cols - keys):
-                values[c, j] = mem[page + (keys + c) * cap + p]
+            values[c, j] = mem[at + ((keys + c) << shape.page_bits)] if at >= 0 else 0

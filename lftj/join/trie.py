@@ -385,23 +385,9 @@ def ask_for_key(mem, frames, f, key):
     dirs, room, fan = mem[root + DIRS], mem[root + ROOM], 1 << bits
     if dirs == 0:
         return
-    lo, hi = root + HEADER + 2 * room, root + HEADER + 2 * room + dirs
-    while hi - lo > 1:
-        mid = (lo + hi) >> 1
-        if mem[mid] < key:
-            lo = mid
-        else:
-            hi = mid
-    d = lo - (root + HEADER + 2 * room)
+    d = max(np.int64(1), gallop(mem, root + HEADER + 2 * room, 0, dirs, key)) - 1
     directory = mem[root + HEADER + d]
-    lo = directory + 2 * fan
-    hi = lo + mem[root + HEADER + room + d]
-    while hi - lo > 1:
-        mid = (lo + hi) >> 1
-        if mem[mid] < key:
-            lo = mid
-        else:
-            hi = mid
-    page = mem[lo - 2 * fan]
+    s = max(np.int64(1), gallop(mem, directory + 2 * fan, 0, mem[root + HEADER + room + d], key)) - 1
+    page = mem[directory + s]
     for at in range(page, page + (1 << fr[PAGE_BITS]), 2 * LINE):
         prefetch(mem, at)
