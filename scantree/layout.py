@@ -8,8 +8,9 @@ of the page's first row:
     directory           row page, rows, fence     | ...        64 entries by default, shared between versions
     row page            k key columns, v value columns         256 rows by default, shared between versions
 
-With the default sizes a million rows need about 20 directory pages and 5,000 row pages, so a one-row commit copies one
-row page, one directory page and a root of 20 entries. The root's header is
+With the default sizes a million rows need about 4,200 row pages and 70 directory pages, so a one-row commit copies one
+row page, one directory page and a root of 70 entries. Larger directory pages would make it slower: each entry that is
+copied is a reference counted, and counted back when the old version goes. The root's header is
 
     mem[root + DIRS]  directory pages     mem[root + ROOM]   entries that fit
     mem[root + ROWS]  rows                mem[root + PAGES]  row pages

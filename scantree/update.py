@@ -14,7 +14,7 @@ First the batch is *probed*: an insert of a row that is present with the same va
 no change at all and touches nothing. The probe's verdict per change is also the exact net delta of a relation.
 
 Cost: O(m log n) probes, then one row page and one directory page copied per touched page, and the root: for a single
-row of a million about 2 KB + 8 KB + 1 KB. Source of the structure: copy-on-write B+-trees of bounded height (design.md
+row of a million about 4 KB + 2 KB + 4 KB. Source of the structure: copy-on-write B+-trees of bounded height (design.md
 section 4).
 """
 

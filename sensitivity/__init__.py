@@ -16,7 +16,7 @@ participants agreed. A change to that atom under that prefix concerns the step e
 
 Deviations. The state (candidate, turn, agree) is stored with a record, so that only the part of a trace that differs is
 redone, not whole intervals. The end of an interval is not stored: it is the least key at or after the start in the old
-version of the very set the prefix names, which makes a stabbing query a range query and a record a third smaller
+version of the very set the prefix names, which makes a stabbing query a range query and saves the field
 (records.py). An interval tree, as in the paper, is in scantree/intervals.py for intervals whose ends are free;
 bench/stabbing.py compares the two.
 
