@@ -9,6 +9,7 @@ on any machine.
 from __future__ import annotations
 
 import math
+from functools import cache
 from random import Random
 
 import pytest
@@ -77,6 +78,7 @@ def slope(points: list[tuple[int, int]]) -> float:
     return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / sum((x - mean_x) ** 2 for x in xs)
 
 
+@cache
 def measured(graph: str, pattern: str) -> list[tuple[int, int]]:
     """(records that go and come and surgeries, steps and surgeries) of batches from one row to half the data.
 
@@ -108,6 +110,14 @@ def test_cost_is_trace_edit_distance(pattern: str, graph: str) -> None:
         assert 0.9 <= slope(points) <= 1.05
     else:  # too few to say anything of growth
         assert not JIT or pattern in ("triangle", "path")
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_cost_grows_as_trace_edit_distance_does(pattern: str) -> None:
+    """Over all graphs: a single small one spans too little to tell a slope to a twentieth."""
+    points = [point for graph in GRAPHS for point in measured(graph, pattern)]
+    assert 0.95 <= slope(points) <= 1.05
 
 
 @pytest.mark.jit_only
