@@ -23,6 +23,7 @@ from lftj.errors import EvaluationError, MemoryLimitError, TimeoutExpired
 from scantree.memory import Arena, ArenaFullError
 from scantree.version import Store, Version
 from tests.conftest import JIT
+from tests.injected import fails_at
 
 PROGRAM = """
 .decl e(x:number, y:number)
@@ -112,21 +113,6 @@ def commit(db: lftj.Database) -> BaseException | None:
     return None
 
 
-def fails_at(patch: pytest.MonkeyPatch, owner: Any, name: str, number: int, error: BaseException) -> list[int]:
-    """Make call `number` of a function raise, after it has done its work."""
-    function, calls = getattr(owner, name), [0]
-
-    def failing(*args: Any, **options: Any) -> Any:
-        result = function(*args, **options)
-        calls[0] += 1
-        if calls[0] == number:
-            raise error
-        return result
-
-    patch.setattr(owner, name, failing)
-    return calls
-
-
 STEPS: list[tuple[Any, str]] = [
     (Version, "update"),
     (Version, "delta"),
@@ -153,7 +139,7 @@ def test_a_failure_at_every_step(owner: Any, name: str, monkeypatch: pytest.Monk
         # Without memory for a key order the order goes; that is no failure.
         error = ERRORS[number % (3 if name in ("update", "room") else 4)]
         with monkeypatch.context() as patch:
-            calls = fails_at(patch, owner, name, number, error)
+            calls = fails_at(patch, owner, name, number, error, after=True)
             raised = commit(db)
         if raised is None:
             break

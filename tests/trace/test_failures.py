@@ -25,6 +25,7 @@ from scantree.version import Version
 from sensitivity import index
 from sensitivity.index import SensitivityIndexes
 from tests.conftest import JIT
+from tests.injected import fails_at
 from tests.trace.test_programs import check_traces, forced
 
 PROGRAM = """
@@ -124,25 +125,6 @@ def commit(db: lftj.Database, far: bool) -> BaseException | None:
         error.__traceback__ = error.__context__ = None
         return error
     return None
-
-
-def fails_at(
-    patch: pytest.MonkeyPatch, owner: Any, name: str, number: int, error: BaseException, *, after: bool
-) -> list[int]:
-    """Make call `number` of a function raise, before or after its work."""
-    function, calls = getattr(owner, name), [0]
-
-    def failing(*args: Any, **options: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == number and not after:
-            raise error
-        result = function(*args, **options)
-        if calls[0] == number:
-            raise error
-        return result
-
-    patch.setattr(owner, name, failing)
-    return calls
 
 
 STEPS: list[tuple[Any, str]] = [
