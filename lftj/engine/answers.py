@@ -99,7 +99,7 @@ class Answers:
     def _prepared(self, clause: Clause, timeout: float | None) -> Limits:
         """Bring what the clause reads up to date; what is left of the time."""
         until = Limits.within(timeout)
-        self._refresh([atom.predicate for atom in clause.atoms], timeout)
+        self._refresh(clause.reads, timeout)
         return Limits(until.deadline, timeout, self._progress.rows("query"))
 
     def _count(self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> tuple[int, Evaluation]:
@@ -126,7 +126,7 @@ class Answers:
 
     def _describe(self, clause: Clause, order: tuple[str, ...] | None) -> Evaluation:
         with self._lock:
-            self._refresh([atom.predicate for atom in clause.atoms], None)
+            self._refresh(clause.reads, None)
             return self._evaluator.describe(clause, order=order)
 
     def _guarded(self, action: Callable[..., Any], *args: Any, **options: Any) -> Any:

@@ -71,7 +71,7 @@ class HeadTrace:
 
     def look_at(self, relations: Mapping[str, StoredRelation], head: str, content: Version) -> None:
         """The traces hold for the contents in `relations`, and `content` of the head."""
-        names = {atom.predicate for clause in self.clauses for atom in clause.atoms}
+        names = {name for clause in self.clauses for name in clause.reads}
         self.seen = {name: weakref.ref(relations[name].content) for name in names}
         self.seen[head] = weakref.ref(content)
 

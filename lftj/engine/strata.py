@@ -23,8 +23,8 @@ class Strata:
         self._readers: dict[str, dict[str, None]] = {}
         for clause in self.clauses:
             self._of.setdefault(clause.head, []).append(clause)
-            for atom in clause.atoms:
-                self._readers.setdefault(atom.predicate, {})[clause.head] = None
+            for name in clause.reads:
+                self._readers.setdefault(name, {})[clause.head] = None
 
     def extended(self, added: Iterable[Clause], order: Iterable[str]) -> Strata:
         """These and more clauses; `order` lists all heads, bottom up."""
@@ -40,7 +40,7 @@ class Strata:
 
     def reads(self, name: str) -> dict[str, None]:
         """The relations in the bodies of `name`'s clauses, each once."""
-        return {atom.predicate: None for clause in self.of(name) for atom in clause.atoms}
+        return {predicate: None for clause in self.of(name) for predicate in clause.reads}
 
     def below(self, names: Iterable[str]) -> set[str]:
         """`names` and all relations they are derived from."""

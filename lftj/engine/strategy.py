@@ -134,7 +134,7 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
 
 def _bulk(commit: Commit, clauses: tuple[Clause, ...]) -> str:
     """Why the change is so large that traces do not pay; empty if it is not."""
-    names = {atom.predicate for clause in clauses for atom in clause.atoms}
+    names = {name for clause in clauses for name in clause.reads}
     changed = sum(len(commit.changes[name].kinds) for name in names if name in commit.changes)
     if changed < BULK_ROWS:
         return ""

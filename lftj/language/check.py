@@ -149,7 +149,7 @@ def _dependencies(rules: Iterable[ast.Rule], before: Iterable[Clause]) -> dict[s
     """Head -> predicates of its bodies, in order of first appearance. Facts alone make no head."""
     graph: dict[str, dict[str, None]] = {}
     for clause in before:
-        graph.setdefault(clause.head, {}).update((atom.predicate, None) for atom in clause.atoms)
+        graph.setdefault(clause.head, {}).update(clause.reads)
     for rule in rules:
         for head in rule.heads:
             graph.setdefault(head.name, {}).update((atom.name, None) for atom in atoms_of(rule.body))

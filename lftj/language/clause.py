@@ -10,6 +10,10 @@ the life of a clause is
 Terms are `Var`, `Value` and `Apply`. Atoms hold only variables, values and wildcards (`None`): an expression as an
 argument of a body atom has become a fresh variable and an `=`. `str()` of any of them is rule text.
 
+A negated atom holds where the relation has no such row; its variables are bound by the positive part. An aggregate is
+a clause of its own, over a relation of its own (`Aggregate`): what a rule writes in braces has become the body of that
+clause, and an atom of the rule. Relations made so have names that begin with `@` (`INTERNAL`).
+
 Degenerate cases: a clause without atoms derives at most one row, from its comparisons alone (`p(x) :- x = 1.`, or the
 fact `p(1 + 1).`); a head of arity 0 has no argument; a comparison of two constants is kept as it is.
 """
@@ -25,6 +29,8 @@ from lftj.language.notation import ATOMIC_LEVEL, comparison_text, functor_text, 
 from lftj.values.codes import Column, Schema
 
 __all__ = [
+    "INTERNAL",
+    "Aggregate",
     "Apply",
     "BodyAtom",
     "CheckedProgram",
@@ -38,6 +44,9 @@ __all__ = [
     "Var",
     "variables_of",
 ]
+
+# What the names of relations begin with that no program names: the parts that rules were taken apart into.
+INTERNAL = "@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +108,10 @@ def variables_of(term: Term | None) -> Iterator[Var]:
 
 @dataclass(frozen=True, slots=True)
 class BodyAtom:
-    """A positive atom of a body. A `None` argument is a wildcard; a variable may occur more than once."""
+    """An atom of a body, positive or negated (`Clause.negated`).
+
+    A `None` argument is a wildcard; a variable may occur more than once.
+    """
 
     predicate: str
     args: tuple[Var | Value | None, ...]
@@ -127,11 +139,31 @@ class Compare:
         return comparison_text(self.op, str(self.left), str(self.right))
 
 
+AGGREGATES = ("count", "sum", "mean", "min", "max", "cat")
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """What the head of a clause folds the bindings of its body to: one row per group that has a binding.
+
+    `op` is one of AGGREGATES. The first `groups` arguments of the clause's head are the group; the argument after them,
+    which all but "count" have, is what is folded. The relation has a column more than the group, for the result, of
+    type `type`. Every distinct binding of all variables of the body counts once; a wildcard is a variable of its own.
+
+    The body of "min", "max" and "cat" is one atom of distinct variables, and what they fold is one of them.
+    """
+
+    op: str
+    groups: int
+    type: str
+
+
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One rule alternative for one head: `head(head_args) :- atoms, compares`.
+    """One rule alternative for one head: `head(head_args) :- atoms, !negated, compares`.
 
-    `text` is the source rule on one line, `rule` its number in the program (from 1; 0 for a query).
+    `text` is the source rule on one line, `rule` its number in the program (from 1; 0 for a query). With `aggregate`
+    the clause is the only one of its head.
     """
 
     head: str
@@ -141,6 +173,13 @@ class Clause:
     span: Span = field(default=ast.NOWHERE, compare=False, repr=False)
     text: str = field(default="", compare=False, repr=False)
     rule: int = 0
+    negated: tuple[BodyAtom, ...] = ()
+    aggregate: Aggregate | None = None
+
+    @property
+    def reads(self) -> dict[str, None]:
+        """The relations of its body, each once, negated ones after the others."""
+        return {atom.predicate: None for atom in (*self.atoms, *self.negated)}
 
     def variables(self) -> tuple[Var, ...]:
         """Every variable of the clause once, in order of first appearance: atoms, then comparisons."""
@@ -156,8 +195,13 @@ class Clause:
         return tuple(seen.values())
 
     def __str__(self) -> str:
-        head = f"{self.head}({', '.join(str(arg) for arg in self.head_args)})"
-        body = ", ".join([str(atom) for atom in self.atoms] + [str(compare) for compare in self.compares])
+        shown = [str(arg) for arg in self.head_args]
+        if self.aggregate is not None:
+            groups = self.aggregate.groups
+            shown[groups:] = [" ".join((self.aggregate.op, *shown[groups:]))]
+        head = f"{self.head}({', '.join(shown)})"
+        parts = [*map(str, self.atoms), *(f"!{atom}" for atom in self.negated), *map(str, self.compares)]
+        body = ", ".join(parts)
         return f"{head} :- {body}." if body else f"{head}."
 
 

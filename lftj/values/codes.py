@@ -56,10 +56,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The name and the columns of a relation. Arity 0 is legal: such a relation holds one row, (), or none."""
+    """The name and the columns of a relation. Arity 0 is legal: such a relation holds one row, (), or none.
+
+    `functional`: the relation is a functional predicate, whose last column is determined by the others.
+    """
 
     name: str
     columns: tuple[Column, ...]
+    functional: bool = False
 
     @property
     def arity(self) -> int:
@@ -77,7 +81,10 @@ class Schema:
         return tuple(column.type for column in self.columns)
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(f'{c.name}:{c.type}' for c in self.columns)})"
+        shown = [f"{c.name}:{c.type}" for c in self.columns]
+        if self.functional:
+            return f"{self.name}({', '.join(shown[:-1])}) -> {shown[-1]}"
+        return f"{self.name}({', '.join(shown)})"
 
 
 class Misfit(Exception):
