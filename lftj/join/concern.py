@@ -1,11 +1,11 @@
 """What a change concerns: from tree surgeries to the parts of a trace that have to be looked at again.
 
 The surgeries of every changed relation are matched, site by site (a site is one participant of one depth, or a negated
-atom looked at there), with the nodes that looked at the changed branch: for NONE the branch itself names the node, for NODE and POINT every record of
-its prefix names one, and then the question is only whether the changed key is in the sets of all other participants,
-before (an erased key) or after (an inserted one). A node whose matches change so becomes a *task*: the subtree below
-the match is to be enumerated, in the old trace or in the new one. For INTERVAL each record found is a *state* from
-which the leapfrog join of its node is to be resumed (`lftj.join.repair`).
+atom looked at there), with the nodes that looked at the changed branch: for NONE the branch itself names the node, for
+NODE and POINT every record of its prefix names one, and then the question is only whether the changed key is in the
+sets of all other participants, before (an erased key) or after (an inserted one). A node whose matches change so
+becomes a *task*: the subtree below the match is to be enumerated, in the old trace or in the new one. For INTERVAL each
+record found is a *state* from which the leapfrog join of its node is to be resumed (`lftj.join.repair`).
 
 A node is looked at only if its binding is present both before and after. If it is present on one side only, some depth
 above it has gained or lost the match that leads to it, and its whole subtree is that match's task: so no part is done
@@ -82,7 +82,7 @@ def write_task(walk, tasks, n, side, d):
 
 @kernel
 def _write_found(walk, tasks, site, gained, cursor):
-    """A task for the match in the registers that the change of `site` gives or takes; a unit in an existential suffix."""
+    """A task for the match that the change of `site` gives or takes; in an existential suffix, its unit."""
     d, until, n = site[DEPTH], walk.control[UNTIL], cursor[N_TASKS]
     if d < until:
         write_task(walk, tasks, n, NEW if gained else OLD, d + 1)

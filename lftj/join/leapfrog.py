@@ -128,7 +128,7 @@ def note_node(trace, lo, hi, regs, point, computed):
 
 @inlined
 def note_looks(walk, trace, d, key):
-    """Negated atoms are looked at for the match `key` of depth d, whose keys are not computed: POINT sites record it."""
+    """Negated atoms are looked at for the match `key` of depth d, which is not computed: POINT sites record it."""
     for s in range(walk.depths[d, PART_HI], walk.depths[d, NEG_HI]):
         if trace.sites[s, GRANULARITY] == POINT:
             note(trace, s, key, 0)

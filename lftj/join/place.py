@@ -102,10 +102,10 @@ def contains(mem, frames, f, regs, key):
 def blocked(mem, frames, walk, d):
     """Whether a negated atom that is looked at in depth `d` has a row for the binding in the registers."""
     depths, parts, regs = walk.depths, walk.parts, walk.regs
+    found = False
     for s in range(depths[d, PART_HI], depths[d, NEG_HI]):
-        if contains(mem, frames, parts[s], regs, regs[d]):
-            return True
-    return False
+        found = found or contains(mem, frames, parts[s], regs, regs[d])
+    return found
 
 
 @kernel

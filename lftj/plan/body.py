@@ -66,7 +66,7 @@ class Body:
     @property
     def scopes(self) -> list[frozenset[str]]:
         """The variables of every part: those of one part are connected."""
-        return [part.variables for part in (*self.atoms, *self.negated, *self.conditions)]
+        return [a.variables for a in (*self.atoms, *self.negated)] + [c.variables for c in self.conditions]
 
     @property
     def head_variables(self) -> frozenset[str]:

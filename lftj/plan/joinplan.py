@@ -45,10 +45,10 @@ class TrieNode:
 class Depth:
     """One depth of the walk.
 
-    `participants` index `JoinPlan.nodes`, and so do `negated`, the last nodes of negated atoms looked at here · `definition` is the term that computes the variable (None: a leapfrog) ·
-    `bounds` are (operator, term) that limit its keys · `filters` are checked after a match · `rows` is the estimated
-    number of bindings · `block` and what ends it: `leaf` (a full binding), `child` (first child block) or neither
-    (the next depth).
+    `participants` index `JoinPlan.nodes`, and so do `negated`, the last nodes of negated atoms looked at here ·
+    `definition` is the term that computes the variable (None: a leapfrog) · `bounds` are (operator, term) that limit
+    its keys · `filters` are checked after a match · `rows` is the estimated number of bindings · `block` and what ends
+    it: `leaf` (a full binding), `child` (first child block) or neither (the next depth).
     """
 
     variable: str
