@@ -143,7 +143,7 @@ def open_node(mem, walk, trace, d, record):
         note_node(trace, lo, depths[d, NEG_HI], walk.regs, KEY_MIN, False)
     for i in range(lo, hi):
         if not open_(mem, frames, parts[i]):
-            if record and trace.sites[lo, GRANULARITY] == INTERVAL:
+            if record and steps_recorded(walk, trace, d):
                 depths[d, HIGH], depths[d, CANDIDATE] = KEY_MAX, KEY_MIN
                 if depths[d, BOUND_LO] == depths[d, BOUND_HI] or bound_node(walk, d):
                     _note_empty(mem, walk, trace, d, i)
@@ -155,7 +155,7 @@ def open_node(mem, walk, trace, d, record):
         if not bound_node(walk, d):
             return False
     elif hi - lo > 1:
-        if record and trace.sites[lo, GRANULARITY] == INTERVAL:
+        if record and steps_recorded(walk, trace, d):
             note(trace, lo, KEY_MIN, 0)
         depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE] = frames[parts[lo], KEY], 1, 1
     else:
@@ -170,6 +170,12 @@ def room_for(walk, trace, d):
 
 
 @inlined
+def steps_recorded(walk, trace, d):
+    """Whether every step of depth d is recorded."""
+    return trace.sites[walk.depths[d, PART_LO], GRANULARITY] == INTERVAL
+
+
+@inlined
 def leap(mem, walk, trace, d, record):
     """Steps of the leapfrog join at depth d until the next match (MATCHED) or the end (EXHAUSTED).
 
@@ -178,7 +184,7 @@ def leap(mem, walk, trace, d, record):
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     lo, m = depths[d, PART_LO], depths[d, PART_HI] - depths[d, PART_LO]
     c, i, agree, high = depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE], depths[d, HIGH]
-    noting = record and trace.sites[lo, GRANULARITY] == INTERVAL
+    noting = record and steps_recorded(walk, trace, d)
     steps = 0
     outcome = EXHAUSTED
     while True:
@@ -272,7 +278,7 @@ def pair_leaf(mem, walk, trace, d, out, limit, record):
     px, ex = np.uint64(frames[x, BASE] + frames[x, POS]), np.uint64(frames[x, BASE] + frames[x, END])
     py, ey = np.uint64(frames[y, BASE] + frames[y, POS]), np.uint64(frames[y, BASE] + frames[y, END])
     written = control[WRITTEN]
-    noting = record and trace.sites[lo, GRANULARITY] == INTERVAL
+    noting = record and steps_recorded(walk, trace, d)
     sx, sy = lo + turn, lo + 1 - turn
     steps, matches = 0, 0
     done = True
@@ -336,7 +342,7 @@ def leap_pair(mem, walk, trace, d, record):
     lo, turn = depths[d, PART_LO], depths[d, TURN]
     c, agree, high = depths[d, CANDIDATE], depths[d, AGREE], depths[d, HIGH]
     x, y = parts[lo + turn], parts[lo + 1 - turn]
-    noting = record and trace.sites[lo, GRANULARITY] == INTERVAL
+    noting = record and steps_recorded(walk, trace, d)
     steps = 0
     outcome = EXHAUSTED
     while True:

@@ -23,6 +23,7 @@ from lftj.join.trie import (
     POS,
     REGISTER,
     SLOT,
+    full_until,
     open_,
     seek,
 )
@@ -106,6 +107,22 @@ def blocked(mem, frames, walk, d):
     for s in range(depths[d, PART_HI], depths[d, NEG_HI]):
         found = found or contains(mem, frames, parts[s], regs, regs[d])
     return found
+
+
+@kernel
+def blocked_until(mem, frames, walk, d):
+    """(the greatest key of depth `d` up to which all are blocked, beginning with the blocked one; pages looked at).
+
+    This iterates the complement of a negated atom: where its keys are consecutive, none of them is looked at. Its cost
+    is that of the complement, but for a comparison per page (arXiv 1303.5313, section 3.1.2, uses a scan-tree instead).
+    """
+    depths, parts, regs = walk.depths, walk.parts, walk.regs
+    last, looked = regs[d], 0
+    for s in range(depths[d, PART_HI], depths[d, NEG_HI]):
+        if contains(mem, frames, parts[s], regs, regs[d]):
+            until, pages = full_until(mem, frames, parts[s])
+            last, looked = max(last, until), looked + pages
+    return last, looked
 
 
 @kernel

@@ -48,10 +48,11 @@ from lftj.join.leapfrog import (
     pair_leaf,
     past_match,
     room_for,
+    steps_recorded,
     value_matches,
 )
 from lftj.join.machine import FAILS, HOLDS, run_code
-from lftj.join.place import blocked
+from lftj.join.place import blocked, blocked_until
 from lftj.join.trie import KEY_MIN, UNIQUE, look_ahead
 from lftj.join.walk import (
     AHEAD,
@@ -220,6 +221,10 @@ def _make(record: bool) -> Callable[..., Any]:
                     if record and depths[d, KIND] == JOIN:
                         note_looks(walk, trace, d, regs[d])
                     if blocked(mem, frames, walk, d):
+                        # The steps of an INTERVAL depth are those of the leapfrog join, whatever is blocked.
+                        if depths[d, KIND] == JOIN and not (record and steps_recorded(walk, trace, d)):
+                            depths[d, CANDIDATE], looked = blocked_until(mem, frames, walk, d)
+                            control[STEPS] += looked
                         continue
                 if depths[d, LEAF]:
                     blocks[depths[d, BLOCK], COUNT] += 1

@@ -6,8 +6,8 @@ whole binding. POINT at depths whose one candidate is computed. Elsewhere it is 
     NODE      a record per participant and node; a change looks at every context of its prefix
     INTERVAL  a record per step; a change finds the contexts whose steps it concerns, and repairs their records
 
-NODE is chosen where a prefix has few contexts (`CONTEXTS` on average, by the planner's estimates), for records are what
-costs memory and repairs; INTERVAL where it has many: at a depth where some participant has no keys of its own every
+NODE is chosen where a prefix has few contexts (`CONTEXTS` on average, by the planner's estimates, or no more than a
+node has matches, each of which would be a record), for records are what costs memory and repairs; INTERVAL where it has many: at a depth where some participant has no keys of its own every
 node would be a context. A negated atom is looked at after a match: where its own keys do not name the node, it leaves
 a NODE record per node, or at INTERVAL and POINT depths a POINT record per look.
 
@@ -95,7 +95,7 @@ def plan_trace(plan: JoinPlan, distinct: Mapping[int, float], *, force: str | No
             granularity, why = POINT, "its key is computed"
         elif force is not None:
             granularity, why = NAMES.index(force), "forced"
-        elif contexts <= CONTEXTS:
+        elif contexts <= max(CONTEXTS, depth.rows / nodes):
             granularity, why = NODE, f"about {contexts:,.0f} contexts of a prefix"
         else:
             granularity, why = INTERVAL, f"about {contexts:,.0f} contexts of a prefix"
