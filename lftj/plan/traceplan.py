@@ -7,9 +7,10 @@ whole binding. POINT at depths whose one candidate is computed. Elsewhere it is 
     INTERVAL  a record per step; a change finds the contexts whose steps it concerns, and repairs their records
 
 NODE is chosen where a prefix has few contexts (`CONTEXTS` on average, by the planner's estimates, or no more than a
-node has matches, each of which would be a record), for records are what costs memory and repairs; INTERVAL where it has many: at a depth where some participant has no keys of its own every
-node would be a context. A negated atom is looked at after a match: where its own keys do not name the node, it leaves
-a NODE record per node, or at INTERVAL and POINT depths a POINT record per look.
+node has matches, each of which would be a record), for records are what costs memory and repairs; INTERVAL where it has
+many: at a depth where some participant has no keys of its own every node would be a context. A negated atom is looked
+at after a match: where its own keys do not name the node, it leaves a NODE record per node, or at INTERVAL and POINT
+depths a POINT record per look.
 
 An existential suffix is kept as such, every head binding with what its search for the first witness looked at, where
 many witnesses are expected (`WITNESSES`): the search is short, and a change of it redoes it as a whole. Else every
