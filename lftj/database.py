@@ -297,6 +297,7 @@ class Database(Answers):
         assert list(tx.delta["p"].inserted) == [(600, 602)]
         assert (1, 2, 3) in warm["t"]
         assert next(iter(warm["t"])) == (0, 1, 2)
+        assert warm["e"].scan("sum", lo=(10,), hi=(19,)) == 4 * sum(range(10, 20)) + 100
         assert warm.memory()["total"]["pages"] > 0  # releases what the old versions held
 
     # -- transactions -------------------------------------------------------------------------------------------------

@@ -4,11 +4,15 @@
     content    facts and derived rows together; the same version as the facts where no rule derives the relation
     orders     key order (permutation of the columns) -> the content, its columns permuted and sorted so
     scans      (key order, monoid, column) -> the same, with folds of the column on every path to a row
+    folds      what a scan by a Python function remembers of the pages of a key order (pagefolds.py)
 
 A stored relation never gets other rows: a change makes its *successor*, which takes its place in the next state of the
 database (state.py), and versions handed out before stay readable. What may be added is a key order or a scan: it is
 built the first time a plan (a rule, a user) asks for it and shared by all; a successor has it too, by batch update
 where the change is small, else it is dropped (and built again when next asked for).
+
+Remembered folds are never wrong for another version, so a successor shares them, until a large change, or many small
+ones that nobody looked at, have left little of them (and they would keep the pages of an old version).
 
 A scan is a copy of the content of its own: what nobody scans pays nothing for scans, neither in space nor in a commit.
 """
@@ -16,6 +20,7 @@ A scan is a copy of the content of its own: what nobody scans pays nothing for s
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -23,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.change import Change
+from lftj.engine.pagefolds import PageFolds
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
 from scantree.memory import Arena, ArenaFullError
@@ -51,6 +57,11 @@ class ScanOrder(NamedTuple):
         return cls(order, monoid, 0 if monoid == Monoid.COUNT else column)
 
 
+# What remembered folds are kept by: whoever makes them says.
+FoldKey = Hashable
+# So many of them are kept per relation; the one that was made first goes.
+KEPT_FOLDS = 32
+
 # What a relation may build beside its content, and forget: a key order or a scan.
 Built = tuple[int, ...] | ScanOrder
 
@@ -62,6 +73,7 @@ class StoredRelation:
         "__weakref__",
         "_arena",
         "_declared",
+        "_folds",
         "_orders",
         "_scans",
         "_sizes",
@@ -87,17 +99,29 @@ class StoredRelation:
         self.content: Version = self.facts
         self._orders: dict[tuple[int, ...], Version] = {self._declared: self.facts}
         self._scans: dict[ScanOrder, Version] = {}
+        self._folds: dict[FoldKey, PageFolds] = {}
         self._statistics: Statistics | None = None
 
+    @classmethod
+    def over(cls, schema: Schema, content: Version) -> StoredRelation:
+        """A relation of its own with the given content: for scans of rows that belong to no database's state."""
+        shape = content.store.shape
+        empty = cls(schema, content.store.arena, page_rows=1 << shape.page_bits, dir_rows=1 << shape.dir_bits)
+        return empty._with(content, {empty._declared: content}, {}, {})
+
     def _with(
-        self, facts: Version, orders: dict[tuple[int, ...], Version], scans: dict[ScanOrder, Version]
+        self,
+        facts: Version,
+        orders: dict[tuple[int, ...], Version],
+        scans: dict[ScanOrder, Version],
+        folds: dict[FoldKey, PageFolds],
     ) -> StoredRelation:
         made = StoredRelation.__new__(StoredRelation)
         made.schema, made.name, made.arity = self.schema, self.name, self.arity
         made.types, made.numbers = self.types, self.numbers
         made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
         made.facts, made._orders, made._scans, made.content = facts, orders, scans, orders[self._declared]
-        made._statistics = None
+        made._folds, made._statistics = folds, None
         return made
 
     def _store(self, built: Built) -> Store:
@@ -153,6 +177,14 @@ class StoredRelation:
             return self._scans.setdefault(asked, made)
         return self._scans[asked]
 
+    def page_folds(self, key: FoldKey, make: Callable[[], PageFolds]) -> PageFolds:
+        """What is remembered under `key` of the pages of a key order; made at the first call."""
+        if key not in self._folds:
+            while len(self._folds) >= KEPT_FOLDS:
+                self._folds.pop(next(iter(self._folds)), None)
+            return self._folds.setdefault(key, make())
+        return self._folds[key]
+
     def forget(self, built: Built) -> None:
         """Drop a secondary key order or a scan; it is built again if somebody asks for it."""
         if isinstance(built, ScanOrder):
@@ -194,13 +226,20 @@ class StoredRelation:
         """
         facts = self.facts if facts is None else facts
         if content is self.content:
-            return self._with(facts, self._orders, self._scans)
+            return self._with(facts, self._orders, self._scans, self._folds)
         orders, scans = {self._declared: content}, dict[ScanOrder, Version]()
-        if (len(self._orders) > 1 or self._scans) and abs(len(content) - len(self)) < SMALL_PART * len(self):
+        folds: dict[FoldKey, PageFolds] = {}
+        if (len(self._orders) > 1 or self._scans or self._folds) and abs(len(content) - len(self)) < SMALL_PART * len(
+            self
+        ):
             if change is None:
                 delta = self.content.delta(content)
                 change = Change(delta.rows, delta.kinds)
             if len(change.kinds) < SMALL_PART * len(content):
+                for key, kept in list(self._folds.items()):
+                    kept.unseen += len(change.kinds)
+                    if kept.unseen < SMALL_PART * len(content):
+                        folds[key] = kept
                 # Without the memory for an order it goes, as with a large change; who asks for it again is told.
                 with suppress(ArenaFullError):
                     for order, before in list(self._orders.items()):
@@ -208,11 +247,12 @@ class StoredRelation:
                             orders[order], _ = before.update(change.rows[list(order)], change.kinds)
                     for scan, before in list(self._scans.items()):
                         scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
-        return self._with(facts, orders, scans)
+        return self._with(facts, orders, scans, folds)
 
     def frozen(self) -> StoredRelation:
         """The same rows for a reader in another thread: key orders and scans that either builds are its own."""
-        return self._with(self.facts, self._orders.copy(), self._scans.copy())
+        folds = {key: kept.twin() for key, kept in list(self._folds.items())}
+        return self._with(self.facts, self._orders.copy(), self._scans.copy(), folds)
 
     def memory(self) -> dict[Built, int]:
         """Bytes of pages per key order and per scan."""
