@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lftj.errors import DataError, Error, ProgramError
     from lftj.language.builder import Program
     from lftj.language.terms import any_of, fn, unsigned, variables
+    from lftj.monoids import monoid
     from lftj.query import Query
     from lftj.relation import Relation
 
@@ -33,6 +34,7 @@ _HOMES = {
     "Relation": "lftj.relation",
     "any_of": "lftj.language.terms",
     "fn": "lftj.language.terms",
+    "monoid": "lftj.monoids",
     "unsigned": "lftj.language.terms",
     "variables": "lftj.language.terms",
 }
@@ -47,6 +49,7 @@ __all__ = [
     "Relation",
     "any_of",
     "fn",
+    "monoid",
     "unsigned",
     "variables",
 ]

@@ -6,12 +6,16 @@ column by column; symbols by their text.
     len(r)  row in r  iter(r)              number of rows, membership, tuples in order
     r.arrow()  r.df()  r.pl()  r.numpy()   pyarrow.Table, pandas and polars DataFrame, numpy array
 
-Costs: len and membership O(1) and O(log n), reading nothing else; the others decode all rows once.
+    r.scan("max", lo=(2,), hi=(2,))        the fold of a key interval; see lftj/scans.py and lftj/monoids.py
+
+Costs: len and membership O(1) and O(log n), reading nothing else; the others decode all rows once. A scan is O(log n)
+but for the first of its kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     import pyarrow
 
     from lftj.delta import SortedRows
+    from lftj.engine.stored import StoredRelation
+    from lftj.monoids import UserMonoid
 
 SHOWN_ROWS = 10
 
@@ -35,8 +41,17 @@ SHOWN_ROWS = 10
 class Relation:
     """An immutable sorted set of rows with named, typed columns."""
 
-    def __init__(self, schema: Schema, version: Version | SortedRows, symbols: SymbolTable) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        version: Version | SortedRows,
+        symbols: SymbolTable,
+        stored: StoredRelation | None = None,
+    ) -> None:
         self._schema, self._version, self._symbols = schema, version, symbols
+        # Until a scan is asked for: a relation that somebody holds must not keep the key orders of that moment.
+        self._home = None if stored is None else weakref.ref(stored)
+        self._stored: StoredRelation | None = None
 
     @property
     def name(self) -> str:
@@ -85,6 +100,36 @@ class Relation:
             ]
             rows = rows[:, np.lexsort(keys[::-1])]
         return [np.ascontiguousarray(column) for column in rows]
+
+    def scan(
+        self,
+        monoid: str | UserMonoid,
+        column: str | int | None = None,
+        *,
+        lo: Sequence[object] | None = None,
+        hi: Sequence[object] | None = None,
+        order: Sequence[str | int] | None = None,
+    ) -> Any:
+        """The fold of `column` (name or number; default: the last) over a key interval, by `monoid`.
+
+        `monoid`: "count", "sum", "mean", "min", "max", "cat" (texts in key order), or what `lftj.monoid` registered.
+        `lo` and `hi` are the first values of rows, both included: `lo=(2,), hi=(2,)` is every row that begins with 2;
+        None is an open end. They are in column order, or in `order`, columns that begin the key order.
+
+        Of no rows: count and sum 0, min, max and mean None, cat "", others their identity. Sums are exact: of integers
+        any integer, of floats what `math.fsum` gives. O(log n) and carried along by commits; the first scan of its kind
+        builds that, O(n). `DataError` for what cannot be folded, `MemoryLimitError`.
+        """
+        from lftj import scans
+        from lftj.engine.stored import StoredRelation
+
+        asked = scans.ask(self._schema, self._symbols, monoid, column, lo, hi, order)
+        if not isinstance(self._version, Version):
+            return scans.scan_rows(asked, self._version.columns())
+        if self._stored is None:
+            stored = None if self._home is None else self._home()
+            self._stored = StoredRelation.over(self._schema, self._version) if stored is None else stored
+        return scans.scan_stored(asked, self._stored)
 
     def arrow(self) -> pyarrow.Table:
         """All rows as an Arrow table: int64, uint64, double and string columns."""

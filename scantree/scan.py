@@ -199,11 +199,11 @@ def _fold_dirs(mem, root, shape, lo, hi, looked):
 
 
 @kernel
-def fold_range(mem, root, shape, lo, hi, looked):
-    """The fold of the rows between positions `lo` and `hi` of a version of a store with a scan.
+def fold_run(mem, root, shape, lo, hi, looked):
+    """The fold of the rows between positions `lo` and `hi` of a version of a store with a scan: a pair, never refused.
 
     `looked` int64[2]: increased by the entries (tree nodes included) and the rows that were looked at.
-    Returns (value, status): OVERFLOW if the sum leaves int64; the value is then 0.
+    Returns (value, 0), of SUM (high, low).
     """
     a, low = identity(shape.monoid)
     if lo < hi:
@@ -238,6 +238,17 @@ def fold_range(mem, root, shape, lo, hi, looked):
             b, b_low = fold_page(mem, shape, mem[dir_of(mem, root, hd) + hs], 0, hp)
             a, low = combine(shape.monoid, a, low, b, b_low)
             looked[LOOKED_ROWS] += hp
+    return a, low
+
+
+@kernel
+def fold_range(mem, root, shape, lo, hi, looked):
+    """The fold of the rows between positions `lo` and `hi` of a version of a store with a scan, in 64 bits.
+
+    `looked` as for `fold_run`.
+    Returns (value, status): OVERFLOW if the sum leaves int64; the value is then 0.
+    """
+    a, low = fold_run(mem, root, shape, lo, hi, looked)
     if shape.monoid != SUM:
         return a, DONE
     if a < -(1 << 31) or a >= 1 << 31:

@@ -217,6 +217,13 @@ class Version:
             return int(_cursor.seek_from(mem, self.root, shape, asked, start))
         return int(_cursor.seek_lub(mem, self.root, shape, asked))
 
+    def seek_past(self, row: Sequence[int]) -> int:
+        """Position of the least row > `row` and all rows that begin with it (a whole key or a prefix); else `end()`."""
+        shape = self.store.shape
+        if len(row) > shape.keys:
+            raise ValueError(f"a row to seek has at most {shape.keys} keys, got {len(row)}")
+        return int(_cursor.seek_past(self.store.arena.space.mem, self.root, shape, np.array(row, np.int64)))
+
     def row(self, pos: int) -> tuple[int, ...]:
         """The row at a position before the end: keys, then values."""
         out = self.columns(pos, limit=1)
@@ -257,6 +264,14 @@ class Version:
         if status == _scan.OVERFLOW:
             raise OverflowError(f"the sum of column {store.scan.column} over these rows does not fit into 64 bits")
         return int(value)
+
+    def exact_scan(self, lo: int, hi: int) -> int:
+        """The fold of [lo, hi) like `scan`, but a sum may be any integer of less than 96 bits."""
+        store = self.store
+        if store.scan is None:
+            raise ValueError("this store keeps no scan; make it with Store(..., scan=Scan(monoid, column))")
+        value, low = _scan.fold_run(store.arena.space.mem, self.root, store.shape, lo, hi, np.zeros(2, np.int64))
+        return (int(value) << 32) + int(low) if store.scan.monoid == Monoid.SUM else int(value)
 
     def chunks(self, lo: int | None = None, hi: int | None = None, size: int = 1 << 16) -> Iterator[Rows]:
         """Rows of [lo, hi) in key order, as arrays int64[cols, <= size]."""

@@ -38,6 +38,7 @@ def test_names() -> None:
         "Relation",
         "any_of",
         "fn",
+        "monoid",
         "unsigned",
         "variables",
     ]
@@ -68,7 +69,7 @@ def test_methods() -> None:
         "transaction",
         "write_outputs",
     ]
-    assert public(lftj.Relation) == ["arrow", "columns", "df", "name", "numpy", "pl"]
+    assert public(lftj.Relation) == ["arrow", "columns", "df", "name", "numpy", "pl", "scan"]
     assert public(lftj.Query) == ["arrow", "count", "df", "explain", "numpy", "pl", "relation", "stats"]
 
 

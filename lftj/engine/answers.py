@@ -47,7 +47,7 @@ class Answers:
         if name not in state.relations:
             raise unknown(name, state.relations)
         relation = state.relations[name]
-        return Relation(relation.schema, relation.content, self._evaluator.symbols)
+        return Relation(relation.schema, relation.content, self._evaluator.symbols, relation)
 
     def __contains__(self, name: object) -> bool:
         return name in self._evaluator.state.relations

@@ -149,6 +149,21 @@ def lookup_row(row: Sequence[object], schema: Schema, symbols: SymbolTable) -> t
     return None if unknown else codes
 
 
+def check_prefix(prefix: Any, columns: Sequence[Column], relation: str) -> list[int | str]:
+    """The codes of the numeric values, and the texts, of the first values of a row with these columns."""
+    if not isinstance(prefix, Sequence | np.ndarray) or isinstance(prefix, str | bytes):
+        raise RowShapeError(
+            f"{shown(prefix)} is no beginning of a row of `{relation}`",
+            remedy="give the first values of a row as a tuple or list, (1,) for one",
+        )
+    if len(prefix) > len(columns):
+        raise RowShapeError(
+            f"{shown(prefix)} has {len(prefix)} values, a row of `{relation}` has {len(columns)}",
+            remedy="give at most one value per column",
+        )
+    return [_checked_value(value, column, relation) for value, column in zip(prefix, columns, strict=False)]
+
+
 def _checked(row: Any, schema: Schema) -> list[int | str]:
     """The codes of the numeric values and the texts of the symbols of a row."""
     if not isinstance(row, Sequence | np.ndarray) or isinstance(row, str | bytes):

@@ -129,6 +129,19 @@ class SymbolTable:
 
         return self.texts().take(pa.array(codes))
 
+    def few(self, codes: NDArray[np.int64]) -> list[str]:
+        """The texts of a few codes. Unlike `decode` it does not gather a table that grew into one array first."""
+        import pyarrow as pa
+
+        with self._lock:
+            size = 0 if self._array is None else len(self._array)
+            old = codes < size
+            known = iter(self._array.take(pa.array(codes[old])).to_pylist() if self._array is not None else ())
+            return [
+                next(known) if is_old else self._recent[code - size]
+                for is_old, code in zip(old.tolist(), codes.tolist(), strict=True)
+            ]
+
     def texts(self) -> pa.Array:
         """All texts in code order, as one large_string array."""
         import pyarrow as pa

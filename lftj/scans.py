@@ -1,0 +1,347 @@
+"""Scans of a relation as a user asks for them: the fold of a key interval, by any monoid, in O(log n).
+
+    db["sales"].scan("max", lo=(2,), hi=(2,))        the greatest value of the last column where the first one is 2
+    db["sales"].scan("sum", "amount", lo=(2, 5))     from store 5 of region 2 on, all regions behind included
+    db["sales"].scan("count", order=("store",), lo=(5,), hi=(7,))
+
+An *interval* runs from the first row that begins with `lo` (or follows it) to the last that begins with `hi`, in a *key
+order*: the columns of `order`, then the others as they are declared. Both ends are included, a missing one is open.
+
+    count; sum, mean of integers; min, max of numbers     compiled: a scan that the relation keeps (stored.py)
+    all others (lftj/monoids.py)                          Python functions over remembered pages (pagefolds.py)
+
+The first scan of its kind on a relation builds what later ones use: O(n) once, for compiled ones a copy of the content
+in pages. Commits carry it along.
+
+Symbols are kept by code and not by text. An interval may run over a symbol column only if it is the same text at both
+ends; and where the order of the rows matters (cat, monoids that do not commute) rows that the columns before a symbol
+column tell apart are folded as they lie, all others are sorted by text first, which takes O(rows of the interval).
+That it has to is itself found by a fold, so the rule costs nothing where it does not apply.
+
+Rows that are in no page (deltas) are folded one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj import monoids
+from lftj.engine.answers import out_of_memory
+from lftj.engine.pagefolds import NOTHING, PageFolds
+from lftj.errors import DataError
+from lftj.monoids import UserMonoid
+from lftj.values import gate
+from lftj.values.codes import Schema, decode_array, from_code
+from lftj.values.symbols import SymbolTable
+from scantree.memory import ArenaFullError
+from scantree.scan import Monoid
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    from lftj.engine.stored import StoredRelation
+
+Rows = npt.NDArray[np.int64]
+_UNSIGNED = 1 << 63
+
+
+class Interval(NamedTuple):
+    """Codes of a key interval in key order `order`; `shared`: the first columns that all its rows have in common."""
+
+    order: tuple[int, ...]
+    lo: tuple[int, ...]
+    hi: tuple[int, ...]
+    shared: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the whole relation."""
+        return not self.lo and not self.hi
+
+
+class Asked(NamedTuple):
+    """A scan that was checked: what is folded, where. `column` is numbered as declared, -1 where there is none."""
+
+    schema: Schema
+    symbols: SymbolTable
+    monoid: str | UserMonoid
+    column: int
+    interval: Interval
+
+    @property
+    def type(self) -> str:
+        """The type of the column."""
+        return self.schema.types[self.column] if self.column >= 0 else "number"
+
+
+def ask(
+    schema: Schema,
+    symbols: SymbolTable,
+    monoid: str | UserMonoid,
+    column: str | int | None,
+    lo: Sequence[object] | None,
+    hi: Sequence[object] | None,
+    order: Sequence[str | int] | None,
+) -> Asked:
+    """Check a scan; `DataError` says what is wrong with it."""
+    found = monoids.find(monoid)
+    at = -1
+    if found != "count":
+        if not schema.arity:
+            raise DataError(f"{schema} has no column to scan", remedy='ask for "count"')
+        at = schema.arity - 1 if column is None else _column(schema, column)
+    elif column is not None:
+        _column(schema, column)
+    type = schema.types[at] if at >= 0 else "number"
+    if type == "symbol" and found in ("sum", "mean"):
+        raise DataError(
+            f"column `{schema.names[at]}` holds symbols, which have no {found}",
+            remedy='name a column of numbers, or ask for "min", "max", "cat" or "count"',
+        )
+    if type != "symbol" and found == "cat":
+        raise DataError(
+            f"column `{schema.names[at]}` holds no texts to concatenate",
+            remedy="name a symbol column, or register a monoid with `lift=str`",
+        )
+    return Asked(schema, symbols, found, at, _interval(schema, symbols, lo, hi, order))
+
+
+def _column(schema: Schema, asked: str | int) -> int:
+    if isinstance(asked, str) and asked in schema.names:
+        return schema.names.index(asked)
+    if isinstance(asked, int) and not isinstance(asked, bool) and 0 <= asked < schema.arity:
+        return asked
+    from lftj.language.findings import did_you_mean
+
+    raise DataError(
+        f"`{schema.name}` has no column {asked!r}",
+        why=f"its columns are {', '.join(schema.names) or 'none'}",
+        remedy=did_you_mean(str(asked), schema.names, "give a name, or a number from 0 on"),
+    )
+
+
+def _interval(
+    schema: Schema,
+    symbols: SymbolTable,
+    lo: Sequence[object] | None,
+    hi: Sequence[object] | None,
+    order: Sequence[str | int] | None,
+) -> Interval:
+    if isinstance(order, str):
+        raise DataError(f"{order!r} is no key order", remedy=f"give column names as a tuple, ({order!r},) for one")
+    first = [_column(schema, name) for name in order or ()]
+    if len(set(first)) != len(first):
+        raise DataError("a key order names a column twice", remedy="name every column at most once")
+    whole = (*first, *(c for c in range(schema.arity) if c not in first))
+    columns = [schema.columns[c] for c in whole]
+    ends = [gate.check_prefix(() if end is None else end, columns, schema.name) for end in (lo, hi)]
+    shared = 0
+    while shared < min(map(len, ends)) and ends[0][shared] == ends[1][shared]:
+        shared += 1
+    for i in range(shared, max(map(len, ends))):
+        if columns[i].type == "symbol":
+            raise DataError(
+                f"an interval runs over column `{columns[i].name}`, which holds symbols",
+                why="symbols are not kept in the order of their texts",
+                remedy="give the same text at both ends, and the same values before it; or begin the key order with "
+                "other columns: order=(...)",
+            )
+    # A text that the database never met gets the code -1, which no row has.
+    codes = [tuple(symbols.code(v) if isinstance(v, str) else v for v in end) for end in ends]
+    return Interval(whole, codes[0], codes[1], shared)
+
+
+# -- rows in pages ----------------------------------------------------------------------------------------------------
+
+
+def scan_stored(asked: Asked, stored: StoredRelation) -> Any:
+    """The answer for a stored relation, which keeps what is built for it. `MemoryLimitError` if that does not fit."""
+    try:
+        if isinstance(asked.monoid, UserMonoid):
+            return asked.monoid.answer(_by_pages(asked, asked.monoid, stored))
+        return _built_in(asked, asked.monoid, stored)
+    except ArenaFullError as full:
+        raise out_of_memory(full) from None
+
+
+def _built_in(asked: Asked, name: str, stored: StoredRelation) -> Any:
+    if name == "count":
+        return _count(asked, stored)
+    if name == "cat":
+        return monoids.CAT.answer(_by_pages(asked, monoids.CAT, stored))
+    if name in ("min", "max"):
+        if asked.type == "symbol":
+            return _by_pages(asked, monoids.TEXT_MIN if name == "min" else monoids.TEXT_MAX, stored)
+        version = stored.scan_version(asked.interval.order, Monoid[name.upper()], asked.column)
+        lo, hi = _positions(version, asked.interval)
+        return from_code(version.scan(lo, hi), asked.type) if lo < hi else None
+    count = _count(asked, stored) if name == "mean" or asked.type == "unsigned" else 1
+    if asked.type == "float":
+        total = _by_pages(asked, monoids.FLOAT_SUM, stored)
+        return _float_answer(name, total, count)
+    version = stored.scan_version(asked.interval.order, Monoid.SUM, asked.column)
+    exact = version.exact_scan(*_positions(version, asked.interval))
+    return _integer_answer(name, exact, count, asked.type)
+
+
+def _float_answer(name: str, total: monoids.ExactFloat, count: int) -> float | None:
+    if name == "mean":
+        return monoids.rounded(total, count) if count else None
+    return monoids.rounded(total)
+
+
+def _integer_answer(name: str, exact: int, count: int, type: str) -> int | float | None:
+    """The sum or mean of `count` values whose codes have the sum `exact`."""
+    if type == "unsigned":
+        exact += count * _UNSIGNED
+    if name == "sum":
+        return exact
+    return exact / count if count else None
+
+
+def _count(asked: Asked, stored: StoredRelation) -> int:
+    if asked.interval.whole:
+        return len(stored)
+    version = stored.scan_version(asked.interval.order, Monoid.COUNT, 0)
+    return version.scan(*_positions(version, asked.interval))
+
+
+def _positions(version: Version, interval: Interval) -> tuple[int, int]:
+    lo = version.seek(interval.lo) if interval.lo else version.begin()
+    hi = version.seek_past(interval.hi) if interval.hi else version.end()
+    return lo, hi
+
+
+def _by_pages(asked: Asked, monoid: UserMonoid, stored: StoredRelation) -> Any:
+    """The element of the interval."""
+    interval = asked.interval
+    version = stored.order(interval.order)
+    lo, hi = _positions(version, interval)
+    told_apart = _told_apart(asked, monoid)
+    if told_apart == 0:
+        return _one_by_one(asked, monoid, version.columns(lo, hi)) if lo < hi else monoid.identity
+    at = interval.order.index(asked.column)
+    key = (interval.order, monoid, at, told_apart)
+
+    def make() -> PageFolds:
+        # Nothing of the state: the memory outlives it.
+        values = _Values(asked.symbols, asked.type)
+        if told_apart is None:
+            return PageFolds(lambda rows: monoid.fold(values(rows[at])), monoid.combine)
+        return _with_ties(monoid, values, at, told_apart)
+
+    element = stored.page_folds(key, make).fold(version, lo, hi)
+    if element is NOTHING:
+        return monoid.identity
+    if told_apart is None:
+        return element
+    if element.tie:
+        return _one_by_one(asked, monoid, version.columns(lo, hi))
+    return element.value
+
+
+def _told_apart(asked: Asked, monoid: UserMonoid) -> int | None:
+    """How many columns stand before the first symbol column over which the interval runs.
+
+    None if it does not matter: there is no such column, or the order of the rows is nothing to the monoid.
+    """
+    if monoid.commutative:
+        return None
+    order = asked.interval.order
+    for i in range(asked.interval.shared, len(order)):
+        if asked.schema.types[order[i]] == "symbol":
+            return i
+    return None
+
+
+class _Values:
+    """Python values of codes of one column."""
+
+    __slots__ = ("_symbols", "_type")
+
+    def __init__(self, symbols: SymbolTable, type: str) -> None:
+        self._symbols, self._type = symbols, type
+
+    def __call__(self, codes: Rows) -> list[Any]:
+        if self._type == "symbol":
+            return self._symbols.few(codes)
+        # A copy: decoding wants an array without gaps, and a monoid must not see the pages.
+        values: list[Any] = decode_array(codes.copy(), self._type).tolist()
+        return values
+
+
+class _Tied(NamedTuple):
+    """A fold of rows in code order, and whether two neighbours agree in the columns before a symbol column."""
+
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    tie: bool
+    value: Any
+
+
+def _with_ties(monoid: UserMonoid, values: Callable[[Rows], list[Any]], at: int, width: int) -> PageFolds:
+    def leaf(rows: Rows) -> _Tied:
+        keys = rows[:width]
+        tie = bool((keys[:, 1:] == keys[:, :-1]).all(axis=0).any())
+        return _Tied(tuple(keys[:, 0].tolist()), tuple(keys[:, -1].tolist()), tie, monoid.fold(values(rows[at])))
+
+    def combine(a: _Tied, b: _Tied) -> _Tied:
+        return _Tied(a.first, b.last, a.tie or b.tie or a.last == b.first, monoid.combine(a.value, b.value))
+
+    return PageFolds(leaf, combine)
+
+
+# -- rows one by one --------------------------------------------------------------------------------------------------
+
+
+def scan_rows(asked: Asked, rows: Rows) -> Any:
+    """The answer for rows int64[arity, n] in declared column order that are in no pages; O(n log n)."""
+    interval = asked.interval
+    rows = rows[list(interval.order)]
+    if len(rows):
+        rows = rows[:, np.lexsort(rows[::-1])]
+    n = rows.shape[1]
+    lo, hi = _bisect(rows, interval.lo, "left"), _bisect(rows, interval.hi, "right") if interval.hi else n
+    rows = rows[:, lo : max(lo, hi)]
+    n, name, type = rows.shape[1], asked.monoid, asked.type
+    if name == "count":
+        return n
+    if isinstance(name, UserMonoid):
+        return name.answer(_one_by_one(asked, name, rows))
+    if name == "cat":
+        return monoids.CAT.answer(_one_by_one(asked, monoids.CAT, rows))
+    values = _Values(asked.symbols, type)(rows[interval.order.index(asked.column)])
+    if name in ("min", "max"):
+        return (min if name == "min" else max)(values, default=None)
+    if type == "float":
+        total = monoids.FLOAT_SUM.fold(values) if values else monoids.FLOAT_SUM.identity
+        return _float_answer(name, total, n)
+    return _integer_answer(name, sum(values), n, "number")
+
+
+def _one_by_one(asked: Asked, monoid: UserMonoid, rows: Rows) -> Any:
+    """The element of rows int64[arity, n] in the interval's key order, symbols by their texts."""
+    order, types = asked.interval.order, asked.schema.types
+    if not rows.shape[1]:
+        return monoid.identity
+    if not monoid.commutative and any(types[c] == "symbol" for c in order):
+        ranks = asked.symbols.ranks()
+        keys = [ranks[column] if types[c] == "symbol" else column for c, column in zip(order, rows, strict=True)]
+        rows = rows[:, np.lexsort(keys[::-1])]
+    return monoid.fold(_Values(asked.symbols, asked.type)(rows[order.index(asked.column)]))
+
+
+def _bisect(rows: Rows, prefix: tuple[int, ...], side: Any) -> int:
+    """The first position at (side "left") or behind ("right") the rows that begin with `prefix`."""
+    lo, hi = 0, rows.shape[1]
+    for i, code in enumerate(prefix):
+        run = rows[i, lo:hi]
+        last = i + 1 == len(prefix)
+        left, right = int(np.searchsorted(run, code)), int(np.searchsorted(run, code, "right"))
+        if left == right or last:
+            return lo + (left if side == "left" else right)
+        lo, hi = lo + left, lo + right
+    return lo
