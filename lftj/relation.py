@@ -76,7 +76,7 @@ class Relation:
             raise MissingKeyError(
                 f"`{self.name}` has no value for {shown(key)}",
                 why=f"no row of {self._schema} has this key",
-                remedy=f"ask with `.get(key, default)`, or look at `iter()` for the keys of `{self.name}`",
+                remedy=f"ask with `.get(key, default)`, or iterate over `{self.name}` for the keys it has",
             )
         return value
 
@@ -89,8 +89,14 @@ class Relation:
                 why=f"its columns are {schema}",
                 remedy="ask `row in`, or iterate over the rows; `db.query` selects some of them",
             )
-        keys = Schema(schema.name, schema.columns[:-1])
-        codes = gate.lookup_row(key if isinstance(key, tuple) else (key,), keys, self._symbols)
+        keys, given = Schema(schema.name, schema.columns[:-1]), key if isinstance(key, tuple) else (key,)
+        if len(given) != keys.arity:
+            values = "1 value" if len(given) == 1 else f"{len(given)} values"
+            raise DataError(
+                f"the key {shown(key)} has {values}, {keys} takes {keys.arity}",
+                remedy="give a tuple, with a value each",
+            )
+        codes = gate.lookup_row(given, keys, self._symbols)
         if codes is None:
             return default
         found = self._version.rows_under(np.array(codes, np.int64).reshape(len(codes), 1))
