@@ -19,6 +19,7 @@ import numpy.typing as npt
 from lftj.engine.change import ERASED, INSERTED, Change
 from lftj.engine.evaluate import Evaluator
 from lftj.errors import EvaluationError
+from lftj.language.clause import INTERNAL
 from lftj.relation import Relation
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
@@ -86,7 +87,7 @@ class Delta:
 
 
 class Deltas(Mapping[str, Delta]):
-    """The delta of every relation. Iterating lists those that changed; the others have an empty one."""
+    """The delta of every relation. Iterating lists those of the program that changed; the others have an empty one."""
 
     def __init__(
         self,
@@ -97,6 +98,7 @@ class Deltas(Mapping[str, Delta]):
     ) -> None:
         self._changes, self._unknown, self._evaluator, self._fresh = changes, unknown, evaluator, fresh
         self._made: dict[str, Delta] = {}
+        self._shown = [name for name in changes if not name.startswith(INTERNAL)]
 
     def __getitem__(self, name: str) -> Delta:
         """The delta of a relation; `UnknownRelationError` if there is no such relation."""
@@ -125,14 +127,14 @@ class Deltas(Mapping[str, Delta]):
         raise unknown(name, (*relations, *self._fresh))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._changes)
+        return iter(self._shown)
 
     def __len__(self) -> int:
-        return len(self._changes)
+        return len(self._shown)
 
     def __contains__(self, name: object) -> bool:
         return name in self._changes
 
     def __repr__(self) -> str:
-        lines = [f"  {self[name]!r}" for name in self._changes]
+        lines = [f"  {self[name]!r}" for name in self._shown]
         return "\n".join(["Deltas:", *lines]) if lines else "Deltas: nothing changed"

@@ -18,7 +18,7 @@ from lftj.engine.wishes import check_order
 from lftj.errors import MemoryLimitError, UnknownRelationError
 from lftj.join.run import Limits
 from lftj.language.check import check_query
-from lftj.language.clause import Clause
+from lftj.language.clause import INTERNAL, Clause
 from lftj.progress import Progress
 from lftj.query import Query
 from lftj.relation import Relation
@@ -53,8 +53,8 @@ class Answers:
         return name in self._evaluator.state.relations
 
     def __iter__(self) -> Iterator[str]:
-        """The names of all relations."""
-        return iter(tuple(self._evaluator.state.relations))
+        """The names of all relations of the program; what its rules were taken apart into is left out."""
+        return iter([name for name in self._evaluator.state.relations if not name.startswith(INTERNAL)])
 
     def query(
         self, text: str, *, order: tuple[str, ...] | list[str] | None = None, timeout: float | None = None

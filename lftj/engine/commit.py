@@ -150,7 +150,7 @@ class Commit:
         for staged in self._traced:
             self.traces.heads[staged.head] = staged.adopt()
         self.traces.told.update(self.stats)
-        for head in self._heads:
+        for head in list(self.traces.heads) if self._heads else ():
             if not self.state.strata.of(head):
                 self.traces.forget(head)
         self._traced, self._orders = [], {}
@@ -175,7 +175,7 @@ class Commit:
         relations, evaluations = dict(before.relations), dict(before.evaluations)
         stale = set(before.stale)
         if program is not None:
-            relations.update((n, r) for n, r in program.relations.items() if n not in relations)
+            relations = {n: relations.get(n, r) for n, r in program.relations.items()}
             kept = set(strata.clauses)
             evaluations = {c: e for c, e in evaluations.items() if c in kept}
             stale = {head for head in stale if strata.of(head)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lftj.engine.stored import StoredRelation
 from lftj.engine.strata import Strata
-from lftj.language.clause import Clause, Directive
+from lftj.language.clause import INTERNAL, Clause, Directive
 from scantree.version import Version
 
 if TYPE_CHECKING:
@@ -59,12 +59,21 @@ class State(NamedTuple):
         return self._replace(stale=self.stale | self.strata.above(heads))
 
     def without_rules(self, head: str) -> State:
-        """The state without the clauses of `head`; its content is left to the caller."""
+        """The state without the clauses of `head`, and what only they were taken apart into.
+
+        The content of `head` is left to the caller.
+        """
         strata = self.strata.without(head)
+        while unread := [h for h in strata.order if h.startswith(INTERNAL) and not strata.read(h)]:
+            for internal in unread:
+                strata = strata.without(internal)
+        gone = {h for h in self.strata.order if h.startswith(INTERNAL)} - set(strata.order)
         rules = {clause.rule for clause in strata.clauses}
         kept = set(strata.clauses)
         return self._replace(
+            relations={name: r for name, r in self.relations.items() if name not in gone},
             strata=strata,
+            stale=self.stale - gone,
             evaluations={c: e for c, e in self.evaluations.items() if c in kept},
             key_orders={rule: order for rule, order in self.key_orders.items() if rule in rules},
             maintain={rule: wish for rule, wish in self.maintain.items() if rule in rules},

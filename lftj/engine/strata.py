@@ -42,6 +42,10 @@ class Strata:
         """The relations in the bodies of `name`'s clauses, each once."""
         return {predicate: None for clause in self.of(name) for predicate in clause.reads}
 
+    def read(self, name: str) -> bool:
+        """Whether a clause reads `name`."""
+        return name in self._readers
+
     def below(self, names: Iterable[str]) -> set[str]:
         """`names` and all relations they are derived from."""
         found = set(names)
