@@ -33,6 +33,7 @@ from lftj.delta import Delta, Deltas
 from lftj.engine.answers import Answers
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.extend import extended
+from lftj.engine.functional import check_facts
 from lftj.engine.state import State
 from lftj.engine.stored import Built, ScanOrder, StoredRelation
 from lftj.engine.strata import Strata
@@ -50,6 +51,7 @@ from lftj.upkeep import upkeep_of
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
 from scantree.scan import Monoid
+from scantree.version import Version
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -118,7 +120,7 @@ class Database(Answers):
             added = extended(self._state, program, wishes, self._new, self._symbols)
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
-                state = state.with_facts(name, self._guarded(state.relations[name].with_facts, rows, count))
+                state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))
             self._evaluator.state = state
         for warning in added.warnings:
             import warnings
@@ -168,10 +170,17 @@ class Database(Answers):
                     on_error=on_error,
                 )
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
-                facts = self._guarded(relation.with_facts, rows, loaded.rows)
+                facts = self._with_facts(relation, rows, loaded.rows)
                 self._evaluator.state = self._state.with_facts(name, facts)
             self._rejects[name] = loaded.rejects
             return loaded.rejects
+
+    def _with_facts(self, relation: StoredRelation, rows: np.ndarray[Any, Any], count: int) -> Version:
+        """The facts of a relation and `count` more rows int64[arity, count]; not published."""
+        facts: Version = self._guarded(relation.with_facts, rows, count)
+        if relation.schema.functional:
+            check_facts(self._evaluator, relation.schema, facts, rows)
+        return facts
 
     @contextmanager
     def _restoring(self) -> Iterator[None]:
@@ -298,6 +307,9 @@ class Database(Answers):
         assert (1, 2, 3) in warm["t"]
         assert next(iter(warm["t"])) == (0, 1, 2)
         assert warm["e"].scan("sum", lo=(10,), hi=(19,)) == 4 * sum(range(10, 20)) + 100
+        content = warm._relations["e"].content  # what functional predicates are checked and upserted by
+        assert content.pair(1) is not None
+        assert content.pair(2, content.rows_under(np.array([[1]]))) is None
         assert warm.memory()["total"]["pages"] > 0  # releases what the old versions held
 
     # -- transactions -------------------------------------------------------------------------------------------------

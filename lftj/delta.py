@@ -45,12 +45,21 @@ class SortedRows:
         """Whether each of the keys, the columns of `keys` int64[arity, m], is present."""
         return np.fromiter((self._has(key) for key in keys.T), np.bool_, keys.shape[1])
 
+    def rows_under(self, prefixes: Rows) -> Rows:
+        """The rows that begin with one of the prefixes, the columns of `prefixes` int64[k, m]: int64[arity, n]."""
+        parts = [self._rows[:, slice(*self._under(prefix))] for prefix in prefixes.T]
+        return np.concatenate([self._rows[:, :0], *parts], axis=1)
+
     def _has(self, key: Rows) -> bool:
+        lo, hi = self._under(key)
+        return lo < hi
+
+    def _under(self, prefix: Rows) -> tuple[int, int]:
         lo, hi = 0, len(self)
-        for column, value in zip(self._rows, key, strict=True):
+        for column, value in zip(self._rows, prefix, strict=False):
             run = column[lo:hi]
             lo, hi = lo + int(np.searchsorted(run, value)), lo + int(np.searchsorted(run, value, "right"))
-        return bool(lo < hi)
+        return lo, hi
 
 
 class Delta:

@@ -86,7 +86,12 @@ class Diagnostic:
 
 
 class Error(Exception):
-    """Base of every error lftj raises on purpose. Fields: `what`, `where`, `why`, `remedy`."""
+    """Base of every error lftj raises on purpose. Fields: `what`, `where`, `why`, `remedy`.
+
+    `details`: lines that belong to `what`, shown below it.
+    """
+
+    details: tuple[str, ...] = ()
 
     def __init__(self, what: str, *, where: str = "", why: str = "", remedy: str = "") -> None:
         self.what, self.where, self.why, self.remedy = what, where, why, remedy
@@ -95,6 +100,7 @@ class Error(Exception):
     def render(self) -> str:
         """The message as the text a user reads."""
         lines = [f"{self.where}: {self.what}" if self.where else self.what]
+        lines += [f"  {line}" for line in self.details]
         if self.why:
             lines.append(f"  why: {self.why}")
         if self.remedy:
@@ -130,6 +136,34 @@ class UnknownRelationError(Error, KeyError):
 
 class EvaluationError(Error, ArithmeticError):
     """A rule could not be computed (division by zero, a value out of range). Nothing was changed."""
+
+
+class KeyConflictError(DataError, EvaluationError):
+    """A functional predicate was to have two values under one key. Nothing was changed.
+
+    `relation`: its name. `rows`: two rows that differ in their last value only; `derivations`: what says each of them.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        relation: str,
+        rows: tuple[tuple[object, ...], tuple[object, ...]],
+        derivations: tuple[str, str],
+        details: tuple[str, ...] = (),
+        where: str = "",
+        why: str = "",
+        remedy: str = "",
+    ) -> None:
+        self.relation, self.rows, self.derivations, self.details = relation, rows, derivations, details
+        super().__init__(what, where=where, why=why, remedy=remedy)
+
+
+class MissingKeyError(Error, KeyError):
+    """A functional predicate was asked for the value of a key that it has none for."""
+
+    __str__ = Error.__str__
 
 
 class TimeoutExpired(Error, TimeoutError):

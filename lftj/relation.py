@@ -4,12 +4,13 @@
 column by column; symbols by their text.
 
     len(r)  row in r  iter(r)              number of rows, membership, tuples in order
+    r[key]  r.get(key, default)            of a functional predicate: the value of a key (a tuple for several columns)
     r.arrow()  r.df()  r.pl()  r.numpy()   pyarrow.Table, pandas and polars DataFrame, numpy array
 
     r.scan("max", lo=(2,), hi=(2,))        the fold of a key interval; see lftj/scans.py and lftj/monoids.py
 
-Costs: len and membership O(1) and O(log n), reading nothing else; the others decode all rows once. A scan is O(log n)
-but for the first of its kind.
+Costs: len O(1), membership and values of keys O(log n), reading nothing else; the others decode all rows once. A scan
+is O(log n) but for the first of its kind.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lftj.errors import DataError, MissingKeyError
 from lftj.values import gate
 from lftj.values.codes import Schema
+from lftj.values.faults import shown
 from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from lftj.monoids import UserMonoid
 
 SHOWN_ROWS = 10
+_ABSENT = object()
 
 
 class Relation:
@@ -75,6 +79,46 @@ class Relation:
         if codes is None:
             return False
         return bool(self._version.contains(np.array([codes], np.int64).T)[0])
+
+    def __getitem__(self, key: object) -> Any:
+        """The value that a functional predicate has for `key`: one value, or a tuple for another number of key columns.
+
+        `MissingKeyError` (a `KeyError`) if it has none; `DataError` if the relation is no functional predicate, or the
+        key has the wrong number or type of values.
+        """
+        value = self.get(key, _ABSENT)
+        if value is _ABSENT:
+            raise MissingKeyError(
+                f"`{self.name}` has no value for {shown(key)}",
+                why=f"no row of {self._schema} has this key",
+                remedy=f"ask with `.get(key, default)`, or iterate over `{self.name}` for the keys it has",
+            )
+        return value
+
+    def get(self, key: object, default: Any = None) -> Any:
+        """The same, with `default` for a key that has no value."""
+        schema = self._schema
+        if not schema.functional:
+            raise DataError(
+                f"`{self.name}` has no keys to ask for: it is not a functional predicate",
+                why=f"its columns are {schema}",
+                remedy="ask `row in`, or iterate over the rows; `db.query` selects some of them",
+            )
+        keys, given = Schema(schema.name, schema.columns[:-1]), key if isinstance(key, tuple) else (key,)
+        if len(given) != keys.arity:
+            values = "1 value" if len(given) == 1 else f"{len(given)} values"
+            raise DataError(
+                f"the key {shown(key)} has {values}, {keys} takes {keys.arity}",
+                remedy="give a tuple, with a value each",
+            )
+        codes = gate.lookup_row(given, keys, self._symbols)
+        if codes is None:
+            return default
+        found = self._version.rows_under(np.array(codes, np.int64).reshape(len(codes), 1))
+        if not found.shape[1]:
+            return default
+        (value,) = gate.decode_row(found[-1:, 0].tolist(), Schema(schema.name, schema.columns[-1:]), self._symbols)
+        return value
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return gate.to_rows(self._schema, self._sorted, self._symbols, rows=len(self))

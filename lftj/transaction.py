@@ -5,15 +5,17 @@
         tx.erase("edge", [(4, 1)])
     tx.delta["tri"].inserted;  tx.delta["tri"].erased;  tx.stats
 
-A transaction *collects* inserts, erases and rules while its block runs, in the order of the calls: the last word per
-row counts, and the database is as before. At the end of the block it *commits*: the facts, everything derived from them
-and the exact difference are computed beside the present state, which is then replaced at once. Whatever is raised, in
-the block or in the commit (an error, Ctrl-C, a time-out, the memory limit), *discards* it: the database is as before.
+A transaction *collects* inserts, erases, upserts and rules while its block runs, in the order of the calls: the last
+word per row counts, and the database is as before. At the end of the block it *commits*: the facts, everything derived
+from them and the exact difference are computed beside the present state, which is then replaced at once. Whatever is
+raised, in the block or in the commit (an error, Ctrl-C, a time-out, the memory limit), *discards* it: the database is
+as before.
 
 Inserts and erases concern facts only: a row that rules derive as well stays when its fact is erased. Inserting a row
 that is there changes nothing, and so does erasing one that is not, unless `missing="error"` asks for an error; what
 "there" means is judged at the call, with what the transaction collected before. A call that raises adds none of its
-rows; the block may go on.
+rows; the block may go on. An upsert, of functional predicates only, erases what the facts hold under a key and inserts
+its row; two inserts of different values under one key are two rows, which the commit refuses (`KeyConflictError`).
 
 One transaction at a time: those of other threads wait for the end of the block.
 """
@@ -28,7 +30,8 @@ import numpy as np
 
 from lftj.delta import Deltas
 from lftj.engine.answers import out_of_memory, unknown
-from lftj.engine.commit import ERASE, INSERT, Batch, Commit
+from lftj.engine.batch import ERASE, INSERT, UPSERT, Batch, applied
+from lftj.engine.commit import Commit
 from lftj.engine.extend import extended
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
@@ -181,26 +184,7 @@ class Transaction:
         and the bad ones returned.
         """
         relation = self._relation(name)
-        plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
-        if plain:
-            symbols = self._evaluator.symbols
-            rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
-            if rows is not None:
-                self._add(name, relation, Batch(rows, rows.shape[1], INSERT))
-                return None
-        with self._database._progress.step(f"reading rows for {name}"):
-            given = rows_to_insert(
-                source,
-                relation.schema,
-                self._evaluator.symbols,
-                columns=columns,
-                delimiter=delimiter,
-                header=header,
-                quoting=quoting,
-                on_error=on_error,
-            )
-        self._add(name, relation, Batch(given.rows, given.size, INSERT))
-        return given.rejects
+        return self._give(name, relation, INSERT, source, columns, delimiter, header, quoting, on_error)
 
     def erase(
         self,
@@ -240,6 +224,68 @@ class Transaction:
         self._add(name, relation, Batch(given.rows, given.size, ERASE))
         return given.rejects
 
+    def upsert(
+        self,
+        name: str,
+        source: Any,
+        *,
+        columns: Any = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        quoting: bool | None = None,
+        on_error: str = "raise",
+    ) -> Rejects | None:
+        """Give keys of the functional predicate `name` the values in `source`; sources and options as for `insert`.
+
+        What the facts hold under these keys (all columns but the last), with what the transaction collected before, is
+        erased; the rows of `source` are inserted, of several with one key the last. Bad rows are treated as by
+        `insert`; keys without a value are no error, whatever `missing=` says. Raises `DataError` if `name` is no
+        functional predicate.
+        """
+        relation = self._relation(name)
+        if not relation.schema.functional:
+            raise DataError(
+                f"`{name}` is not a functional predicate, so none of its columns is a key",
+                why=f"it is declared as {relation.schema}",
+                remedy="use `tx.erase` and `tx.insert`, or declare it with its value after an arrow, as in "
+                "`.decl price(item:symbol) -> cost:float`",
+            )
+        return self._give(name, relation, UPSERT, source, columns, delimiter, header, quoting, on_error)
+
+    def _give(
+        self,
+        name: str,
+        relation: StoredRelation,
+        op: int,
+        source: Any,
+        columns: Any,
+        delimiter: str | None,
+        header: bool | None,
+        quoting: bool | None,
+        on_error: str,
+    ) -> Rejects | None:
+        """Read rows and collect them, to be inserted or upserted (`op`)."""
+        plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
+        if plain:
+            symbols = self._evaluator.symbols
+            rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
+            if rows is not None:
+                self._add(name, relation, Batch(rows, rows.shape[1], op))
+                return None
+        with self._database._progress.step(f"reading rows for {name}"):
+            given = rows_to_insert(
+                source,
+                relation.schema,
+                self._evaluator.symbols,
+                columns=columns,
+                delimiter=delimiter,
+                header=header,
+                quoting=quoting,
+                on_error=on_error,
+            )
+        self._add(name, relation, Batch(given.rows, given.size, op))
+        return given.rejects
+
     def _relation(self, name: str) -> StoredRelation:
         if self._phase is not _OPEN:
             raise self._misuse()
@@ -263,14 +309,16 @@ class Transaction:
 
     def _checked(self, name: str, relation: StoredRelation, batch: Batch) -> Version:
         """The facts after one more batch; raises if it erases a row that is not there."""
+        before = self._current.get(name, relation.facts)
+        if batch.op == ERASE:
+            known = before.contains(batch.rows)
+            if not known.all():
+                codes = batch.rows[:, int(np.argmin(known))].tolist()
+                raise self._absent(name, gate.decode_row(codes, relation.schema, self._evaluator.symbols))
         try:
-            facts, changes = self._current.get(name, relation.facts).update(batch.rows, batch.ops())
+            return applied(before, [batch])[0]
         except ArenaFullError as full:
             raise out_of_memory(full) from None
-        if batch.op == ERASE and not changes.verdicts.all():
-            codes = changes.batch[:, int(np.argmin(changes.verdicts))].tolist()
-            raise self._absent(name, gate.decode_row(codes, relation.schema, self._evaluator.symbols))
-        return facts
 
     def _absent(self, name: str, row: tuple[object, ...]) -> DataError:
         derived = (self._program or self._evaluator.state).strata.of(name)

@@ -28,6 +28,7 @@ import numpy.typing as npt
 from scantree import build as _build
 from scantree import cursor as _cursor
 from scantree import delta as _delta
+from scantree import prefix as _prefix
 from scantree import scan as _scan
 from scantree import update as _update
 from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
@@ -307,6 +308,43 @@ class Version:
         found = np.empty((self.store.shape.cols - self.store.shape.keys, keys.shape[1]), np.int64)
         _cursor.find_values(self.store.arena.space.mem, self.root, self.store.shape, _plain(keys), found)
         return found
+
+    def rows_under(self, prefixes: Rows) -> Rows:
+        """The rows that begin with one of the prefixes, the columns of `prefixes` int64[k, m]: int64[cols, n].
+
+        Prefix by prefix, in key order under each; a prefix given twice has its rows twice. O(log n) per prefix.
+        """
+        shape, mem = self.store.shape, self.store.arena.space.mem
+        asked, state = self._prefixes(prefixes), np.array([0, -1], np.int64)
+        found, size, status = [], len(asked), _prefix.FULL
+        while status == _prefix.FULL:
+            out = np.empty((shape.cols, size), np.int64)
+            n, status = _prefix.copy_under(mem, self.root, shape, asked, state, out)
+            found.append(out[:, :n])
+            size = max(size, 256)
+        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+
+    def pair(self, keys: int, prefixes: Rows | None = None) -> Rows | None:
+        """Two rows int64[cols, 2] that share their first `keys` keys; None if no two do.
+
+        With `prefixes` int64[keys, m] only rows under these are looked at, in O(m log n), else all in O(n).
+        """
+        shape, mem = self.store.shape, self.store.arena.space.mem
+        if prefixes is None:
+            pair = _prefix.first_pair(mem, self.root, shape, keys)
+        else:
+            pair = _prefix.pair_under(mem, self.root, shape, self._prefixes(prefixes))
+        if pair[0] < 0:
+            return None
+        return np.array([[mem[at + (c << shape.page_bits)] for at in pair] for c in range(shape.cols)], np.int64)
+
+    def _prefixes(self, prefixes: Rows) -> Rows:
+        """int64[m, k], as the kernels read prefixes."""
+        if prefixes.ndim != 2 or len(prefixes) > self.store.shape.keys:
+            raise ValueError(
+                f"an array of at most {self.store.shape.keys} key columns expected, got shape {prefixes.shape}"
+            )
+        return _plain(prefixes.T)
 
     # -- the next version -------------------------------------------------------------------------------------------
 

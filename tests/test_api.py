@@ -69,7 +69,7 @@ def test_methods() -> None:
         "transaction",
         "write_outputs",
     ]
-    assert public(lftj.Relation) == ["arrow", "columns", "df", "name", "numpy", "pl", "scan"]
+    assert public(lftj.Relation) == ["arrow", "columns", "df", "get", "name", "numpy", "pl", "scan"]
     assert public(lftj.Query) == ["arrow", "count", "df", "explain", "numpy", "pl", "relation", "stats"]
 
 
@@ -78,7 +78,7 @@ def test_methods_of_transactions_and_snapshots() -> None:
     from lftj.snapshot import Snapshot
     from lftj.transaction import Transaction
 
-    assert public(Transaction) == ["delta", "erase", "insert", "preview", "remove_rules", "rules", "stats"]
+    assert public(Transaction) == ["delta", "erase", "insert", "preview", "remove_rules", "rules", "stats", "upsert"]
     assert public(Delta) == ["erased", "inserted"]
     assert public(Snapshot) == ["query"]
 
@@ -218,6 +218,7 @@ def test_after_prepare_nothing_is_compiled() -> None:
     """Every kernel that evaluation and transactions use is compiled, or read from the cache, by `prepare`."""
     code = """
 import sys
+from dataclasses import replace
 import numpy as np
 import lftj
 def kernels():
@@ -233,6 +234,7 @@ before = kernels()
 rules = '''
 .decl e(a:number, b:number)
 .decl s(n:symbol, x:number)
+.decl v(x:number, y:number)
 t(x, y, z) :- e(x, y), e(y, z), e(x, z).
 two(x, z) :- e(x, y), e(y, z), x < z.
 total(x + y) :- e(x, y), y != 3.
@@ -246,11 +248,14 @@ for granularity in ("node", "interval", "auto"):
     db.rules(rules, granularity=dict.fromkeys(heads, granularity), maintain=dict.fromkeys(heads, "trace"))
     db.load("e", random.integers(0, 60, (800, 2)))
     db.load("s", [("a", 1), ("zz", 2), ("b", 3)])
+    db._relations["v"].schema = replace(db._relations["v"].schema, functional=True)
+    db.load("v", [(1, 2), (3, 2)])
     for n in (1, 1, 1, 60, 300):
         with db.transaction() as tx:
             tx.insert("e", random.integers(0, 70, (n, 2)))
             tx.erase("e", db["e"].numpy()[random.integers(0, len(db["e"]), n)])
             tx.insert("s", [("b", 4)]); tx.insert("two", [(1, 1)])
+            tx.upsert("v", random.integers(0, 70, (n, 2)))
             tx.preview()
         assert n < 60 or tx.stats["heads"]["t"]["strategy"] == "trace"
         list(tx.delta["t"].inserted), tx.stats, db.explain(), db.memory(), db.snapshot().query("t(1, y, z)").count()

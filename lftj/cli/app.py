@@ -120,8 +120,9 @@ def run(
 
     Flags and files are Souffle's; an option of Souffle that lftj does not have is refused by name.
 
-    A file of --updates has a change per line, `+edge 1 2` or `-edge 3 4`. A blank line, and the end of the file,
-    commits; what that changed in the .output relations goes to stdout in the same form, ended by a blank line.
+    A file of --updates has a change per line, `+edge 1 2` or `-edge 3 4`; `=price anvil 3` gives a key of a functional
+    predicate another value. A blank line, and the end of the file, commits; what that changed in the .output relations
+    goes to stdout in the same form, ended by a blank line.
     """
     from lftj.cli.run import Settings, run_program
 

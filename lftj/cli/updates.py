@@ -1,8 +1,9 @@
 """`lftj run --updates`: a change file (`lftj.io.updates`) is applied to the evaluated program, commit by commit.
 
 What each commit did to the relations of `.output` goes to stdout in the form of change files, erased rows first, and a
-blank line ends it; it is flushed, so a pipe may drive the file and wait for each answer. A bad line, or a rule that has
-no value for what it brings, ends the run: its transaction is dropped, what was committed and printed before stands.
+blank line ends it; it is flushed, so a pipe may drive the file and wait for each answer. A bad line, a second value for
+a key, or a rule that has no value for what it brings, ends the run: its transaction is dropped, what was committed and
+printed before stands.
 """
 
 from __future__ import annotations
@@ -75,11 +76,12 @@ def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | 
 
 
 def _commit(db: Database, changes: Changes, timeout: float | None) -> Transaction:
-    from lftj.io.updates import INSERT
+    from lftj.io.updates import ERASE, INSERT, UPSERT
 
     with db.transaction(timeout=timeout) as tx:
+        calls = {INSERT: tx.insert, ERASE: tx.erase, UPSERT: tx.upsert}
         for run in changes.runs:
-            (tx.insert if run.op == INSERT else tx.erase)(run.relation, run.rows)
+            calls[run.op](run.relation, run.rows)
     return tx
 
 

@@ -1,8 +1,9 @@
 """A commit: the state after a transaction, computed beside the state before it, and the change of every relation.
 
-    batches      the last word per row, as facts of the next version          what really changed, by relation
+    batches      the facts of the next version (batch.py)                      what really changed, by relation
     before       stale heads that the transaction concerns are evaluated, so that their change is exact
     heads        bottom up: a head is derived if what it reads changed, its facts or its rules
+    keys         what is inserted into functional predicates is looked up by its key (functional.py)
 
 Nothing of it is visible before `Transaction` puts `state` in the place of the last one; a commit that fails, or is
 dropped, is forgotten with everything it built. A head that could not be computed before the transaction (a division by
@@ -16,14 +17,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from lftj.engine.change import Change
+from lftj.engine.batch import Batch, applied
+from lftj.engine.change import INSERTED, Change
 from lftj.engine.derive import refresh
 from lftj.engine.evaluate import Evaluator
+from lftj.engine.functional import check_content, check_facts
 from lftj.engine.headtrace import StagedTrace
 from lftj.engine.state import State
 from lftj.engine.stored import Built, StoredRelation
@@ -37,25 +37,8 @@ from lftj.language.clause import Clause
 from lftj.values.codes import Schema
 from scantree.version import Version
 
-Rows = npt.NDArray[np.int64]
-Kinds = npt.NDArray[np.int8]
-
-INSERT, ERASE = 1, -1
-_ONE = {INSERT: np.array([INSERT], np.int8), ERASE: np.array([ERASE], np.int8)}
 Limit = Callable[[str], Limits]
 NO_STATE = State()
-
-
-class Batch(NamedTuple):
-    """Rows int64[arity, size] in any order, all to be inserted or all to be erased (`op`)."""
-
-    rows: Rows
-    size: int
-    op: int
-
-    def ops(self) -> Kinds:
-        """The op of each row."""
-        return _ONE[self.op] if self.size == 1 else np.full(self.size, self.op, np.int8)
 
 
 class Commit:
@@ -121,10 +104,12 @@ class Commit:
         facts: dict[str, Version] = {}
         touched: dict[str, Change] = {}
         for name, batches in self._batches.items():
-            old = (base.relations if name in base.relations else relations)[name].facts
-            new, done = _updated(old, batches)
-            if new is not old:
-                facts[name], touched[name] = new, Change.of_update(done)
+            relation = (base.relations if name in base.relations else relations)[name]
+            new, change = applied(relation.facts, batches)
+            if new is not relation.facts:
+                if relation.schema.functional:
+                    check_facts(self._evaluator, relation.schema, new, change.of_kind(INSERTED))
+                facts[name], touched[name] = new, change
         strata = base.strata if program is None else program.strata
         concerned = strata.above((*touched, *self._heads)) if strata.order else set()
         if concerned or program is not None:
@@ -228,6 +213,8 @@ class Commit:
             content, change, done, strategy, reason, steps, removed, added, traced, work = self._derive(head, limits)
             if traced is not None:
                 self._traced.append(traced)
+            if relations[head].schema.functional:
+                check_content(staged, head, content, change.of_kind(INSERTED), limits)
             relations[head] = relations[head].successor(content, change=change)
             evaluations.update(done)
             if len(change.kinds):
@@ -262,11 +249,3 @@ class Commit:
             old, new = (state.relations[name].order(columns) for state in (self.before, self.staged.state))
             self._orders[order] = trace_change(self.changes[name], old, new, columns)
         return self._orders[order]
-
-
-def _updated(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Any]:
-    """The facts after all batches, of which the last word per row counts, and what was done."""
-    if len(batches) == 1:
-        return facts.update(batches[0].rows, batches[0].ops())
-    rows = np.concatenate([batch.rows for batch in batches], axis=1)
-    return facts.update(rows, np.concatenate([batch.ops() for batch in batches]))

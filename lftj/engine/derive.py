@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.evaluate import Evaluation, Evaluator
+from lftj.engine.functional import check_content
 from lftj.errors import EvaluationError
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
@@ -57,7 +58,10 @@ def refresh(
             failed[head] = failed[causes[0]]
             continue
         try:
-            content, done = derive(evaluator, head, limits(head))
+            within = limits(head)
+            content, done = derive(evaluator, head, within)
+            if evaluator.relations[head].schema.functional:
+                check_content(evaluator, head, content, None, within)
         except EvaluationError as error:
             if failed is None:
                 raise

@@ -1,8 +1,9 @@
-r"""Change files: rows to insert and to erase, in transactions, as text that is read line by line.
+r"""Change files: rows to insert, erase and upsert, in transactions, as text that is read line by line.
 
     # a comment                      lines that begin with # are skipped
     +edge 1 2                        insert the row (1, 2) of `edge`
     -name 3 "Ann Lee"                erase a row; a symbol with spaces is quoted, with the escapes of rule text
+    =price anvil 3                   of a functional predicate: the key has this value now, whatever it had
                                      a blank line commits what was collected; so does the end of the file
     +ready                           the row of a relation without columns
 
@@ -26,7 +27,7 @@ from lftj.values.faults import Fault, shown
 
 Row = tuple[object, ...]
 
-INSERT, ERASE = "+", "-"
+INSERT, ERASE, UPSERT = "+", "-", "="
 _WORD = re.compile(rb'("(?:[^"\\]|\\.)*"(?![^ \t])|[^ \t"][^ \t]*)[ \t]*')
 
 
@@ -43,7 +44,7 @@ class ChangeFileError(DataError):
 
 
 class Run(NamedTuple):
-    """Rows of one relation, all to be inserted (`op` INSERT) or all to be erased."""
+    """Rows of one relation, all to be inserted (`op` INSERT), all to be erased or all to be upserted."""
 
     op: str
     relation: str
@@ -122,13 +123,14 @@ class _Bad(Exception):
 
 def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
     op = chr(line[0])
-    if op not in (INSERT, ERASE):
+    if op not in (INSERT, ERASE, UPSERT):
         word = _WORD.match(line)
         raise _Bad(
             0,
             word.end(1) if word else 1,
-            "a change begins with `+` or `-`",
-            remedy="write `+edge 1 2` to insert a row, `-edge 1 2` to erase one, `# ...` for a comment",
+            "a change begins with `+`, `-` or `=`",
+            remedy="write `+edge 1 2` to insert a row, `-edge 1 2` to erase one, `=price anvil 3` to give a key another"
+            " value, `# ...` for a comment",
         )
     if not line[1:2].strip():
         raise _Bad(
@@ -141,6 +143,14 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
         remedy = did_you_mean(name, schemas, "declare it with `.decl`")
         raise _Bad(at, end - at, f"there is no relation `{name}`", "no rule or declaration names it", remedy)
     schema = schemas[name]
+    if op == UPSERT and not schema.functional:
+        raise _Bad(
+            at,
+            end - at,
+            f"`{name}` is not a functional predicate, so none of its columns is a key",
+            f"it is declared as {schema}",
+            f"erase a row with `-{name}`, insert one with `+{name}`",
+        )
     values = words[1:]
     if len(values) != schema.arity:
         many = len(values) > schema.arity

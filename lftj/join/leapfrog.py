@@ -9,7 +9,8 @@ the key sets (design.md section 5; Leapfrog Triejoin, section 3).
 
 **Recording.** Every helper is told by its last argument, a constant, whether the walk records. Where it does, each
 step of an INTERVAL depth writes its record (`sensitivity.records`), the opening one included, and each opened node of
-a NODE or POINT depth one record per participant. Where it does not, none of this is compiled: the helpers are inlined
+a NODE or POINT depth one record per participant. A negated atom, looked at after a match, writes one per node or, at
+an INTERVAL depth, one per look. Where it does not, none of this is compiled: the helpers are inlined
 and the branches go.
 """
 
@@ -53,6 +54,7 @@ from lftj.join.walk import (
     MATCHES,
     MOVE_HI,
     MOVE_LO,
+    NEG_HI,
     OPENS,
     PART_HI,
     PART_LO,
@@ -111,13 +113,25 @@ def _note_empty(mem, walk, trace, d, last):
 
 
 @inlined
-def note_node(trace, lo, hi, regs, point):
-    """The sites in [lo, hi) enter a node; those of NODE and POINT depths record it, the latter with its key `point`."""
-    if lo < hi and trace.sites[lo, GRANULARITY] != NONE:
-        for s in range(lo, hi):
+def note_node(trace, lo, hi, regs, point, computed):
+    """The sites in [lo, hi) enter a node. Those with a record per node write it.
+
+    They are the NODE ones, and, where the node's one key `point` is `computed`, the POINT ones.
+    """
+    for s in range(lo, hi):
+        granularity = trace.sites[s, GRANULARITY]
+        if granularity != NONE:
             open_site(trace, s, regs)
-            if trace.sites[s, GRANULARITY] == NODE or trace.sites[s, GRANULARITY] == POINT:
+            if granularity == NODE or (computed and granularity == POINT):
                 note(trace, s, point, 0)
+
+
+@inlined
+def note_looks(walk, trace, d, key):
+    """Negated atoms are looked at for the match `key` of depth d, which is not computed: POINT sites record it."""
+    for s in range(walk.depths[d, PART_HI], walk.depths[d, NEG_HI]):
+        if trace.sites[s, GRANULARITY] == POINT:
+            note(trace, s, key, 0)
 
 
 @inlined
@@ -126,10 +140,10 @@ def open_node(mem, walk, trace, d, record):
     depths, parts, frames = walk.depths, walk.parts, walk.frames
     lo, hi = depths[d, PART_LO], depths[d, PART_HI]
     if record:
-        note_node(trace, lo, hi, walk.regs, KEY_MIN)
+        note_node(trace, lo, depths[d, NEG_HI], walk.regs, KEY_MIN, False)
     for i in range(lo, hi):
         if not open_(mem, frames, parts[i]):
-            if record and trace.sites[lo, GRANULARITY] == INTERVAL:
+            if record and steps_recorded(walk, trace, d):
                 depths[d, HIGH], depths[d, CANDIDATE] = KEY_MAX, KEY_MIN
                 if depths[d, BOUND_LO] == depths[d, BOUND_HI] or bound_node(walk, d):
                     _note_empty(mem, walk, trace, d, i)
@@ -141,7 +155,7 @@ def open_node(mem, walk, trace, d, record):
         if not bound_node(walk, d):
             return False
     elif hi - lo > 1:
-        if record and trace.sites[lo, GRANULARITY] == INTERVAL:
+        if record and steps_recorded(walk, trace, d):
             note(trace, lo, KEY_MIN, 0)
         depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE] = frames[parts[lo], KEY], 1, 1
     else:
@@ -152,7 +166,13 @@ def open_node(mem, walk, trace, d, record):
 @inlined
 def room_for(walk, trace, d):
     """Whether a node of depth d can be opened without running out of room for its records."""
-    return has_room(trace, walk.depths[d, PART_LO], walk.depths[d, PART_HI])
+    return has_room(trace, walk.depths[d, PART_LO], walk.depths[d, NEG_HI])
+
+
+@inlined
+def steps_recorded(walk, trace, d):
+    """Whether every step of depth d is recorded."""
+    return trace.sites[walk.depths[d, PART_LO], GRANULARITY] == INTERVAL
 
 
 @inlined
@@ -164,7 +184,7 @@ def leap(mem, walk, trace, d, record):
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     lo, m = depths[d, PART_LO], depths[d, PART_HI] - depths[d, PART_LO]
     c, i, agree, high = depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE], depths[d, HIGH]
-    noting = record and trace.sites[lo, GRANULARITY] == INTERVAL
+    noting = record and steps_recorded(walk, trace, d)
     steps = 0
     outcome = EXHAUSTED
     while True:
@@ -210,7 +230,7 @@ def value_matches(mem, walk, trace, d, value, record):
     """Whether all participants of a VALUE depth hold `value`."""
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     if record:
-        note_node(trace, depths[d, PART_LO], depths[d, PART_HI], walk.regs, value)
+        note_node(trace, depths[d, PART_LO], depths[d, NEG_HI], walk.regs, value, True)
     for i in range(depths[d, PART_LO], depths[d, PART_HI]):
         f = parts[i]
         control[STEPS] += 1
@@ -258,7 +278,7 @@ def pair_leaf(mem, walk, trace, d, out, limit, record):
     px, ex = np.uint64(frames[x, BASE] + frames[x, POS]), np.uint64(frames[x, BASE] + frames[x, END])
     py, ey = np.uint64(frames[y, BASE] + frames[y, POS]), np.uint64(frames[y, BASE] + frames[y, END])
     written = control[WRITTEN]
-    noting = record and trace.sites[lo, GRANULARITY] == INTERVAL
+    noting = record and steps_recorded(walk, trace, d)
     sx, sy = lo + turn, lo + 1 - turn
     steps, matches = 0, 0
     done = True
@@ -322,7 +342,7 @@ def leap_pair(mem, walk, trace, d, record):
     lo, turn = depths[d, PART_LO], depths[d, TURN]
     c, agree, high = depths[d, CANDIDATE], depths[d, AGREE], depths[d, HIGH]
     x, y = parts[lo + turn], parts[lo + 1 - turn]
-    noting = record and trace.sites[lo, GRANULARITY] == INTERVAL
+    noting = record and steps_recorded(walk, trace, d)
     steps = 0
     outcome = EXHAUSTED
     while True:

@@ -23,6 +23,7 @@ from lftj.join.trie import (
     POS,
     REGISTER,
     SLOT,
+    full_until,
     open_,
     seek,
 )
@@ -35,6 +36,7 @@ from lftj.join.walk import (
     HIGH,
     JOIN,
     KIND,
+    NEG_HI,
     PART_HI,
     PART_LO,
     VALUE_HI,
@@ -98,13 +100,41 @@ def contains(mem, frames, f, regs, key):
 
 
 @kernel
+def blocked(mem, frames, walk, d):
+    """Whether a negated atom that is looked at in depth `d` has a row for the binding in the registers."""
+    depths, parts, regs = walk.depths, walk.parts, walk.regs
+    found = False
+    for s in range(depths[d, PART_HI], depths[d, NEG_HI]):
+        found = found or contains(mem, frames, parts[s], regs, regs[d])
+    return found
+
+
+@kernel
+def blocked_until(mem, frames, walk, d):
+    """(the greatest key of depth `d` up to which all are blocked, beginning with the blocked one; pages looked at).
+
+    This iterates the complement of a negated atom: where its keys are consecutive, none of them is looked at. Its cost
+    is that of the complement, but for a comparison per page (arXiv 1303.5313, section 3.1.2, uses a scan-tree instead).
+    """
+    depths, parts, regs = walk.depths, walk.parts, walk.regs
+    last, looked = regs[d], 0
+    for s in range(depths[d, PART_HI], depths[d, NEG_HI]):
+        if contains(mem, frames, parts[s], regs, regs[d]):
+            until, pages = full_until(mem, frames, parts[s])
+            last, looked = max(last, until), looked + pages
+    return last, looked
+
+
+@kernel
 def place(mem, frames, walk, d):
-    """Locate all participants of the depths above `d` on the binding in the registers; whether they hold it."""
+    """Locate all participants of the depths above `d` on the binding in the registers; whether the atoms admit it."""
     depths, parts, regs = walk.depths, walk.parts, walk.regs
     for e in range(d):
         for p in range(depths[e, PART_LO], depths[e, PART_HI]):
             if not locate(mem, frames, parts[p], regs[e]):
                 return False
+        if depths[e, PART_HI] < depths[e, NEG_HI] and blocked(mem, frames, walk, e):
+            return False
     return True
 
 

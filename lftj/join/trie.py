@@ -215,6 +215,37 @@ def key_before(mem, frames, f):
     return True, mem[_page_of(mem, fr, slot) + (fr[LEVEL] << fr[PAGE_BITS]) + pos - 1]
 
 
+@kernel
+def full_until(mem, frames, f):
+    """(the greatest key k such that the run holds every key from the present one to k, pages looked at).
+
+    Keys of a run ascend, so all keys between two rows are there if and only if they differ by as much as the rows'
+    places do: a page is passed in one comparison, and bisected where the first gap is. Nothing moves.
+    """
+    fr = frames[f]
+    slot, pos, end, base, pages = fr[SLOT], fr[POS], fr[END], fr[BASE], 1
+    if fr[UNIQUE] == 0:
+        return fr[KEY], pages
+    while mem[base + end - 1] - mem[base + pos] == end - 1 - pos:
+        last = mem[base + end - 1]
+        if slot == fr[LAST_SLOT]:
+            return last, pages
+        slot = _following(mem, fr, slot)
+        pos, end = 0, fr[LAST_POS] if slot == fr[LAST_SLOT] else _rows_of(mem, fr, slot)
+        base = _page_of(mem, fr, slot) + (fr[LEVEL] << fr[PAGE_BITS])
+        pages += 1
+        if last == KEY_MAX or mem[base] != last + 1:
+            return last, pages
+    lo, hi = pos, end - 1
+    while hi - lo > 1:
+        mid = (lo + hi) >> 1
+        if mem[base + mid] - mem[base + pos] == mid - pos:
+            lo = mid
+        else:
+            hi = mid
+    return mem[base + lo], pages
+
+
 @inlined
 def up(frames, f):
     """Forget the run: the parent is about to move, the next `open_` resolves it anew."""

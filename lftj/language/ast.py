@@ -6,12 +6,13 @@ the identity that the tests check.
 
     program  = item*
     item     = Declaration | TypeDeclaration | Directive | Rule | Unsupported
+    head     = Atom | Assignment
     literal  = Atom | Comparison | Negation | Disjunction | Unsupported
-    term     = Variable | Wildcard | Constant | Functor | Unsupported
+    term     = Variable | Wildcard | Constant | Functor | Lookup | Aggregate | Unsupported
 
 `Unsupported` stands for a construct that the grammar knows and the engine does not evaluate yet; the checker refuses
 it by its name. Degenerate cases: an atom of arity 0 is `p()`; a rule with an empty body is a fact; a disjunction has
-at least two alternatives.
+at least two alternatives, or it is the one of a negated conjunction: `!(a, b)` is a Negation of a Disjunction of one.
 """
 
 from __future__ import annotations
@@ -57,6 +58,25 @@ class Functor:
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """`name[keys]`: the value of a functional predicate at a key."""
+
+    name: str
+    keys: tuple[Term, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`op operand : { body }`; op is one of `clause.AGGREGATES`, and "count" has no operand."""
+
+    op: str
+    operand: Term | None
+    body: tuple[Literal, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Unsupported:
     """A construct recognised by the grammar and refused by name. `text` is its source.
 
@@ -69,7 +89,7 @@ class Unsupported:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Term = Variable | Wildcard | Constant | Functor | Unsupported
+Term = Variable | Wildcard | Constant | Functor | Lookup | Aggregate | Unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +121,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Disjunction:
-    """`(a, b ; c)`: a tuple of alternatives, each a conjunction."""
+    """`(a, b ; c)`: a tuple of alternatives, each a conjunction; a single one only under a negation, as `!(a, b)`."""
 
     alternatives: tuple[tuple[Literal, ...], ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -111,13 +131,31 @@ Literal = Atom | Comparison | Negation | Disjunction | Unsupported
 
 
 @dataclass(frozen=True, slots=True)
+class Assignment:
+    """`name[keys] = value` as a head: the functional predicate has this value at this key."""
+
+    name: str
+    keys: tuple[Term, ...]
+    value: Term
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def args(self) -> tuple[Term, ...]:
+        """The columns of the row: keys, then value."""
+        return (*self.keys, self.value)
+
+
+Head = Atom | Assignment
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """`heads :- body.`; an empty body is a fact. Several heads share one body.
 
     `options` are the builder's (`lftj.language.options`). Text has none, so they take no part in comparisons.
     """
 
-    heads: tuple[Atom, ...]
+    heads: tuple[Head, ...]
     body: tuple[Literal, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     options: tuple[tuple[str, str], ...] = field(default=(), compare=False)
@@ -134,7 +172,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """`.decl name(attributes) qualifiers`.
+    """`.decl name(attributes) qualifiers`, or `.decl name(keys) -> value:type` with the value as the last attribute.
 
     Qualifiers that change nothing here (`btree`, `brie`) are kept for the round trip. One that changes what the
     relation means (`eqrel`, `choice-domain x`) is kept too, and refused by the checker.
@@ -144,6 +182,7 @@ class Declaration:
     attributes: tuple[Attribute, ...]
     qualifiers: tuple[str, ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    functional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

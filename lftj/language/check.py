@@ -1,9 +1,10 @@
 """The checker: from an AST to a `CheckedProgram`, or to all that is wrong with it.
 
     names.py        what is declared, known and derived; unknown names, arities, unsupported constructs
-    conjunction.py  negation pushed inwards, disjunction distributed
+    apart.py        negation pushed inwards, disjunction distributed; aggregates and lookups become atoms
     ground.py       every variable gets its values from somewhere; single uses
-    strata.py       dependencies; recursion
+    cycles.py       dependencies; recursion, and negation through itself
+    strata.py       the order of evaluation
     infer.py        types, bottom up along the strata
     lower.py        ranges of constants; clauses, if nothing was found
 
@@ -14,21 +15,23 @@ one `ProgramError`, in source order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 
 from lftj.language import ast
+from lftj.language.apart import TakenApart
 from lftj.language.clause import CheckedProgram, Clause
-from lftj.language.conjunction import LIMIT, conjunctions, negated_atoms
+from lftj.language.cycles import Dependencies, refuse_cycles
 from lftj.language.directives import check_directives
 from lftj.language.findings import Findings, too_deep
-from lftj.language.ground import check_bound, check_single_use
+from lftj.language.ground import check_single_use
 from lftj.language.infer import Inference, TypedClause
 from lftj.language.lower import check_constants, fact_row, lower
-from lftj.language.names import Names, Relation, atoms_of, check_uses, literals_of, resolve, terms_of
+from lftj.language.names import Names, Relation, check_uses, resolve
 from lftj.language.parse import parse_query
-from lftj.language.strata import components, cycle
+from lftj.language.parts import Parts
+from lftj.language.strata import components
 from lftj.language.text import item_text
+from lftj.language.walks import literals_of, terms_of
 from lftj.values.codes import Column, Schema
 
 QUERY = "query"
@@ -65,12 +68,16 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     names = resolve(program, known, findings)
     directives = check_directives(program, names, findings)
     rules = [item for item in program.items if isinstance(item, ast.Rule)]
+    parts = Parts(names, known)
     typed: list[TypedClause] = []
+    dependencies = Dependencies()
+    dependencies.known(before)
     for rule in rules:
-        typed += _rule(rule, names, findings)
-    graph = _dependencies(rules, before)
-    found = components(graph)
-    _refuse_recursion(found, graph, rules, findings)
+        clauses = _rule(rule, parts, findings)
+        dependencies.rule(rule, clauses)
+        typed += clauses
+    found = components(dependencies.reads)
+    refuse_cycles(found, dependencies, rules, findings)
     _infer(found, typed, names, findings)
     findings.raise_if_failed()
 
@@ -81,7 +88,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     options: dict[int, tuple[tuple[str, str], ...]] = {}
     text = ""
     for clause in typed:
-        row = fact_row(clause) if not clause.rule.body else None
+        row = None if clause.rule.body or clause.body.atoms or clause.body.negated else fact_row(clause)
         if row is not None:
             facts.setdefault(clause.head.name, {})[row] = None
             continue
@@ -118,7 +125,7 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
             findings.unsupported("disjunction (`;`) in a query", literal.span, remedy=remedy)
     check_uses(ast.Rule((), body), names, findings)
     names.relations[QUERY] = Relation(QUERY, [], [None] * len(head.args), ast.NOWHERE, "derived")
-    typed = _rule(rule, names, findings, query=True)
+    typed = _rule(rule, Parts(names, known), findings, query=True)
     Inference(names, findings).component(typed)
     for clause in typed:
         check_constants(clause, findings)
@@ -126,51 +133,17 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
     return lower(typed[0], text, 0)
 
 
-def _rule(rule: ast.Rule, names: Names, findings: Findings, *, query: bool = False) -> list[TypedClause]:
+def _rule(rule: ast.Rule, parts: Parts, findings: Findings, *, query: bool = False) -> list[TypedClause]:
     """The clauses of a rule, checked for names and groundness; none if it holds something unsupported."""
     if not query:
-        check_uses(rule, names, findings)
-    for atom in negated_atoms(rule.body):
-        findings.unsupported(f"negation (`!{atom.name}(...)`)", atom.span)
-    if any(isinstance(part, ast.Unsupported) for part in (*literals_of(rule.body), *terms_of(rule))):
+        check_uses(rule, parts.names, findings)
+    if any(isinstance(node, ast.Unsupported) for node in (*literals_of(rule.body), *terms_of(rule))):
         return []
-    bodies = conjunctions(rule.body)
-    if bodies is None:
-        what = f"a rule with more than {LIMIT} alternatives"
-        findings.error(what, rule.span, remedy="give parts of the body their own rules", predicate=rule.heads[0].name)
-        return []
-    unbound = check_bound(rule, bodies, findings, query=query)
+    apart = TakenApart(rule, parts, findings)
+    clauses = apart.clauses(query=query)
     if not query:
-        check_single_use(rule, unbound, findings)
-    return [TypedClause(rule, head, body) for head in rule.heads for body in bodies]
-
-
-def _dependencies(rules: Iterable[ast.Rule], before: Iterable[Clause]) -> dict[str, list[str]]:
-    """Head -> predicates of its bodies, in order of first appearance. Facts alone make no head."""
-    graph: dict[str, dict[str, None]] = {}
-    for clause in before:
-        graph.setdefault(clause.head, {}).update(clause.reads)
-    for rule in rules:
-        for head in rule.heads:
-            graph.setdefault(head.name, {}).update((atom.name, None) for atom in atoms_of(rule.body))
-    return {name: list(successors) for name, successors in graph.items()}
-
-
-def _refuse_recursion(
-    found: list[tuple[str, ...]], graph: Mapping[str, Sequence[str]], rules: list[ast.Rule], findings: Findings
-) -> None:
-    for component in found:
-        path = cycle(component, graph)
-        if not path:
-            continue
-        shown = " -> ".join(f"`{name}`" for name in path)
-        step = set(pairwise(path))
-        for rule in rules:
-            uses = {atom.name for atom in atoms_of(rule.body)}
-            head = next((h for h in rule.heads if any((h.name, name) in step for name in uses)), None)
-            if head is not None:
-                findings.unsupported(f"recursion ({shown})", head.span)
-                break
+        check_single_use(rule, apart.unbound, findings)
+    return [TypedClause(part.rule, part.head, part.body, part.fold) for part in clauses]
 
 
 def _infer(found: list[tuple[str, ...]], typed: list[TypedClause], names: Names, findings: Findings) -> None:
@@ -186,17 +159,19 @@ def _infer(found: list[tuple[str, ...]], typed: list[TypedClause], names: Names,
 
 def _schemas(names: Names, rules: list[ast.Rule]) -> dict[str, Schema]:
     """The schemas of all relations. The variables of the first rule name undeclared columns, if they differ."""
-    first: dict[str, ast.Atom] = {}
+    first: dict[str, ast.Head] = {}
     for rule in rules:
         for head in rule.heads:
             first.setdefault(head.name, head)
     schemas = {}
     for name, relation in names.relations.items():
         columns = relation.columns
-        if relation.origin == "derived":
+        if relation.origin == "derived":  # else they are given
             variables = [arg.name for arg in first[name].args if isinstance(arg, ast.Variable)]
             distinct = len(set(variables)) == relation.arity
             columns = variables if distinct else [f"c{i}" for i in range(relation.arity)]
         types = [type_ or "number" for type_ in relation.types]
-        schemas[name] = Schema(name, tuple(Column(c, t) for c, t in zip(columns, types, strict=True)))
+        schemas[name] = Schema(
+            name, tuple(Column(c, t) for c, t in zip(columns, types, strict=True)), functional=relation.functional
+        )
     return schemas

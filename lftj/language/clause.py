@@ -25,10 +25,18 @@ from dataclasses import dataclass, field
 
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
-from lftj.language.notation import ATOMIC_LEVEL, comparison_text, functor_text, literal_level, literal_text
+from lftj.language.notation import (
+    AGGREGATES,
+    ATOMIC_LEVEL,
+    comparison_text,
+    functor_text,
+    literal_level,
+    literal_text,
+)
 from lftj.values.codes import Column, Schema
 
 __all__ = [
+    "AGGREGATES",
     "INTERNAL",
     "Aggregate",
     "Apply",
@@ -137,9 +145,6 @@ class Compare:
 
     def __str__(self) -> str:
         return comparison_text(self.op, str(self.left), str(self.right))
-
-
-AGGREGATES = ("count", "sum", "mean", "min", "max", "cat")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,61 +4,98 @@
       ->   a(x), b(x)        and        a(x), x > 1, x != 2, not c(x)
 
 A negated comparison is its opposite, a double negation vanishes, a negated disjunction is the conjunction of the
-negations (de Morgan). A fact has one conjunction, the empty one.
+negations, a negated conjunction the disjunction of the negations (de Morgan). A negated conjunction with variables of
+its own says that there are none for which it holds, and stays whole:
+
+    p(x) :- a(x), !(b(x, y), c(y)).
+      ->   a(x), not exists y: b(x, y), c(y)
+
+A fact has one conjunction, the empty one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
 
 from lftj.language import ast
 from lftj.language.functors import NEGATED
+from lftj.language.walks import Literals, Node, open_variables
 
 LIMIT = 1024  # alternatives of one rule; a rule with ten binary disjunctions in a row reaches it
 
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """One alternative of a body. `negated` atoms are kept for the checks; no clause is made of them yet."""
+    """One alternative of a body: atoms that hold, comparisons, atoms that do not hold.
 
-    atoms: tuple[ast.Atom, ...]
-    compares: tuple[ast.Comparison, ...]
-    negated: tuple[ast.Atom, ...]
+    `none`: conjunctions with variables of their own, none of which holds for any value of these.
+    """
 
+    atoms: tuple[ast.Atom, ...] = ()
+    compares: tuple[ast.Comparison, ...] = ()
+    negated: tuple[ast.Atom, ...] = ()
+    none: tuple[Literals, ...] = ()
 
-def negated_atoms(body: tuple[ast.Literal, ...], negated: bool = False) -> Iterator[ast.Atom]:
-    """The atoms of a body that stand under an odd number of negations."""
-    for literal in body:
-        if isinstance(literal, ast.Negation):
-            yield from negated_atoms((literal.literal,), not negated)
-        elif isinstance(literal, ast.Disjunction):
-            for alternative in literal.alternatives:
-                yield from negated_atoms(alternative, negated)
-        elif negated and isinstance(literal, ast.Atom):
-            yield literal
+    def __iter__(self) -> Iterator[ast.Literal | ast.Atom]:
+        """All literals and negated atoms, without `none`."""
+        yield from self.atoms
+        yield from self.negated
+        yield from self.compares
 
 
-_Alternatives = list[tuple[ast.Literal, ...]]
+_Alternatives = list[Literals]
 
 
-def conjunctions(body: tuple[ast.Literal, ...]) -> list[Conjunction] | None:
-    """The alternatives of a body in source order; None if there are more than LIMIT."""
+def conjunctions(body: Literals, outside: Iterable[Node] = ()) -> list[Conjunction] | None:
+    """The alternatives of a body in source order; None if there are more than LIMIT.
+
+    `outside`: what stands outside of the body and shares its variables, such as the heads of a rule.
+    """
     try:
         alternatives = _all_of(body, False)
+        opened: _Alternatives = []
+        while alternatives:
+            literals = alternatives.pop(0)
+            options = _opened(literals, tuple(outside))
+            if options is None:
+                opened.append(literals)
+            else:
+                alternatives = options + alternatives
+            if len(opened) + len(alternatives) > LIMIT:
+                raise OverflowError
     except OverflowError:
         return None
-    return [
-        Conjunction(
-            tuple(x for x in literals if isinstance(x, ast.Atom)),
-            tuple(x for x in literals if isinstance(x, ast.Comparison)),
-            tuple(x.literal for x in literals if isinstance(x, ast.Negation) and isinstance(x.literal, ast.Atom)),
-        )
-        for literals in alternatives
-    ]
+    return [_sorted(literals) for literals in opened]
 
 
-def _all_of(literals: tuple[ast.Literal, ...], negated: bool) -> _Alternatives:
+def _sorted(literals: Literals) -> Conjunction:
+    inner = [x.literal for x in literals if isinstance(x, ast.Negation)]
+    return Conjunction(
+        tuple(x for x in literals if isinstance(x, ast.Atom)),
+        tuple(x for x in literals if isinstance(x, ast.Comparison)),
+        tuple(x for x in inner if isinstance(x, ast.Atom)),
+        tuple(x.alternatives[0] for x in inner if isinstance(x, ast.Disjunction)),
+    )
+
+
+def _opened(literals: Literals, outside: tuple[Node, ...]) -> _Alternatives | None:
+    """The alternatives of a conjunction whose first negated conjunction without own variables is opened, if any."""
+    for at, literal in enumerate(literals):
+        if not (isinstance(literal, ast.Negation) and isinstance(literal.literal, ast.Disjunction)):
+            continue
+        (group,) = literal.literal.alternatives
+        others = (*outside, *literals[:at], *literals[at + 1 :])
+        shared = {variable.name for variable in open_variables(others)}
+        if all(variable.name in shared for variable in open_variables(group)):
+            options = _any_of(_literal(part, True) for part in group)
+            return [literals[:at] + option + literals[at + 1 :] for option in options]
+    return None
+
+
+def _all_of(literals: Literals, negated: bool) -> _Alternatives:
     """The alternatives of `a and b and ...`, each literal negated first if `negated` says so."""
     result: _Alternatives = [()]
     for literal in literals:
@@ -84,16 +121,26 @@ def _literal(literal: ast.Literal, negated: bool) -> _Alternatives:
     if isinstance(literal, ast.Disjunction):
         if not negated:
             return _any_of(_all_of(alternative, False) for alternative in literal.alternatives)
-        # not (A or B) is (not A) and (not B); not (a and b) is (not a) or (not b)
-        result: _Alternatives = [()]
-        for alternative in literal.alternatives:
-            options = _any_of(_literal(part, True) for part in alternative)
-            if len(result) * len(options) > LIMIT:
-                raise OverflowError
-            result = [done + option for done in result for option in options]
-        return result
+        # not (A or B) is (not A) and (not B)
+        return [
+            tuple(part for option in options for part in option)
+            for options in _product([_none_of(alternative, literal) for alternative in literal.alternatives])
+        ]
     if not negated:
         return [(literal,)]
     if isinstance(literal, ast.Comparison):
         return [(replace(literal, op=NEGATED[literal.op]),)]
     return [(ast.Negation(literal, literal.span),)]
+
+
+def _none_of(alternative: Literals, within: ast.Disjunction) -> _Alternatives:
+    """The alternatives of a negated conjunction: as a whole if it has several conditions, until it is `_opened`."""
+    if len(alternative) == 1:
+        return _literal(alternative[0], True)
+    return [(ast.Negation(replace(within, alternatives=(alternative,)), within.span),)]
+
+
+def _product(factors: list[_Alternatives]) -> Iterator[tuple[Literals, ...]]:
+    if prod(len(options) for options in factors) > LIMIT:
+        raise OverflowError
+    return product(*factors)

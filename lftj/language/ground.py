@@ -7,12 +7,12 @@ solved: neither `p(x + 1)` nor `x + 1 = y` binds x. Negated atoms and comparison
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from lftj.language import ast
 from lftj.language.conjunction import Conjunction
 from lftj.language.findings import Findings
-from lftj.language.names import subterms, terms_of
+from lftj.language.walks import Node, nodes, open_variables, parts, scopes, subterms
 
 
 def bound_variables(body: Conjunction) -> set[str]:
@@ -40,22 +40,29 @@ def _computable(term: ast.Term, bound: set[str]) -> bool:
     )
 
 
-def check_bound(rule: ast.Rule, bodies: list[Conjunction], findings: Findings, *, query: bool = False) -> set[str]:
-    """Report the variables of a rule that some alternative leaves unbound, and wildcards where a value is due.
+def check_bound(
+    rule: ast.Rule,
+    heads: Sequence[ast.Atom],
+    bodies: Sequence[Conjunction],
+    findings: Findings,
+    reported: set[str] | None = None,
+) -> set[str]:
+    """Report the variables that some alternative of a body leaves unbound, and wildcards where a value is due.
 
-    Returns the names of the unbound variables.
+    `heads`: those of each alternative, none if no head asks for values. `reported`: names of variables that need no
+    further finding; the unbound ones are added to it, and it is returned.
     """
-    _check_wildcards(rule, bodies, findings)
+    _check_wildcards(heads, bodies, findings)
     bound = [bound_variables(body) for body in bodies]
-    reported: set[str] = set()
+    reported = set() if reported is None else reported
     for body, has in zip(bodies, bound, strict=True):
-        for variable in _variables(() if query else rule.heads, body):
+        for variable in _variables(heads, body):
             name = variable.name
             if name in has or name in reported:
                 continue
             reported.add(name)
             in_body = any(part.name == name for part in _variables((), body))
-            if not rule.body:
+            if not (rule.body or body.atoms):
                 findings.error(
                     f"variable `{name}` in a fact",
                     variable.span,
@@ -69,6 +76,15 @@ def check_bound(rule: ast.Rule, bodies: list[Conjunction], findings: Findings, *
                     variable.span,
                     why="each side of `;` must bind the variables that the rest of the rule uses",
                     remedy=f"bind `{name}` in every alternative",
+                )
+            elif any(
+                part.name == name for atom in body.negated for part in atom.args if isinstance(part, ast.Variable)
+            ):
+                findings.error(
+                    f"variable `{name}` is not bound by any atom that holds",
+                    variable.span,
+                    why="a negated atom says which values are not there, so it gives none to its variables",
+                    remedy=f"use `{name}` as an argument of an atom that is not negated, or write `_` for any value",
                 )
             elif in_body:
                 findings.error(
@@ -88,8 +104,8 @@ def check_bound(rule: ast.Rule, bodies: list[Conjunction], findings: Findings, *
     return reported
 
 
-def _check_wildcards(rule: ast.Rule, bodies: list[Conjunction], findings: Findings) -> None:
-    for head in rule.heads:
+def _check_wildcards(heads: Sequence[ast.Atom], bodies: Sequence[Conjunction], findings: Findings) -> None:
+    for head in heads:
         for arg in head.args:
             for part in subterms(arg):
                 if isinstance(part, ast.Wildcard):
@@ -114,7 +130,7 @@ def _check_wildcards(rule: ast.Rule, bodies: list[Conjunction], findings: Findin
                     )
 
 
-def _variables(heads: tuple[ast.Atom, ...], body: Conjunction) -> Iterator[ast.Variable]:
+def _variables(heads: Sequence[ast.Atom], body: Conjunction) -> Iterator[ast.Variable]:
     """The variables of heads and body in order of passes: heads, atoms, negated atoms, comparisons."""
     for atom in (*heads, *body.atoms, *body.negated):
         for arg in atom.args:
@@ -129,13 +145,23 @@ def _variables(heads: tuple[ast.Atom, ...], body: Conjunction) -> Iterator[ast.V
 
 
 def check_single_use(rule: ast.Rule, unbound: set[str], findings: Findings) -> None:
-    """Warn of a variable that occurs once in the rule, often a slip of the pen, unless its name starts with `_`."""
+    """Warn of a variable that occurs once in its scope, often a slip of the pen, unless its name starts with `_`.
+
+    The `unbound` ones have their findings already.
+    """
+    _check_scope(rule, (*rule.heads, *rule.body), unbound, findings)
+
+
+def _check_scope(rule: ast.Rule, roots: Iterable[Node], outside: set[str], findings: Findings) -> None:
+    roots = tuple(roots)
+    inner = list(scopes(roots))
+    own = {variable.name for variable in open_variables(roots)} - outside
     uses: dict[str, list[ast.Variable]] = {}
-    for term in terms_of(rule):
-        if isinstance(term, ast.Variable):
-            uses.setdefault(term.name, []).append(term)
+    for variable in (node for node in nodes(roots) if isinstance(node, ast.Variable)):
+        if variable.name in own:
+            uses.setdefault(variable.name, []).append(variable)
     for name, places in uses.items():
-        if len(places) == 1 and not name.startswith("_") and name not in unbound:
+        if len(places) == 1 and not name.startswith("_"):
             findings.warning(
                 f"variable `{name}` occurs only once",
                 places[0].span,
@@ -143,3 +169,5 @@ def check_single_use(rule: ast.Rule, unbound: set[str], findings: Findings) -> N
                 remedy=f"write `_`, or `_{name}` if the name is worth keeping",
                 predicate=rule.heads[0].name,
             )
+    for scope in inner:
+        _check_scope(rule, parts(scope), outside | own, findings)

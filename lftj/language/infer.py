@@ -21,8 +21,13 @@ from lftj.language.conjunction import Conjunction
 from lftj.language.findings import Findings
 from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME
 from lftj.language.names import Names
+from lftj.language.parts import Fold
 from lftj.language.text import term_source
-from lftj.language.types import ANY, BASE_TYPES, INTEGRAL, NUMBER, NUMERIC, SYMBOL
+from lftj.language.types import ANY, BASE_TYPES, FLOAT, INTEGRAL, NUMBER, NUMERIC, SYMBOL
+
+# Of aggregates: the operand's types, where not any; the result's, where it is not the operand's.
+OPERANDS = {"sum": NUMERIC, "mean": NUMERIC, "cat": frozenset({SYMBOL})}
+RESULTS = {"count": NUMBER, "mean": FLOAT, "cat": SYMBOL}
 
 
 @dataclass(slots=True, eq=False)
@@ -53,11 +58,12 @@ class Slot:
 
 @dataclass(slots=True)
 class TypedClause:
-    """One head with one conjunction, and the slots of its terms."""
+    """One head with one conjunction, and the slots of its terms. `fold`: what an aggregate makes of them."""
 
     rule: ast.Rule
     head: ast.Atom
     body: Conjunction
+    fold: Fold | None = None
     variables: dict[str, Slot] = field(default_factory=dict)
     terms: dict[int, Slot] = field(default_factory=dict)  # by identity of the AST node
 
@@ -79,7 +85,7 @@ class Inference:
         """Infer the clauses that define one component, and fix the types of its undeclared columns."""
         for name in dict.fromkeys(clause.head.name for clause in clauses):
             relation = self.names.relations.get(name)
-            if relation is not None and relation.origin == "derived":
+            if relation is not None and relation.origin in ("derived", "internal"):
                 self.columns[name] = [Slot() for _ in relation.types]
         for clause in clauses:
             self._clause(clause)
@@ -101,7 +107,10 @@ class Inference:
             self._atom(clause, atom)
         for compare in clause.body.compares:
             self._compare(clause, compare)
-        self._atom(clause, clause.head)
+        if clause.fold is None:
+            self._atom(clause, clause.head)
+        else:
+            self._aggregate(clause, clause.fold)
 
     # Literals
 
@@ -117,6 +126,30 @@ class Inference:
                 self._join(slot, shared[position], arg, atom, reason)
             elif (wanted := relation.types[position]) is not None:
                 self._fix(slot, wanted, reason, arg, relation.place(position))
+
+    def _aggregate(self, clause: TypedClause, fold: Fold) -> None:
+        """Join the groups with the columns of the head, and give the result its type."""
+        columns, args = self.columns[clause.head.name], clause.head.args
+        for column, arg in zip(columns, args[: fold.groups], strict=False):
+            slot = self._term(clause, arg)
+            if slot is not None:
+                self._join(slot, column, arg, clause.head, f"a group of `{fold.op}`")
+        result = columns[fold.groups]
+        if fold.op in RESULTS:
+            result.domain, result.reason = frozenset({RESULTS[fold.op]}), f"the result of `{fold.op}`"
+            result.span = clause.head.span
+        for arg in args[fold.groups :]:
+            slot = self._term(clause, arg)
+            if slot is None:
+                continue
+            wanted = OPERANDS.get(fold.op, ANY)
+            if not slot.root().domain & wanted:
+                self._misfit(slot, wanted, fold.op, arg)
+                continue
+            narrow = Slot(wanted)
+            self._merge(slot.root(), narrow, "", arg.span)
+            if fold.op not in RESULTS:
+                self._join(result, slot, arg, clause.head, f"the operand of `{fold.op}`")
 
     def _compare(self, clause: TypedClause, compare: ast.Comparison) -> None:
         left, right = self._term(clause, compare.left), self._term(clause, compare.right)
@@ -141,7 +174,7 @@ class Inference:
         """The slot of a term; None for a wildcard and for what is not supported."""
         if isinstance(term, ast.Variable):
             return clause.variables.setdefault(term.name, Slot())
-        if isinstance(term, ast.Wildcard | ast.Unsupported):
+        if not isinstance(term, ast.Constant | ast.Functor):
             return None
         known = clause.terms.get(id(term))
         if known is not None:
@@ -167,7 +200,7 @@ class Inference:
             if wanted != SAME:
                 self._fix(slot, wanted, f"argument {position + 1} of `{term.name}`", arg, ast.NOWHERE)
             elif not slot.root().domain & signature.domain:
-                self._misfit(slot, signature.domain, term, arg)
+                self._misfit(slot, signature.domain, _shown(term.name), arg)
                 same.conflicted = True
             elif first is None:
                 self._join(slot, same, arg, term, f"an operand of `{_shown(term.name)}`")
@@ -242,15 +275,14 @@ class Inference:
                 related=related,
             )
 
-    def _misfit(self, slot: Slot, domain: frozenset[str], term: ast.Functor, arg: ast.Term) -> None:
+    def _misfit(self, slot: Slot, domain: frozenset[str], taker: str, arg: ast.Term) -> None:
         root = slot.root()
         if root.conflicted:
             return
         root.conflicted = True
         related = ((f"{_is(root.domain)}, as {root.reason}", root.span),) if not isinstance(arg, ast.Constant) else ()
         self.findings.error(
-            f"type conflict: `{_shown(term.name)}` takes {_either(domain)}, "
-            f"and `{term_source(arg)}` is {_is(root.domain)}",
+            f"type conflict: `{taker}` takes {_either(domain)}, and `{term_source(arg)}` is {_is(root.domain)}",
             arg.span,
             remedy="convert it with `to_number`, `to_unsigned` or `to_float`",
             related=related,

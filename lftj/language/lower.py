@@ -6,19 +6,21 @@ become fresh variables with an equality, and everything else keeps the order in 
 
 from __future__ import annotations
 
+from itertools import count
+
 from lftj.language import ast
-from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var
+from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Term, Value, Var
 from lftj.language.findings import Findings
-from lftj.language.infer import TypedClause
-from lftj.language.names import subterms, terms_of
+from lftj.language.infer import RESULTS, TypedClause
 from lftj.language.types import FLOAT, RANGES, SYMBOL
+from lftj.language.walks import subterms, terms_of
 
 _RANGE_SHOWN = {"number": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
 
 
 def check_constants(clause: TypedClause, findings: Findings) -> None:
     """Report the constants of a clause that do not fit the type inferred for them."""
-    literals = [clause.head, *clause.body.atoms]
+    literals = [clause.head, *clause.body.atoms, *clause.body.negated]
     terms = [arg for atom in literals for arg in atom.args]
     terms += [term for compare in clause.body.compares for term in (compare.left, compare.right)]
     for term in terms:
@@ -76,28 +78,51 @@ def _term(term: ast.Term, clause: TypedClause) -> Term:
 
 def lower(clause: TypedClause, text: str, rule: int) -> Clause:
     """The clause that planning starts from."""
-    taken = {term.name for term in terms_of(clause.rule) if isinstance(term, ast.Variable)}
-    atoms: list[BodyAtom] = []
-    compares: list[Compare] = []
-    fresh = 0
-    for atom in clause.body.atoms:
+    computed = _Computed(clause)
+    atoms = tuple(computed.atom(atom) for atom in clause.body.atoms)
+    negated = tuple(computed.atom(atom) for atom in clause.body.negated)
+    compares = [
+        Compare(compare.op, _term(compare.left, clause), _term(compare.right, clause), compare.span)
+        for compare in clause.body.compares
+    ]
+    head_args = tuple(_term(arg, clause) for arg in clause.head.args)
+    return Clause(
+        clause.head.name,
+        head_args,
+        atoms,
+        (*computed.equalities, *compares),
+        clause.rule.span,
+        text,
+        rule,
+        negated=negated,
+        aggregate=_aggregate(clause),
+    )
+
+
+def _aggregate(clause: TypedClause) -> Aggregate | None:
+    if clause.fold is None:
+        return None
+    op, groups = clause.fold.op, clause.fold.groups
+    return Aggregate(op, groups, RESULTS.get(op) or clause.type_of(clause.head.args[groups]))
+
+
+class _Computed:
+    """Expressions among the arguments of body atoms, each replaced by a fresh variable that equals it."""
+
+    def __init__(self, clause: TypedClause) -> None:
+        self.clause = clause
+        self.equalities: list[Compare] = []
+        self._taken = {term.name for term in terms_of(clause.rule) if isinstance(term, ast.Variable)}
+        self._names = (name for i in count(1) if (name := f"_e{i}") not in self._taken)
+
+    def atom(self, atom: ast.Atom) -> BodyAtom:
+        """The atom over variables, values and wildcards."""
         args: list[Var | Value | None] = []
         for arg in atom.args:
-            if isinstance(arg, ast.Wildcard):
-                args.append(None)
-                continue
-            term = _term(arg, clause)
+            term = None if isinstance(arg, ast.Wildcard) else _term(arg, self.clause)
             if isinstance(term, Apply):
-                while True:
-                    fresh += 1
-                    if f"_e{fresh}" not in taken:
-                        break
-                variable = Var(f"_e{fresh}", term.type)
-                compares.append(Compare("=", variable, term, arg.span))
+                variable = Var(next(self._names), term.type)
+                self.equalities.append(Compare("=", variable, term, arg.span))
                 term = variable
             args.append(term)
-        atoms.append(BodyAtom(atom.name, tuple(args), atom.span))
-    for compare in clause.body.compares:
-        compares.append(Compare(compare.op, _term(compare.left, clause), _term(compare.right, clause), compare.span))
-    head_args = tuple(_term(arg, clause) for arg in clause.head.args)
-    return Clause(clause.head.name, head_args, tuple(atoms), tuple(compares), clause.rule.span, text, rule)
+        return BodyAtom(atom.name, tuple(args), atom.span)

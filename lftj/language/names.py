@@ -10,7 +10,7 @@ inclusion itself is).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lftj.errors import Span
@@ -18,6 +18,7 @@ from lftj.language import ast
 from lftj.language.findings import Findings, counted, did_you_mean, given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
 from lftj.language.types import BASE_TYPES, base_type, chain
+from lftj.language.walks import literals_of, nodes, terms_of
 from lftj.values.codes import Schema
 
 _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")
@@ -31,8 +32,10 @@ class Relation:
     columns: list[str]
     types: list[str | None]
     span: Span
-    origin: str  # "declared", "known" or "derived"
+    origin: str  # "declared", "known", "derived" or "internal"
     places: list[Span] = field(default_factory=list)  # of the columns, if declared
+    functional: bool = False
+    words: list[str] = field(default_factory=list)  # what the columns are, if internal
 
     @property
     def arity(self) -> int:
@@ -41,6 +44,8 @@ class Relation:
 
     def column(self, position: int) -> str:
         """The column in words."""
+        if self.words:
+            return self.words[position]
         if self.columns and self.origin != "derived":
             return f"column `{self.columns[position]}` of `{self.name}`"
         return f"column {position + 1} of `{self.name}`"
@@ -63,7 +68,14 @@ class Names:
 def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Findings) -> Names:
     """The names a program defines, on top of the `known` relations."""
     relations = {
-        name: Relation(name, [c.name for c in schema.columns], [c.type for c in schema.columns], ast.NOWHERE, "known")
+        name: Relation(
+            name,
+            [c.name for c in schema.columns],
+            [c.type for c in schema.columns],
+            ast.NOWHERE,
+            "known",
+            functional=schema.functional,
+        )
         for name, schema in known.items()
     }
     names = Names(relations, {}, set())
@@ -82,7 +94,9 @@ def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Finding
                 if head.name in RESERVED:
                     _reserved(head.name, head.span, findings)
                 elif head.name not in relations and head.name not in names.opaque:
-                    relations[head.name] = Relation(head.name, [], [None] * len(head.args), head.span, "derived")
+                    columns: list[str | None] = [None] * len(head.args)
+                    functional = isinstance(head, ast.Assignment)
+                    relations[head.name] = Relation(head.name, [], columns, head.span, "derived", functional=functional)
     return names
 
 
@@ -157,9 +171,10 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
     before = names.relations.get(item.name)
     if before is not None and before.origin == "known":
         schema = known[item.name]
-        if [(c.name, c.type) for c in schema.columns] != list(
+        same = [(c.name, c.type) for c in schema.columns] == list(
             zip((a.name for a in item.attributes), types, strict=True)
-        ):
+        )
+        if not same or schema.functional != item.functional:
             findings.error(
                 f"relation `{item.name}` is declared again, differently",
                 item.span,
@@ -178,7 +193,8 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
         )
         return
     columns, places = [a.name for a in item.attributes], [a.span for a in item.attributes]
-    names.relations[item.name] = Relation(item.name, columns, types, item.span, "declared", places)
+    relation = Relation(item.name, columns, types, item.span, "declared", places, functional=item.functional)
+    names.relations[item.name] = relation
 
 
 def _column_type(attribute: ast.Attribute, names: Names, findings: Findings) -> str | None:
@@ -198,11 +214,18 @@ def _column_type(attribute: ast.Attribute, names: Names, findings: Findings) -> 
 def check_uses(rule: ast.Rule, names: Names, findings: Findings) -> None:
     """Report unknown relations and functors, wrong arities, and what is not supported, in one rule."""
     heads = (head for head in rule.heads if head.name not in RESERVED)  # a reserved name is reported by `resolve`
-    for atom in (*heads, *atoms_of(rule.body)):
-        _check_atom(atom, names, findings)
+    arguments = (arg for head in rule.heads for arg in head.args)
+    atoms = (node for node in nodes((*arguments, *rule.body)) if isinstance(node, ast.Atom))
+    for atom in (*heads, *atoms):
+        if isinstance(atom, ast.Assignment):
+            _check_keyed(atom, names, findings)
+        else:
+            _check_atom(atom, names, findings)
     for term in terms_of(rule):
         if isinstance(term, ast.Functor):
             _check_functor(term, names, findings)
+        elif isinstance(term, ast.Lookup):
+            _check_keyed(term, names, findings)
         elif isinstance(term, ast.Unsupported):
             findings.unsupported(term.feature, term.span)
     for literal in literals_of(rule.body):
@@ -246,15 +269,58 @@ def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
         )
 
 
+def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Findings) -> None:
+    """Report `name[keys]` for a relation that is unknown, no functional predicate, or has other keys."""
+    relation = names.relations.get(term.name)
+    count = len(term.keys)
+    if relation is None:
+        if term.name not in names.opaque and term.name not in RESERVED and not names.open:
+            keys = ", ".join(f"k{i}:number" for i in range(count))
+            functional = [name for name, other in names.relations.items() if other.functional]
+            findings.error(
+                f"unknown functional predicate `{term.name}`",
+                term.span,
+                why="it is neither declared nor the head of a rule",
+                remedy=did_you_mean(
+                    term.name, functional, f"declare it, as in `.decl {term.name}({keys}) -> value:number`"
+                ),
+                predicate=term.name,
+            )
+    elif not relation.functional:
+        *keys_shown, value = relation.columns or [f"c{i}" for i in range(relation.arity)] or ["value"]
+        arrow = f".decl {term.name}({', '.join(f'{key}:...' for key in keys_shown)}) -> {value}:..."
+        findings.error(
+            f"`{term.name}` is a relation, not a functional predicate",
+            term.span,
+            why=f"`{term.name}[...]` is the one value at a key, and a relation may have many rows",
+            remedy=f"declare it as `{arrow}`, or write an atom and use its variables",
+            predicate=term.name,
+            related=(("declared here" if relation.origin == "declared" else "first used here", relation.span),),
+        )
+    elif relation.arity - 1 != count:
+        word = {"declared": "declared here", "derived": "first used here"}.get(relation.origin, "")
+        findings.error(
+            f"`{term.name}` has {counted(relation.arity - 1, 'key')}, and {counted(count, 'key')} "
+            f"{'is' if count == 1 else 'are'} given",
+            term.span,
+            remedy="give every key one term",
+            predicate=term.name,
+            related=((word, relation.span),),
+        )
+
+
 def _check_functor(term: ast.Functor, names: Names, findings: Findings) -> None:
     signature = FUNCTORS.get(term.name)
     count = len(term.args)
     if signature is None:
         if term.name in names.relations:
+            functional = names.relations[term.name].functional
             findings.error(
                 f"`{term.name}` is a relation, and an atom is not a value",
                 term.span,
-                remedy="write the atom as its own condition and use its variables",
+                remedy=f"write `{term.name}[...]` for the value at a key"
+                if functional
+                else "write the atom as its own condition and use its variables",
                 predicate=term.name,
             )
         elif not names.open:
@@ -268,41 +334,3 @@ def _check_functor(term: ast.Functor, names: Names, findings: Findings) -> None:
             term.span,
             remedy=f"{signature}: {signature.doc}",
         )
-
-
-# Walks
-
-
-def literals_of(body: tuple[ast.Literal, ...]) -> Iterator[ast.Literal]:
-    """Every literal of a body, those within negations and disjunctions included."""
-    for literal in body:
-        yield literal
-        if isinstance(literal, ast.Negation):
-            yield from literals_of((literal.literal,))
-        elif isinstance(literal, ast.Disjunction):
-            for alternative in literal.alternatives:
-                yield from literals_of(alternative)
-
-
-def atoms_of(body: tuple[ast.Literal, ...]) -> Iterator[ast.Atom]:
-    """Every atom of a body."""
-    return (literal for literal in literals_of(body) if isinstance(literal, ast.Atom))
-
-
-def terms_of(rule: ast.Rule) -> Iterator[ast.Term]:
-    """Every term of a rule, arguments of functors included, in source order."""
-    for literal in (*rule.heads, *literals_of(rule.body)):
-        if isinstance(literal, ast.Atom):
-            for arg in literal.args:
-                yield from subterms(arg)
-        elif isinstance(literal, ast.Comparison):
-            yield from subterms(literal.left)
-            yield from subterms(literal.right)
-
-
-def subterms(term: ast.Term) -> Iterator[ast.Term]:
-    """A term and the terms it is made of."""
-    yield term
-    if isinstance(term, ast.Functor):
-        for arg in term.args:
-            yield from subterms(arg)

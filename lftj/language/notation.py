@@ -35,6 +35,8 @@ UNARY_LEVEL = 10
 POWER_LEVEL = 11
 ATOMIC_LEVEL = 12
 
+AGGREGATES = ("count", "sum", "mean", "min", "max", "cat")
+
 _ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',

@@ -22,6 +22,22 @@ if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
 
+def _aggregate() -> str:
+    """The pattern of the word of an aggregate, told from a name by what follows: an operand and a `:`.
+
+    What is nested in an operand is skipped to a depth of 12, and strings anywhere; no word of another aggregate may
+    stand between the two, unless in parentheses.
+    """
+    words, text, inner = "(?:sum|min|max|mean|cat)", r'"(?:\\.|[^"\\])*"', "(?!)"
+    name, end = r"[A-Za-z0-9_?]", r"(?![A-Za-z0-9_?])"
+    for _ in range(12):
+        inner = rf'(?:[^()\[\]"]|{text}|[(\[]{inner}[)\]])*+'
+    operators = rf"(?!\s*(?:bshru|bshr|bshl|band|bor|bxor|land|lor|lxor){end})"
+    other = rf"(?!(?<!{name})(?:count|{words}(?!\s*\()){end})"
+    operand = rf'(?:{other}[^,.;:{{}}()\[\]"]|\d\.\d|{text}|[(\[]{inner}[)\]])*'
+    return rf'{words}{end}{operators}(?=\s*[A-Za-z0-9_?("@\[-])(?={operand}:\s*[A-Za-z0-9_?{{])'
+
+
 @cache
 def _lark() -> Lark:
     """The parser tables, built once per process on first use."""
@@ -30,6 +46,7 @@ def _lark() -> Lark:
     from lark import Lark
 
     grammar = files("lftj.language").joinpath("grammar.lark").read_text(encoding="utf-8")
+    grammar = grammar.replace("%AGGREGATE%", _aggregate())
     return Lark(grammar, parser="lalr", lexer="contextual", start=["program", "query"], propagate_positions=True)
 
 

@@ -5,8 +5,8 @@ wrong can be said in words: the reader keeps a list of findings and drops the cl
 chains are resolved here, by precedence climbing; constructs of Souffle that the engine does not evaluate become
 `ast.Unsupported`, under the name by which the checker refuses them.
 
-Degenerate cases: `true` and `false` as conditions are `1 = 1` and `1 != 1`; a negated conjunction is the disjunction
-of negations.
+Degenerate cases: `true` and `false` as conditions are `1 = 1` and `1 != 1`; a negated conjunction is the negation of
+a disjunction of one alternative; the braces of an aggregate may be left out around one atom.
 """
 
 from __future__ import annotations
@@ -125,10 +125,11 @@ class Reader:
         return self._unsupported(named[kind], token)
 
     def _decl(self, node: Any) -> list[ast.Item]:
-        names, attributes, *qualifiers = node.children
+        names, attributes, value, *qualifiers = node.children
+        written = [*(attributes.children if attributes else ()), *([value] if value else ())]
         columns = tuple(
             ast.Attribute(str(a.children[0]), str(a.children[1]) + ("<>" if a.children[2] else ""), self._span(a))
-            for a in (attributes.children if attributes else ())
+            for a in written
         )
         kept, directives = [], []
         for qualifier in qualifiers:
@@ -140,7 +141,7 @@ class Reader:
         declared: list[ast.Item] = []
         for name in names.children:
             span = self._span(name)
-            declared.append(ast.Declaration(str(name), columns, tuple(kept), span))
+            declared.append(ast.Declaration(str(name), columns, tuple(kept), span, functional=value is not None))
             declared += [ast.Directive(kind, str(name), (), place) for kind, place in directives]
         return declared
 
@@ -175,27 +176,28 @@ class Reader:
         start, end = self._bounds(node)
         if len(heads.children) == 1 and _data(heads.children[0]) == "comparison":
             left, op, right = heads.children[0].children
-            if _data(left) == "bracket" and left.children[0] is not None and op == "=":
-                return self._unsupported(f"functional predicate `{left.children[0]}[...]`", node)
             if body is not None and op == "<=" and _data(left) == "call" and _data(right) == "call":
                 return self._unsupported("subsumption (`<=` between heads)", node)
-        atoms = []
-        for head in heads.children:
-            if _data(head) != "call":
-                written = self._text(head)
-                what = f"a {'head' if body is not None else 'fact'} must be an atom such as `p(x, y)`, not `{written}`"
-                remedy = (
-                    "a rule is written `head :- body.`"
-                    if re.search(r"<-|->|==>|=>", self.source.text[start:end])
-                    else ""
-                )
-                raise self._refuse(what, head, remedy=remedy)
-            atoms.append(self._atom(head))
-        for atom in atoms:
-            if isinstance(atom, ast.Unsupported):
-                return self._unsupported(atom.feature, node)
-        heads_read = tuple(atom for atom in atoms if isinstance(atom, ast.Atom))
-        return ast.Rule(heads_read, self._body(body) if body is not None else (), self.source.span(start, end))
+        read: list[ast.Head] = []
+        for child in heads.children:
+            head = self._head(child, self.source.text[start:end], fact=body is None)
+            if isinstance(head, ast.Unsupported):
+                return self._unsupported(head.feature, node)
+            read.append(head)
+        return ast.Rule(tuple(read), self._body(body) if body is not None else (), self.source.span(start, end))
+
+    def _head(self, node: Any, rule: str, *, fact: bool) -> ast.Head | ast.Unsupported:
+        """An atom, or `name[keys] = value`; `rule` is the whole text."""
+        if _data(node) == "comparison":
+            left, op, right = node.children
+            if _data(left) == "bracket" and left.children[0] is not None and op == "=":
+                name, keys = left.children
+                return ast.Assignment(str(name), self._args(keys), self._term(right), self._span(node))
+        elif _data(node) == "call":
+            return self._atom(node)
+        what = f"a {'fact' if fact else 'head'} must be an atom such as `p(x, y)`, not `{self._text(node)}`"
+        remedy = "a rule is written `head :- body.`" if re.search(r"<-|->|==>|=>", rule) else ""
+        raise self._refuse(what, node, remedy=remedy)
 
     def _body(self, disj: Any) -> tuple[ast.Literal, ...]:
         alternatives = [tuple(self._conj(conj)) for conj in disj.children]
@@ -220,8 +222,7 @@ class Reader:
             inner = self._literal(node.children[0])
             if len(inner) == 1:
                 return [ast.Negation(inner[0], span)]
-            # not (a and b) is (not a) or (not b)
-            return [ast.Disjunction(tuple((ast.Negation(literal, literal.span),) for literal in inner), span)]
+            return [ast.Negation(ast.Disjunction((tuple(inner),), self._span(node.children[0])), span)]
         if kind == "paren":
             return list(self._body(node.children[0]))
         if kind == "call":
@@ -274,6 +275,10 @@ class Reader:
             alternatives = node.children[0].children
             if len(alternatives) == 1 and len(alternatives[0].children) == 1:
                 return self._term(alternatives[0].children[0])
+        if kind == "aggregate":
+            return self._aggregate(node)
+        if kind == "bracket" and node.children[0] is not None:
+            return ast.Lookup(str(node.children[0]), self._args(node.children[1]), self._span(node))
         if kind in ("paren", "comparison", "negation"):
             raise self._refuse(
                 f"`{self._text(node)}` is a condition, and a value is expected here",
@@ -292,10 +297,13 @@ class Reader:
         if kind == "USER_AGGREGATE":
             name = re.match(r"@@[A-Za-z0-9_?]+", node)
             return f"user-defined aggregate `{name[0] if name else node}`"
-        first = node.children[0]
-        if kind == "aggregate":
-            return f"aggregate `{first}`"
-        return f"functional predicate `{first}[...]`" if first is not None else "record constructor"
+        return "record constructor"
+
+    def _aggregate(self, node: Any) -> ast.Aggregate:
+        op, *operand, body = node.children
+        (inner,) = body.children
+        literals = self._body(inner) if _data(inner) == "disj" else tuple(self._literal(inner))
+        return ast.Aggregate(str(op), self._term(operand[0]) if operand else None, literals, self._span(node))
 
     def _call(self, node: Any) -> ast.Term:
         token, args = node.children

@@ -9,10 +9,10 @@ as a head.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 
-def components(graph: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+def components(graph: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
     """The strongly connected components of `graph` (predicate -> predicates of its bodies), bottom up.
 
     Names that are not keys of the graph are ignored. O(nodes + edges).
@@ -59,21 +59,30 @@ def components(graph: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
     return found
 
 
-def cycle(component: tuple[str, ...], graph: Mapping[str, Sequence[str]]) -> list[str]:
+def cycle(component: tuple[str, ...], graph: Mapping[str, Iterable[str]]) -> list[str]:
     """The shortest cycle through the first predicate of a component, from and to it; empty if there is none."""
     start = component[0]
+    found = path(start, start, component, graph)
+    return found if len(found) > 1 else []
+
+
+def path(start: str, end: str, members: Collection[str], graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """The shortest path from `start` to `end` within `members`, both included; a way round if they are the same.
+
+    `[start]` if they are the same and there is no way round. Breadth first.
+    """
     before: dict[str, str] = {}
     queue = deque([start])
     while queue:
         node = queue.popleft()
         for successor in graph[node]:
-            if successor == start:
-                path = [start]
+            if successor == end:
+                steps = [end, node]
                 while node != start:
-                    path.append(node)
                     node = before[node]
-                return [start, *reversed(path[1:]), start]
-            if successor in component and successor not in before:
+                    steps.append(node)
+                return steps[::-1]
+            if successor in members and successor not in before:
                 before[successor] = node
                 queue.append(successor)
-    return []
+    return [start]

@@ -191,7 +191,7 @@ class Condition:
         span = here()
         if len(self.literals) == 1:
             return Condition(ast.Negation(self.literals[0], span))
-        return Condition(ast.Disjunction(tuple((ast.Negation(literal, span),) for literal in self.literals), span))
+        return Condition(ast.Negation(ast.Disjunction((self.literals,), span), span))
 
     def __or__(self, other: object) -> Condition:
         return any_of(self, other)

@@ -10,7 +10,15 @@ from __future__ import annotations
 from lftj.language import ast
 from lftj.language.findings import too_deep
 from lftj.language.functors import CONSTRAINTS
-from lftj.language.notation import ATOMIC_LEVEL, comparison_text, functor_text, literal_level, literal_text, symbol_text
+from lftj.language.notation import (
+    AGGREGATES,
+    ATOMIC_LEVEL,
+    comparison_text,
+    functor_text,
+    literal_level,
+    literal_text,
+    symbol_text,
+)
 
 
 def to_text(program: ast.Program) -> str:
@@ -24,19 +32,31 @@ def to_text(program: ast.Program) -> str:
 def item_text(item: ast.Item) -> str:
     """One item as source text."""
     match item:
-        case ast.Declaration(name, attributes, qualifiers):
-            columns = ", ".join(f"{a.name}:{a.type}" for a in attributes)
-            return " ".join([f".decl {name}({columns})", *qualifiers])
+        case ast.Declaration(name, attributes, qualifiers, functional=functional):
+            columns = [f"{a.name}:{a.type}" for a in attributes]
+            value = [f"-> {columns.pop()}"] if functional else []
+            return " ".join([f".decl {name}({', '.join(columns)})", *value, *qualifiers])
         case ast.TypeDeclaration(name, base, subtype):
             return f".type {name} {'<:' if subtype else '='} {base}"
         case ast.Directive(kind, relation, options):
             written = ", ".join(f"{key}={symbol_text(value)}" for key, value in options)
             return f".{kind} {relation}({written})" if options else f".{kind} {relation}"
         case ast.Rule(heads, body):
-            head = ", ".join(literal_source(atom) for atom in heads)
+            head = ", ".join(head_source(head) for head in heads)
             return f"{head} :- {_body_text(body)}." if body else f"{head}."
         case ast.Unsupported():
             return item.text
+
+
+def head_source(head: ast.Head) -> str:
+    """A head as source text."""
+    if isinstance(head, ast.Atom):
+        return literal_source(head)
+    return f"{_keyed(head.name, head.keys)} = {term_source(head.value)}"
+
+
+def _keyed(name: str, keys: tuple[ast.Term, ...]) -> str:
+    return f"{name}[{', '.join(term_source(key) for key in keys)}]"
 
 
 def _body_text(body: tuple[ast.Literal, ...]) -> str:
@@ -79,5 +99,17 @@ def _term(term: ast.Term) -> tuple[str, int]:
             return text, literal_level(text)
         case ast.Functor(name, args):
             return functor_text(name, [_term(arg) for arg in args])
+        case ast.Lookup(name, keys):
+            return _keyed(name, keys), ATOMIC_LEVEL
+        case ast.Aggregate(op, operand, body):
+            return f"{' '.join([op, *_operand(operand)])} : {{ {_body_text(body)} }}", ATOMIC_LEVEL
         case ast.Unsupported():
             return term.text, ATOMIC_LEVEL
+
+
+def _operand(operand: ast.Term | None) -> list[str]:
+    """The operand of an aggregate, parenthesised unless it is a variable that is no aggregate's name."""
+    if operand is None:
+        return []
+    text = term_source(operand)
+    return [text if isinstance(operand, ast.Variable) and text not in AGGREGATES else f"({text})"]

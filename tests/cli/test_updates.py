@@ -147,10 +147,17 @@ BAD = {
         "did you mean `edge`?",
     ),
     "edge 1 2": (
-        "1: error: a change begins with `+` or `-`",
+        "1: error: a change begins with `+`, `-` or `=`",
         "    ^^^^",
         DROPPED,
-        "write `+edge 1 2` to insert a row, `-edge 1 2` to erase one, `# ...` for a comment",
+        "write `+edge 1 2` to insert a row, `-edge 1 2` to erase one, `=price anvil 3` to give a key another value, "
+        "`# ...` for a comment",
+    ),
+    "=edge 1 2": (
+        "2: error: `edge` is not a functional predicate, so none of its columns is a key",
+        "     ^^^^",
+        f"it is declared as edge(a:number, b:number); {DROPPED}",
+        "erase a row with `-edge`, insert one with `+edge`",
     ),
     "+ edge 1 2": (
         "1: error: no relation is named after `+`",

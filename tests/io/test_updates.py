@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lftj.io.updates import ERASE, INSERT, Changes, Run, change_line, transactions
+from lftj.io.updates import ERASE, INSERT, UPSERT, ChangeFileError, Changes, Run, change_line, transactions
 from lftj.values.codes import Column, Schema
 
 SCHEMAS = {
     "p": Schema("p", (Column("s", "symbol"), Column("n", "number"), Column("f", "float"), Column("t", "symbol"))),
     "q": Schema("q", (Column("u", "unsigned"),)),
     "yes": Schema("yes", ()),
+    "price": Schema("price", (Column("item", "symbol"), Column("cost", "float")), functional=True),
 }
 texts = st.text(max_size=6) | st.text('"\\ \t\n#+-a\u00a0\u2028', max_size=4)
 rows = st.one_of(
@@ -50,6 +52,30 @@ def test_runs_and_transactions() -> None:
         Changes([], 6, 6),
         Changes([Run("+", "yes", [()])], 7, 8),
     ]
+
+
+def test_upserts() -> None:
+    lines = [b"=price anvil 3\n", b'=price "a b" 1.5\n', b"+price x 1\n", b"=price x 2\n"]
+    assert list(transactions(lines, SCHEMAS, "x")) == [
+        Changes(
+            [
+                Run(UPSERT, "price", [("anvil", 3.0), ("a b", 1.5)]),
+                Run(INSERT, "price", [("x", 1.0)]),
+                Run(UPSERT, "price", [("x", 2.0)]),
+            ],
+            1,
+            4,
+        )
+    ]
+    with pytest.raises(ChangeFileError) as caught:
+        list(transactions([b"+q 1\n", b"=q 2\n"], SCHEMAS, "x"))
+    assert caught.value.render() == (
+        "x:2:2: error: `q` is not a functional predicate, so none of its columns is a key\n"
+        "    =q 2\n"
+        "     ^\n"
+        "  why: it is declared as q(u:unsigned); nothing of its transaction (lines 1 to 2) was applied\n"
+        "  do: erase a row with `-q`, insert one with `+q`"
+    )
 
 
 def test_it_reads_no_line_ahead() -> None:

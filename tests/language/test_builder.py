@@ -77,7 +77,7 @@ BODIES: list[tuple[Callable[[lang.Relation], object], str]] = [
     (lambda e: (e(x, y) & (x < y)) | e(y, x), "edge(x, y), x < y; edge(y, x)"),
     (lambda e: (e(x, y), x < y) | e(y, x), "edge(x, y), x < y; edge(y, x)"),
     (lambda e: (e(x, y), x < y) & e(y, x), "edge(x, y), x < y, edge(y, x)"),
-    (lambda e: ~(e(x, y) & (x < y)), "!edge(x, y); !(x < y)"),
+    (lambda e: ~(e(x, y) & (x < y)), "!(edge(x, y), x < y)"),
     (lambda e: ~(e(x, y) | (x < y)), "!(edge(x, y); x < y)"),
     (lambda e: [e(x, y), (e(y, x), x < y)], "edge(x, y), edge(y, x), x < y"),
     (lambda e: (fn.cat("a", "b", x) == y, fn.strlen("a") == x), 'cat("a", "b", x) = y, strlen("a") = x'),

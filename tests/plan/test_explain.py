@@ -151,6 +151,7 @@ RULE = {
     "estimated_cost": "float",
     "reads": [{"atom": "str", "relation": "str", "columns": ["int"]}],
     "guards": [],
+    "voids": [],
     "sorted_output": "bool",
     "depths": [DEPTH],
     "actual": {"seconds": "float", "rows": "int", "steps": "int", "seeks": "int", "opens": "int"},

@@ -1,0 +1,93 @@
+"""Rows by the first keys they begin with: all that are under given prefixes, and two that share one.
+
+A relation whose last key is determined by the others (a function) holds at most one row per prefix of all keys but the
+last. In key order rows of one prefix are neighbours, so a whole version is looked through once, page by page, and under
+one prefix the first two rows tell. The prefix without keys is that of all rows.
+"""
+
+from __future__ import annotations
+
+from scantree._jit import kernel
+from scantree.cursor import end_pos, normal, seek_lub, unpack
+from scantree.layout import DIRS, compare, dir_count, dir_of
+
+DONE, FULL = 0, 1
+
+
+@kernel
+def address_at(mem, root, shape, pos):
+    """Address of the first column of the row at position `pos`, which is before the end."""
+    d, s, p = unpack(shape, pos)
+    return mem[dir_of(mem, root, d) + s] + p
+
+
+@kernel
+def following(mem, root, shape, pos):
+    """The position after `pos`, which is before the end."""
+    d, s, p = unpack(shape, pos)
+    return normal(mem, root, shape, d, s, p + 1)
+
+
+@kernel
+def copy_under(mem, root, shape, prefixes, state, out):
+    """Copy the rows under the prefixes `prefixes` int64[m, k], prefix by prefix, into `out` int64[cols, n].
+
+    `state` int64[2]: the prefix to go on with, and the position (-1: to be sought); [0, -1] to begin, kept between
+    calls. Returns (rows copied, status): FULL means call again with the same state.
+    """
+    cap = 1 << shape.page_bits
+    m, k = prefixes.shape
+    end, done = end_pos(mem, root, shape), 0
+    while state[0] < m:
+        prefix = prefixes[state[0]]
+        pos = state[1] if state[1] >= 0 else seek_lub(mem, root, shape, prefix)
+        while pos < end:
+            at = address_at(mem, root, shape, pos)
+            if compare(mem, at, cap, prefix, 1, k) != 0:
+                break
+            if done == out.shape[1]:
+                state[1] = pos
+                return done, FULL
+            for c in range(shape.cols):
+                out[c, done] = mem[at + c * cap]
+            done += 1
+            pos = following(mem, root, shape, pos)
+        state[0] += 1
+        state[1] = -1
+    return done, DONE
+
+
+@kernel
+def first_pair(mem, root, shape, k):
+    """Addresses of the first two neighbours whose first `k` keys are equal; (-1, -1) if there are none."""
+    cap, fan = 1 << shape.page_bits, 1 << shape.dir_bits
+    last = -1
+    for d in range(mem[root + DIRS]):
+        directory = dir_of(mem, root, d)
+        for s in range(dir_count(mem, root, d)):
+            page = mem[directory + s]
+            for p in range(mem[directory + fan + s]):
+                if last >= 0 and compare(mem, page + p, cap, mem[last:], cap, k) == 0:
+                    return last, page + p
+                last = page + p
+    return -1, -1
+
+
+@kernel
+def pair_under(mem, root, shape, prefixes):
+    """Addresses of two rows under the first of `prefixes` int64[m, k] that has two; (-1, -1) if none has."""
+    cap = 1 << shape.page_bits
+    m, k = prefixes.shape
+    end = end_pos(mem, root, shape)
+    for j in range(m):
+        prefix = prefixes[j]
+        pos = seek_lub(mem, root, shape, prefix)
+        if pos >= end:
+            continue
+        second = following(mem, root, shape, pos)
+        if second >= end:
+            continue
+        at = address_at(mem, root, shape, second)
+        if compare(mem, at, cap, prefix, 1, k) == 0:  # then the first is under it, too
+            return address_at(mem, root, shape, pos), at
+    return -1, -1
