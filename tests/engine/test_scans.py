@@ -181,6 +181,15 @@ def test_sales_of_a_region() -> None:
     assert tx.delta["sales"].erased.scan("max") == 12
 
 
+def test_of_a_functional_predicate() -> None:
+    db = lftj.Database(".decl price(shop:symbol, item:number) -> cost:float", page_rows=2, directory_rows=2)
+    db.load("price", [("s", 1, 2.5), ("s", 2, 0.25), ("r", 1, 9.0), ("s", 7, 4.0)])
+    assert db["price"].scan("min", lo=("s",), hi=("s",)) == 0.25
+    assert db["price"].scan("sequence", lo=("s", 2), hi=("s", 7)) == (0.25, 4.0)
+    assert db["price"].scan("sum", order=("item",), lo=(1,), hi=(1,)) == 11.5
+    assert db["price"].scan("sequence", "shop") == ("r", "s", "s", "s")
+
+
 def test_of_no_rows() -> None:
     db = lftj.Database(".decl n(x:number) .decl u(x:unsigned) .decl f(x:float) .decl s(x:symbol) .decl flag()")
     for name in "nuf":
