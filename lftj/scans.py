@@ -14,22 +14,23 @@ The first scan of its kind on a relation builds what later ones use: O(n) once, 
 in pages. Commits carry it along.
 
 Symbols are kept by code and not by text. An interval may run over a symbol column only if it is the same text at both
-ends; and where the order of the rows matters (cat, monoids that do not commute) rows that the columns before a symbol
-column tell apart are folded as they lie, all others are sorted by text first, which takes O(rows of the interval).
-That it has to is itself found by a fold, so the rule costs nothing where it does not apply.
+ends; and where the order of the rows matters (cat, monoids that do not commute), rows that agree in all columns before
+a symbol column are put into the order of their texts while they are folded (textorder.py): a step per such row. Where
+the symbol column is the first one nothing is remembered and the rows of the interval are sorted.
 
 Rows that are in no page (deltas) are folded one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj import monoids
+from lftj.engine import textorder
 from lftj.engine.answers import out_of_memory
 from lftj.engine.pagefolds import NOTHING, PageFolds
 from lftj.errors import DataError
@@ -231,16 +232,13 @@ def _by_pages(asked: Asked, monoid: UserMonoid, stored: StoredRelation) -> Any:
         values = _Values(asked.symbols, asked.type)
         if told_apart is None:
             return PageFolds(lambda rows: monoid.fold(values(rows[at])), monoid.combine)
-        return _with_ties(monoid, values, at, told_apart)
+        rest = [_Values(asked.symbols, asked.schema.types[c]) for c in interval.order[told_apart:]]
+        return textorder.folds(monoid, values, at, rest)
 
     element = stored.page_folds(key, make).fold(version, lo, hi)
     if element is NOTHING:
         return monoid.identity
-    if told_apart is None:
-        return element
-    if element.tie:
-        return _one_by_one(asked, monoid, version.columns(lo, hi))
-    return element.value
+    return element if told_apart is None else textorder.closed(monoid, element)
 
 
 def _told_apart(asked: Asked, monoid: UserMonoid) -> int | None:
@@ -271,27 +269,6 @@ class _Values:
         # A copy: decoding wants an array without gaps, and a monoid must not see the pages.
         values: list[Any] = decode_array(codes.copy(), self._type).tolist()
         return values
-
-
-class _Tied(NamedTuple):
-    """A fold of rows in code order, and whether two neighbours agree in the columns before a symbol column."""
-
-    first: tuple[int, ...]
-    last: tuple[int, ...]
-    tie: bool
-    value: Any
-
-
-def _with_ties(monoid: UserMonoid, values: Callable[[Rows], list[Any]], at: int, width: int) -> PageFolds:
-    def leaf(rows: Rows) -> _Tied:
-        keys = rows[:width]
-        tie = bool((keys[:, 1:] == keys[:, :-1]).all(axis=0).any())
-        return _Tied(tuple(keys[:, 0].tolist()), tuple(keys[:, -1].tolist()), tie, monoid.fold(values(rows[at])))
-
-    def combine(a: _Tied, b: _Tied) -> _Tied:
-        return _Tied(a.first, b.last, a.tie or b.tie or a.last == b.first, monoid.combine(a.value, b.value))
-
-    return PageFolds(leaf, combine)
 
 
 # -- rows one by one --------------------------------------------------------------------------------------------------

@@ -91,8 +91,8 @@ class PageFolds:
             if self._busy:
                 # The function itself asks for a fold; it must not move what is being folded.
                 return PageFolds(self._leaf, self._combine).fold(version, lo, hi)
-            self._busy = True
             try:
+                self._busy = True
                 self._learn()
                 if version is not self._version:
                     self._move(version)
@@ -120,12 +120,17 @@ class PageFolds:
 
     def _learn(self) -> None:
         """Take over what the source knows."""
-        if self._source is not None:
-            source, self._source = self._source, None
+        if self._source is None:
+            return
+        source, self._source = self._source, None
+        try:
             with source._lock:
                 self._version, self._room, self._dirs = source._version, source._room, source._dirs
                 self._pages, self._directories = source._pages.copy(), source._directories.copy()
                 self._tree = source._tree.copy()
+        except BaseException:
+            self._forget()
+            raise
 
     def _move(self, version: Version) -> None:
         """Make the memory that of `version`."""

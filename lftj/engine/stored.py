@@ -229,9 +229,8 @@ class StoredRelation:
             return self._with(facts, self._orders, self._scans, self._folds)
         orders, scans = {self._declared: content}, dict[ScanOrder, Version]()
         folds: dict[FoldKey, PageFolds] = {}
-        if (len(self._orders) > 1 or self._scans or self._folds) and abs(len(content) - len(self)) < SMALL_PART * len(
-            self
-        ):
+        follow = len(self._orders) > 1 or self._scans or self._folds
+        if follow and abs(len(content) - len(self)) < SMALL_PART * len(self):
             if change is None:
                 delta = self.content.delta(content)
                 change = Change(delta.rows, delta.kinds)

@@ -60,6 +60,12 @@ class ScanMachine(StoreMachine):
         version, model = self.pick(which)
         rows = [key + values for key, values in model.items()]
         expect(version, None, None, rows)
+        for row in self.some_rows(data, 2):
+            prefix = row[: data.draw(st.integers(0, self.keys))]
+            past = version.seek_past(prefix)
+            assert version.count(0, past) == sum(key[: len(prefix)] <= prefix for key in model)
+            assert version.store.scan is not None
+            assert version.exact_scan(past, version.end()) == folded(version.store.scan, rows[version.count(0, past) :])
         asked = sorted(row[: data.draw(st.integers(0, self.keys))] for row in self.some_rows(data, 6))
         ranks = [(version.seek(row), model.bisect_left(row)) for row in asked]
         ranks.sort()
@@ -133,6 +139,7 @@ def test_a_sum_that_does_not_fit_is_refused(values: list[int]) -> None:
     version.check()
     with pytest.raises(OverflowError, match=r"^the sum of column 1 over these rows does not fit into 64 bits$"):
         version.scan()
+    assert version.exact_scan(version.begin(), version.end()) == sum(values)
 
 
 # -- what it costs ----------------------------------------------------------------------------------------------------
@@ -174,9 +181,13 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match=r"^a scan folds one of the columns 0 to 2; got 3$"):
         Store(Arena(), 2, 1, scan=Scan(Monoid.MAX, 3))
     Store(Arena(), 0, scan=Scan(Monoid.COUNT))
+    with pytest.raises(ValueError, match=r"^a row to seek has at most 1 keys, got 2$"):
+        Store(Arena(), 1).empty().seek_past((1, 2))
     text = "this store keeps no scan; make it with Store(..., scan=Scan(monoid, column))"
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         Store(Arena(), 1).empty().scan()
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+        Store(Arena(), 1).empty().exact_scan(0, 0)
 
 
 @pytest.mark.parametrize("monoid", Monoid)

@@ -62,6 +62,11 @@ class Model(RuleBasedStateMachine):
         assert self.table.lookup(texts).tolist() == expected == [self.table.code(text) for text in texts]
         assert self.table.lookup_array(pa.array(texts, pa.string())).tolist() == expected
 
+    @rule(data=st.data())
+    def few(self, data):
+        texts = data.draw(st.lists(st.sampled_from(sorted(self.model)), max_size=5)) if self.model else []
+        assert self.table.few(np.array([self.model[text] for text in texts], np.int64)) == texts
+
     @rule()
     def decode(self):
         codes = np.array(list(self.model.values()), np.int64)
