@@ -24,8 +24,8 @@ from tests.conftest import JIT
 from tests.engine import programs
 from tests.engine.functions import functional, make_functional
 from tests.engine.histories import check_stored, source
-from tests.engine.test_commit_failures import picture
 from tests.injected import fails_at
+from tests.trace.test_failures import picture
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
