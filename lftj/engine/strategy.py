@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lftj.engine.aggregate import accumulates, followed, recorded
 from lftj.engine.change import Change
 from lftj.engine.derive import derive
 from lftj.engine.evaluate import Evaluation
@@ -194,10 +195,12 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
         kept = sum(trace.indexes.count(s) for s in trace.indexes.packings)
         work.append(RuleWork(i, trace.counters.steps, 0, kept, 0, seconds))
     once = len(traces) == 1 and derives_once(traces[0].plan)
-    support = None
-    if not once or len(relation.facts):
+    support, accumulators = None, None
+    if accumulates(clauses[0]):
+        accumulators, chunks = recorded(staged, clauses[0], chunks)
+    elif not once or len(relation.facts):
         support = support_of(staged.arena, relation.arity, chunks, page_rows=staged.page_rows, dir_rows=staged.dir_rows)
-    in_order = once and traces[0].plan.in_order and not len(relation.facts)
+    in_order = accumulators is not None or (once and traces[0].plan.in_order and not len(relation.facts))
     if len(relation.facts):
         chunks.append(relation.facts.columns())
     content = relation.assemble(chunks, in_order=in_order)
@@ -208,7 +211,7 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation))
     contexts = sum(trace.trace_plan.contexts for trace in traces)
     held = HeadTrace(clauses, traces, support, {}, cost, contexts)
-    plan_for = StagedTrace(head, held, content, relations, support=support)
+    plan_for = StagedTrace(head, held, content, relations, support=support, accumulators=accumulators)
     steps = sum(rule.steps for rule in work)
     return Derived(content, change, done, "record", why, steps, 0, records, plan_for, work)
 
@@ -240,7 +243,9 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
             erased += result.erased
             inserted += result.inserted
         facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
-        if held.support is None and facts is facts_before:
+        if held.accumulators is not None:
+            staged.accumulators, change = followed(commit.staged, clauses[0], held.accumulators, erased, inserted)
+        elif held.support is None and facts is facts_before:
             change = change_of_rows(relation.arity, erased, inserted)
         else:
             support = held.support

@@ -134,7 +134,7 @@ class OrderSearch:
             if condition is not definition and v in condition.variables and condition.variables <= now:
                 matches *= self.selectivity(condition, v, domain)
         witness = self.body.head_variables
-        if not self.counting and witness <= bound and not witness >= frozenset(self.names):
+        if not self.counting and not self.body.every and witness <= bound and not witness >= frozenset(self.names):
             # An existential suffix: the search below a binding of the head ends at the first witness.
             steps, matches = steps / max(1.0, matches), min(1.0, matches)
         return _Partial(
@@ -192,7 +192,7 @@ class OrderSearch:
             prefix = 0
             while prefix < len(partial.order) and frozenset(partial.order[:prefix]) != head:
                 prefix += 1
-            in_order = frozenset(partial.order[:prefix]) == head
+            in_order = frozenset(partial.order[:prefix]) == head or self.body.every
             cost += (EMIT if in_order else DEDUPE) * partial.rows[-1]
         return cost
 
