@@ -34,7 +34,7 @@ from lftj.engine.answers import Answers
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.extend import extended
 from lftj.engine.state import State
-from lftj.engine.stored import StoredRelation
+from lftj.engine.stored import Built, ScanOrder, StoredRelation
 from lftj.engine.strata import Strata
 from lftj.engine.wishes import Wishes
 from lftj.errors import TransactionError
@@ -49,6 +49,7 @@ from lftj.transaction import Transaction
 from lftj.upkeep import upkeep_of
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
+from scantree.scan import Monoid
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -259,6 +260,7 @@ class Database(Answers):
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes of pages per relation and key order (by column names), and of everything under "total".
 
+        A scan is a key order of its own, "scan: max of amount, in order region, store, amount".
         A derived relation whose traces are kept has more: one entry per sensitivity index, "trace: edge[0,1] at z" for
         what steps at `z` in that key order of `edge` depend on, and "trace: support and filters".
         """
@@ -266,8 +268,7 @@ class Database(Answers):
             self._arena.collect()
             found: dict[str, dict[str, int]] = {}
             for name, relation in self._state.relations.items():
-                names = relation.schema.names
-                found[name] = {", ".join(names[c] for c in order): size for order, size in relation.memory().items()}
+                found[name] = {_shown(built, relation.schema.names): size for built, size in relation.memory().items()}
             for head, parts in self._evaluator.traces.memory().items():
                 if head in found:
                     found[head] |= {f"trace: {part}": size for part, size in parts.items()}
@@ -395,3 +396,12 @@ class Database(Answers):
             rows = "not evaluated" if name in state.stale else f"{len(relation):,} rows"
             lines.append(f"  {relation.schema}  {rows}")
         return "\n".join(lines)
+
+
+def _shown(built: Built, names: tuple[str, ...]) -> str:
+    """A key order, or a scan, by column names."""
+    if not isinstance(built, ScanOrder):
+        return ", ".join(names[c] for c in built)
+    order = ", ".join(names[c] for c in built.order)
+    of = "" if built.monoid == Monoid.COUNT else f" of {names[built.column]}"
+    return f"scan: {built.monoid.name.lower()}{of}, in order {order}"

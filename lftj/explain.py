@@ -135,8 +135,8 @@ class Explanation(str):
         }
         orders = {
             name: [
-                {"columns": [relations[name].schema.names[c] for c in order], "bytes": size}
-                for order, size in relations[name].memory().items()
+                {"columns": [relations[name].schema.names[c] for c in order], "bytes": version.memory()}
+                for order, version in relations[name].orders.copy().items()
             ]
             for name in sorted(read)
         }

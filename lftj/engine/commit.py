@@ -26,6 +26,7 @@ from lftj.engine.derive import refresh
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.headtrace import StagedTrace
 from lftj.engine.state import State
+from lftj.engine.stored import Built, StoredRelation
 from lftj.engine.strata import Strata
 from lftj.engine.strategy import Derived, RuleWork, derive_head, trace_change
 from lftj.engine.trace import TraceChange
@@ -105,7 +106,7 @@ class Commit:
         self.unknown: dict[str, EvaluationError] = {}
         self.stats: dict[str, dict[str, Any]] = {}
         self.work: dict[str, tuple[list[Clause], list[RuleWork]]] = {}
-        self._built: list[tuple[Any, set[tuple[int, ...]]]] = []
+        self._built: list[tuple[StoredRelation, set[Built]]] = []
         self.traces = evaluator.traces
         self._traced: list[StagedTrace] = []
         self.untraced: set[str] = set()
@@ -146,10 +147,10 @@ class Commit:
         self.seconds = time.perf_counter() - started
 
     def discard(self) -> None:
-        """Forget what was computed, and the key orders that were built for it."""
-        for relation, orders in self._built:
-            for order in set(relation.orders) - orders:
-                relation.forget(order)
+        """Forget what was computed, and the key orders and scans that were built for it."""
+        for relation, before in self._built:
+            for built in relation.built - before:
+                relation.forget(built)
         for staged in self._traced:
             staged.discard()
         self._built, self._traced, self._orders = [], [], {}
@@ -181,7 +182,7 @@ class Commit:
         self, facts: dict[str, Version], touched: dict[str, Change], strata: Strata, concerned: set[str]
     ) -> None:
         base, program = self.base, self._program
-        self._built = [(relation, set(relation.orders)) for relation in base.relations.values()]
+        self._built = [(relation, relation.built) for relation in base.relations.values()]
         self.staged = staged = self._evaluator.over(base)
         failed: dict[str, EvaluationError] = {}
         refresh(staged, strata.below(concerned) | self._heads, self._limits, failed)

@@ -3,17 +3,21 @@
     facts      rows that were loaded, inserted or written in the program text, in declared column order
     content    facts and derived rows together; the same version as the facts where no rule derives the relation
     orders     key order (permutation of the columns) -> the content, its columns permuted and sorted so
+    scans      (key order, monoid, column) -> the same, with folds of the column on every path to a row
 
 A stored relation never gets other rows: a change makes its *successor*, which takes its place in the next state of the
-database (state.py), and versions handed out before stay readable. What may be added is a key order: it is built the
-first time a plan asks for it and shared by all rules; a successor has it too, by batch update where the change is
-small, else it is dropped (and built again when next asked for).
+database (state.py), and versions handed out before stay readable. What may be added is a key order or a scan: it is
+built the first time a plan (a rule, a user) asks for it and shared by all; a successor has it too, by batch update
+where the change is small, else it is dropped (and built again when next asked for).
+
+A scan is a copy of the content of its own: what nobody scans pays nothing for scans, neither in space nor in a commit.
 """
 
 from __future__ import annotations
 
 import weakref
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +26,33 @@ from lftj.engine.change import Change
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
 from scantree.memory import Arena, ArenaFullError
+from scantree.scan import Monoid, Scan
 from scantree.version import Store, Version
 
 Rows = npt.NDArray[np.int64]
 
 # A batch larger than this part of the relation is cheaper to sort in than to insert.
 SMALL_PART = 1 / 8
+
+
+class ScanOrder(NamedTuple):
+    """What a scan folds: the column numbered `column`, by `monoid`, with the rows in key order `order`.
+
+    `order` permutes the columns, all of them numbered as declared. Of COUNT, which reads none, `column` is 0.
+    """
+
+    order: tuple[int, ...]
+    monoid: Monoid
+    column: int
+
+    @classmethod
+    def of(cls, order: tuple[int, ...], monoid: Monoid, column: int) -> ScanOrder:
+        """The one form of what is asked for."""
+        return cls(order, monoid, 0 if monoid == Monoid.COUNT else column)
+
+
+# What a relation may build beside its content, and forget: a key order or a scan.
+Built = tuple[int, ...] | ScanOrder
 
 
 class StoredRelation:
@@ -38,6 +63,7 @@ class StoredRelation:
         "_arena",
         "_declared",
         "_orders",
+        "_scans",
         "_sizes",
         "_statistics",
         "_stores",
@@ -56,28 +82,34 @@ class StoredRelation:
         self.numbers = set(self.types) == {"number"}
         self._arena, self._sizes = arena, (page_rows, dir_rows)
         self._declared = tuple(range(self.arity))
-        self._stores: dict[tuple[int, ...], Store] = {}
+        self._stores: dict[Built, Store] = {}
         self.facts: Version = self._store(self._declared).empty()
         self.content: Version = self.facts
         self._orders: dict[tuple[int, ...], Version] = {self._declared: self.facts}
+        self._scans: dict[ScanOrder, Version] = {}
         self._statistics: Statistics | None = None
 
-    def _with(self, facts: Version, orders: dict[tuple[int, ...], Version]) -> StoredRelation:
+    def _with(
+        self, facts: Version, orders: dict[tuple[int, ...], Version], scans: dict[ScanOrder, Version]
+    ) -> StoredRelation:
         made = StoredRelation.__new__(StoredRelation)
         made.schema, made.name, made.arity = self.schema, self.name, self.arity
         made.types, made.numbers = self.types, self.numbers
         made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
-        made.facts, made._orders, made.content = facts, orders, orders[self._declared]
+        made.facts, made._orders, made._scans, made.content = facts, orders, scans, orders[self._declared]
         made._statistics = None
         return made
 
-    def _store(self, order: tuple[int, ...]) -> Store:
-        if order not in self._stores:
+    def _store(self, built: Built) -> Store:
+        if built not in self._stores:
             page_rows, dir_rows = self._sizes
+            scan = None
+            if isinstance(built, ScanOrder):
+                scan = Scan(built.monoid, built.order.index(built.column) if built.order else 0)
             # setdefault: a snapshot in another thread may make the same one, and both must go on with it.
-            made = Store(self._arena, self.arity, page_rows=page_rows, dir_rows=dir_rows)
-            return self._stores.setdefault(order, made)
-        return self._stores[order]
+            made = Store(self._arena, self.arity, page_rows=page_rows, dir_rows=dir_rows, scan=scan)
+            return self._stores.setdefault(built, made)
+        return self._stores[built]
 
     def __len__(self) -> int:
         return len(self.content)
@@ -86,6 +118,11 @@ class StoredRelation:
     def orders(self) -> dict[tuple[int, ...], Version]:
         """The key orders that are built."""
         return self._orders
+
+    @property
+    def built(self) -> set[Built]:
+        """The key orders and the scans that are built."""
+        return {*self._orders, *self._scans}
 
     @property
     def statistics(self) -> Statistics:
@@ -102,10 +139,26 @@ class StoredRelation:
             self._orders[columns] = self._store(columns).build([rows[c] for c in columns], count=rows.shape[1])
         return self._orders[columns]
 
-    def forget(self, columns: tuple[int, ...]) -> None:
-        """Drop a secondary key order; it is built again if somebody asks for it."""
-        if columns != self._declared:
-            self._orders.pop(columns, None)
+    def scan_version(self, order: tuple[int, ...], monoid: Monoid, column: int) -> Version:
+        """The content in key order `order`, with a scan of column `column` by `monoid`; built at the first call.
+
+        `order` permutes the columns and `column` is one of them, both numbered as declared (COUNT reads no column). The
+        scan is one of codes: of symbols MIN and MAX say nothing, of unsigned and float SUM does not (codes.py).
+        """
+        asked = ScanOrder.of(order, monoid, column)
+        if asked not in self._scans:
+            rows = self.content.columns()
+            # setdefault: another reader may have built it meanwhile; one of the two is carried along.
+            made = self._store(asked).build([rows[c] for c in order], count=rows.shape[1])
+            return self._scans.setdefault(asked, made)
+        return self._scans[asked]
+
+    def forget(self, built: Built) -> None:
+        """Drop a secondary key order or a scan; it is built again if somebody asks for it."""
+        if isinstance(built, ScanOrder):
+            self._scans.pop(built, None)
+        elif built != self._declared:
+            self._orders.pop(built, None)
 
     def build(self, rows: Rows, count: int | None = None) -> Version:
         """A version of the relation with the given rows int64[arity, n]; not published."""
@@ -137,13 +190,13 @@ class StoredRelation:
     def successor(self, content: Version, facts: Version | None = None, change: Change | None = None) -> StoredRelation:
         """The relation after its content has become `content` (and its facts `facts`); this one stays as it is.
 
-        `change` is the difference of the contents, if it is known. Secondary key orders follow, or go.
+        `change` is the difference of the contents, if it is known. Secondary key orders and scans follow, or go.
         """
         facts = self.facts if facts is None else facts
         if content is self.content:
-            return self._with(facts, self._orders)
-        orders = {self._declared: content}
-        if len(self._orders) > 1 and abs(len(content) - len(self)) < SMALL_PART * len(self):
+            return self._with(facts, self._orders, self._scans)
+        orders, scans = {self._declared: content}, dict[ScanOrder, Version]()
+        if (len(self._orders) > 1 or self._scans) and abs(len(content) - len(self)) < SMALL_PART * len(self):
             if change is None:
                 delta = self.content.delta(content)
                 change = Change(delta.rows, delta.kinds)
@@ -153,12 +206,15 @@ class StoredRelation:
                     for order, before in list(self._orders.items()):
                         if order != self._declared:
                             orders[order], _ = before.update(change.rows[list(order)], change.kinds)
-        return self._with(facts, orders)
+                    for scan, before in list(self._scans.items()):
+                        scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
+        return self._with(facts, orders, scans)
 
     def frozen(self) -> StoredRelation:
-        """The same rows for a reader in another thread: key orders that either builds are its own."""
-        return self._with(self.facts, self._orders.copy())
+        """The same rows for a reader in another thread: key orders and scans that either builds are its own."""
+        return self._with(self.facts, self._orders.copy(), self._scans.copy())
 
-    def memory(self) -> dict[tuple[int, ...], int]:
-        """Bytes of pages per key order."""
-        return {order: version.memory() for order, version in list(self._orders.items())}
+    def memory(self) -> dict[Built, int]:
+        """Bytes of pages per key order and per scan."""
+        found: list[tuple[Built, Version]] = [*self._orders.items(), *self._scans.items()]
+        return {built: version.memory() for built, version in found}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import lftj
+from lftj.engine.stored import ScanOrder
 from lftj.language.check import check
 from lftj.language.clause import CheckedProgram
 from lftj.language.parse import parse
@@ -23,10 +24,12 @@ Row = tuple[Any, ...]
 
 
 def check_stored(relation: Any) -> None:
-    """The pages of every key order, and that all orders hold the same rows."""
+    """The pages of every key order and scan, and that all hold the same rows."""
     content = relation.content.columns()
     relation.facts.check()
-    for order, version in relation.orders.items():
+    for built in relation.built:
+        order = built.order if isinstance(built, ScanOrder) else built
+        version = relation.scan_version(*built) if isinstance(built, ScanOrder) else relation.order(order)
         version.check()
         rows = version.columns()
         assert rows.shape == content.shape

@@ -21,6 +21,7 @@ from lftj.engine.stored import StoredRelation
 from lftj.engine.trace import ClauseTrace
 from lftj.errors import EvaluationError, MemoryLimitError, TimeoutExpired
 from scantree.memory import Arena, ArenaFullError
+from scantree.scan import Monoid
 from scantree.version import Store, Version
 from tests.conftest import JIT
 from tests.injected import fails_at
@@ -42,6 +43,8 @@ def database(**options: Any) -> lftj.Database:
     db.load("s", [(1, "a"), (2, "b"), (3, "a")])
     db.evaluate()
     db.query("e(x, y), y = 3", order=("y", "x")).count()
+    db._relations["e"].scan_version((1, 0), Monoid.SUM, 0)
+    db._relations["path"].scan_version((0, 1), Monoid.MAX, 1)
     return db
 
 
@@ -60,6 +63,7 @@ def picture(db: lftj.Database) -> dict[str, Any]:
         "rows": {
             name: [relation.facts.columns().tolist()]
             + [(order, version.columns().tolist()) for order, version in sorted(relation.orders.items())]
+            + [(scan, relation.scan_version(*scan).scan()) for scan in sorted(relation.built - set(relation.orders))]
             for name, relation in state.relations.items()
         },
         "stale": state.stale,
