@@ -249,12 +249,6 @@ def _quotients(high: Ints, low: Ints, counts: Ints) -> npt.NDArray[np.float64]:
     return means
 
 
-def changed_rows(before: Ints, after: Ints) -> tuple[Ints, Ints]:
-    """(rows that go, rows that come) where a relation has `before` and then `after`, of the same groups, in order."""
-    rows, weights = summed(np.hstack([before, after]), np.repeat([-1, 1], [before.shape[1], after.shape[1]]))
-    return np.compress(weights < 0, rows, axis=1), np.compress(weights > 0, rows, axis=1)
-
-
 def weighted(folding: Folding, erased: Iterable[Ints], inserted: Iterable[Ints]) -> Sums:
     """The sums of bindings that come less those that go, each int64[width, n]."""
     gone, come = list(erased), list(inserted)

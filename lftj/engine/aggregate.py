@@ -11,18 +11,20 @@ Source: incremental-leapfrog-triejoin.txt, section 2.3.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.accumulators import Accumulators, Folding, Gathering, Refuse, changed_rows, weighted
+from lftj.engine.accumulators import Accumulators, Folding, Gathering, Refuse, weighted
 from lftj.engine.change import Change
+from lftj.engine.extremes import Reading, folded, reading_of
 from lftj.engine.headtrace import change_of_rows
 from lftj.engine.textsteps import split_text
 from lftj.errors import EvaluationError
-from lftj.join.run import Limits
+from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
 from scantree.version import Version
 
@@ -32,6 +34,14 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 ACCUMULATED = ("count", "sum", "mean")
+
+
+def reading(evaluator: Evaluator, clause: Clause) -> Reading | None:
+    """How a clause that is followed by scans is; None for any other clause."""
+    if clause.aggregate is None or clause.aggregate.op in ACCUMULATED:
+        return None
+    state = evaluator.state
+    return reading_of(clause, state.relations[clause.atoms[0].predicate], state.strata.clauses)
 
 
 def accumulates(clause: Clause) -> bool:
@@ -89,8 +99,8 @@ def followed(
     """(the next accumulators, the change of the head) when bindings int64[width, n] of `clause` go and come."""
     sums = weighted(before.folding, erased, inserted)
     after, refuse = before.updated(sums), refusal(evaluator, clause)
-    gone, come = changed_rows(before.rows(sums.groups, refuse), after.rows(sums.groups, refuse))
-    return after, change_of_rows(before.folding.groups + 1, [gone], [come])
+    arity = before.folding.groups + 1
+    return after, change_of_rows(arity, [before.rows(sums.groups, refuse)], [after.rows(sums.groups, refuse)])
 
 
 def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
@@ -98,8 +108,26 @@ def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
     return Accumulators.of(evaluator.arena, gathering.folding, gathering.sums(), **sizes)
 
 
-def accumulated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation]:
-    """The content of the head of `clause`, evaluated; no accumulators are kept."""
+def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation]:
+    """The content of the head of an aggregate clause, evaluated."""
+    found = reading(evaluator, clause)
+    return _accumulated(evaluator, clause, limits) if found is None else _read(evaluator, clause, found, limits)
+
+
+def _read(evaluator: Evaluator, clause: Clause, found: Reading, limits: Limits) -> tuple[Version, Evaluation]:
+    from lftj.engine.evaluate import Evaluation
+
+    start = time.perf_counter()
+    _, plan = evaluator.plan(clause, limits=limits)
+    relation = evaluator.relations[found.relation]
+    rows = folded(found, relation, relation.content.columns(), evaluator.symbols)
+    limits.look(rows.shape[1])
+    counters = Counters(steps=len(relation), rows=rows.shape[1])
+    content = evaluator.relations[clause.head].assemble([rows], in_order=True)
+    return content, Evaluation(clause, plan, counters, time.perf_counter() - start)
+
+
+def _accumulated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation]:
     folding = folding_of(clause)
     gathering = Gathering(folding)
     if split_text(clause) is None:

@@ -186,7 +186,7 @@ def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Chan
     weights[: sum(part.shape[1] for part in erased)] = -1
     if arity and rows.shape[1] < 2:
         return Change(rows, weights.astype(np.int8))
-    rows, _, weights = summed(rows, weights)
+    rows, weights = summed(rows, weights)
     moved = weights != 0
     return Change(np.compress(moved, rows, axis=1), weights[moved].astype(np.int8))
 
