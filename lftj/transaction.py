@@ -410,10 +410,10 @@ class Transaction:
     def stats(self) -> dict[str, Any]:
         """How the commit went: `heads` (one dict per derived head), `rules` (one per rule of these) and `total`.
 
-        Per head `strategy` ("trace", "record" or "recompute": see `lftj.engine.strategy`), `why` it was derived so,
-        `steps` of joins, records `removed` and `added`, `seconds`. Per rule its text `rule`, its `head`, the same, and
-        `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds` of
-        the whole commit. Empty before the commit, and if it failed.
+        Per head `strategy` ("trace", "scan", "record" or "recompute": see `lftj.engine.strategy`), `why` it was derived
+        so, `steps` of joins and scans, records `removed` and `added`, `seconds`. Per rule its text `rule`, its `head`,
+        the same, and `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the
+        `seconds` of the whole commit. Empty before the commit, and if it failed.
         """
         if self._done is None:
             return {}

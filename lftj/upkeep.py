@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lftj.engine.aggregate import reading
 from lftj.engine.strategy import trace_plan_of, why_untraced
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    """How `head` follows changes: `by` "trace" or "recompute", `why` if it has no choice, `recorded` and `current`.
+    """How `head` follows changes: `by` "trace", "scan" or "recompute", `why` so, `recorded` and `current`.
 
     `current` says whether the recorded trace holds for the present content; `support_bytes` are those of derivation
     counts and branch filters, `last_commit` the statistics of the last commit that derived the head, `rules` one dict
@@ -31,11 +32,15 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     clauses = tuple(state.strata.of(head))
     wishes = {state.maintain.get(c.rule) for c in clauses}
     untraced = why_untraced(clauses, state)
+    found_by = reading(evaluator, clauses[0]) if clauses else None
+    scanned = ""
+    if found_by is not None and "recompute" not in wishes:
+        scanned = untraced = found_by.said(state.relations[found_by.relation])
     held = traces.heads.get(head)
     if held is not None and (untraced or held.clauses != clauses):
         held = None
     found: dict[str, Any] = {
-        "by": "recompute" if untraced else "trace",
+        "by": "scan" if scanned else "recompute" if untraced else "trace",
         "why": untraced or ("its rules are declared so" if "trace" in wishes else ""),
         "recorded": held is not None,
         "current": held is not None and head not in state.stale and held.holds_for(clauses, state.relations, head),
@@ -83,7 +88,9 @@ def _rule(plan: JoinPlan, chosen: TracePlan, trace: ClauseTrace | None) -> dict[
 
 def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
     """The lines about a head as a whole."""
-    if upkeep["by"] == "recompute":
+    if upkeep["by"] == "scan":
+        lines = [f"{indent}follows changes by scans: {upkeep['why']}"]
+    elif upkeep["by"] == "recompute":
         lines = [f"{indent}follows changes by evaluation: {upkeep['why']}"]
     else:
         why = ", as declared" if upkeep["why"] else ""

@@ -230,6 +230,11 @@ class Commit:
             }
         self.state = staged.state = staged.state._replace(stale=frozenset(stale))
 
+    @property
+    def new_heads(self) -> frozenset[str]:
+        """The heads whose rules change."""
+        return self._heads
+
     def _why(self, head: str, reads: Mapping[str, None], facts: Mapping[str, Version]) -> str:
         """Why `head` has to be derived; empty if nothing that concerns it changed."""
         if head in self._heads:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
+from lftj.engine.aggregate import aggregated
 from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.functional import check_content
 from lftj.errors import EvaluationError
@@ -26,6 +27,9 @@ def derive(evaluator: Evaluator, head: str, limits: Limits) -> tuple[Version, di
     """What the rules of `head` derive from the evaluator's state, with the head's facts, as a version of its own."""
     relation = evaluator.relations[head]
     clauses = evaluator.state.strata.of(head)
+    if clauses and clauses[0].aggregate is not None:
+        content, evaluation = aggregated(evaluator, clauses[0], limits)
+        return content, {clauses[0]: evaluation}
     chunks: list[Rows] = []
     done: dict[Clause, Evaluation] = {}
     for clause in clauses:

@@ -6,6 +6,8 @@ the head's change. Otherwise *support* counts derivations: rows int64[arity] wit
 all rules that derive the row. Maintenance adds and takes away; a row is in the head if its support is positive or it
 is a fact.
 
+The bindings of an aggregate are folded into accumulators instead (accumulators.py).
+
 A head's traces belong to the contents they were recorded over and maintained to, which they know by identity: where
 others stand in the state (after a load, say), they are outdated, and are recorded again when next needed.
 """
@@ -15,7 +17,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +27,12 @@ from lftj.engine.stored import StoredRelation
 from lftj.engine.trace import ClauseTrace, Maintained
 from lftj.language.clause import Clause, Var
 from lftj.plan.joinplan import JoinPlan
+from scantree import build
 from scantree.memory import Arena
 from scantree.version import Store, Version
+
+if TYPE_CHECKING:
+    from lftj.engine.accumulators import Accumulators
 
 Rows = npt.NDArray[np.int64]
 
@@ -41,6 +47,7 @@ def derives_once(plan: JoinPlan) -> bool:
 class HeadTrace:
     """The traces of all clauses of a head, and its support (None: every row has one derivation and is no fact).
 
+    `accumulators`: of a head that is an aggregate, in the place of a support.
     `seen`: the contents the traces hold for. `cost`: nanoseconds that recording them anew is estimated to take.
     `steps_per_change`: steps that maintaining takes per changed row.
     """
@@ -51,6 +58,7 @@ class HeadTrace:
     seen: dict[str, weakref.ref[Version]]
     cost: float
     steps_per_change: float
+    accumulators: Accumulators | None = None
 
     def holds_for(self, clauses: Iterable[Clause], relations: Mapping[str, StoredRelation], head: str) -> bool:
         """Whether this is the trace of `clauses` over `relations`."""
@@ -107,6 +115,8 @@ class Traces:
                 for s in trace.indexes.packings:
                     parts[trace.site_name(s)] = parts.get(trace.site_name(s), 0) + trace.indexes.memory(s)
             parts["support and filters"] = held.memory()
+            if held.accumulators is not None:
+                parts["accumulators"] = held.accumulators.memory()
             found[head] = parts
         return found
 
@@ -121,12 +131,13 @@ class StagedTrace:
     relations: Mapping[str, StoredRelation]
     maintained: list[tuple[ClauseTrace, Maintained]] = field(default_factory=list)
     support: Version | None = None
+    accumulators: Accumulators | None = None
 
     def adopt(self) -> HeadTrace:
         """What was staged holds."""
         for trace, result in self.maintained:
             trace.adopt(result)
-        self.trace.support = self.support
+        self.trace.support, self.trace.accumulators = self.support, self.accumulators
         self.trace.look_at(self.relations, self.head, self.content)
         return self.trace
 
@@ -140,23 +151,32 @@ class StagedTrace:
 def support_of(arena: Arena, arity: int, chunks: list[Rows], *, page_rows: int, dir_rows: int) -> Version:
     """The support of derived rows, given with all repeats in `chunks` int64[arity, n]."""
     rows = np.concatenate([np.empty((arity, 0), np.int64), *chunks], axis=1)
-    distinct, _, counts = summed(rows, np.ones(rows.shape[1], np.int64))
+    distinct, counts = summed(rows, np.ones(rows.shape[1], np.int64))
     store = Store(arena, arity, 1, page_rows=page_rows, dir_rows=dir_rows)
     return store.assemble([np.concatenate([distinct, counts[None, :]])])
 
 
-def summed(rows: Rows, weights: Rows) -> tuple[Rows, npt.NDArray[np.bool_], Rows]:
-    """(distinct rows in order, where in the sorted rows each begins, the sum of the weights of each)."""
+def summed(rows: Rows, weights: Rows) -> tuple[Rows, Rows]:
+    """(distinct rows in order, the sums of the weights of each); `weights` int64[m] or int64[k, m]."""
     m = rows.shape[1]
     if len(rows) == 0:
-        first = np.arange(m) == 0
-        return rows[:, first], first, weights.sum(keepdims=True)[: min(m, 1)]
-    order = np.lexsort(rows[::-1])
-    rows, weights = np.take(rows, order, axis=1), weights[order]
-    first = np.ones(m, np.bool_)
-    first[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
-    sums = np.add.reduceat(weights, np.flatnonzero(first)) if m else weights
-    return np.compress(first, rows, axis=1), first, sums
+        return rows[:, : min(m, 1)], weights.sum(axis=-1, keepdims=True)[..., : min(m, 1)]
+    rows, order, starts = runs_of(rows)
+    if order is not None:
+        weights = np.take(weights, order, axis=-1)
+    return rows[:, starts], np.add.reduceat(weights, starts, axis=-1) if m else weights
+
+
+def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
+    """(the rows int64[1.., m] in order, what put them so or None if they were, where each run of equal rows begins)."""
+    order, state = None, build.order_of(rows)
+    if state == 0:
+        order = np.lexsort(rows[::-1])
+        rows = np.take(rows, order, axis=1)
+    first = np.ones(rows.shape[1], np.bool_)
+    if state < 2:
+        first[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
+    return rows, order, np.flatnonzero(first)
 
 
 def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
@@ -166,7 +186,7 @@ def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Chan
     weights[: sum(part.shape[1] for part in erased)] = -1
     if arity and rows.shape[1] < 2:
         return Change(rows, weights.astype(np.int8))
-    rows, _, weights = summed(rows, weights)
+    rows, weights = summed(rows, weights)
     moved = weights != 0
     return Change(np.compress(moved, rows, axis=1), weights[moved].astype(np.int8))
 
@@ -182,7 +202,7 @@ def supported_change(
     weights = np.zeros(rows.shape[1], np.int64)
     gone, come = (sum(part.shape[1] for part in parts) for parts in (erased, inserted))
     weights[:gone], weights[gone : gone + come] = -1, 1
-    rows, _, weights = summed(rows, weights)
+    rows, weights = summed(rows, weights)
     before = support.values_of(rows)[0]
     after = before + weights
     assert not len(after) or int(after.min()) >= 0, "a derivation went that was never counted"

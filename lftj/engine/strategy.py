@@ -1,6 +1,7 @@
 """How a head follows a change: by maintaining the traces of its rules, or by evaluating them again.
 
     trace       what the change concerns is redone, the rest stands; needs traces of the state before
+    scan        a min, max or cat: of the groups that a change touches the result is read anew (extremes.py)
     record      the head is evaluated over the state after, recording its traces, and compared with what it was
     recompute   the same without recording: for bulk changes, and where traces are not wanted or not possible
 
@@ -19,9 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lftj.engine import extremes
+from lftj.engine.aggregate import accumulates, followed, reading, recorded
 from lftj.engine.change import Change
 from lftj.engine.derive import derive
 from lftj.engine.evaluate import Evaluation
+from lftj.engine.extremes import Reading
 from lftj.engine.headtrace import (
     HeadTrace,
     StagedTrace,
@@ -93,7 +97,10 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
     """The new content of `head` in a commit."""
     strata = commit.staged.state.strata
     clauses = tuple(strata.of(head))
-    mode, why = _mode(commit, head, clauses)
+    found = reading(commit.staged, clauses[0]) if clauses else None
+    mode, why = _mode(commit, head, clauses) if found is None else _mode_of_scan(commit, head, clauses[0], found)
+    if found is not None and mode == "scan":
+        return _scan(commit, head, found, why, limits)
     if mode == "trace":
         return _maintain(commit, head, clauses, why, limits)
     if mode == "record":
@@ -132,6 +139,18 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     return ("trace" if estimate <= held.cost else "record"), why
 
 
+def _mode_of_scan(commit: Commit, head: str, clause: Clause, found: Reading) -> tuple[str, str]:
+    """(strategy, why) of a head that can be followed by scans."""
+    wish = commit.staged.state.maintain.get(clause.rule, "auto")
+    if wish == "recompute":
+        return "recompute", "its rules are declared so"
+    if head in commit.new_heads or found.relation not in commit.changes:
+        return "recompute", "there is nothing to go on from"
+    if wish != "trace" and (bulk := _bulk(commit, (clause,))):
+        return "recompute", bulk
+    return "scan", found.said(commit.staged.relations[found.relation])
+
+
 def _bulk(commit: Commit, clauses: tuple[Clause, ...]) -> str:
     """Why the change is so large that traces do not pay; empty if it is not."""
     names = {name for clause in clauses for name in clause.reads}
@@ -165,6 +184,17 @@ def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish:
     return plan_trace(plan, distinct, force=wish)
 
 
+def _scan(commit: Commit, head: str, found: Reading, why: str, limits: Limits) -> Derived:
+    relations, began = commit.staged.relations, time.perf_counter()
+    content, below = relations[head].content, commit.changes[found.relation]
+    change, steps = extremes.followed(found, relations[found.relation], below, content, commit.staged.symbols)
+    limits.look(len(change.kinds))
+    if len(change.kinds):
+        content, _ = content.update(change.rows, change.kinds)
+    work = RuleWork(0, steps, 0, 0, len(below.kinds), time.perf_counter() - began)
+    return Derived(content, change, {}, "scan", why, steps, 0, 0, None, [work])
+
+
 def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
     staged, relations = commit.staged, commit.staged.relations
     relation = relations[head]
@@ -194,10 +224,12 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
         kept = sum(trace.indexes.count(s) for s in trace.indexes.packings)
         work.append(RuleWork(i, trace.counters.steps, 0, kept, 0, seconds))
     once = len(traces) == 1 and derives_once(traces[0].plan)
-    support = None
-    if not once or len(relation.facts):
+    support, accumulators = None, None
+    if accumulates(clauses[0]):
+        accumulators, chunks = recorded(staged, clauses[0], chunks)
+    elif not once or len(relation.facts):
         support = support_of(staged.arena, relation.arity, chunks, page_rows=staged.page_rows, dir_rows=staged.dir_rows)
-    in_order = once and traces[0].plan.in_order and not len(relation.facts)
+    in_order = accumulators is not None or (once and traces[0].plan.in_order and not len(relation.facts))
     if len(relation.facts):
         chunks.append(relation.facts.columns())
     content = relation.assemble(chunks, in_order=in_order)
@@ -208,7 +240,7 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation))
     contexts = sum(trace.trace_plan.contexts for trace in traces)
     held = HeadTrace(clauses, traces, support, {}, cost, contexts)
-    plan_for = StagedTrace(head, held, content, relations, support=support)
+    plan_for = StagedTrace(head, held, content, relations, support=support, accumulators=accumulators)
     steps = sum(rule.steps for rule in work)
     return Derived(content, change, done, "record", why, steps, 0, records, plan_for, work)
 
@@ -240,7 +272,9 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
             erased += result.erased
             inserted += result.inserted
         facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
-        if held.support is None and facts is facts_before:
+        if held.accumulators is not None:
+            staged.accumulators, change = followed(commit.staged, clauses[0], held.accumulators, erased, inserted)
+        elif held.support is None and facts is facts_before:
             change = change_of_rows(relation.arity, erased, inserted)
         else:
             support = held.support

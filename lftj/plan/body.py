@@ -8,7 +8,8 @@ matters holds a variable, and each variable occurs at most once in an atom:
 so a constant, a repeated variable and a computed one (`z = x + y`) are one thing: a variable with a *definition*.
 Where the definition's variables are bound before it, the variable has a single candidate, which takes part in the
 leapfrog as a participant with one key; else the definition is checked as a filter. A column whose variable occurs
-nowhere else is a wildcard: it asks only that the prefix exists, so it needs no trie level.
+nowhere else is a wildcard: it asks only that the prefix exists, so it needs no trie level. Not so in the body of an
+aggregate, where every binding of all variables counts (`Body.every`).
 
 Atoms left without any column (`e(_, _)`, `p()`) are *guards*: the relation must not be empty, or, where the atom is
 negated, must be.
@@ -51,7 +52,8 @@ class Body:
 
     `variables`: name -> base type, in order of appearance · `atoms` · `guards`: relations that must not be empty ·
     `conditions` · `head`: terms of the output columns · `shown`: how a variable prints (a constant prints as itself) ·
-    `negated`: atoms that must have no such row · `voids`: relations that must be empty.
+    `negated`: atoms that must have no such row · `voids`: relations that must be empty ·
+    `every`: the output has a row per binding of all variables, whatever the head holds of them.
     """
 
     variables: dict[str, str]
@@ -62,6 +64,7 @@ class Body:
     shown: dict[str, str]
     negated: tuple[Atom, ...] = ()
     voids: tuple[str, ...] = ()
+    every: bool = False
 
     @property
     def scopes(self) -> list[frozenset[str]]:
@@ -87,6 +90,7 @@ def _condition(compare: Compare) -> Condition:
 
 def body_of(clause: Clause) -> Body:
     """The body of `clause`, normalised."""
+    every = clause.aggregate is not None
     literals = (*clause.atoms, *clause.negated)
     uses = Counter(v.name for atom in literals for arg in atom.args for v in variables_of(arg))
     uses.update(v.name for c in clause.compares for term in (c.left, c.right) for v in variables_of(term))
@@ -109,7 +113,7 @@ def body_of(clause: Clause) -> Body:
         positive = i < len(clause.atoms)
         columns: list[str | None] = []
         for arg in atom.args:
-            if arg is None or (isinstance(arg, Var) and uses[arg.name] == 1):
+            if arg is None or (isinstance(arg, Var) and uses[arg.name] == 1 and not every):
                 columns.append(None)
             elif isinstance(arg, Value) or arg.name in columns:
                 columns.append(define(arg))
@@ -133,4 +137,5 @@ def body_of(clause: Clause) -> Body:
         shown,
         tuple(negated),
         tuple(voids),
+        every,
     )

@@ -312,7 +312,7 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
     assert not waiting, "the checker admits only conditions over bound variables"
 
     until, in_order = len(laid), False
-    if not counting:
+    if not counting and not body.every:
         head = body.head_variables
         end = max((place[v] + 1 for v in head), default=0)
         # Variables before the end that the head does not hold must follow from earlier ones, else a binding of the

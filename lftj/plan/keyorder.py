@@ -142,7 +142,8 @@ class OrderSearch:
         steps += nodes * matches * sum(v in atom.variables <= now for atom in self.body.negated)
         witness = self.body.head_variables
         witnesses = partial.witnesses
-        if not self.counting and witness <= bound and not witness >= frozenset(self.names):
+        every = self.counting or self.body.every
+        if not every and witness <= bound and not witness >= frozenset(self.names):
             # An existential suffix: the search below a binding of the head ends at the first witness.
             witnesses *= matches
             steps, matches = steps / max(1.0, matches), min(1.0, matches)
@@ -205,7 +206,7 @@ class OrderSearch:
             prefix = 0
             while prefix < len(partial.order) and frozenset(partial.order[:prefix]) != head:
                 prefix += 1
-            in_order = frozenset(partial.order[:prefix]) == head
+            in_order = frozenset(partial.order[:prefix]) == head or self.body.every
             cost += (EMIT if in_order else DEDUPE) * partial.rows[-1]
         return cost
 

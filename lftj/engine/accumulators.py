@@ -1,0 +1,258 @@
+"""Accumulators: what is kept of each group of a count, sum or mean, so that bindings can be added and taken away.
+
+A *table* holds a row per group that has a binding, keyed by the group:
+
+    count                       bindings
+    sum, mean of integers       bindings, high, low            the sum is high * 2**32 + low, 0 <= low < 2**32
+    sum, mean of floats         bindings, infs, -infs          and a row per (group..., segment) in `segments`: exactsum
+
+All of it is linear in the bindings. So a trace's bindings that go and come are first summed per group, with weights -1
+and 1 (`Sums`), and then added to the accumulators of these groups; a group without a binding goes. The results before
+and after, which are exact, tell the change of the head. An integer sum must fit into its type, but what is accumulated
+need not: a sum may leave the range and come back within a transaction.
+
+The sum of floats is `math.fsum` of the surviving values. The mean is the sum divided by the count: of floats the
+rounded sum, as `statistics.fmean` does, of integers the exact one.
+
+Memory, bytes per group of k columns, when pages are full (a page is full after a build and two thirds full after many
+updates): 8 (k + 1) for a count, 8 (k + 3) for a sum of integers; of floats 8 (k + 3) and 8 (k + 2) for each of its
+segments, of which values within a factor of 2**32 of one another take 3 or 4, and any values at most 66.
+
+Source: incremental-leapfrog-triejoin.txt, sections 2.3.1, 2.3.2 and 2.3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.engine.headtrace import runs_of, summed
+from lftj.join import exactsum
+from lftj.values.codes import decode_float, encode_float
+from scantree.memory import Arena
+from scantree.version import Store, Version
+
+Ints = npt.NDArray[np.int64]
+
+BITS, LOW = 32, (1 << 32) - 1
+SIGN = np.int64(-(2**63))
+COUNT, HIGH, LOWER = 0, 1, 2
+# Sums of more bindings of one group could leave the words that hold them.
+MOST = 1 << 31
+# Integers up to here are floats, so that numpy's quotient of two is that of the integers.
+EXACT = 1 << 53
+
+# What to raise for a group that has no result: its codes, and whether it holds inf and -inf.
+Refuse = Callable[[list[int], bool], Exception]
+
+
+class Folding(NamedTuple):
+    """What is folded: `op` "count", "sum" or "mean", the number of group columns, the `operand` type ("" for count)."""
+
+    op: str
+    groups: int
+    operand: str
+
+    @property
+    def width(self) -> int:
+        """Columns of a binding: the group, then the operand."""
+        return self.groups + (self.op != "count")
+
+    @property
+    def words(self) -> int:
+        """Value columns of the table."""
+        return 1 if self.op == "count" else 3
+
+
+class Sums(NamedTuple):
+    """Bindings summed per group.
+
+    `groups` int64[k, g] in order · `values` int64[words, g], what to add to the table · `segments` int64[k + 1, s] in
+    order and `pieces` int64[s], of floats only.
+    """
+
+    groups: Ints
+    values: Ints
+    segments: Ints
+    pieces: Ints
+
+
+def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
+    """The sums of bindings int64[width, m], each as often as its weight int64[m] says."""
+    k, m = folding.groups, rows.shape[1]
+    if k == 0:
+        groups, order, starts = np.empty((0, m), np.int64), None, np.zeros(min(m, 1), np.int64)
+    else:
+        groups, order, starts = runs_of(np.ascontiguousarray(rows[:k]))
+    if order is not None:
+        weights = weights[order]
+    distinct, none = groups[:, starts], np.empty((k + 1, 0), np.int64)
+    if m == 0 or folding.op == "count":
+        values = np.add.reduceat(weights, starts)[None, :] if m else np.empty((folding.words, 0), np.int64)
+        return Sums(distinct, values, none, none[0])
+    operand = np.ascontiguousarray(rows[k] if order is None else rows[k][order])
+    if folding.operand == "float":
+        parts = np.stack([weights, weights * (operand == exactsum.INFINITE), weights * (operand == ~exactsum.INFINITE)])
+        at, pieces = exactsum.segments_of(operand, np.ascontiguousarray(weights), starts)
+        return Sums(distinct, np.add.reduceat(parts, starts, axis=1), np.vstack([distinct[:, at[0]], at[1]]), pieces)
+    if folding.operand == "unsigned":
+        operand = operand ^ SIGN
+        high = (operand >> BITS) & LOW
+    else:
+        high = operand >> BITS
+    values = np.add.reduceat(np.stack([weights, weights * high, weights * (operand & LOW)]), starts, axis=1)
+    return Sums(distinct, values, none, none[0])
+
+
+class Gathering:
+    """Bindings that come in chunks, summed whenever many have come: groups take memory, bindings do not."""
+
+    # Bindings that wait to be summed.
+    ROOM = 1 << 20
+
+    def __init__(self, folding: Folding) -> None:
+        self.folding = folding
+        self._waiting: list[Ints] = []
+        self._size = 0
+        self._sums: Sums | None = None
+
+    def add(self, chunk: Ints) -> None:
+        """More bindings int64[width, n]."""
+        self._waiting.append(chunk)
+        self._size += chunk.shape[1]
+        if self._size >= self.ROOM:
+            self._sums = self.sums()
+
+    def sums(self) -> Sums:
+        """The sums of all that came."""
+        rows = np.concatenate([np.empty((self.folding.width, 0), np.int64), *self._waiting], axis=1)
+        self._waiting, self._size = [], 0
+        new = sums_of(self.folding, rows, np.ones(rows.shape[1], np.int64))
+        if self._sums is None:
+            return new
+        old = self._sums
+        groups, values = summed(np.hstack([old.groups, new.groups]), np.hstack([old.values, new.values]))
+        segments, pieces = summed(np.hstack([old.segments, new.segments]), np.concatenate([old.pieces, new.pieces]))
+        kept = pieces != 0
+        return Sums(groups, values, np.compress(kept, segments, axis=1), pieces[kept])
+
+
+class Accumulators:
+    """The accumulators of all groups at one moment; never changed, `updated` makes the next."""
+
+    __slots__ = ("folding", "segments", "table")
+
+    def __init__(self, folding: Folding, table: Version, segments: Version | None) -> None:
+        self.folding, self.table, self.segments = folding, table, segments
+
+    @classmethod
+    def of(cls, arena: Arena, folding: Folding, sums: Sums, *, page_rows: int, dir_rows: int) -> Accumulators:
+        """The accumulators of groups whose bindings are all in `sums`."""
+        store = Store(arena, folding.groups, folding.words, page_rows=page_rows, dir_rows=dir_rows)
+        table = store.assemble([np.vstack([sums.groups, carried(folding, sums.values)])])
+        if folding.operand != "float":
+            return cls(folding, table, None)
+        store = Store(arena, folding.groups + 1, 1, page_rows=page_rows, dir_rows=dir_rows)
+        return cls(folding, table, store.assemble([np.vstack([sums.segments, sums.pieces])]))
+
+    def updated(self, sums: Sums) -> Accumulators:
+        """The accumulators after `sums` are added."""
+        folding = self.folding
+        before = self.table.values_of(sums.groups)
+        after = carried(folding, before + sums.values)
+        assert not after.size or int(after[COUNT].min()) >= 0, "a binding went that was never counted"
+        ops = np.where(after[COUNT] > 0, 1, -1).astype(np.int8)
+        table, _ = self.table.update(np.vstack([sums.groups, after]), ops)
+        segments = self.segments
+        if segments is not None:
+            pieces = segments.values_of(sums.segments)[0] + sums.pieces
+            ops = np.where(pieces != 0, 1, -1).astype(np.int8)
+            segments, _ = segments.update(np.vstack([sums.segments, pieces]), ops)
+        return Accumulators(folding, table, segments)
+
+    def rows(self, groups: Ints, refuse: Refuse) -> Ints:
+        """The rows (group..., code of the result) of those of `groups` int64[k, g] that have a binding, in order.
+
+        Raises what `refuse` makes for a group without a result: a sum that its type does not hold, or inf - inf.
+        """
+        values = self.table.values_of(groups)
+        there = values[COUNT] > 0
+        if not there.all():
+            groups, values = np.compress(there, groups, axis=1), np.compress(there, values, axis=1)
+        return np.vstack([groups, self._results(groups, values, refuse)])
+
+    def all_rows(self, refuse: Refuse) -> Ints:
+        """The rows of all groups, in order."""
+        table, k = self.table.columns(), self.folding.groups
+        return np.vstack([table[:k], self._results(table[:k], table[k:], refuse)])
+
+    def memory(self) -> int:
+        """Bytes of their pages."""
+        return self.table.memory() + (0 if self.segments is None else self.segments.memory())
+
+    def _results(self, groups: Ints, values: Ints, refuse: Refuse) -> Ints:
+        """The code of the result of each group, none of which is empty."""
+        op, operand = self.folding.op, self.folding.operand
+        counts: Ints = values[COUNT]
+        if op == "count" or not groups.shape[1]:
+            return counts
+        if counts.max() >= MOST:
+            raise refuse(groups[:, counts.argmax()].tolist(), False)
+        if operand == "float":
+            codes = self._rounded(groups, values, refuse)
+            return encode_float(decode_float(codes) / counts) if op == "mean" else codes
+        high, low = values[HIGH], values[LOWER]
+        if op == "mean":
+            return encode_float(_quotients(high, low, counts))
+        bound = (-(1 << 31), 1 << 31) if operand == "number" else (0, 1 << 32)
+        outside = (high < bound[0]) | (high >= bound[1])
+        if outside.any():
+            raise refuse(groups[:, outside.argmax()].tolist(), False)
+        sums: Ints = (high << BITS) | low
+        return sums if operand == "number" else sums ^ SIGN
+
+    def _rounded(self, groups: Ints, values: Ints, refuse: Refuse) -> Ints:
+        assert self.segments is not None
+        version, codes = self.segments, np.empty(groups.shape[1], np.int64)
+        infinite = np.ascontiguousarray(values[HIGH:])
+        done = exactsum.rounded_sums(
+            version.store.arena.space.mem,
+            version.root,
+            version.store.shape,
+            np.ascontiguousarray(groups.T),
+            infinite,
+            np.zeros(exactsum.DIGITS, np.int64),
+            codes,
+        )
+        if done < len(codes):
+            raise refuse(groups[:, done].tolist(), bool(infinite[:, done].all()))
+        return codes
+
+
+def carried(folding: Folding, values: Ints) -> Ints:
+    """Values of the table with 0 <= low < 2**32."""
+    if folding.op == "count" or folding.operand == "float":
+        return values
+    low = values[LOWER]
+    return np.stack([values[COUNT], values[HIGH] + (low >> BITS), low & LOW])
+
+
+def _quotients(high: Ints, low: Ints, counts: Ints) -> npt.NDArray[np.float64]:
+    """The floats nearest to (high * 2**32 + low) / counts."""
+    small = np.abs(high) < EXACT >> BITS
+    means: npt.NDArray[np.float64] = ((high << BITS) + low) / counts
+    for i in np.flatnonzero(~small).tolist():
+        means[i] = ((int(high[i]) << BITS) + int(low[i])) / int(counts[i])
+    return means
+
+
+def weighted(folding: Folding, erased: Iterable[Ints], inserted: Iterable[Ints]) -> Sums:
+    """The sums of bindings that come less those that go, each int64[width, n]."""
+    gone, come = list(erased), list(inserted)
+    rows = np.concatenate([np.empty((folding.width, 0), np.int64), *gone, *come], axis=1)
+    weights = np.ones(rows.shape[1], np.int64)
+    weights[: sum(part.shape[1] for part in gone)] = -1
+    return sums_of(folding, rows, weights)

@@ -1,0 +1,167 @@
+"""Exact sums of floats: bits against a fixed point, cut into segments, so that adding and taking away is integers.
+
+Every finite float64 is an integer times 2**-1074. A *segment* is 32 bits of that integer, counted from the right, and
+the sum of a group is the sum of its segments, each an int64 that may be negative or hold more than 32 bits:
+
+    1.5   = 2**-1074 * 2**32k * (piece 0, piece 1, piece 2)          a float has 53 bits: at most three pieces
+    sum   = 2**-1074 * (s[0] + s[1] * 2**32 + ... + s[65] * 2**2080)
+
+Segments that sum to zero are not kept, so a group holds few of its 66. Sums of pieces are a linear function of the
+values that are there, whatever came and went before: a value that is taken away leaves nothing behind. Only reading the
+sum carries from segment to segment; it is rounded once, half to even, and thus `math.fsum` of the values, bit for bit.
+Nothing can overflow below 2**31 values per group.
+
+Infinities are no multiple of anything and are counted apart by the caller. Where `math.fsum` raises because a partial
+sum of its own overflows while the sum does not, this gives the sum.
+
+Source: incremental-leapfrog-triejoin.txt, section 2.3.4. Deviation: signed 32-bit pieces in int64 take the place of
+52-bit segments against an offset of alternating bits; neither borrowing nor carrying happens before the sum is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from scantree._jit import kernel
+from scantree.cursor import end_pos, normal, seek_lub, unpack
+from scantree.layout import compare, dir_of
+
+Ints = npt.NDArray[np.int64]
+
+SEGMENTS = 66
+# Of the digits of a sum: two more for what the uppermost carries.
+DIGITS = SEGMENTS + 2
+BITS = 32
+LOW = (1 << BITS) - 1
+FRACTION = 52
+INFINITE = 0x7FF << FRACTION  # the code of inf; ~INFINITE is that of -inf
+
+
+@kernel
+def sum_segments(codes, weights, starts, cells, rows, sums):
+    """Sum the pieces of the floats of each group, each as often as its weight says.
+
+    `codes`, `weights` int64[m], group by group; infinities are passed over · `starts` int64[g + 1]: where each group
+    begins · `cells` int64[SEGMENTS], scratch, zero before and after · `rows` int64[2, n]: written, (group, segment) in
+    order · `sums` int64[n]: written, none of them zero. Returns how many; n is at least min(66, 3 * rows) per group.
+    """
+    written = 0
+    for g in range(len(starts) - 1):
+        least, greatest = SEGMENTS, -1
+        for i in range(starts[g], starts[g + 1]):
+            code = codes[i]
+            bits = code if code >= 0 else ~code
+            if bits == INFINITE:
+                continue
+            exponent, mantissa = bits >> FRACTION, bits & ((1 << FRACTION) - 1)
+            if exponent > 0:
+                mantissa |= 1 << FRACTION
+                exponent -= 1
+            weight = weights[i] if code >= 0 else -weights[i]
+            s, shift = exponent >> 5, exponent & 31
+            low = (mantissa & LOW) << shift
+            high = ((mantissa >> BITS) << shift) + (low >> BITS)
+            cells[s] += weight * (low & LOW)
+            cells[s + 1] += weight * (high & LOW)
+            cells[s + 2] += weight * (high >> BITS)
+            least, greatest = min(least, s), max(greatest, s + 2)
+        for s in range(least, greatest + 1):
+            if cells[s] != 0:
+                rows[0, written], rows[1, written], sums[written] = g, s, cells[s]
+                cells[s] = 0
+                written += 1
+    return written
+
+
+@kernel
+def round_digits(digits):
+    """The code of the float nearest to the sum in `digits` int64[DIGITS], half to even; destroys them.
+
+    A code beyond those of finite floats (>= INFINITE, <= ~INFINITE) if the sum is.
+    """
+    negative = False
+    for _ in range(2):
+        carry = 0
+        for s in range(DIGITS):
+            total = digits[s] + carry
+            digits[s], carry = total & LOW, total >> BITS
+        if carry >= 0:
+            break
+        # The digits of a negative sum, as they are now, are those of its complement.
+        negative = True
+        for s in range(DIGITS):
+            digits[s] = LOW - digits[s]
+        digits[0] += 1
+    top = DIGITS - 1
+    while top > 0 and digits[top] == 0:
+        top -= 1
+    length, rest = BITS * top, digits[top]
+    while rest > 0:
+        length, rest = length + 1, rest >> 1
+    drop = max(0, length - FRACTION - 1)
+    s, shift = drop >> 5, drop & 31
+    mantissa = digits[s] >> shift
+    for i in range(1, 3):
+        # No bits are above the mantissa's 53; shifting a digit without any by 64 would be undefined.
+        if s + i < DIGITS and digits[s + i] != 0:
+            mantissa |= digits[s + i] << (BITS * i - shift)
+    if drop > 0:
+        at = drop - 1
+        half = (digits[at >> 5] >> (at & 31)) & 1
+        rest = digits[at >> 5] & ((1 << (at & 31)) - 1)
+        for i in range(at >> 5):
+            rest |= digits[i]
+        if half == 1 and (rest != 0 or mantissa & 1 == 1):
+            mantissa += 1
+    # A mantissa with all its 53 bits adds one to the exponent, and so does one that was rounded up to 54.
+    bits = INFINITE if drop > 2046 else min(INFINITE, (drop << FRACTION) + mantissa)
+    return ~bits if negative else bits
+
+
+@kernel
+def rounded_sums(mem, root, shape, groups, infinite, digits, codes):
+    """`codes` int64[m]: the codes of the sums of groups of a version of segments.
+
+    `mem`, `root`, `shape`: the version, keys (group..., segment), one value · `groups` int64[m, k] · `infinite`
+    int64[2, m]: how many values of each group are inf, and -inf · `digits` int64[DIGITS]: scratch.
+    Returns m, or the place of the first group that has no sum: inf and -inf, or more than a float64 holds.
+    """
+    cap, fan, end = 1 << shape.page_bits, 1 << shape.dir_bits, end_pos(mem, root, shape)
+    k = groups.shape[1]
+    for j in range(len(groups)):
+        if infinite[0, j] > 0 or infinite[1, j] > 0:
+            if infinite[0, j] > 0 and infinite[1, j] > 0:
+                return j
+            codes[j] = INFINITE if infinite[0, j] > 0 else ~INFINITE
+            continue
+        for s in range(DIGITS):
+            digits[s] = 0
+        pos = seek_lub(mem, root, shape, groups[j]) if k > 0 else 0
+        while pos < end:
+            d, s, p = unpack(shape, pos)
+            directory = dir_of(mem, root, d)
+            page, until = mem[directory + s], mem[directory + fan + s]
+            while p < until and compare(mem, page + p, cap, groups[j], 1, k) == 0:
+                digits[mem[page + k * cap + p]] = mem[page + (k + 1) * cap + p]
+                p += 1
+            if p < until:
+                break
+            pos = normal(mem, root, shape, d, s, p)
+        code = round_digits(digits)
+        if code >= INFINITE or code <= ~INFINITE:
+            return j
+        codes[j] = code
+    return len(groups)
+
+
+def segments_of(codes: Ints, weights: Ints, starts: Ints) -> tuple[Ints, Ints]:
+    """(rows int64[2, n] of group number and segment, in order; sums int64[n]) of floats by their codes int64[m].
+
+    `weights` int64[m]: how often each counts · `starts`: where each group begins; a group has a row at least.
+    """
+    bounds = np.append(starts, len(codes))
+    room = int(np.minimum(SEGMENTS, 3 * np.diff(bounds)).sum())
+    rows, sums = np.empty((2, room), np.int64), np.empty(room, np.int64)
+    n = sum_segments(codes, weights, bounds, np.zeros(SEGMENTS, np.int64), rows, sums)
+    return rows[:, :n], sums[:n]

@@ -1,0 +1,113 @@
+"""The rows of groups: which run of a version they are, its ends, and its fold.
+
+A version whose key order begins with the columns of a group holds each group's rows as one run. Where the next column
+is what is folded, the run's ends are the least and the greatest value; else a scan (scantree.scan) folds the run.
+Either takes O(log n) steps, whatever the run's length.
+
+*Steps* are the halvings of the bisections that seek a run, and the entries and rows that are folded.
+
+Source: incremental-leapfrog-triejoin.txt, sections 2.3.3 and 3.1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scantree._jit import kernel
+from scantree.cursor import seek_lub, seek_past, unpack
+from scantree.layout import DIRS, dir_count, dir_of
+from scantree.scan import fold_range
+from scantree.version import Version
+
+Ints = npt.NDArray[np.int64]
+
+
+@kernel
+def seek_groups(mem, root, shape, groups, lo, hi):
+    """`lo`, `hi` int64[m]: the runs of the rows that begin with `groups` int64[m, k], k of 0 to all keys.
+
+    Returns the steps.
+    """
+    halvings, dirs = shape.dir_bits + shape.page_bits + 1, mem[root + DIRS]
+    while dirs > 0:
+        halvings, dirs = halvings + 1, dirs >> 1
+    for j in range(len(groups)):
+        lo[j] = seek_lub(mem, root, shape, groups[j])
+        hi[j] = seek_past(mem, root, shape, groups[j])
+    return 2 * halvings * len(groups)
+
+
+@kernel
+def read_ends(mem, root, shape, lo, hi, column, last, values):
+    """`values` int64[m]: what `column` holds in the first row of each run, or with `last` in the last one.
+
+    `lo`, `hi` int64[m]: the runs; nothing is written for an empty one.
+    """
+    fan = 1 << shape.dir_bits
+    for j in range(len(lo)):
+        if lo[j] >= hi[j]:
+            continue
+        d, s, p = unpack(shape, hi[j] if last else lo[j])
+        if last:
+            if p == 0 and s == 0:
+                d -= 1
+                s = dir_count(mem, root, d)
+            if p == 0:
+                s -= 1
+                p = mem[dir_of(mem, root, d) + fan + s]
+            p -= 1
+        values[j] = mem[mem[dir_of(mem, root, d) + s] + (column << shape.page_bits) + p]
+
+
+@kernel
+def fold_runs(mem, root, shape, lo, hi, looked, values):
+    """`values` int64[m]: the folds of the runs from `lo` to `hi` int64[m], by the version's scan, which is no sum.
+
+    `looked` int64[2]: as in `fold_range`.
+    """
+    for j in range(len(lo)):
+        values[j], _ = fold_range(mem, root, shape, lo[j], hi[j], looked)
+
+
+class Runs(NamedTuple):
+    """The runs of some groups in a version: positions `lo`, `hi` int64[m], and the `steps` they took."""
+
+    version: Version
+    lo: Ints
+    hi: Ints
+    steps: int
+
+    @classmethod
+    def of(cls, version: Version, groups: Ints) -> Runs:
+        """The runs of `groups` int64[k, m], the first k columns of the version's key order."""
+        lo, hi = np.empty(groups.shape[1], np.int64), np.empty(groups.shape[1], np.int64)
+        space, shape = version.store.arena.space, version.store.shape
+        steps = seek_groups(space.mem, version.root, shape, np.ascontiguousarray(groups.T), lo, hi)
+        return cls(version, lo, hi, int(steps))
+
+    @property
+    def there(self) -> npt.NDArray[np.bool_]:
+        """Which of the groups have rows."""
+        return self.lo < self.hi
+
+    def ends(self, column: int, *, last: bool) -> Ints:
+        """What a column of the version holds in the first row of each run, or in the last; 0 for an empty run."""
+        values = np.zeros(len(self.lo), np.int64)
+        space, shape = self.version.store.arena.space, self.version.store.shape
+        read_ends(space.mem, self.version.root, shape, self.lo, self.hi, column, last, values)
+        return values
+
+    def folds(self) -> tuple[Ints, int]:
+        """(the fold of each run by the version's scan, the steps that took)."""
+        values, looked = np.empty(len(self.lo), np.int64), np.zeros(2, np.int64)
+        space, shape = self.version.store.arena.space, self.version.store.shape
+        fold_runs(space.mem, self.version.root, shape, self.lo, self.hi, looked, values)
+        return values, int(looked.sum())
+
+    def rows(self) -> Ints:
+        """The rows of all runs, int64[cols, n], one run after the other."""
+        parts = [self.version.columns(lo, hi) for lo, hi in zip(self.lo.tolist(), self.hi.tolist(), strict=True)]
+        return np.concatenate([np.empty((self.version.store.shape.cols, 0), np.int64), *parts], axis=1)
