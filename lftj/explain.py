@@ -42,6 +42,7 @@ def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
             continue
         computed = str(depth.definition) if depth.definition is not None else None
         conditions = [f"{depth.variable} {op} {term}" for op, term in depth.bounds] + [str(c) for c in depth.filters]
+        conditions += [f"not {plan.node_text(i)}" for i in depth.negated]
         lines.append(
             {
                 "variable": plan.shown.get(depth.variable, depth.variable),
@@ -72,6 +73,7 @@ def _clause(evaluation: Evaluation) -> dict[str, Any]:
             {"atom": text, "relation": predicate, "columns": list(order)} for text, predicate, order in plan.uses
         ],
         "guards": list(plan.guards),
+        "voids": list(plan.voids),
         "sorted_output": plan.in_order,
         "depths": _depths(plan, counters.matches if counters else ()),
     }
@@ -193,6 +195,8 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
     lines.append(f"{indent}  key order {', '.join(rule['key_order']) or '(none)'}  ({how})")
     if rule["guards"]:
         lines.append(f"{indent}  only if not empty: {', '.join(rule['guards'])}")
+    if rule["voids"]:
+        lines.append(f"{indent}  only if empty: {', '.join(rule['voids'])}")
     if rule["depths"]:
         wide = max(len(d["variable"]) for d in rule["depths"])
         lines.append(f"{indent}    {'':{wide}}  {'estimated':>11} {'actual':>11}  reads")

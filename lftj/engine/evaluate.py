@@ -108,7 +108,8 @@ class Evaluator:
         """The plan for a clause without text terms on the data as it is. Pilot runs keep to `limits`."""
         relations = {**self.relations, **(also or {})}
         body = body_of(clause)
-        statistics = {atom.predicate: relations[atom.predicate].statistics for atom in body.atoms}
+        read = (*body.atoms, *body.negated)
+        statistics = {atom.predicate: relations[atom.predicate].statistics for atom in read}
         forced = order if order is not None else self.state.key_orders.get(clause.rule)
         key = (clause, counting, forced)
         if key in self._plans and also is None:
@@ -155,7 +156,7 @@ class Evaluator:
     ) -> Run | None:
         """The walk for `plan`, ready to start; None if an atom without variables already fails."""
         relations = {**self.relations, **also}
-        if any(len(relations[name]) == 0 for name in plan.guards):
+        if any(len(relations[name]) == 0 for name in plan.guards) or any(len(relations[name]) for name in plan.voids):
             return None
         versions = {}
         for node in plan.nodes:

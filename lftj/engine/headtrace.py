@@ -32,9 +32,9 @@ Rows = npt.NDArray[np.int64]
 
 
 def derives_once(plan: JoinPlan) -> bool:
-    """Whether a binding of the rule is known by the row it derives."""
+    """Whether a binding of the rule, up to its existential suffix, is known by the row it derives."""
     shown = {term.name for term in plan.head if isinstance(term, Var)}
-    return all(depth.definition is not None or depth.variable in shown for depth in plan.depths)
+    return all(depth.definition is not None or depth.variable in shown for depth in plan.depths[: plan.until])
 
 
 @dataclass(slots=True)
@@ -160,11 +160,15 @@ def summed(rows: Rows, weights: Rows) -> tuple[Rows, npt.NDArray[np.bool_], Rows
 
 
 def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
-    """The change that takes `erased` rows and brings `inserted` ones; no row is in both, none twice."""
+    """The change that takes `erased` rows and brings `inserted` ones; a row in both stays, none is twice in one."""
     rows = np.concatenate([np.empty((arity, 0), np.int64), *erased, *inserted], axis=1)
-    kinds = np.ones(rows.shape[1], np.int8)
-    kinds[: sum(part.shape[1] for part in erased)] = -1
-    return Change(rows, kinds).in_order(tuple(range(arity)))
+    weights = np.ones(rows.shape[1], np.int64)
+    weights[: sum(part.shape[1] for part in erased)] = -1
+    if arity and rows.shape[1] < 2:
+        return Change(rows, weights.astype(np.int8))
+    rows, _, weights = summed(rows, weights)
+    moved = weights != 0
+    return Change(np.compress(moved, rows, axis=1), weights[moved].astype(np.int8))
 
 
 def supported_change(

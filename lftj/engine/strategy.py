@@ -148,7 +148,7 @@ def why_untraced(clauses: Sequence[Clause], state: State) -> str:
         return "its rules are declared so"
     if any(split_text(c) is not None for c in clauses):
         return "a rule computes texts"
-    if any(body_of(c).guards for c in clauses):
+    if any(body.guards or body.voids for body in map(body_of, clauses)):
         return "a rule asks whether a relation is empty"
     # A record holds at most every variable, a start and a count, each in a word of its own.
     if any(len(body_of(c).variables) + 2 > MAX_WORDS for c in clauses):

@@ -178,6 +178,8 @@ class _Upkeep:
             self.states = grown(self.states)
         if int(cursor[concern.N_STATES]) > self.order.shape[1]:
             self.order = np.empty((2, len(self.states)), np.int64)
+        if int(cursor[concern.N_UNITS]) and int(cursor[concern.N_TASKS]) > self.order.shape[1]:
+            self.order = np.empty((2, max(len(self.states), len(self.tasks))), np.int64)
 
 
 class ClauseTrace:
@@ -200,8 +202,7 @@ class ClauseTrace:
         room: int | None = None,
         out_rows: int = LEAST_ROWS,
     ) -> None:
-        # Every derivation counts: no existential suffix.
-        self.plan = replace(plan, until=len(plan.depths))
+        self.plan = replace(plan, until=trace_plan.until)
         self.trace_plan, self.arena, self.encode = trace_plan, arena, encode
         self.layout = TraceLayout(self.plan, trace_plan, encode)
         self.room, self.out_rows = room or LEAST_ROOM, out_rows
@@ -220,7 +221,7 @@ class ClauseTrace:
             (site.frame, ((node.predicate, node.key_order), node.level))
             for site in trace_plan.sites
             for node in (plan.nodes[site.frame],)
-            if site.granularity == records.NODE
+            if site.granularity == records.NODE and site.turn < len(plan.depths[site.depth].participants)
         ]
 
     def run_prelude(self, walk: cells.Walk, prelude: Ints) -> None:

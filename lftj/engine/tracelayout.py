@@ -67,7 +67,7 @@ class TraceLayout:
         return Range(low, high)
 
     def key_ranges(self, columns: Callable[[Order, int], tuple[int, int] | None]) -> dict[int, Range | None]:
-        """Per depth the keys its participants have; None where its one key is computed.
+        """Per depth the keys that atoms have there, negated ones too; None where its one key is computed.
 
         `columns`: (least, greatest) key of a column of an order, None if there is no row.
         """
@@ -78,7 +78,8 @@ class TraceLayout:
                 continue
             found = [
                 columns((node.predicate, node.key_order), node.level)
-                for node in (self.plan.nodes[f] for f in depth.participants)
+                for node in self.plan.nodes
+                if node.variable == depth.variable
             ]
             known = [f for f in found if f is not None]
             ranges[d] = Range(min((f[0] for f in known), default=0), max((f[1] for f in known), default=0))
@@ -123,8 +124,9 @@ class TraceLayout:
             if known is None:
                 continue
             low, high = known.low, known.high
-            for frame in depth.participants:
-                node = self.plan.nodes[frame]
+            for node in self.plan.nodes:
+                if node.variable != depth.variable:
+                    continue
                 found = inserted((node.predicate, node.key_order), node.level)
                 if found is not None:
                     low, high = min(low, found[0]), max(high, found[1])

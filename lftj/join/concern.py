@@ -1,7 +1,7 @@
 """What a change concerns: from tree surgeries to the parts of a trace that have to be looked at again.
 
-The surgeries of every changed relation are matched, site by site (a site is one participant of one depth), with the
-nodes that looked at the changed branch: for NONE the branch itself names the node, for NODE and POINT every record of
+The surgeries of every changed relation are matched, site by site (a site is one participant of one depth, or a negated
+atom looked at there), with the nodes that looked at the changed branch: for NONE the branch itself names the node, for NODE and POINT every record of
 its prefix names one, and then the question is only whether the changed key is in the sets of all other participants,
 before (an erased key) or after (an inserted one). A node whose matches change so becomes a *task*: the subtree below
 the match is to be enumerated, in the old trace or in the new one. For INTERVAL each record found is a *state* from
@@ -10,7 +10,10 @@ which the leapfrog join of its node is to be resumed (`lftj.join.repair`).
 A node is looked at only if its binding is present both before and after. If it is present on one side only, some depth
 above it has gained or lost the match that leads to it, and its whole subtree is that match's task: so no part is done
 twice, whatever the order in which sites and surgeries come. A key that changed for several participants of a node is
-reported by the first of them.
+reported by the first of them. What is inserted into the rows of a negated atom takes matches away.
+
+Of an existential suffix a binding's search for a witness is one unit: if any part of it is concerned, and the binding
+is present before and after, the whole unit is the task, on both sides.
 
 arXiv 1303.5313, section 4.2.2; design.md section 5 ("Change oracle", "Repair").
 """
@@ -24,7 +27,7 @@ from lftj.join.place import admit, admit_above, contains, is_plain, locate, loca
 from lftj.join.trie import ABOVE as ABOVE_FRAME
 from lftj.join.trie import FILTER, FILTER_MASK, KEY_MIN, REGISTER, key_before
 from lftj.join.trie import LEVEL as FRAME_LEVEL
-from lftj.join.walk import JOIN, KIND, PART_HI, PART_LO
+from lftj.join.walk import JOIN, KIND, NEG_HI, PART_HI, PART_LO, UNTIL
 from scantree._jit import inlined, kernel
 from scantree.filter import SEED, may_hold, mix, window_of
 from sensitivity.oracle import ask_for_record, first_record, next_window, read_words, window
@@ -57,13 +60,13 @@ from sensitivity.records import REGISTER as FIELD_REGISTER
 # Statuses; larger ones are those of the machine plus ERROR.
 DONE, FULL, PAUSED, ERROR = 0, 1, 2, 16
 # Cells of `cursor`: where the search is; what it has written; what it has looked at (keys sought, records read);
-# surgeries matched with sites
-SITE, ROW, POSITION, N_TASKS, N_STATES, LOOKS, READS, SURGERIES = range(8)
+# surgeries matched with sites; how many of the tasks are units
+SITE, ROW, POSITION, N_TASKS, N_STATES, LOOKS, READS, SURGERIES, N_UNITS = range(9)
 CURSOR = 16
 # Changed branches whose index pages are asked for together
 AHEAD = 8
-# Sides of a task
-OLD, NEW = 0, 1
+# Sides of a task: of one trace, or of both (a unit); GONE: the unit is another task already
+OLD, NEW, UNIT, GONE = 0, 1, 2, 3
 # Columns of a task before its binding: side, depth of the subtree. Of a state before it: depth; after it: start, agree,
 # turn.
 TASK_HEAD = 2
@@ -78,11 +81,26 @@ def write_task(walk, tasks, n, side, d):
 
 
 @kernel
+def _write_found(walk, tasks, site, gained, cursor):
+    """A task for the match in the registers that the change of `site` gives or takes; a unit in an existential suffix."""
+    d, until, n = site[DEPTH], walk.control[UNTIL], cursor[N_TASKS]
+    if d < until:
+        write_task(walk, tasks, n, NEW if gained else OLD, d + 1)
+    else:
+        write_task(walk, tasks, n, UNIT, until)
+        # Equal units are to be equal rows.
+        for e in range(TASK_HEAD + until, tasks.shape[1]):
+            tasks[n, e] = 0
+        cursor[N_UNITS] += 1
+    cursor[N_TASKS] = n + 1
+
+
+@kernel
 def _attempt(mem, walk, side, other, new, old, site, key, cursor):
     """Whether `key`, which changed for participant `site`, changes the matches of the node in the registers.
 
-    `side`: frames of the versions that hold the key; `other`: of those that do not. Returns HOLDS, FAILS or an error of
-    the machine.
+    `side`: frames of the versions in which the site admits the key; `other`: of those in which it does not. Returns
+    HOLDS, FAILS or an error of the machine.
     """
     d, turn = site[DEPTH], site[TURN]
     parts, depths = walk.parts, walk.depths
@@ -92,23 +110,32 @@ def _attempt(mem, walk, side, other, new, old, site, key, cursor):
         if stopped != HOLDS:
             return stopped
     lo, hi = depths[d, PART_LO], depths[d, PART_HI]
-    for s in range(lo, hi):
+    for s in range(lo, depths[d, NEG_HI]):
         if s - lo != turn:
             cursor[LOOKS] += 1
-            if not contains(mem, side, parts[s], walk.regs, key):
+            if contains(mem, side, parts[s], walk.regs, key) != (s < hi):
                 return FAILS
     for s in range(lo, lo + turn):
         cursor[LOOKS] += 1
-        if not contains(mem, other, parts[s], walk.regs, key):
+        if contains(mem, other, parts[s], walk.regs, key) != (s < hi):
             return FAILS
-    if not place(mem, new, walk, d):
-        return FAILS
-    if site[GRANULARITY] == NONE and not place(mem, old, walk, d):
+    until = walk.control[UNTIL]
+    if d >= until:
+        if not _is_unit(mem, walk, old, new):
+            return FAILS
+    elif not place(mem, new, walk, d) or (site[GRANULARITY] == NONE and not place(mem, old, walk, d)):
         return FAILS
     if plain:
         walk.regs[d] = key
         return HOLDS
     return admit(walk, d, key)
+
+
+@kernel
+def _is_unit(mem, walk, old, new):
+    """Whether the binding in the registers is searched for a witness before and after."""
+    until = walk.control[UNTIL]
+    return place(mem, new, walk, until) and place(mem, old, walk, until)
 
 
 @kernel
@@ -170,7 +197,7 @@ def _sieve(trace, walk, side, site):
     one field of records of one word.
     """
     lo = walk.depths[site[DEPTH], PART_LO]
-    if site[GRANULARITY] != NODE or site[WORDS] != 1 or walk.depths[site[DEPTH], PART_HI] - lo != 2:
+    if site[GRANULARITY] != NODE or site[WORDS] != 1 or walk.depths[site[DEPTH], PART_HI] - lo != 2 or site[TURN] > 1:
         return -1
     f = walk.parts[lo + 1 - site[TURN]]
     if side[f, FILTER] == 0 or side[f, FRAME_LEVEL] != 1:
@@ -197,13 +224,13 @@ def _sift(mem, at, k, n, last, field, table, mask, key):
 
 
 @kernel
-def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, rows, words, stop):
+def _match(mem, walk, old, new, trace, s, key, gained, tasks, states, cursor, rows, words, stop):
     """Match a changed branch, its prefix in the registers, with the records of site `s`.
 
-    Goes on from `cursor[POSITION]`; -1: at the first record.
+    `gained`: the site admits `key` from now on. Goes on from `cursor[POSITION]`; -1: at the first record.
     """
     site, regs = trace.sites[s], walk.regs
-    side, other = (new, old) if inserted else (old, new)
+    side, other = (new, old) if gained else (old, new)
     granularity, plain = site[GRANULARITY], is_plain(walk)
     if cursor[POSITION] < 0:
         low = _start_after(mem, old, site[FRAME], regs, key) if granularity == INTERVAL else key
@@ -243,8 +270,15 @@ def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, 
             cursor[READS] += 1
             read_record(trace, s, words, 0, regs)
             if granularity == INTERVAL:
-                _write_state(walk, states, cursor[N_STATES], site, words)
-                cursor[N_STATES] += 1
+                if site[DEPTH] < walk.control[UNTIL]:
+                    _write_state(walk, states, cursor[N_STATES], site, words)
+                    cursor[N_STATES] += 1
+                    continue
+                stopped = HOLDS if plain else admit_above(walk, site[DEPTH])
+                if stopped > FAILS:
+                    return ERROR + stopped
+                if stopped == HOLDS and _is_unit(mem, walk, old, new):
+                    _write_found(walk, tasks, site, gained, cursor)
                 continue
             if plain and sieve < 0 and not _held(mem, walk, side, site, key):
                 continue
@@ -252,8 +286,7 @@ def _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, 
             if stopped > FAILS:
                 return ERROR + stopped
             if stopped == HOLDS:
-                write_task(walk, tasks, cursor[N_TASKS], NEW if inserted else OLD, site[DEPTH] + 1)
-                cursor[N_TASKS] += 1
+                _write_found(walk, tasks, site, gained, cursor)
         if n == 0:
             return DONE
         cursor[POSITION] = next_window(mem, site, cursor[POSITION], n)
@@ -295,12 +328,14 @@ def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, wor
             if deltas[tops_at + j] > level:
                 j += 1
                 continue
-            key, inserted = deltas[at + level * m + j], deltas[kinds_at + j] > 0
+            key = deltas[at + level * m + j]
+            negated = site[TURN] >= walk.depths[site[DEPTH], PART_HI] - walk.depths[site[DEPTH], PART_LO]
+            gained = (deltas[kinds_at + j] > 0) != negated
             _load_prefix(old, f, regs, deltas, at + j, m)
             if cursor[POSITION] < 0:
                 cursor[SURGERIES] += 1
             if site[GRANULARITY] != NONE:
-                status = _match(mem, walk, old, new, trace, s, key, inserted, tasks, states, cursor, rows, words, stop)
+                status = _match(mem, walk, old, new, trace, s, key, gained, tasks, states, cursor, rows, words, stop)
                 if status != DONE:
                     break
                 cursor[POSITION] = -1
@@ -310,14 +345,13 @@ def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, wor
                 status = FULL
                 break
             cursor[READS] += 1
-            side, other = (new, old) if inserted else (old, new)
+            side, other = (new, old) if gained else (old, new)
             stopped = _attempt(mem, walk, side, other, new, old, site, key, cursor)
             if stopped > FAILS:
                 status = ERROR + stopped
                 break
             if stopped == HOLDS and _has_prefix(old, f, regs, deltas, at + j, m):
-                write_task(walk, tasks, cursor[N_TASKS], NEW if inserted else OLD, site[DEPTH] + 1)
-                cursor[N_TASKS] += 1
+                _write_found(walk, tasks, site, gained, cursor)
             j += 1
         if status != DONE:
             break

@@ -9,7 +9,8 @@ the key sets (design.md section 5; Leapfrog Triejoin, section 3).
 
 **Recording.** Every helper is told by its last argument, a constant, whether the walk records. Where it does, each
 step of an INTERVAL depth writes its record (`sensitivity.records`), the opening one included, and each opened node of
-a NODE or POINT depth one record per participant. Where it does not, none of this is compiled: the helpers are inlined
+a NODE or POINT depth one record per participant. A negated atom, looked at after a match, writes one per node or, at
+an INTERVAL depth, one per look. Where it does not, none of this is compiled: the helpers are inlined
 and the branches go.
 """
 
@@ -53,6 +54,7 @@ from lftj.join.walk import (
     MATCHES,
     MOVE_HI,
     MOVE_LO,
+    NEG_HI,
     OPENS,
     PART_HI,
     PART_LO,
@@ -111,13 +113,25 @@ def _note_empty(mem, walk, trace, d, last):
 
 
 @inlined
-def note_node(trace, lo, hi, regs, point):
-    """The sites in [lo, hi) enter a node; those of NODE and POINT depths record it, the latter with its key `point`."""
-    if lo < hi and trace.sites[lo, GRANULARITY] != NONE:
-        for s in range(lo, hi):
+def note_node(trace, lo, hi, regs, point, computed):
+    """The sites in [lo, hi) enter a node. Those with a record per node write it.
+
+    They are the NODE ones, and, where the node's one key `point` is `computed`, the POINT ones.
+    """
+    for s in range(lo, hi):
+        granularity = trace.sites[s, GRANULARITY]
+        if granularity != NONE:
             open_site(trace, s, regs)
-            if trace.sites[s, GRANULARITY] == NODE or trace.sites[s, GRANULARITY] == POINT:
+            if granularity == NODE or (computed and granularity == POINT):
                 note(trace, s, point, 0)
+
+
+@inlined
+def note_looks(walk, trace, d, key):
+    """Negated atoms are looked at for the match `key` of depth d, whose keys are not computed: POINT sites record it."""
+    for s in range(walk.depths[d, PART_HI], walk.depths[d, NEG_HI]):
+        if trace.sites[s, GRANULARITY] == POINT:
+            note(trace, s, key, 0)
 
 
 @inlined
@@ -126,7 +140,7 @@ def open_node(mem, walk, trace, d, record):
     depths, parts, frames = walk.depths, walk.parts, walk.frames
     lo, hi = depths[d, PART_LO], depths[d, PART_HI]
     if record:
-        note_node(trace, lo, hi, walk.regs, KEY_MIN)
+        note_node(trace, lo, depths[d, NEG_HI], walk.regs, KEY_MIN, False)
     for i in range(lo, hi):
         if not open_(mem, frames, parts[i]):
             if record and trace.sites[lo, GRANULARITY] == INTERVAL:
@@ -152,7 +166,7 @@ def open_node(mem, walk, trace, d, record):
 @inlined
 def room_for(walk, trace, d):
     """Whether a node of depth d can be opened without running out of room for its records."""
-    return has_room(trace, walk.depths[d, PART_LO], walk.depths[d, PART_HI])
+    return has_room(trace, walk.depths[d, PART_LO], walk.depths[d, NEG_HI])
 
 
 @inlined
@@ -210,7 +224,7 @@ def value_matches(mem, walk, trace, d, value, record):
     """Whether all participants of a VALUE depth hold `value`."""
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     if record:
-        note_node(trace, depths[d, PART_LO], depths[d, PART_HI], walk.regs, value)
+        note_node(trace, depths[d, PART_LO], depths[d, NEG_HI], walk.regs, value, True)
     for i in range(depths[d, PART_LO], depths[d, PART_HI]):
         f = parts[i]
         control[STEPS] += 1

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.join.concern import CURSOR, N_STATES, N_TASKS, NEW, OLD, concern
+from lftj.join.concern import CURSOR, GONE, N_STATES, N_TASKS, N_UNITS, NEW, OLD, UNIT, concern
 from lftj.join.redo import redo
-from lftj.join.repair import STATE, TASKS, repair, sort_states
+from lftj.join.repair import STATE, TASKS, repair, same_row, sort_states
 from lftj.join.walk import WRITTEN
 from scantree._jit import kernel
 from sensitivity.records import MAX_WORDS
@@ -52,6 +52,15 @@ class Work(NamedTuple):
 
 
 @kernel
+def _drop_repeats(tasks, order, spare, n):
+    """Of equal units among the first `n` tasks keep one. `order`, `spare` int64[n]: scratch."""
+    sort_states(tasks, order, spare, n)
+    for k in range(1, n):
+        if tasks[order[k - 1], 0] == UNIT and same_row(tasks, order[k - 1], order[k], 0, tasks.shape[1]):
+            tasks[order[k - 1], 0] = GONE
+
+
+@kernel
 def maintain(mem, walk, old, new, old_trace, new_trace, work, out, budget):
     """Go on maintaining; FINISHED when all is done.
 
@@ -69,6 +78,11 @@ def maintain(mem, walk, old, new, old_trace, new_trace, work, out, budget):
             return status
         if cursor[N_STATES] > work.order.shape[1]:
             return FULL
+        if cursor[N_UNITS] > 0:
+            if cursor[N_TASKS] > work.order.shape[1]:
+                return FULL
+            _drop_repeats(tasks, work.order[0], work.order[1], cursor[N_TASKS])
+            cursor[N_UNITS] = 0
         if cursor[N_STATES] > 0:
             sort_states(states, work.order[0], work.order[1], cursor[N_STATES])
         state[TASKS] = cursor[N_TASKS]

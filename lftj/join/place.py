@@ -35,6 +35,7 @@ from lftj.join.walk import (
     HIGH,
     JOIN,
     KIND,
+    NEG_HI,
     PART_HI,
     PART_LO,
     VALUE_HI,
@@ -98,13 +99,25 @@ def contains(mem, frames, f, regs, key):
 
 
 @kernel
+def blocked(mem, frames, walk, d):
+    """Whether a negated atom that is looked at in depth `d` has a row for the binding in the registers."""
+    depths, parts, regs = walk.depths, walk.parts, walk.regs
+    for s in range(depths[d, PART_HI], depths[d, NEG_HI]):
+        if contains(mem, frames, parts[s], regs, regs[d]):
+            return True
+    return False
+
+
+@kernel
 def place(mem, frames, walk, d):
-    """Locate all participants of the depths above `d` on the binding in the registers; whether they hold it."""
+    """Locate all participants of the depths above `d` on the binding in the registers; whether the atoms admit it."""
     depths, parts, regs = walk.depths, walk.parts, walk.regs
     for e in range(d):
         for p in range(depths[e, PART_LO], depths[e, PART_HI]):
             if not locate(mem, frames, parts[p], regs[e]):
                 return False
+        if depths[e, PART_HI] < depths[e, NEG_HI] and blocked(mem, frames, walk, e):
+            return False
     return True
 
 

@@ -1,12 +1,13 @@
 """Redoing subtrees: each task of a change is walked once, in the old trace or in the new, recording as it goes.
 
 What is walked over the old versions is what leaves: its rows are erased, its records removed. What is walked over the
-new ones enters. The walk is the one evaluation uses, kept to the subtree below the task's binding.
+new ones enters. The walk is the one evaluation uses, kept to the subtree below the task's binding. A unit is walked on
+both sides; where both find a witness, the caller sets the rows off against each other.
 """
 
 from __future__ import annotations
 
-from lftj.join.concern import TASK_HEAD
+from lftj.join.concern import TASK_HEAD, UNIT
 from lftj.join.leapfrog import forget
 from lftj.join.machine import FAILS
 from lftj.join.place import admit_above, is_plain, place
@@ -55,7 +56,7 @@ def redo(mem, walk, frames, trace, tasks, n_tasks, side, out, state, budget):
     control = walk.control
     while state[AT] < n_tasks:
         task = tasks[state[AT]]
-        if task[0] != side:
+        if task[0] != side and task[0] != UNIT:
             state[AT] += 1
             continue
         d = task[1]

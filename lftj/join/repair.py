@@ -15,11 +15,11 @@ design.md section 5 ("Repair"); arXiv 1303.5313, section 4.1.
 from __future__ import annotations
 
 from lftj.join.concern import ERROR, NEW, OLD, write_task
-from lftj.join.leapfrog import bound_node
+from lftj.join.leapfrog import bound_node, note_looks
 from lftj.join.machine import FAILS, HOLDS
-from lftj.join.place import admit, admit_above, is_plain, place
+from lftj.join.place import admit, admit_above, blocked, is_plain, place
 from lftj.join.trie import DONE, KEY, KEY_MAX, LEVEL, OPENED, ask_for_key, open_, seek
-from lftj.join.walk import BOUND_HI, BOUND_LO, HIGH, PART_HI, PART_LO
+from lftj.join.walk import BOUND_HI, BOUND_LO, HIGH, NEG_HI, PART_HI, PART_LO
 from scantree._jit import inlined, kernel
 from sensitivity.records import has_room, note, open_site
 
@@ -75,11 +75,11 @@ def _less(states, x, y):
 
 
 @kernel
-def _same_node(states, x, y):
-    """Whether rows `x` and `y` of `states` are states of one node."""
+def same_row(rows, x, y, lo, hi):
+    """Whether `rows[x]` and `rows[y]` agree in the columns from `lo` to before `hi`."""
     same = True
-    for w in range(states.shape[1] - 3):
-        same &= states[x, w] == states[y, w]
+    for w in range(lo, hi):
+        same &= rows[x, w] == rows[y, w]
     return same
 
 
@@ -91,11 +91,13 @@ def _open_side(mem, frames, walk, trace, d):
         frames[f, OPENED] = 0
         open_(mem, frames, f)
         open_site(trace, s, walk.regs)
+    for s in range(walk.depths[d, PART_HI], walk.depths[d, NEG_HI]):
+        open_site(trace, s, walk.regs)
 
 
 @kernel
-def _decide(walk, tasks, state, side, d):
-    """The match that waits on `side` is that side's alone: a task, if the rule admits it.
+def _decide(mem, frames, walk, tasks, state, side, d):
+    """The match that waits on `side` is that side's alone: a task, if the rule admits it there.
 
     Returns the machine's status.
     """
@@ -103,7 +105,7 @@ def _decide(walk, tasks, state, side, d):
     state[at + WAITS] = 0
     walk.regs[d] = state[at + MATCH]
     stopped = HOLDS if is_plain(walk) else admit(walk, d, state[at + MATCH])
-    if stopped == HOLDS:
+    if stopped == HOLDS and not blocked(mem, frames, walk, d):
         write_task(walk, tasks, state[TASKS], side, d + 1)
         state[TASKS] += 1
     return stopped
@@ -131,11 +133,16 @@ def _step(mem, frames, walk, trace, tasks, state, side, d):
     i = i + 1 if i + 1 < m else 0
     stopped = HOLDS
     if agree == m:
+        if walk.depths[d, PART_HI] < walk.depths[d, NEG_HI]:
+            walk.regs[d] = h
+            stopped = HOLDS if is_plain(walk) else admit(walk, d, h)
+            if stopped == HOLDS:
+                note_looks(walk, trace, d, h)
         if state[other + WAITS] and state[other + MATCH] == h:
             state[other + WAITS] = 0
         else:
-            if state[at + WAITS]:
-                stopped = _decide(walk, tasks, state, side, d)
+            if state[at + WAITS] and stopped <= FAILS:
+                stopped = _decide(mem, frames, walk, tasks, state, side, d)
             state[at + WAITS], state[at + MATCH] = 1, h
         agree = 0
         if h == KEY_MAX:
@@ -220,7 +227,7 @@ def repair(mem, old, new, walk, old_trace, new_trace, states, order, n_states, t
             if state[AT] + AHEAD < n_states:
                 _look_ahead(mem, new, walk, states, order[state[AT] + AHEAD])
             start, agree = states[row, n + 1], states[row, n + 2]
-            if state[AT] == 0 or not _same_node(states, row, order[state[AT] - 1]):
+            if state[AT] == 0 or not same_row(states, row, order[state[AT] - 1], 0, n + 1):
                 state[STEPS] += 1
                 stopped = _enter(mem, old, new, walk, old_trace, new_trace, states, row, state)
                 if stopped > FAILS:
@@ -239,13 +246,13 @@ def repair(mem, old, new, walk, old_trace, new_trace, states, order, n_states, t
             state[PHASE], state[SINCE] = LEAPING, state[STEPS]
         row = order[state[AT]]
         d = states[row, 0]
-        lo, hi = walk.depths[d, PART_LO], walk.depths[d, PART_HI]
+        lo, hi, end = walk.depths[d, PART_LO], walk.depths[d, PART_HI], walk.depths[d, NEG_HI]
         status = FINISHED
         while state[SINCE] == state[STEPS] or not _level(state):
             if state[TASKS] + 4 > len(tasks):
                 status = FULL
                 break
-            if not has_room(old_trace, lo, hi) or not has_room(new_trace, lo, hi):
+            if not has_room(old_trace, lo, end) or not has_room(new_trace, lo, end):
                 status = CROWDED
                 break
             if state[STEPS] >= stop:
@@ -266,7 +273,7 @@ def repair(mem, old, new, walk, old_trace, new_trace, states, order, n_states, t
             return FULL
         for side in (OLD, NEW):
             if state[(OLD_AT if side == OLD else NEW_AT) + WAITS]:
-                stopped = _decide(walk, tasks, state, side, d)
+                stopped = _decide(mem, old if side == OLD else new, walk, tasks, state, side, d)
                 if stopped > FAILS:
                     return ERROR + stopped
         if state[OLD_AT + ALIVE]:

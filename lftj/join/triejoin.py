@@ -7,7 +7,7 @@ goes one depth down; an exhausted depth goes one up. At the last depth a match i
 **Kinds of depth.** JOIN is the above; comparisons of its variable with registers narrow it to a range of keys before
 the first step. VALUE has its one candidate computed from registers (constants, repeated variables, `z = x + y`);
 participants, if any, must hold it. After a match at any depth its code runs (filters and derived registers,
-machine.py).
+machine.py), then negated atoms whose last variable this is are looked at (place.blocked).
 
 **Counting without enumerating.** Where the variables below a binding fall into groups that share no atom and no
 filter, their counts multiply: the plan cuts the depths into *blocks*, a chain of depths each, with child blocks that
@@ -43,6 +43,7 @@ from lftj.join.leapfrog import (
     forget,
     last_two,
     leap,
+    note_looks,
     open_node,
     pair_leaf,
     past_match,
@@ -50,6 +51,7 @@ from lftj.join.leapfrog import (
     value_matches,
 )
 from lftj.join.machine import FAILS, HOLDS, run_code
+from lftj.join.place import blocked
 from lftj.join.trie import KEY_MIN, UNIQUE, look_ahead
 from lftj.join.walk import (
     AHEAD,
@@ -69,6 +71,7 @@ from lftj.join.walk import (
     KIND,
     LEAF,
     MATCHES,
+    NEG_HI,
     PARENT,
     PART_HI,
     PART_LO,
@@ -150,7 +153,13 @@ def _make(record: bool) -> Callable[..., Any]:
             matched = False
             if depths[d, KIND] == JOIN:
                 alive = open_node(mem, walk, trace, d, record) if enter == OPENING else True
-                if alive and depths[d, LEAF] and depths[d, CODE_LO] == depths[d, CODE_HI] and until > d:
+                if (
+                    alive
+                    and depths[d, LEAF]
+                    and depths[d, CODE_LO] == depths[d, CODE_HI]
+                    and depths[d, PART_HI] == depths[d, NEG_HI]
+                    and until > d
+                ):
                     m = depths[d, PART_HI] - depths[d, PART_LO]
                     if m == 2:
                         limit = np.int64(-1) if counting else room - control[WRITTEN]
@@ -205,6 +214,12 @@ def _make(record: bool) -> Callable[..., Any]:
                         status = ERROR + stopped
                         break
                     if stopped == FAILS:
+                        continue
+                if depths[d, PART_HI] < depths[d, NEG_HI]:
+                    control[STEPS] += depths[d, NEG_HI] - depths[d, PART_HI]
+                    if record and depths[d, KIND] == JOIN:
+                        note_looks(walk, trace, d, regs[d])
+                    if blocked(mem, frames, walk, d):
                         continue
                 if depths[d, LEAF]:
                     blocks[depths[d, BLOCK], COUNT] += 1

@@ -19,6 +19,8 @@ KIND, PART_LO, PART_HI, MOVE_LO, MOVE_HI, VALUE_LO, VALUE_HI, CODE_LO, CODE_HI =
 BLOCK, FIRST, LEAF, CHILD, AHEAD, FOLLOWS, FUSED, BOUND_LO, BOUND_HI = range(9, 18)
 # ... and of the walk
 CANDIDATE, TURN, AGREE, MATCHES, HIGH = 18, 19, 20, 21, 22
+# Static: negated atoms looked at after a match are parts from PART_HI on
+NEG_HI = 23
 DEPTH_WIDTH = 24
 JOIN, VALUE = 0, 1
 # Kinds of `bounds`
@@ -37,7 +39,7 @@ class Walk(NamedTuple):
     """Everything a walk reads and writes.
 
     frames int64[f, trie.WIDTH] · depths int64[n, DEPTH_WIDTH] · parts int64[p]: frames taking part, depth by depth,
-    in canonical order · moves int64[q]: frames to forget when the key of a depth moves · bounds int64[l, 2]: (kind,
+    in canonical order, those of negated atoms behind the others · moves int64[q]: frames to forget when the key of a depth moves · bounds int64[l, 2]: (kind,
     register) of comparisons that narrow a depth · blocks int64[b, BLOCK_WIDTH] · code int64[c, 4] and regs int64[r]:
     machine.py · head int64[h]: registers of the output columns · ranks int64[s]: text order of symbols · control
     int64[CONTROL] · cell float64[1].

@@ -10,7 +10,8 @@ Where the definition's variables are bound before it, the variable has a single 
 leapfrog as a participant with one key; else the definition is checked as a filter. A column whose variable occurs
 nowhere else is a wildcard: it asks only that the prefix exists, so it needs no trie level.
 
-Atoms left without any column (`e(_, _)`, `p()`) are *guards*: the relation must not be empty.
+Atoms left without any column (`e(_, _)`, `p()`) are *guards*: the relation must not be empty, or, where the atom is
+negated, must be.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Body:
     """What a join has to enumerate.
 
     `variables`: name -> base type, in order of appearance · `atoms` · `guards`: relations that must not be empty ·
-    `conditions` · `head`: terms of the output columns · `shown`: how a variable prints (a constant prints as itself).
+    `conditions` · `head`: terms of the output columns · `shown`: how a variable prints (a constant prints as itself) ·
+    `negated`: atoms that must have no such row · `voids`: relations that must be empty.
     """
 
     variables: dict[str, str]
@@ -58,6 +60,13 @@ class Body:
     conditions: tuple[Condition, ...]
     head: tuple[Term, ...]
     shown: dict[str, str]
+    negated: tuple[Atom, ...] = ()
+    voids: tuple[str, ...] = ()
+
+    @property
+    def scopes(self) -> list[frozenset[str]]:
+        """The variables of every part: those of one part are connected."""
+        return [part.variables for part in (*self.atoms, *self.negated, *self.conditions)]
 
     @property
     def head_variables(self) -> frozenset[str]:
@@ -78,14 +87,17 @@ def _condition(compare: Compare) -> Condition:
 
 def body_of(clause: Clause) -> Body:
     """The body of `clause`, normalised."""
-    uses = Counter(v.name for atom in clause.atoms for arg in atom.args for v in variables_of(arg))
+    literals = (*clause.atoms, *clause.negated)
+    uses = Counter(v.name for atom in literals for arg in atom.args for v in variables_of(arg))
     uses.update(v.name for c in clause.compares for term in (c.left, c.right) for v in variables_of(term))
     uses.update(v.name for term in clause.head_args for v in variables_of(term))
     variables: dict[str, str] = {}
     shown: dict[str, str] = {}
     conditions = [_condition(c) for c in clause.compares]
     atoms: list[Atom] = []
+    negated: list[Atom] = []
     guards: list[str] = []
+    voids: list[str] = []
 
     def define(term: Var | Value) -> str:
         name = f"#{len(shown) + 1}"
@@ -93,7 +105,8 @@ def body_of(clause: Clause) -> Body:
         conditions.append(_condition(Compare("=", Var(name, term.type), term)))
         return name
 
-    for atom in clause.atoms:
+    for i, atom in enumerate(literals):
+        positive = i < len(clause.atoms)
         columns: list[str | None] = []
         for arg in atom.args:
             if arg is None or (isinstance(arg, Var) and uses[arg.name] == 1):
@@ -104,11 +117,20 @@ def body_of(clause: Clause) -> Body:
                 variables.setdefault(arg.name, arg.type)
                 columns.append(arg.name)
         if any(columns):
-            atoms.append(Atom(atom.predicate, tuple(columns), str(atom)))
+            (atoms if positive else negated).append(Atom(atom.predicate, tuple(columns), str(atom)))
         else:
-            guards.append(atom.predicate)
+            (guards if positive else voids).append(atom.predicate)
     for c in clause.compares:
         for term in (c.left, c.right):
             for v in variables_of(term):
                 variables.setdefault(v.name, v.type)
-    return Body(variables, tuple(atoms), tuple(guards), tuple(conditions), clause.head_args, shown)
+    return Body(
+        variables,
+        tuple(atoms),
+        tuple(guards),
+        tuple(conditions),
+        clause.head_args,
+        shown,
+        tuple(negated),
+        tuple(voids),
+    )

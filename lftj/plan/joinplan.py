@@ -45,7 +45,7 @@ class TrieNode:
 class Depth:
     """One depth of the walk.
 
-    `participants` index `JoinPlan.nodes` · `definition` is the term that computes the variable (None: a leapfrog) ·
+    `participants` index `JoinPlan.nodes`, and so do `negated`, the last nodes of negated atoms looked at here · `definition` is the term that computes the variable (None: a leapfrog) ·
     `bounds` are (operator, term) that limit its keys · `filters` are checked after a match · `rows` is the estimated
     number of bindings · `block` and what ends it: `leaf` (a full binding), `child` (first child block) or neither
     (the next depth).
@@ -61,6 +61,7 @@ class Depth:
     first: bool
     leaf: bool
     child: int
+    negated: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,9 @@ class JoinPlan:
     """All that is fixed about a join before data is touched.
 
     `until`: depths from here on are an existential suffix (len(depths): none) · `in_order`: the output comes out
-    sorted and without repeats · `uses`: per body atom, its text and the key order it reads.
+    sorted and without repeats · `uses`: per body atom, its text and the key order it reads · `guards`, `voids`:
+    relations that must not be empty, and that must be · `witnesses`: estimated bindings of an existential suffix below
+    one of the head.
     """
 
     depths: tuple[Depth, ...]
@@ -95,6 +98,8 @@ class JoinPlan:
     forced: bool
     uses: tuple[tuple[str, str, tuple[int, ...]], ...]
     shown: dict[str, str]
+    voids: tuple[str, ...] = ()
+    witnesses: float = 1.0
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -140,16 +145,22 @@ def _key_order(
 
 def _trie(
     body: Body, place: Mapping[str, int], relations: Mapping[str, Stored]
-) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]]]:
-    """Trie nodes of all atoms, shared where rows and leading variables agree, and the key order each atom reads."""
+) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]], list[int], list[int]]:
+    """Trie nodes of all atoms, shared where rows and leading variables agree, and the key order each atom reads.
+
+    Then the nodes that positive atoms hold, and the last nodes of negated ones.
+    """
     nodes: list[TrieNode] = []
     known: dict[tuple[str, tuple[int, ...], tuple[str, ...]], int] = {}
     chosen: list[tuple[str, tuple[int, ...]]] = []
     uses = []
-    for atom in body.atoms:
+    positive: list[int] = []
+    ends: list[int] = []
+    for i, atom in enumerate((*body.atoms, *body.negated)):
         order, levels = _key_order(atom, place, relations[atom.predicate], chosen)
         chosen.append((atom.predicate, order))
-        uses.append((atom.text, atom.predicate, order))
+        negated = i >= len(body.atoms)
+        uses.append((f"!{atom.text}" if negated else atom.text, atom.predicate, order))
         above, path = -1, tuple[str, ...]()
         for level in range(levels):
             variable = atom.columns[order[level]]
@@ -160,7 +171,11 @@ def _trie(
                 known[at] = len(nodes)
                 nodes.append(TrieNode(atom.predicate, order, level, above, variable))
             above = known[at]
-    return nodes, uses
+            if not negated:
+                positive.append(above)
+        if negated:
+            ends.append(above)
+    return nodes, uses, positive, ends
 
 
 def _components(names: list[str], neighbours: Mapping[str, frozenset[str]]) -> list[list[str]]:
@@ -234,8 +249,7 @@ def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[st
 
 def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, counting: bool = False) -> JoinPlan:
     """Work out `choice` for `body`. Nothing is built yet: `uses` and `nodes` name the key orders the join will read."""
-    scopes = [a.variables for a in body.atoms] + [c.variables for c in body.conditions]
-    neighbours = {v: frozenset[str]().union(*(s for s in scopes if v in s)) - {v} for v in choice.order}
+    neighbours = {v: frozenset[str]().union(*(s for s in body.scopes if v in s)) - {v} for v in choice.order}
     order = choice.order
     rows = dict(zip(choice.order, choice.rows, strict=True))
     definitions: dict[str, Term] = {}
@@ -251,7 +265,7 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
         laid, blocks = list(order), [Block(-1, 0, -1)]
         where = {v: (0, i == 0, -1) for i, v in enumerate(order)}
     place = {v: i for i, v in enumerate(laid)}
-    nodes, uses = _trie(body, place, relations)
+    nodes, uses, positive, ends = _trie(body, place, relations)
 
     waiting = list(body.conditions)
     depths: list[Depth] = []
@@ -275,7 +289,8 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
                 waiting.remove(condition)
         # A participant at level 0 ranges over all keys and is sought at random: it follows the others.
         taking_part = sorted(
-            (i for i, n in enumerate(nodes) if n.variable == v), key=lambda i: (nodes[i].level == 0, i)
+            (i for i, n in enumerate(nodes) if n.variable == v and i in positive),
+            key=lambda i: (nodes[i].level == 0, i),
         )
         block, first, child = where[v]
         last_of_chain = d + 1 == len(laid) or where[laid[d + 1]][1]
@@ -291,6 +306,7 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
                 first,
                 last_of_chain and child < 0,
                 child,
+                tuple(i for i in ends if nodes[i].variable == v),
             )
         )
     assert not waiting, "the checker admits only conditions over bound variables"
@@ -318,4 +334,6 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
         choice.forced,
         tuple(uses),
         body.shown,
+        body.voids,
+        choice.witnesses,
     )

@@ -32,12 +32,16 @@ SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A key order and why: `rows[d]` are the estimated bindings of depth d, `cost` the estimated steps of the whole."""
+    """A key order and why: `rows[d]` are the estimated bindings of depth d, `cost` the estimated steps of the whole.
+
+    `witnesses`: of an existential suffix, the estimated bindings below one of the head (1 if there is no suffix).
+    """
 
     order: tuple[str, ...]
     rows: tuple[float, ...]
     cost: float
     forced: bool = False
+    witnesses: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class _Partial:
     matches: tuple[float, ...]
     rows: tuple[float, ...]
     cost: float
+    witnesses: float = 1.0
 
 
 class OrderSearch:
@@ -57,8 +62,7 @@ class OrderSearch:
         self.rank = {v: i for i, v in enumerate(self.names)}
         self.holding = {v: [a for a in body.atoms if v in a.columns] for v in self.names}
         self._distinct: dict[tuple[str, frozenset[int]], float] = {}
-        scopes = [a.variables for a in body.atoms] + [c.variables for c in body.conditions]
-        self.neighbours = {v: frozenset[str]().union(*(s for s in scopes if v in s)) - {v} for v in self.names}
+        self.neighbours = {v: frozenset[str]().union(*(s for s in body.scopes if v in s)) - {v} for v in self.names}
 
     def distinct(self, predicate: str, columns: frozenset[int]) -> float:
         """Distinct keys of `columns`, asked of the statistics once."""
@@ -76,7 +80,7 @@ class OrderSearch:
             ]
             grown.sort(key=lambda p: (p.cost, [self.rank[v] for v in p.order]))
             beam = grown[:BEAM]
-        choices = [Choice(p.order, p.rows, p.cost + self._finish(p)) for p in beam]
+        choices = [Choice(p.order, p.rows, p.cost + self._finish(p), witnesses=p.witnesses) for p in beam]
         return sorted(choices, key=lambda c: (c.cost, [self.rank[v] for v in c.order]))
 
     def forced(self, order: tuple[str, ...]) -> Choice:
@@ -90,7 +94,8 @@ class OrderSearch:
             grown = next(p for v in (*computed, *wanted, *hidden) if (p := self.bind(partial, v)) is not None)
             wanted = [v for v in wanted if v != grown.order[-1]]
             partial = grown
-        return Choice(partial.order, partial.rows, partial.cost + self._finish(partial), forced=True)
+        cost = partial.cost + self._finish(partial)
+        return Choice(partial.order, partial.rows, cost, forced=True, witnesses=partial.witnesses)
 
     def definition(self, v: str, bound: frozenset[str]) -> Condition | None:
         """A condition that computes `v` from variables already bound."""
@@ -133,12 +138,20 @@ class OrderSearch:
         for condition in self.body.conditions:
             if condition is not definition and v in condition.variables and condition.variables <= now:
                 matches *= self.selectivity(condition, v, domain)
+        # A look into each negated atom whose last variable this is; what it takes away is not estimated.
+        steps += nodes * matches * sum(v in atom.variables <= now for atom in self.body.negated)
         witness = self.body.head_variables
+        witnesses = partial.witnesses
         if not self.counting and witness <= bound and not witness >= frozenset(self.names):
             # An existential suffix: the search below a binding of the head ends at the first witness.
+            witnesses *= matches
             steps, matches = steps / max(1.0, matches), min(1.0, matches)
         return _Partial(
-            (*partial.order, v), (*partial.matches, matches), (*partial.rows, nodes * matches), partial.cost + steps
+            (*partial.order, v),
+            (*partial.matches, matches),
+            (*partial.rows, nodes * matches),
+            partial.cost + steps,
+            witnesses,
         )
 
     def selectivity(self, condition: Condition, v: str, domain: float) -> float:
@@ -179,7 +192,7 @@ class OrderSearch:
         """Cost of the key orders that would have to be built, and of the output."""
         place = {v: i for i, v in enumerate(partial.order)}
         needed: dict[tuple[str, tuple[int, ...]], int] = {}
-        for atom in self.body.atoms:
+        for atom in (*self.body.atoms, *self.body.negated):
             columns = sorted(
                 (c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""]
             )

@@ -160,7 +160,8 @@ def lower(
     for d, depth in enumerate(plan.depths):
         row = depths[d]
         row[cells.PART_LO], row[cells.PART_HI] = len(parts), len(parts) + len(depth.participants)
-        parts.extend(depth.participants)
+        parts.extend((*depth.participants, *depth.negated))
+        row[cells.NEG_HI] = len(parts)
         row[cells.MOVE_LO] = len(moves)
         moves.extend(
             i
@@ -237,6 +238,7 @@ def _frames(
     # A jump leaves the end of the page's part of the run open, which a last depth of one or two participants would
     # look at.
     random = {d.variable for d in plan.depths if not d.leaf or len(d.participants) > 2}
+    taking_part = {i for depth in plan.depths for i in depth.participants}
     for i, node in enumerate(plan.nodes):
         version = versions[node.predicate, node.key_order]
         shape = version.store.shape
@@ -244,7 +246,13 @@ def _frames(
         frames[i, trie.PAGE_BITS], frames[i, trie.DIR_BITS] = shape.page_bits, shape.dir_bits
         frames[i, trie.UNIQUE] = node.level + 1 == shape.keys
         frames[i, trie.REGISTER] = place[node.variable]
-        if jumps and node.level == 0 and node.variable in random and seeks[node.variable] * 8 >= len(version):
+        if (
+            jumps
+            and node.level == 0
+            and i in taking_part
+            and node.variable in random
+            and seeks[node.variable] * 8 >= len(version)
+        ):
             table = jump_table(version)
             if table is not None:
                 kept.append(table)
@@ -267,6 +275,7 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
             plan.depths[d].definition is None
             and len(plan.depths[d].participants) == 2
             and depths[d, cells.CODE_LO] == depths[d, cells.CODE_HI]
+            and not plan.depths[d].negated
         )
 
     for d, depth in enumerate(plan.depths):

@@ -8,7 +8,12 @@ whole binding. POINT at depths whose one candidate is computed. Elsewhere it is 
 
 NODE is chosen where a prefix has few contexts (`CONTEXTS` on average, by the planner's estimates), for records are what
 costs memory and repairs; INTERVAL where it has many: at a depth where some participant has no keys of its own every
-node would be a context.
+node would be a context. A negated atom is looked at after a match: where its own keys do not name the node, it leaves
+a NODE record per node, or at INTERVAL and POINT depths a POINT record per look.
+
+An existential suffix is kept as such, every head binding with what its search for the first witness looked at, where
+many witnesses are expected (`WITNESSES`): the search is short, and a change of it redoes it as a whole. Else every
+derivation is in the trace, and counted.
 """
 
 from __future__ import annotations
@@ -21,11 +26,15 @@ from sensitivity.records import INTERVAL, NAMES, NODE, NONE, POINT
 
 # Contexts of a prefix up to which looking at all of them is cheaper than repairing a record per step.
 CONTEXTS = 64.0
+# Witnesses below a binding of the head from which on searching for the first again is cheaper than counting them all.
+WITNESSES = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One participant of one depth: what its records hold.
+    """One participant of one depth, or one negated atom looked at there (`turn` beyond the participants').
+
+    What its records hold:
 
     `frame`: its trie node in the plan · `prefix`: depths whose keys lead to it, in the order of its trie · `context`:
     the other depths above it that are not computed.
@@ -43,12 +52,14 @@ class Site:
 class TracePlan:
     """The sites of a join in the order of its participants, and per depth why it has its granularity.
 
-    `contexts`: an estimate of the records a changed row meets at all sites together.
+    `contexts`: an estimate of the records a changed row meets at all sites together · `until`: depths from here on are
+    an existential suffix (their number: every derivation counts).
     """
 
     sites: tuple[Site, ...]
     reasons: tuple[str, ...]
     contexts: float
+    until: int
 
     @property
     def recorded(self) -> tuple[int, ...]:
@@ -68,7 +79,8 @@ def plan_trace(plan: JoinPlan, distinct: Mapping[int, float], *, force: str | No
     nodes, met = 1.0, 0.0
     for d, depth in enumerate(plan.depths):
         prefixes = []
-        for frame in depth.participants:
+        frames = (*depth.participants, *depth.negated)
+        for frame in frames:
             path: list[int] = []
             above = plan.nodes[frame].above
             while above >= 0:
@@ -76,7 +88,7 @@ def plan_trace(plan: JoinPlan, distinct: Mapping[int, float], *, force: str | No
                 above = plan.nodes[above].above
             prefixes.append(tuple(reversed(path)))
         needed = set(range(d)) - computed
-        contexts = max((nodes / max(1.0, distinct[f]) for f in depth.participants), default=1.0)
+        contexts = max((nodes / max(1.0, distinct[f]) for f in frames), default=1.0)
         if all(needed <= set(prefix) for prefix in prefixes):
             granularity, why = NONE, "a changed branch names its node"
         elif d in computed:
@@ -87,11 +99,15 @@ def plan_trace(plan: JoinPlan, distinct: Mapping[int, float], *, force: str | No
             granularity, why = NODE, f"about {contexts:,.0f} contexts of a prefix"
         else:
             granularity, why = INTERVAL, f"about {contexts:,.0f} contexts of a prefix"
-        for turn, (frame, prefix) in enumerate(zip(depth.participants, prefixes, strict=True)):
+        for turn, (frame, prefix) in enumerate(zip(frames, prefixes, strict=True)):
             context = tuple(e for e in range(d) if e in needed and e not in prefix)
-            if granularity == NODE:
+            own = granularity
+            if turn >= len(depth.participants):
+                own = NONE if not context else POINT if granularity == INTERVAL else granularity
+            if own == NODE:
                 met += nodes / max(1.0, distinct[frame])
-            sites.append(Site(frame, d, turn, granularity, prefix, context))
-        reasons.append(why if depth.participants else "no atom holds it")
+            sites.append(Site(frame, d, turn, own, prefix, context))
+        reasons.append(why if frames else "no atom holds it")
         nodes = max(1.0, depth.rows)
-    return TracePlan(tuple(sites), tuple(reasons), met)
+    until = plan.until if plan.witnesses >= WITNESSES else len(plan.depths)
+    return TracePlan(tuple(sites), tuple(reasons), met, until)
