@@ -14,9 +14,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.plain.aggregates import Empty, folded
-from tests.plain.syntax import Agg, Apply, Atom, Cmp, Conj, Const, Not, Or, Program, Rule, Scalar, Term, Var, Wild
+from tests.plain.syntax import (
+    Agg,
+    Apply,
+    Atom,
+    Cmp,
+    Conj,
+    Const,
+    Not,
+    Or,
+    Program,
+    Rule,
+    Scalar,
+    Term,
+    Var,
+    Wild,
+    relations_in,
+)
 from tests.plain.syntax import parse as parse
-from tests.plain.syntax import relations_in
 from tests.plain.terms import typed, value_of
 from tests.reference import Undefined as Undefined
 

@@ -4,8 +4,8 @@ Relations are sets of tuples, a key set is a sorted list, the state of a node is
 design.md, section 5, and arXiv 1303.5313, section 4.1; no kernel, no page, no packing of the engine's is used, only
 the plan (which names trie nodes, definitions, bounds and filters) and the granularity chosen per site.
 
-    outputs   every row derived, with repeats: one per binding; where the trace plan keeps an existential suffix, one per
-              binding of the head that has a witness, and the search ends at the first
+    outputs   every row derived, with repeats: one per binding; where the trace plan keeps an existential suffix, one
+              per binding of the head that has a witness, and the search ends at the first
     records   per site, sorted: (prefix ..., start, context ..., agree), as `SensitivityIndexes.records` has them;
               without agree where the site is POINT, without start and agree where it is NODE. The sites of negated
               atoms are looked at after a match: at an INTERVAL depth they are POINT

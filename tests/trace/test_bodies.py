@@ -58,9 +58,7 @@ def test_every_shape(shape: str, granularity: str, suffix: str) -> None:
         pytest.skip("a quarter of the shapes is enough for the interpreter")
     rng = Random(f"{shape} {granularity} {suffix}")
     for _ in range(4 if JIT else 1):
-        traced, domain = some_body(
-            rng, shapes={shape: SHAPES[shape]}, granularity=granularity, suffix=suffix, most=0
-        )
+        traced, domain = some_body(rng, shapes={shape: SHAPES[shape]}, granularity=granularity, suffix=suffix, most=0)
         full = cases.some_data(rng, traced.text, domain, 25 if JIT else 8)
         steps = [full, changed(rng, full, domain)]
         steps += [changed(rng, steps[-1], domain, most=2), {name: set() for name in full}]
@@ -160,9 +158,7 @@ def test_keys_beyond_the_recorded_ranges(seed: int, far: int) -> None:
 def test_steps_are_bounded_by_the_distance_of_the_traces(seed: int) -> None:
     """The paper's promise holds with negated atoms; a look into one is a step of the trace."""
     rng = Random(seed)
-    traced, domain = some_body(
-        rng, shapes=NEGATED, granularity="interval", suffix="counted", most=30 if JIT else 8
-    )
+    traced, domain = some_body(rng, shapes=NEGATED, granularity="interval", suffix="counted", most=30 if JIT else 8)
     show(traced)
     before = traced.recording()
     for _ in range(ROUNDS):

@@ -73,7 +73,9 @@ class Pair:
     def grains(self) -> dict[int, str]:
         """The granularity of each depth as the model has it."""
         named = {NODE: self.model.NODE, INTERVAL: self.model.INTERVAL, POINT: self.model.INTERVAL}
-        return {site.depth: named[site.granularity] for site in self.engine.trace_plan.sites if site.granularity in named}
+        return {
+            site.depth: named[site.granularity] for site in self.engine.trace_plan.sites if site.granularity in named
+        }
 
     def grown(self, data: dict[str, set[Any]]) -> dict[str, Any]:
         return {r: self.model.Trie(rows, ARITY[r]) for r, rows in data.items()}
