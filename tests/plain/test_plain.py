@@ -96,6 +96,8 @@ def test_folds() -> None:
     assert folded("sum", [1e300, 1.0, -1e300]) == 1.0
     assert folded("mean", [2**63 - 1, 2**63 - 1]) == float(2**63 - 1)
     assert folded("mean", [1, 2]) == 1.5
+    assert folded("sum", [1.7e308, 1.7e308, -1.7e308]) == 1.7e308
+    assert folded("sum", [math.inf, 1.0]) == math.inf
     assert folded("sum", [2**63 - 1, -5, 5]) == 2**63 - 1
     assert folded("sum", [Unsigned(2**63), Unsigned(2**63 - 1)]) == 2**64 - 1
     assert folded("cat", ["b", "a"]) == "ba"
@@ -104,6 +106,10 @@ def test_folds() -> None:
         folded("sum", [2**63 - 1, 1])
     with pytest.raises(Overflow):
         folded("sum", [Unsigned(2**63), Unsigned(2**63)])
+    with pytest.raises(Overflow):
+        folded("sum", [1.7e308, 1.7e308])
+    with pytest.raises(Overflow):
+        folded("sum", [math.inf, -math.inf])
 
 
 def test_texts_are_joined_in_key_order() -> None:

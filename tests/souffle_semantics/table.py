@@ -146,6 +146,17 @@ PROGRAMS: dict[str, tuple[str, dict[str, set[tuple[Any, ...]]]]] = {
     "mean of numbers": ('p(a) :- a = mean v : { m("a", _, v) }.', {"p": singles(16 / 3)}),
     "mean of floats": ('p(a) :- a = mean f : { w("b", f) }.', {"p": singles(1 / 3)}),
     "mean of nothing": ("p(a) :- a = mean x : { z(x) }.", {"p": set()}),
+    # Concatenation, in key order
+    "cat": (
+        '.decl line(i:number) -> t:symbol\nline[10] = "b". line[2] = "c". line[-1] = "x".\n'
+        "p(c) :- c = cat t : { line(i, t) }.\nq(c) :- c = cat t : { line(i, t), n(i) }.",
+        {"p": singles("xcb"), "q": singles("c")},
+    ),
+    "cat per group": (
+        '.decl line(g:number, i:number) -> t:symbol\nline[1, 3] = "b". line[1, 2] = "c". line[4, 0] = "x".\n'
+        "p(x, c) :- n(x), c = cat t : { line(x, i, t) }.",
+        {"p": {(1, "cb"), (4, "x")}},
+    ),
     # Nested, stacked
     "aggregate of an aggregate's relation": (
         "d(x, c) :- n(x), c = count : { e(x, _) }.\np(b) :- b = max c : { d(_, c) }.\nq(t) :- t = sum c : { d(_, c) }.",
