@@ -21,6 +21,7 @@ from lftj.engine.strategy import trace_change
 from lftj.engine.trace import ClauseTrace, Maintained
 from lftj.join.run import Limits
 from lftj.language.check import check, check_query
+from lftj.language.clause import Clause, Schema
 from lftj.language.parse import parse
 from lftj.plan.body import body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
@@ -80,14 +81,17 @@ class Traced:
             )
             facts = empty.build(columns_of(self.data[name], ARITY[name]))
             self.relations[name] = empty.successor(facts, facts)
-        body = body_of(check_query(self.text, schemas))
-        statistics = {atom.predicate: self.relations[atom.predicate].statistics for atom in body.atoms}
+        body = body_of(self.clause(schemas))
+        statistics = {name: relation.statistics for name, relation in self.relations.items()}
         self.choice = self.choose(rank_orders(body, statistics))
         self.plan: JoinPlan = plan_join(body, self.choice, self.relations)
         self.trace_plan = self.granulated()
         self.trace = self.new_trace()
         self.versions = self.current()
         self.rows: Counter[Row] = Counter(rows_of(self.record(self.trace)))
+
+    def clause(self, schemas: Mapping[str, Schema]) -> Clause:
+        return check_query(self.text, schemas)
 
     def granulated(self) -> TracePlan:
         """The trace plan at the granularity asked for; mixed: drawn depth by depth."""

@@ -1,0 +1,61 @@
+"""What an aggregate makes of the values of its bindings: Python's integers, `math.fsum`, `min`, `max`, `join`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from tests.plain.syntax import Scalar, Unsigned
+
+
+class Empty(Exception):
+    """Nothing to fold, and the aggregate has no value for that: whatever asks for it does not hold."""
+
+
+class Overflow(ArithmeticError):
+    """A sum that its type does not hold; of floats one beyond the largest, or of both infinities.
+
+    The transaction that leads to it fails.
+    """
+
+
+def folded(op: str, values: Sequence[Scalar]) -> Scalar:
+    """`op` over values, one for each binding (with repeats); those of "cat" in the order of their bindings."""
+    if op == "count":
+        return len(values)
+    if op == "sum":
+        return total(values)
+    if not values:
+        raise Empty
+    if op == "mean":
+        # Of integers the exact quotient, rounded once.
+        return (exact(values) if isinstance(values[0], float) else sum(map(int, values))) / len(values)
+    if op == "cat":
+        return "".join(map(str, values))
+    return min(values) if op == "min" else max(values)  # type: ignore[type-var]
+
+
+def total(values: Sequence[Scalar]) -> Scalar:
+    """The exact sum; of floats the float next to it."""
+    if any(isinstance(value, float) for value in values):
+        return exact(values)
+    found = sum(map(int, values))
+    low, high = (0, 2**64) if any(isinstance(value, Unsigned) for value in values) else (-(2**63), 2**63)
+    if not low <= found < high:
+        raise Overflow(f"sum {found}")
+    return found
+
+
+def exact(values: Sequence[Scalar]) -> float:
+    """`math.fsum`, which gives up where a partial sum is beyond the largest float though the sum is not."""
+    floats = [float(value) for value in values]
+    try:
+        return math.fsum(floats)
+    except OverflowError:
+        try:
+            return float(sum(map(Fraction, floats)))
+        except OverflowError:
+            raise Overflow("float sum") from None
+    except ValueError:
+        raise Overflow("infinities of both signs") from None

@@ -1,0 +1,243 @@
+"""What a program means: sets of rows, by loops.
+
+A conjunction is solved by taking its literals one after the other: first what can be tested, then equalities that
+bind, then atoms, then disjunctions. A negation can be tested once its `outer` variables are bound, and holds where its
+body has no binding; an aggregate has a value then, folded over the distinct bindings of its body. Relations are
+evaluated in an order in which each follows those that it reads. No key order, no plan, and no part of a rule has a
+relation of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tests.plain.aggregates import Empty, folded
+from tests.plain.syntax import (
+    Agg,
+    Apply,
+    Atom,
+    Cmp,
+    Conj,
+    Const,
+    Not,
+    Or,
+    Program,
+    Rule,
+    Scalar,
+    Term,
+    Var,
+    Wild,
+    relations_in,
+)
+from tests.plain.syntax import parse as parse
+from tests.plain.terms import typed, value_of
+from tests.reference import Undefined as Undefined
+
+Row = tuple[Scalar, ...]
+Contents = dict[str, set[Row]]
+Env = dict[str, Scalar]
+
+
+class Ungrounded(Exception):
+    """A rule in which a variable is never bound."""
+
+
+class Cycle(Exception):
+    """Relations that read each other."""
+
+
+class KeyConflict(Exception):
+    """Two values for one key of a functional relation. The transaction that leads to it fails."""
+
+
+def evaluate(program: Program, data: Mapping[str, Iterable[Sequence[Any]]] | None = None) -> Contents:
+    """The content of every relation that holds the facts of the text and those of `data`, and what rules derive."""
+    given: Contents = {}
+    for name, row in program.facts:
+        given.setdefault(name, set()).add(stored(program, name, row))
+    for name, rows in (data or {}).items():
+        given.setdefault(name, set()).update(stored(program, name, row) for row in rows)
+    world = World()
+    for name in in_order(program, given):
+        world.rows[name] = given.get(name, set())
+        found = {row for rule in program.rules if rule.head.name == name for row in derived(rule, world)}
+        world.rows[name] = world.rows[name] | {stored(program, name, row) for row in found}
+        if name in program.functional:
+            check_keys(name, world.rows[name])
+    return world.rows
+
+
+def stored(program: Program, name: str, row: Sequence[Any]) -> Row:
+    """A row as its relation's types have it."""
+    kinds = program.kinds.get(name)
+    return tuple(row) if kinds is None else tuple(typed(v, kind) for v, kind in zip(row, kinds, strict=True))
+
+
+def check_keys(name: str, rows: set[Row]) -> None:
+    values: dict[Row, Scalar] = {}
+    for *key, value in rows:
+        if values.setdefault(tuple(key), value) != value:
+            raise KeyConflict(f"{name}{key}: {values[tuple(key)]} and {value}")
+
+
+def in_order(program: Program, given: Contents) -> list[str]:
+    """The relations, each after those that its rules read."""
+    reads: dict[str, set[str]] = {name: set() for name in (*program.kinds, *given)}
+    for rule in program.rules:
+        read = set().union(*(relations_in(part) for part in (*rule.body, *rule.head.args)))
+        reads.setdefault(rule.head.name, set()).update(read)
+        for name in read:
+            reads.setdefault(name, set())
+    found: list[str] = []
+    while len(found) < len(reads):
+        ready = [name for name in reads if name not in found and reads[name] <= set(found)]
+        if not ready:
+            raise Cycle(sorted(set(reads) - set(found)))
+        found += ready
+    return found
+
+
+class World:
+    """The relations evaluated so far, and tables to find their rows by some of their columns."""
+
+    def __init__(self) -> None:
+        self.rows: Contents = {}
+        self._tables: dict[tuple[str, tuple[int, ...]], dict[Row, list[Row]]] = {}
+
+    def find(self, name: str, columns: tuple[int, ...], key: Row) -> list[Row]:
+        """The rows of a relation that hold `key` in `columns`."""
+        table = self._tables.get((name, columns))
+        if table is None:
+            table = self._tables[name, columns] = {}
+            for row in self.rows[name]:
+                table.setdefault(tuple(row[c] for c in columns), []).append(row)
+        return table.get(key, [])
+
+    def fold(self, node: Agg, env: Mapping[str, Scalar]) -> Scalar:
+        """The value of an aggregate under what its group variables are bound to."""
+        return self.fold_all(node, solve(node.body, {v: env[v] for v in node.outer}, self))
+
+    def fold_all(self, node: Agg, found: Iterable[Env]) -> Scalar:
+        """The value over bindings, each of which counts once."""
+        distinct = {tuple(env.items()): env for env in (dict(sorted(env.items())) for env in found)}
+        values: list[Scalar] = [0] * len(distinct)
+        if node.operand is not None:
+            values = [value_of(node.operand, env, self.fold) for env in in_key_order(node.body, distinct.values())]
+        return folded(node.op, values)
+
+
+def in_key_order(body: Conj, found: Iterable[Env]) -> list[Env]:
+    """Bindings in the order of their variables as the body names them, texts by code point."""
+    named = [arg.name for atom in body if isinstance(atom, Atom) for arg in atom.args if isinstance(arg, Var)]
+    return sorted(found, key=lambda env: [env[name] for name in named])
+
+
+def derived(rule: Rule, world: World) -> Iterator[Row]:
+    """The rows of a rule."""
+    *keys, last = rule.head.args or (None,)
+    if isinstance(last, Agg):  # the head's keys group
+        groups: dict[Row, list[Env]] = {}
+        for env in solve(last.body, {}, world):
+            groups.setdefault(tuple(value_of(key, env, world.fold) for key in keys), []).append(env)
+        for group, found in groups.items():
+            yield (*group, world.fold_all(last, found))
+        return
+    for env in solve(rule.body, {}, world):
+        if not all(known(arg, env) for arg in rule.head.args):
+            raise Ungrounded(rule)
+        yield tuple(value_of(arg, env, world.fold) for arg in rule.head.args)
+
+
+# Conjunctions ---------------------------------------------------------------------------------------------------
+
+
+def solve(body: Conj, env: Env, world: World) -> Iterator[Env]:
+    """Every way to bind the variables of a conjunction that `env` leaves open."""
+    if not body:
+        yield env
+        return
+    at = min(range(len(body)), key=lambda i: urgency(body[i], env))
+    literal, rest = body[at], (*body[:at], *body[at + 1 :])
+    if urgency(literal, env) == len(_URGENCY):
+        raise Ungrounded(literal)
+    if isinstance(literal, Atom):
+        for extended in matches(literal, env, world):
+            yield from solve(rest, extended, world)
+    elif isinstance(literal, Or):
+        for alternative in literal.alternatives:
+            yield from solve((*alternative, *rest), env, world)
+    elif isinstance(literal, Not):
+        inner = solve(literal.body, {v: env[v] for v in literal.outer}, world)
+        if next(inner, None) is None:
+            yield from solve(rest, env, world)
+    elif known(literal.left, env) and known(literal.right, env):
+        if holds(literal, env, world):
+            yield from solve(rest, env, world)
+    else:
+        var, term = (literal.left, literal.right) if known(literal.right, env) else (literal.right, literal.left)
+        assert isinstance(var, Var)
+        try:
+            value = value_of(term, env, world.fold)
+        except Empty:
+            return
+        yield from solve(rest, {**env, var.name: value}, world)
+
+
+_URGENCY = ("test", "bind", "atom", "or")
+
+
+def urgency(literal: Atom | Cmp | Not | Or, env: Env) -> int:
+    """When to take a literal: the index in _URGENCY of what it can be used for; beyond them if nothing yet."""
+    if isinstance(literal, Atom):
+        return 2
+    if isinstance(literal, Or):
+        return 3
+    if isinstance(literal, Not):
+        return 0 if literal.outer <= env.keys() else len(_URGENCY)
+    left, right = known(literal.left, env), known(literal.right, env)
+    if left and right:
+        return 0
+    binds = literal.op == "=" and (
+        (left and isinstance(literal.right, Var)) or (right and isinstance(literal.left, Var))
+    )
+    return 1 if binds else len(_URGENCY)
+
+
+def known(term: Term, env: Env) -> bool:
+    """Whether a term has its variables bound."""
+    if isinstance(term, Apply):
+        return all(known(arg, env) for arg in term.args)
+    if isinstance(term, Agg):
+        return term.outer <= env.keys()
+    return isinstance(term, Const) or (isinstance(term, Var) and term.name in env)
+
+
+def matches(atom: Atom, env: Env, world: World) -> Iterator[Env]:
+    """`env` extended by every row of an atom's relation that agrees with it."""
+    bound = tuple(i for i, arg in enumerate(atom.args) if known(arg, env))
+    key = tuple(value_of(atom.args[i], env, world.fold) for i in bound)
+    for row in world.find(atom.name, bound, key):
+        extended = dict(env)
+        for arg, value in zip(atom.args, row, strict=True):
+            if isinstance(arg, Var) and extended.setdefault(arg.name, value) != value:
+                break
+            assert isinstance(arg, Var | Const | Wild)
+        else:
+            yield extended
+
+
+def holds(compare: Cmp, env: Env, world: World) -> bool:
+    """Whether a comparison of bound terms holds; not if an aggregate in it has no value."""
+    try:
+        left, right = (value_of(term, env, world.fold) for term in (compare.left, compare.right))
+    except Empty:
+        return False
+    if compare.op in ("contains", "match"):
+        text, part = str(right), str(left)
+        return part in text if compare.op == "contains" else re.fullmatch(part, text) is not None
+    below, same = left < right, left == right  # type: ignore[operator]
+    return {"=": same, "!=": not same, "<": below, "<=": below or same, ">": not below and not same, ">=": not below}[
+        compare.op
+    ]

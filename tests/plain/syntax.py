@@ -1,0 +1,455 @@
+"""Program text to trees, by recursive descent: the reference's own reading of the language.
+
+No code of lftj's is used, so that a mistake of its grammar, its checker or of how it takes rules apart is not made
+twice. Two things are rewritten on the way, by their definition in the language:
+
+    price[x] as a term          a fresh variable v, and the atom price(x, v) in the conjunction that the term stands in
+    an expression in an atom    a fresh variable v, and v = expression
+
+A lookup in a negated literal (`!q(price[x])`) is looked up outside of the negation; in a negated group inside of it.
+Only what is well formed is read; anything else is an AssertionError or IndexError without a message.
+"""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from dataclasses import dataclass, field
+from itertools import count
+
+
+class Unsigned(int):
+    """A value of type unsigned; a number is an int, a float a float, a symbol a str."""
+
+
+Scalar = int | float | str
+
+
+@dataclass(frozen=True)
+class Var:
+    name: str
+
+
+@dataclass(frozen=True)
+class Const:
+    value: Scalar
+
+
+@dataclass(frozen=True)
+class Wild:
+    pass
+
+
+@dataclass(frozen=True)
+class Apply:
+    op: str
+    args: tuple[Term, ...]
+
+
+@dataclass(eq=False)
+class Agg:
+    """`op operand : { body }`; `outer`: its variables that also occur around it, which group it."""
+
+    op: str
+    operand: Term | None
+    body: Conj
+    outer: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Atom:
+    name: str
+    args: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Cmp:
+    op: str
+    left: Term
+    right: Term
+
+
+@dataclass(eq=False)
+class Not:
+    """No binding of `body`; `outer` as of an aggregate."""
+
+    body: Conj
+    outer: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Or:
+    alternatives: tuple[Conj, ...]
+
+
+Term = Var | Const | Wild | Apply | Agg
+Literal = Atom | Cmp | Not | Or
+Conj = tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`head :- body`. Without body and with an aggregate for value the head's keys group (`deg[x] = count : {...}`)."""
+
+    head: Atom
+    body: Conj
+
+
+@dataclass
+class Program:
+    """`kinds`: base types of declared relations; `functional`: those whose last column is the value of the others."""
+
+    kinds: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    functional: set[str] = field(default_factory=set)
+    rules: list[Rule] = field(default_factory=list)
+    facts: list[tuple[str, tuple[Scalar, ...]]] = field(default_factory=list)
+
+
+_TOKEN = re.compile(
+    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/)|(?P<float>\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
+    |(?P<unsigned>(?:0x[0-9a-fA-F]+|0b[01]+|\d+)u)|(?P<number>0x[0-9a-fA-F]+|0b[01]+|\d+)|(?P<string>"(?:\\.|[^"\\])*")
+    |(?P<directive>\.(?:decl|type|input|output|printsize)\b)|(?P<name>[A-Za-z_?][A-Za-z0-9_?]*)
+    |(?P<op>:-|->|<:|<=|>=|!=|[-+*/%^(){}\[\],;:.!=<>|])""",
+    re.VERBOSE | re.DOTALL,
+)
+_LEVELS = ({"lor"}, {"lxor"}, {"land"}, {"bor"}, {"bxor"}, {"band"}, {"bshl", "bshr", "bshru"}, {"+", "-"}, set("*/%"))
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+_FOLDS = ("count", "sum", "mean", "min", "max", "cat")
+_BASE = ("number", "unsigned", "float", "symbol")
+
+
+class _NotThis(Exception):
+    """The tokens do not read so; try the other reading."""
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        found = [(str(m.lastgroup), m[0]) for m in _TOKEN.finditer(text)]
+        assert sum(len(token) for _, token in found) == len(text), "not a token"
+        self.tokens = [*((kind, token) for kind, token in found if kind != "skip"), ("end", "")]
+        self.at, self.numbers, self.hoisted = 0, count(), list[Literal]()
+        self.program, self.types = Program(), {name: name for name in _BASE}
+
+    # -- tokens --------------------------------------------------------------------------------------------------------
+
+    def peek(self, ahead: int = 0) -> str:
+        return self.tokens[self.at + ahead][1]
+
+    def kind(self) -> str:
+        return self.tokens[self.at][0]
+
+    def take(self, expected: str | None = None) -> str:
+        token = self.peek()
+        if expected is not None and token != expected:
+            raise _NotThis(f"{token} for {expected}")
+        self.at += 1
+        return token
+
+    def accept(self, token: str) -> bool:
+        if self.peek() != token or self.kind() == "string":
+            return False
+        self.at += 1
+        return True
+
+    # -- items ---------------------------------------------------------------------------------------------------------
+
+    def read(self) -> Program:
+        while self.kind() != "end":
+            if self.kind() != "directive":
+                self.rule()
+            else:
+                {".decl": self.declaration, ".type": self.type}.get(self.take(), self.directive)()
+        return self.program
+
+    def declaration(self) -> None:
+        names = [self.take()]
+        while self.accept(","):
+            names.append(self.take())
+        self.take("(")
+        kinds = []
+        while not self.accept(")"):
+            kinds.append(self.column())
+            self.accept(",")
+        if self.accept("->"):
+            kinds.append(self.column())
+            self.program.functional.update(names)
+        while self.kind() == "name" and self.peek() in ("btree", "brie", "inline", "input", "output", "printsize"):
+            self.take()
+        self.program.kinds.update(dict.fromkeys(names, tuple(kinds)))
+
+    def column(self) -> str:
+        self.take()
+        self.take(":")
+        return self.types[self.take()]
+
+    def type(self) -> None:
+        name = self.take()
+        assert self.take() in ("=", "<:")
+        self.types[name] = self.types[self.take()]
+
+    def directive(self) -> None:
+        self.take()
+        if self.accept("("):
+            while self.take() != ")":
+                pass
+
+    def rule(self) -> None:
+        self.hoisted = []
+        heads = [self.head()]
+        while self.accept(","):
+            heads.append(self.head())
+        lifted, body = self.hoisted, ()
+        if self.accept(":-"):
+            body = self.disjunction()
+        self.take(".")
+        for head in heads:
+            if not body and not lifted and all(_is_constant(arg) for arg in head.args):
+                self.program.facts.append((head.name, tuple(_constant(arg) for arg in head.args)))
+                continue
+            rule = Rule(head, (*body, *lifted))
+            if body:  # aggregates in heads are terms of the body
+                self.hoisted = []
+                rule = Rule(Atom(head.name, tuple(self.plain(a, isinstance(a, Agg)) for a in head.args)), rule.body)
+                rule = Rule(rule.head, (*rule.body, *self.hoisted))
+            mark(rule)
+            self.program.rules.append(rule)
+
+    def head(self) -> Atom:
+        name = self.take()
+        if self.accept("["):
+            keys = self.terms("]")
+            self.take("=")
+            return Atom(name, (*keys, self.term()))
+        self.take("(")
+        return Atom(name, self.terms(")"))
+
+    # -- literals ------------------------------------------------------------------------------------------------------
+
+    def disjunction(self) -> Conj:
+        alternatives = [self.conjunction()]
+        while self.accept(";"):
+            alternatives.append(self.conjunction())
+        return alternatives[0] if len(alternatives) == 1 else (Or(tuple(alternatives)),)
+
+    def conjunction(self) -> Conj:
+        outside, self.hoisted = self.hoisted, []
+        found = list(self.literal())
+        while self.accept(","):
+            found += self.literal()
+        found, self.hoisted = [*self.hoisted, *found], outside
+        return tuple(found)
+
+    def literal(self) -> Conj:
+        if self.accept("!"):
+            if self.peek() == "(":
+                return (Not(self.literal()),)
+            before = len(self.hoisted)
+            inner = self.literal()
+            lookups = [x for x in self.hoisted[before:] if isinstance(x, Atom)]
+            others = [x for x in self.hoisted[before:] if not isinstance(x, Atom)]
+            self.hoisted[before:] = lookups
+            return (Not((*inner, *others)),)
+        start, hoisted = self.at, len(self.hoisted)
+        try:
+            return self.comparison()
+        except _NotThis:
+            self.at = start
+            del self.hoisted[hoisted:]
+        if self.accept("("):
+            body = self.disjunction()
+            self.take(")")
+            return body
+        name = self.take()
+        if name in ("true", "false"):
+            return (Cmp("=", Const(1), Const(int(name == "true"))),)
+        self.take("(")
+        if name in ("contains", "match"):
+            left, right = self.terms(")")
+            return (Cmp(name, left, right),)
+        return (Atom(name, tuple(self.plain(arg) for arg in self.terms(")"))),)
+
+    def comparison(self) -> Conj:
+        left = self.term()
+        op = self.take()
+        if op not in _COMPARISONS:
+            raise _NotThis(op)
+        right = self.term()
+        return () if isinstance(right, Wild) and op == "=" else (Cmp(op, left, right),)  # `price[x] = _`
+
+    # -- terms ---------------------------------------------------------------------------------------------------------
+
+    def plain(self, term: Term, needed: bool | None = None) -> Term:
+        """A term as an atom holds it: no expression."""
+        if needed is False or (needed is None and isinstance(term, Var | Const | Wild)):
+            return term
+        fresh = Var(f"#{next(self.numbers)}")
+        self.hoisted.append(Cmp("=", fresh, term))
+        return fresh
+
+    def terms(self, end: str) -> tuple[Term, ...]:
+        found: list[Term] = []
+        while not self.accept(end):
+            found.append(self.term())
+            if self.peek() != end:
+                self.take(",")
+        return tuple(found)
+
+    def term(self, level: int = 0) -> Term:
+        if level == len(_LEVELS):
+            return self.unary()
+        left = self.term(level + 1)
+        while self.kind() in ("op", "name") and self.peek() in _LEVELS[level]:
+            left = Apply(self.take(), (left, self.term(level + 1)))
+        return left
+
+    def unary(self) -> Term:
+        for sign in ("-", "bnot", "lnot"):
+            if self.accept(sign):
+                return Apply("neg" if sign == "-" else sign, (self.unary(),))
+        base = self.primary()
+        return Apply("^", (base, self.unary())) if self.accept("^") else base
+
+    def primary(self) -> Term:
+        kind, token = self.tokens[self.at]
+        if kind == "float":
+            return Const(float(self.take()))
+        if kind in ("number", "unsigned"):
+            self.take()
+            digits = token.removesuffix("u")
+            value = int(digits, {"0x": 16, "0b": 2}.get(digits[:2], 10))
+            return Const(Unsigned(value) if kind == "unsigned" else value)
+        if kind == "string":
+            return Const(str(literal_eval(self.take())))
+        if self.accept("("):
+            inner = self.term()
+            self.take(")")
+            return inner
+        if kind != "name":
+            raise _NotThis(token)
+        if token in _FOLDS:
+            start, hoisted = self.at, len(self.hoisted)
+            try:
+                return self.aggregate()
+            except _NotThis:
+                self.at = start
+                del self.hoisted[hoisted:]
+        self.take()
+        if self.accept("["):
+            fresh = Var(f"#{next(self.numbers)}")
+            keys = tuple(self.plain(arg) for arg in self.terms("]"))
+            self.hoisted.append(Atom(token, (*keys, fresh)))
+            return fresh
+        if self.peek() == "(":
+            if token in self.program.kinds:
+                raise _NotThis(token)
+            self.take()
+            return Apply(token, self.terms(")"))
+        return Wild() if token == "_" else Var(token)
+
+    def aggregate(self) -> Agg:
+        op = self.take()
+        outside, self.hoisted = self.hoisted, []
+        try:
+            operand = None if op == "count" else self.term()
+            self.take(":")
+            if self.accept("{"):
+                body = self.disjunction()
+                self.take("}")
+            else:
+                body = self.literal()
+            body = (*body, *self.hoisted)
+        finally:
+            self.hoisted = outside
+        return Agg(op, operand, self.named(body))
+
+    def named(self, body: Conj) -> Conj:
+        """The body of an aggregate: every wildcard of its positive atoms is a variable of its own."""
+        found: list[Literal] = []
+        for literal in body:
+            if isinstance(literal, Atom):
+                args = (Var(f"#{next(self.numbers)}") if isinstance(arg, Wild) else arg for arg in literal.args)
+                literal = Atom(literal.name, tuple(args))
+            elif isinstance(literal, Or):
+                literal = Or(tuple(self.named(alternative) for alternative in literal.alternatives))
+            found.append(literal)
+        return tuple(found)
+
+
+def _is_constant(term: Term) -> bool:
+    return isinstance(term, Const) or (isinstance(term, Apply) and term.op == "neg" and isinstance(term.args[0], Const))
+
+
+def _constant(term: Term) -> Scalar:
+    if isinstance(term, Apply):
+        return -_constant(term.args[0])  # type: ignore[operator]
+    assert isinstance(term, Const)
+    return term.value
+
+
+# Which variables group an aggregate, or are given to a negated group ---------------------------------------------
+
+
+def mark(rule: Rule) -> None:
+    """Set `outer` of everything nested in a rule."""
+    head = set().union(*(names_in(arg) for arg in rule.head.args if not isinstance(arg, Agg)))
+    for arg in rule.head.args:
+        if isinstance(arg, Agg):  # grouped by the other arguments, which it binds itself
+            arg.outer = frozenset()
+            _mark_conjunction(arg.body, head | names_in(arg.operand))
+    _mark_conjunction(rule.body, head)
+
+
+def _mark_conjunction(body: Conj, around: set[str]) -> None:
+    visible = around | set().union(*(names_in(literal) for literal in body))
+    for literal in body:
+        for node in nested_in(literal):
+            operand = node.operand if isinstance(node, Agg) else None
+            everything = set().union(all_names(operand) if operand else (), *(all_names(inner) for inner in node.body))
+            node.outer = frozenset(everything & visible)
+            _mark_conjunction(node.body, set(node.outer) | names_in(operand))
+
+
+def _parts(node: Literal | Term | None) -> tuple[Literal | Term, ...]:
+    if isinstance(node, Atom | Apply):
+        return node.args
+    if isinstance(node, Cmp):
+        return (node.left, node.right)
+    return tuple(x for conj in node.alternatives for x in conj) if isinstance(node, Or) else ()
+
+
+def names_in(node: Literal | Term | None) -> set[str]:
+    """The variables of a literal or term, but for what is nested in braces or negated."""
+    if isinstance(node, Var):
+        return {node.name}
+    return set().union(*(names_in(part) for part in _parts(node)))
+
+
+def nested_in(node: Literal | Term) -> list[Agg | Not]:
+    """The aggregates and negations of a literal or term, the outermost only."""
+    if isinstance(node, Agg | Not):
+        return [node]
+    return [found for part in _parts(node) for found in nested_in(part)]
+
+
+def all_names(node: Literal | Term) -> set[str]:
+    """The variables of a literal or term, nested ones too."""
+    found = names_in(node)
+    for inner in nested_in(node):
+        found |= set().union(*(all_names(literal) for literal in inner.body))
+        if isinstance(inner, Agg) and inner.operand is not None:
+            found |= all_names(inner.operand)
+    return found
+
+
+def relations_in(node: Literal | Term) -> set[str]:
+    """The relations that a literal or term reads, nested ones too."""
+    if isinstance(node, Agg | Not):
+        own = [] if isinstance(node, Not) or node.operand is None else [node.operand]
+        return set().union(*(relations_in(part) for part in (*node.body, *own)))
+    here = {node.name} if isinstance(node, Atom) else set()
+    return here.union(*(relations_in(part) for part in _parts(node)))
+
+
+def parse(text: str) -> Program:
+    """The program that `text` writes."""
+    return _Parser(text).read()
