@@ -271,7 +271,8 @@ class Database(Answers):
 
         A scan is a key order of its own, "scan: max of amount, in order region, store, amount".
         A derived relation whose traces are kept has more: one entry per sensitivity index, "trace: edge[0,1] at z" for
-        what steps at `z` in that key order of `edge` depend on, and "trace: support and filters".
+        what steps at `z` in that key order of `edge` depend on, "trace: support and filters", and of a count, sum or
+        mean "trace: accumulators".
         """
         with self._lock:
             self._arena.collect()

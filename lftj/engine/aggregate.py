@@ -87,6 +87,7 @@ def refusal(evaluator: Evaluator, clause: Clause) -> Refuse:
 def recorded(evaluator: Evaluator, clause: Clause, chunks: list[Ints]) -> tuple[Accumulators, list[Ints]]:
     """(accumulators, rows of the head in order) of all bindings of `clause`, in `chunks` int64[width, n]."""
     gathering = Gathering(folding_of(clause))
+    chunks.reverse()
     while chunks:
         gathering.add(chunks.pop())
     held = _held(evaluator, gathering)
