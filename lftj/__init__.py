@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lftj.database import Database
     from lftj.errors import DataError, Error, ProgramError
     from lftj.language.builder import Program
-    from lftj.language.terms import any_of, fn, unsigned, variables
+    from lftj.language.terms import agg, any_of, fn, unsigned, variables
     from lftj.query import Query
     from lftj.relation import Relation
 
@@ -31,6 +31,7 @@ _HOMES = {
     "ProgramError": "lftj.errors",
     "Query": "lftj.query",
     "Relation": "lftj.relation",
+    "agg": "lftj.language.terms",
     "any_of": "lftj.language.terms",
     "fn": "lftj.language.terms",
     "unsigned": "lftj.language.terms",
@@ -45,6 +46,7 @@ __all__ = [
     "ProgramError",
     "Query",
     "Relation",
+    "agg",
     "any_of",
     "fn",
     "unsigned",
