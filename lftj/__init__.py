@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lftj.database import Database
     from lftj.errors import DataError, Error, ProgramError
     from lftj.language.builder import Program
-    from lftj.language.terms import any_of, fn, unsigned, variables
+    from lftj.language.terms import agg, any_of, fn, unsigned, variables
     from lftj.monoids import monoid
     from lftj.query import Query
     from lftj.relation import Relation
@@ -32,6 +32,7 @@ _HOMES = {
     "ProgramError": "lftj.errors",
     "Query": "lftj.query",
     "Relation": "lftj.relation",
+    "agg": "lftj.language.terms",
     "any_of": "lftj.language.terms",
     "fn": "lftj.language.terms",
     "monoid": "lftj.monoids",
@@ -47,6 +48,7 @@ __all__ = [
     "ProgramError",
     "Query",
     "Relation",
+    "agg",
     "any_of",
     "fn",
     "monoid",

@@ -36,6 +36,7 @@ def test_names() -> None:
         "ProgramError",
         "Query",
         "Relation",
+        "agg",
         "any_of",
         "fn",
         "monoid",

@@ -13,7 +13,7 @@ from lftj.language.check import check, check_query
 from lftj.language.clause import Apply, BodyAtom, CheckedProgram, Clause, Compare, Directive, Value, Var
 from lftj.language.functors import FUNCTORS, Signature
 from lftj.language.parse import parse
-from lftj.language.terms import Condition, Relation, Term, any_of, fn, unsigned, variables
+from lftj.language.terms import Condition, Relation, Term, agg, any_of, fn, unsigned, variables
 from lftj.language.text import to_text
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Term",
     "Value",
     "Var",
+    "agg",
     "any_of",
     "check",
     "check_query",

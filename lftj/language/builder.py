@@ -18,6 +18,8 @@ inside one.
     x & y  x | y       x band y  x bor y    c | d              c ; d
     x ^ y  ~x          x bxor y  bnot x     any_of(c, (d, e))  (c ; d, e)
     x << y  x >> y     x bshl y  x bshr y   fn.cat(x, y)       cat(x, y)
+    price[x]           price[x]             agg.count(a(x))    count : { a(x) }
+    price[x] == y      price[x] = y         agg.sum(y, a(y))   sum y : { a(y) }
 
 The operators mean what they mean in rule text, not in Python: `//` and `%` on integers truncate towards zero.
 
@@ -31,8 +33,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from lftj.errors import Span
 from lftj.language import ast as tree
+from lftj.language.findings import given
 from lftj.language.options import AUTO, VALUES, WHY, listed
 from lftj.language.terms import Condition, Relation, Term, check_name, conditions, fail, here
 from lftj.language.text import item_text, to_text
@@ -51,21 +56,20 @@ class Program:
 
     # Relations
 
-    def relation(self, name: str, /, **columns: object) -> Relation:
+    def relation(self, name: str, /, **columns: object) -> Declared:
         """Declare a relation: `p.relation("edge", src=int, dst=int)`.
+
+        With `to`, a functional predicate: `p.relation("price", item=str).to(cost=float)`.
 
         A type is int (number), float, str (symbol), a base type's name ("unsigned"), or a type named by `p.type`.
         """
         span = here()
         check_name(name, "relation")
-        attributes = tuple(
-            tree.Attribute(check_name(column, "column", ()), _type_name(type_, column), span)
-            for column, type_ in columns.items()
-        )
+        attributes = _attributes(columns, span)
         self._items.append(tree.Declaration(name, attributes, (), span))
-        return Relation(name, len(attributes))
+        return Declared(self, len(self._items) - 1, name, len(attributes))
 
-    def input(self, name: str, options: Mapping[str, object] | None = None, /, **columns: object) -> Relation:
+    def input(self, name: str, options: Mapping[str, object] | None = None, /, **columns: object) -> Declared:
         """Declare a relation that is loaded: `.decl` and `.input`.
 
         `options` are those of `.input`, such as {"filename": "e.csv"}; columns are given as to `relation`.
@@ -92,6 +96,9 @@ class Program:
     def rule(self, head: object, *body: object, maintain: str = AUTO, granularity: str = AUTO) -> None:
         """Add a rule: the head, an atom or a tuple of atoms, holds wherever all conditions of the body hold.
 
+        `price[x] == y` as a head is a row of a functional predicate. It needs no body if its value is an aggregate,
+        whose groups are the keys: `p.rule(degree[x] == agg.count(edge(x, ...)))`.
+
         `maintain` ("trace", "recompute") and `granularity` ("node", "interval") are those of `Database.rules`, for this
         rule. They are no part of the program's text: `to_text` leaves them out, `rules` takes them by head.
         """
@@ -102,7 +109,7 @@ class Program:
                 fail(f"{option}={value!r} is unknown", why=WHY[option], remedy=f"give {listed(VALUES[option])}")
         heads = _heads(head if isinstance(head, tuple | list) else (head,))
         literals = conditions(body)
-        if not literals:
+        if not literals and not all(isinstance(made, tree.Assignment) for made in heads):
             fail("a rule without a body", remedy="give it conditions, or state a fact with `fact`")
         options = tuple((option, value) for option, value in wishes.items() if value != AUTO)
         self._items.append(tree.Rule(heads, literals, span, options))
@@ -141,10 +148,50 @@ class Program:
         return f"<Program of {len(self._items)} items>\n" + "\n".join(item_text(item) for item in self._items[:20])
 
 
-def _heads(values: Iterable[object]) -> tuple[tree.Atom, ...]:
-    heads: list[tree.Atom] = []
+class Declared(Relation):
+    """A declared relation of a program under construction."""
+
+    __slots__ = ("_at", "_program")
+
+    def __init__(self, program: Program, at: int, name: str, arity: int) -> None:
+        super().__init__(name, arity, functional=False)
+        self._program = program
+        self._at = at
+
+    def to(self, **value: object) -> Declared:
+        """Make it a functional predicate: the columns declared so far are its keys, and this one is their value."""
+        if self.functional:
+            fail(f"`{self.name}` has its value already", remedy="declare keys by columns, and one value by `to`")
+        if len(value) != 1:
+            fail(
+                f"`to` takes one column, and {given(len(value))}",
+                remedy='name the value and its type, as in `p.relation("price", item=str).to(cost=float)`',
+            )
+        items = self._program._items
+        declared = items[self._at]
+        assert isinstance(declared, tree.Declaration), f"item {self._at} declares `{self.name}`"
+        attributes = (*declared.attributes, *_attributes(value, here()))
+        items[self._at] = replace(declared, attributes=attributes, functional=True)
+        self.arity, self.functional = len(attributes), True
+        return self
+
+
+def _attributes(columns: Mapping[str, object], span: Span) -> tuple[tree.Attribute, ...]:
+    return tuple(
+        tree.Attribute(check_name(column, "column", ()), _type_name(type_, column), span)
+        for column, type_ in columns.items()
+    )
+
+
+def _heads(values: Iterable[object]) -> tuple[tree.Head, ...]:
+    heads: list[tree.Head] = []
     for value in values:
         literals = value.literals if isinstance(value, Condition) else ()
+        compare = literals[0] if len(literals) == 1 else None
+        if isinstance(compare, tree.Comparison) and compare.op == "=" and isinstance(compare.left, tree.Lookup):
+            lookup = compare.left
+            heads.append(tree.Assignment(lookup.name, lookup.keys, compare.right, compare.span))
+            continue
         if len(literals) != 1 or not isinstance(literals[0], tree.Atom):
             shown = repr(value) if isinstance(value, Condition | Term) else type(value).__name__
             fail(f"a head must be an atom such as `tri(x, y, z)`, not `{shown}`", remedy="call a relation with terms")

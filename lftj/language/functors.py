@@ -104,6 +104,16 @@ CONSTRAINTS = {
     "match": "match(pattern, text): the regular expression matches the whole text.",
 }
 
+# What an aggregate says of the distinct bindings of all variables in its braces.
+AGGREGATE_DOCS = {
+    "count": "How many bindings there are; 0 of none.",
+    "sum": "The sum of a numeric term; 0 of nothing.",
+    "mean": "The mean of a numeric term, a float; no value of nothing.",
+    "min": "The least value of a term; no value of nothing. Symbols compare by text.",
+    "max": "The greatest value of a term; no value of nothing. Symbols compare by text.",
+    "cat": "The values of a symbol joined into one text, in the order of the bindings; no value of nothing.",
+}
+
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 NEGATED = {
     "=": "!=",

@@ -26,16 +26,17 @@ def _aggregate() -> str:
     """The pattern of the word of an aggregate, told from a name by what follows: an operand and a `:`.
 
     What is nested in an operand is skipped to a depth of 12, and strings anywhere; no word of another aggregate may
-    stand between the two, unless in parentheses.
+    stand between the two, unless in parentheses. A word before several arguments, `max(x, y)`, is a functor's.
     """
-    words, text, inner = "(?:sum|min|max|mean|cat)", r'"(?:\\.|[^"\\])*"', "(?!)"
+    words, text, nested = "(?:sum|min|max|mean|cat)", r'"(?:\\.|[^"\\])*"', "(?!)"
     name, end = r"[A-Za-z0-9_?]", r"(?![A-Za-z0-9_?])"
     for _ in range(12):
-        inner = rf'(?:[^()\[\]"]|{text}|[(\[]{inner}[)\]])*+'
+        nested = rf'[(\[{{](?:[^()\[\]{{}}"]|{text}|{nested})*+[)\]}}]'
     operators = rf"(?!\s*(?:bshru|bshr|bshl|band|bor|bxor|land|lor|lxor){end})"
-    other = rf"(?!(?<!{name})(?:count|{words}(?!\s*\()){end})"
-    operand = rf'(?:{other}[^,.;:{{}}()\[\]"]|\d\.\d|{text}|[(\[]{inner}[)\]])*'
-    return rf'{words}{end}{operators}(?=\s*[A-Za-z0-9_?("@\[-])(?={operand}:\s*[A-Za-z0-9_?{{])'
+    functor = rf'(?!\s*\((?:[^()\[\]{{}}",]|{text}|{nested})*+,)'
+    other = rf"(?!(?<!{name})(?:count|{words}){end}{functor})"
+    operand = rf'(?:\d\.\d|{other}[^,.;:{{}}()\[\]"]|{text}|(?!{{){nested})*+'
+    return rf'{words}{end}{functor}{operators}(?=\s*[A-Za-z0-9_?("@\[-])(?={operand}:\s*[A-Za-z0-9_?{{])'
 
 
 @cache

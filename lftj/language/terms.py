@@ -1,8 +1,8 @@
 """Terms and conditions as Python objects: what the builder's expressions are made of.
 
-A `Term` wraps an AST term, a `Condition` one or more literals, a `Relation` only a name; Python's operators wrap
-larger nodes and compute nothing. Each node remembers the line of the user's code that made it. `builder.py` has the
-table of operators.
+A `Term` wraps an AST term, a `Condition` one or more literals, a `Relation` only a name; `agg` makes terms of
+conditions. Python's operators wrap larger nodes and compute nothing. Each node remembers the line of the user's code
+that made it. `builder.py` has the table of operators.
 
 `==` builds a comparison, so a term is hashed by identity and has no truth value: `__bool__` of terms and conditions
 raises `BuilderError` where Python would otherwise drop half a condition silently (`1 < x < 3`, `a and b`).
@@ -22,7 +22,8 @@ from typing import NoReturn, SupportsIndex
 from lftj.errors import BuilderError, Span
 from lftj.language import ast
 from lftj.language.findings import counted, given
-from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
+from lftj.language.functors import AGGREGATE_DOCS, CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
+from lftj.language.notation import AGGREGATES
 from lftj.language.text import literal_source, term_source
 from lftj.language.types import FLOAT, NUMBER, SYMBOL
 
@@ -207,13 +208,17 @@ class Condition:
 
 
 class Relation:
-    """A relation of a program; calling it with terms makes an atom. `...` as an argument stands for any value."""
+    """A relation of a program; calling it with terms makes an atom. `...` as an argument stands for any value.
 
-    __slots__ = ("arity", "name")
+    Of a functional predicate, `price[x]` is the value at a key.
+    """
 
-    def __init__(self, name: str, arity: int | None) -> None:
+    __slots__ = ("arity", "functional", "name")
+
+    def __init__(self, name: str, arity: int | None, *, functional: bool | None = None) -> None:
         self.name = name
         self.arity = arity
+        self.functional = functional  # None: as its rules say
 
     def __call__(self, *args: object) -> Condition:
         """The atom of this relation over `args`."""
@@ -223,6 +228,26 @@ class Relation:
                 remedy="give every column one argument; `...` stands for any value",
             )
         return Condition(ast.Atom(self.name, tuple(_term(arg, self.name) for arg in args), here()))
+
+    def __getitem__(self, keys: object) -> Term:
+        """The value of a functional predicate at a key: `price[x]`, `distance[x, y]`, `total[()]`."""
+        given_keys = keys if isinstance(keys, tuple) else (keys,)
+        if self.functional is False:
+            fail(
+                f"`{self.name}` is a relation, not a functional predicate",
+                why=f"`{self.name}[...]` is the one value at a key, and a relation may have many rows",
+                remedy='declare the value with `to`, as in `p.relation("price", item=str).to(cost=float)`',
+            )
+        if self.arity is not None and len(given_keys) != self.arity - 1:
+            fail(
+                f"`{self.name}` has {counted(self.arity - 1, 'key')}, and {counted(len(given_keys), 'key')} "
+                f"{'is' if len(given_keys) == 1 else 'are'} given",
+                remedy="give every key one term",
+            )
+        return Term(ast.Lookup(self.name, tuple(_term(key, self.name) for key in given_keys), here()))
+
+    def __iter__(self) -> NoReturn:
+        fail(f"the relation `{self.name}` cannot be iterated over", remedy="the database has its rows, not the program")
 
     def __repr__(self) -> str:
         return f"<relation {self.name}>" if self.arity is None else f"<relation {self.name}/{self.arity}>"
@@ -373,6 +398,51 @@ class _Function:
 
 
 fn = _Functors()
+
+
+class _Aggregates:
+    """The aggregates as functions of conditions: `agg.count(edge(x, ...))`, `agg.sum(v, sale(x, v), v > 0)`.
+
+    `count` takes the conditions of its braces, the others the term they fold and then the conditions. The result is a
+    term. `dir(agg)` lists them.
+    """
+
+    def __getattr__(self, name: str) -> _Aggregate:
+        if name in AGGREGATES:
+            return _Aggregate(name)
+        raise AttributeError(f"lftj has no aggregate {name!r}; dir(lftj.agg) lists them")
+
+    def __dir__(self) -> list[str]:
+        return sorted(AGGREGATES)
+
+
+class _Aggregate:
+    """One aggregate as a function."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return f"{self.name}: {AGGREGATE_DOCS[self.name]}"
+
+    def __repr__(self) -> str:
+        return f"<aggregate {self.__doc__}>"
+
+    def __call__(self, *args: object) -> Term:
+        """The aggregate over the bindings of its conditions, as a term."""
+        counts = self.name == "count"
+        body = args if counts else args[1:]
+        example = "agg.count(edge(x, ...))" if counts else f"agg.{self.name}(v, sale(x, v))"
+        if not conditions(body):
+            fail(f"`{self.name}` without a condition", remedy=f"write what it ranges over, as in `{example}`")
+        operand = None if counts else _term(args[0], self.name)
+        return Term(ast.Aggregate(self.name, operand, conditions(body), here()))
+
+
+agg = _Aggregates()
 
 
 def check_name(name: object, what: str, reserved: Iterable[str] = RESERVED) -> str:

@@ -51,7 +51,18 @@ def _functors(children: st.SearchStrategy[ast.Term]) -> st.SearchStrategy[ast.Te
     return build()
 
 
-terms = st.recursive(leaves, _functors, max_leaves=8)
+def _compound_terms(children: st.SearchStrategy[ast.Term]) -> st.SearchStrategy[ast.Term]:
+    some = st.lists(children, max_size=2).map(tuple)
+    literal = st.builds(ast.Atom, relation_names, some) | st.builds(ast.Comparison, st.just("<"), children, children)
+    body = st.lists(literal, min_size=1, max_size=2).map(tuple)
+    bodies = body | st.tuples(body, body).map(lambda two: (ast.Disjunction(two),))
+    folds = st.builds(ast.Aggregate, st.sampled_from(["sum", "min", "max", "mean", "cat"]), children, bodies)
+    counts = st.builds(ast.Aggregate, st.just("count"), st.none(), bodies)
+    lookups = st.builds(ast.Lookup, relation_names, some)
+    return st.one_of(_functors(children), _functors(children), lookups, folds, counts)
+
+
+terms = st.recursive(leaves, _compound_terms, max_leaves=8)
 atoms = st.builds(ast.Atom, relation_names, st.lists(terms, max_size=3).map(tuple))
 comparisons = st.builds(
     ast.Comparison, st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "contains", "match"]), terms, terms
@@ -62,13 +73,17 @@ def _compound(children: st.SearchStrategy[ast.Literal]) -> st.SearchStrategy[ast
     conjunctions = st.lists(children, min_size=1, max_size=3).map(tuple)
     return st.one_of(
         st.builds(ast.Negation, children),
+        st.lists(children, min_size=2, max_size=3).map(lambda some: ast.Negation(ast.Disjunction((tuple(some),)))),
         st.builds(ast.Disjunction, st.lists(conjunctions, min_size=2, max_size=3).map(tuple)),
     )
 
 
 literals = st.recursive(st.one_of(atoms, comparisons), _compound, max_leaves=6)
+assignments = st.builds(ast.Assignment, relation_names, st.lists(terms, max_size=2).map(tuple), terms)
 rules = st.builds(
-    ast.Rule, st.lists(atoms, min_size=1, max_size=2).map(tuple), st.lists(literals, max_size=3).map(tuple)
+    ast.Rule,
+    st.lists(st.one_of(atoms, atoms, assignments), min_size=1, max_size=2).map(tuple),
+    st.lists(literals, max_size=3).map(tuple),
 )
 attributes = st.builds(ast.Attribute, _IDENT, _IDENT)
 declarations = st.builds(
@@ -76,6 +91,11 @@ declarations = st.builds(
     relation_names,
     st.lists(attributes, max_size=3).map(tuple),
     st.lists(st.sampled_from(["brie", "inline", "eqrel", "btree_delete", "no_magic"]), max_size=2).map(tuple),
+)
+functional = st.builds(
+    lambda name, some: ast.Declaration(name, tuple(some), functional=True),
+    relation_names,
+    st.lists(attributes, min_size=1, max_size=3),
 )
 types = st.builds(ast.TypeDeclaration, _IDENT, _IDENT, st.booleans())
 directives = st.builds(
@@ -93,7 +113,7 @@ unsupported_items = st.sampled_from(
         ast.Unsupported("subsumption (`<=` between heads)", "p(x) <= p(y) :- x < y."),
     ]
 )
-items = st.one_of(rules, rules, declarations, types, directives, unsupported_items)
+items = st.one_of(rules, rules, declarations, functional, types, directives, unsupported_items)
 programs = st.lists(items, max_size=5).map(lambda made: ast.Program(tuple(made)))
 
 

@@ -24,8 +24,8 @@ def _run(code: str) -> str:
 def test_names() -> None:
     assert lang.__all__ == [
         "FUNCTORS", "Apply", "BodyAtom", "CheckedProgram", "Clause", "Compare", "Condition", "Directive", "Program",
-        "Relation", "Signature", "Term", "Value", "Var", "any_of", "check", "check_query", "fn", "parse", "to_text",
-        "unsigned", "variables",
+        "Relation", "Signature", "Term", "Value", "Var", "agg", "any_of", "check", "check_query", "fn", "parse",
+        "to_text", "unsigned", "variables",
     ]  # fmt: skip
     assert all(hasattr(lang, name) for name in lang.__all__)
 

@@ -124,8 +124,12 @@ def inner(draw: Draw, mixed: Mixed, body: Scope, most: int) -> Scope:
 
 
 def group(draw: Draw, mixed: Mixed, body: Scope) -> str:
-    """A negated conjunction."""
-    return f"!({', '.join(inner(draw, mixed, body, 2).literals)})"
+    """A negated conjunction, of two literals or more: one atom must not have variables of its own."""
+    found = inner(draw, mixed, body, 2)
+    while len(found.literals) < 2:
+        name = pick(draw, sorted(mixed.known))
+        found.literals.append(programs.atom(draw, found, name, mixed.known[name]))
+    return f"!({', '.join(found.literals)})"
 
 
 def aggregate(draw: Draw, mixed: Mixed, body: Scope, *, deep: bool = False) -> tuple[str, str]:

@@ -138,7 +138,7 @@ def derived(rule: Rule, world: World) -> Iterator[Row]:
     """The rows of a rule."""
     *keys, last = rule.head.args or (None,)
     if isinstance(last, Agg):  # the head's keys group
-        groups: dict[Row, list[Env]] = {}
+        groups: dict[Row, list[Env]] = {} if keys or last.op not in ("count", "sum") else {(): []}
         for env in solve(last.body, {}, world):
             groups.setdefault(tuple(value_of(key, env, world.fold) for key in keys), []).append(env)
         for group, found in groups.items():

@@ -91,6 +91,13 @@ def test_types_come_from_columns() -> None:
     assert all(math.copysign(1.0, x) == 1.0 for (x,) in found["r"])
 
 
+def test_heads_that_fold() -> None:
+    """With keys, a row per group that has a binding; without, the one group is there, empty or not, as in a body."""
+    assert answer(".decl p(x:number) -> c:number\np[x] = count : { e(x, _), q(x) }.") == {(1, 2), (2, 1)}
+    assert answer(".decl p() -> c:number\np[] = sum y : { e(_, y) }.", e=[]) == {(0,)}
+    assert answer(".decl p() -> c:number\np[] = max y : { e(_, y) }.", e=[]) == set()
+
+
 def test_folds() -> None:
     assert folded("sum", [0.1] * 10) == 1.0
     assert folded("sum", [1e300, 1.0, -1e300]) == 1.0
