@@ -117,7 +117,7 @@ def test_a_float_without_a_value() -> None:
     assert str(caught.value) == (
         "<query>:1:1: in `f(x), y = x - x` with x = inf: an arithmetic result is not a number, or not in the range of "
         "its type\n"
-        "  why: it could not be stored as a key; nothing was changed\n"
+        "  why: `inf - inf` could not be stored as a key; nothing was changed\n"
         "  do: bound the arguments in the body"
     )
 
