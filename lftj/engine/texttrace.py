@@ -183,8 +183,8 @@ class TextTrace:
         limits: Limits,
     ) -> None:
         """Take the inner part's change to the intermediate relation, and that with the others to the outer part."""
+        assert self.between is not None
         before = after = self.between
-        assert before is not None
         name = self.split.schema.name
         theirs = {order: changes[order] for order in outer.orders if order in changes}
         if result.inner is not None:

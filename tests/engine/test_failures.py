@@ -128,8 +128,9 @@ def test_a_text_without_a_value() -> None:
     with pytest.raises(EvaluationError) as caught:
         db["n"]
     assert str(caught.value) == (
-        "<rules>:2:1: in `n(y) :- s(x), y = to_number(x).`: a functor of the rule has no value for ('x1')\n"
-        "  why: 'x1' is not an integer\n"
+        "<rules>:2:1: in `n(y) :- s(x), y = to_number(x).` with x = 'x1': a functor of the rule has no value: "
+        '`to_number("x1")`\n'
+        "  why: 'x1' is not an integer; nothing was changed\n"
         "  do: exclude such texts in the body, e.g. with `match`"
     )
     assert list(db["s"]) == [("12",), ("x1",)]
