@@ -21,9 +21,7 @@ _PARSERS = frozenset({"to_number", "to_unsigned", "to_float"})
 
 def _may_fail(term: Apply) -> bool:
     source = term.args[0].type
-    if term.op == MATCH:
-        return not isinstance(term.args[0], Value)
-    if term.op in _PARSERS and source == "symbol":
+    if term.op == MATCH or (term.op in _PARSERS and source == "symbol"):
         return True
     if term.type == "float" and term.op in _FLOAT:
         return True

@@ -371,3 +371,32 @@ def test_snapshots_are_read_while_commits_go_on() -> None:
         for reader in readers:
             reader.join(60)
     assert wrong == []
+
+
+def test_texts_follow_a_change_in_few_steps() -> None:
+    """Every commit that concerned a rule with texts evaluated it wholly."""
+    db = lftj.Database(
+        ".decl s(x:number, n:symbol)\n.decl k(n:symbol, y:number)\n"
+        'shown(x, cat(n, "!")) :- s(x, n), strlen(n) > 1.\nknown(x, y) :- s(x, n), k(cat("a", n), y).'
+    )
+    n = 2000 if JIT else 30
+    db.load("s", [(i, f"t{i % 97}") for i in range(n)])
+    db.load("k", [(f"at{i}", i) for i in range(97)])
+    for row in ((n, "first"), (n + 1, "t5"), (n + 2, "t7")):
+        with db.transaction() as tx:
+            tx.insert("s", [row])
+            tx.erase("s", [(7, "t7")])
+    told = tx.stats["heads"]
+    assert {head: told[head]["strategy"] for head in told} == {"shown": "trace", "known": "trace"}
+    assert told["shown"]["steps"] < 10
+    assert told["known"]["steps"] < 20
+    assert list(tx.delta["shown"].inserted) == [(n + 2, "t7!")]
+    assert list(tx.delta["known"].inserted) == [(n + 2, 7)]
+    with db.transaction() as tx:
+        tx.erase("k", [("at7", 7)])
+    assert set(tx.delta) == {"k", "known"}
+    assert all(y == 7 for _, y in tx.delta["known"].erased)
+    check_traces(db)
+    assert any("between parts" in part for part in db.memory()["known"])
+    assert "then" in db.explain("known").data["strata"][0]["rules"][0]["trace"]
+    assert "·" in str(db.explain("known"))
