@@ -30,6 +30,7 @@ from lftj.engine.headtrace import (
 from lftj.engine.recording import known_by_row, record_clause
 from lftj.engine.state import State
 from lftj.engine.textsteps import parts_of
+from lftj.engine.texttrace import TextTrace
 from lftj.engine.undefined import look_for_error
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 # record written and indexed, a row stored and compared, planning and the like in any case; a changed row with all its
 # lookups and index pages, and a step of maintenance.
 EVALUATION_STEP, RECORD, ROW, ANEW = 8.0, 30.0, 100.0, 1_000_000.0
+# A row for which texts are computed.
+TEXT = 5_000.0
 CHANGE, MAINTENANCE_STEP = 10_000.0, 15.0
 # Changes from which on the steps of a maintenance say something about those of the next.
 MANY = 16
@@ -177,7 +180,8 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     content = content if len(change.kinds) else relation.content
     records = sum(rule.added for rule in work)
     seeks, rows = (sum(getattr(trace.counters, what) for trace in traces) for what in ("seeks", "rows"))
-    cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation))
+    texts = sum(trace.stepped_rows for trace in traces if isinstance(trace, TextTrace))
+    cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation)) + TEXT * texts
     contexts = sum(part.trace_plan.contexts for trace in traces for part in trace.parts)
     held = HeadTrace(clauses, traces, support, {}, cost, contexts)
     plan_for = StagedTrace(head, held, content, relations, support=support)

@@ -139,7 +139,18 @@ def split_text(clause: Clause) -> TextSplit | None:
     while any(atom.predicate == between for atom in clause.atoms):  # the clause is itself the outer part of another
         between += INNER
     schema = Schema(between, tuple(Column(v.name, v.type) for v in columns))
-    inner = Clause(between, tuple(kept), tuple(atoms), tuple(inner_plain), clause.span, clause.text, clause.rule)
+    # A negated atom goes where its variables are bound first.
+    early = [a for a in clause.negated if {v.name for arg in a.args for v in variables_of(arg)} <= names]
+    inner = Clause(
+        between,
+        tuple(kept),
+        tuple(atoms),
+        tuple(inner_plain),
+        clause.span,
+        clause.text,
+        clause.rule,
+        negated=tuple(early),
+    )
     outer = Clause(
         clause.head,
         tuple(head),
@@ -148,6 +159,7 @@ def split_text(clause: Clause) -> TextSplit | None:
         clause.span,
         clause.text,
         clause.rule,
+        negated=tuple(a for a in clause.negated if a not in early),
     )
     return TextSplit(inner, tuple(computed.values()), tuple(filters), schema, outer)
 

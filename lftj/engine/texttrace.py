@@ -125,15 +125,15 @@ class TextTrace:
         return self.stepped or self.inner.trouble or (self.outer is not None and self.outer.trouble)
 
     @property
+    def stepped_rows(self) -> int:
+        """Rows for which texts were computed when it was recorded."""
+        return self.inner.counters.rows + (self.outer.stepped_rows if isinstance(self.outer, TextTrace) else 0)
+
+    @property
     def once(self) -> bool:
         """Whether a binding of the rule is known by the row it derives: it names what the inner part binds."""
         shown = {term.name for term in self.split.outer.head_args if isinstance(term, Var)}
         return self.outer is None and shown >= set(self.split.schema.names[: len(self.split.inner.head_args)])
-
-    @property
-    def in_order(self) -> bool:
-        """Whether it records rows sorted and without repeats."""
-        return False
 
     @property
     def counters(self) -> Counters:
