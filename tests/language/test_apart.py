@@ -247,6 +247,15 @@ FUNCTIONAL = [
         ],
     ),
     (
+        "deg[x] = n :- agg<<n = count()>> e(x, _), f(x). top[x] = n :- agg<< n = max(y) >> e(x, y).",
+        [
+            "@deg.1(x, count) :- e(x, _w1), f(x).",
+            "deg(x, n) :- @deg.1(x, n).",
+            "@top.1(x, max y) :- e(x, y).",
+            "top(x, n) :- @top.1(x, n).",
+        ],
+    ),
+    (
         "total[] = sum c : { price(_, c) }.",
         [
             "@total.1(sum c) :- price(_w1, c).",
