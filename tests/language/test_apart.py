@@ -197,8 +197,8 @@ AGGREGATES = [
         [
             "@p.1(x, max y) :- e(x, y).",
             "@p.2(min y) :- f(y).",
-            "p(x, _v2) :- e(x, _v1), @p.1(x, n), @p.1(x, _v2), @p.2(_v1).",
-            "r(n) :- e(x, _v3), @p.1(x, n), @p.2(_v3).",
+            "p(x, n) :- e(x, _v1), @p.1(x, n), @p.2(_v1).",
+            "r(n) :- e(x, _v2), @p.1(x, n), @p.2(_v2).",
         ],
     ),
     ("p(max x : { q(x) }).", ["@p.1(max x) :- q(x).", "p(_v1) :- @p.1(_v1)."]),
@@ -244,6 +244,15 @@ FUNCTIONAL = [
             "@deg.1.with0(x, _v1) :- @deg.1(x, _v1).",
             "@deg.1.with0(x, 0) :- @deg.1.groups(x), !@deg.1(x, _).",
             "deg(x, n) :- q(x), @deg.1.with0(x, n).",
+        ],
+    ),
+    (
+        "deg[x] = n :- agg<<n = count()>> e(x, _), f(x). top[x] = n :- agg<< n = max(y) >> e(x, y).",
+        [
+            "@deg.1(x, count) :- e(x, _w1), f(x).",
+            "deg(x, n) :- @deg.1(x, n).",
+            "@top.1(x, max y) :- e(x, y).",
+            "top(x, n) :- @top.1(x, n).",
         ],
     ),
     (
