@@ -315,9 +315,9 @@ class Database(Answers):
         )
         warm.load("f", [(1, 2, 0.5)])
         assert (1, 0.5) in warm["s"]
-        for row in (1, 2, 0.25), (1, 3, 2.0):
+        for weight in (1, 2, 0.25), (1, 3, 2.0):
             with warm.transaction() as tx:
-                tx.insert("f", [row])
+                tx.insert("f", [weight])
         assert (1, 2.75) in warm["s"]
         assert (1, 2.0) in warm["m"]
         assert (1, 3, 2.0) in warm["l"]

@@ -1,4 +1,4 @@
-"""Aggregates as users write them, through the life of their rules: in transactions, previews, snapshots, and removed."""
+"""Aggregates as users write them, through the life of their rules: transactions, previews, snapshots, removal."""
 
 from __future__ import annotations
 
