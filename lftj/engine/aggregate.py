@@ -64,7 +64,7 @@ def refusal(evaluator: Evaluator, clause: Clause) -> Refuse:
 
     def refuse(group: list[int], undefined: bool) -> EvaluationError:
         terms = clause.head_args[: aggregate.groups]
-        bound = [f"{t} = {evaluator._decode(c, t.type)!r}" for t, c in zip(terms, group, strict=True)]
+        bound = [f"{t} = {evaluator.decode(c, t.type)!r}" for t, c in zip(terms, group, strict=True)]
         operand = clause.head_args[-1].type
         where = f"{clause.span}: in `{clause.text or clause}`" + (f" with {', '.join(bound)}" if bound else "")
         if undefined:

@@ -24,11 +24,11 @@ from lftj.engine.change import INSERTED, Change
 from lftj.engine.derive import refresh
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.functional import check_content, check_facts
-from lftj.engine.headtrace import StagedTrace
+from lftj.engine.headtrace import StagedTrace, trace_change
 from lftj.engine.state import State
 from lftj.engine.stored import Built, StoredRelation
 from lftj.engine.strata import Strata
-from lftj.engine.strategy import Derived, RuleWork, derive_head, trace_change
+from lftj.engine.strategy import Derived, RuleWork, derive_head
 from lftj.engine.trace import TraceChange
 from lftj.engine.tracelayout import Order
 from lftj.errors import EvaluationError

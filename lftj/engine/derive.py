@@ -35,7 +35,7 @@ def derive(evaluator: Evaluator, head: str, limits: Limits) -> tuple[Version, di
     for clause in clauses:
         done[clause] = evaluator.rows(clause, limits, chunks.append)
     alone = len(clauses) == 1 and len(relation.facts) == 0
-    in_order = alone and done[clauses[0]].plan.in_order
+    in_order = alone and done[clauses[0]].sorted
     if len(relation.facts):
         chunks.append(relation.facts.columns())
     return relation.assemble(chunks, in_order=in_order), done

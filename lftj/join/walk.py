@@ -42,7 +42,8 @@ class Walk(NamedTuple):
     canonical order, those of negated atoms behind the others · moves int64[q]: frames to forget when the key of a depth
     moves · bounds int64[l, 2]: (kind, register) of comparisons that narrow a depth · blocks int64[b, BLOCK_WIDTH] ·
     code int64[c, 4] and regs int64[r]: machine.py · head int64[h]: registers of the output columns · ranks int64[s]:
-    text order of symbols · control int64[CONTROL] · cell float64[1].
+    text order of symbols · control int64[CONTROL] · cell
+    float64[machine.CELL].
     """
 
     frames: Ints

@@ -31,7 +31,7 @@ from lftj.language.parse import parse_query
 from lftj.language.parts import Parts
 from lftj.language.strata import components
 from lftj.language.text import item_text
-from lftj.language.walks import literals_of, terms_of
+from lftj.language.walks import Node, is_scope, literals_of, nodes, open_variables, terms_of
 from lftj.values.codes import Column, Schema
 
 QUERY = "query"
@@ -61,6 +61,22 @@ def check_query(text: str, known: Mapping[str, Schema]) -> Clause:
         return _check_query(text, known)
     except RecursionError:
         raise too_deep("<query>") from None
+
+
+_AS_RULE = {
+    "disjunction": "write a rule with one clause per alternative, and query its head",
+    "negated": "write a rule for what is negated, and negate its head",
+    "aggregate": "write a rule with the aggregate, and query its head",
+}
+
+
+def _of_rules_only(node: Node) -> str:
+    """The name of what a query cannot hold, since it takes more than one clause; "" of anything else."""
+    if isinstance(node, ast.Aggregate):
+        return f"aggregate `{node.op}`"
+    if isinstance(node, ast.Disjunction):
+        return "disjunction (`;`)" if len(node.alternatives) > 1 else "negated conjunction"
+    return ""
 
 
 def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[Clause]) -> CheckedProgram:
@@ -114,16 +130,16 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
     findings = Findings()
     names = resolve(ast.Program(()), known, findings)
     variables: dict[str, ast.Variable] = {}
-    for term in terms_of(ast.Rule((), body)):
-        if isinstance(term, ast.Variable):
-            variables.setdefault(term.name, term)
+    for variable in open_variables(body):
+        variables.setdefault(variable.name, variable)
     head = ast.Atom(QUERY, tuple(variables.values()))
     rule = ast.Rule((head,), body, body[0].span)
-    for literal in literals_of(body):
-        if isinstance(literal, ast.Disjunction):
-            remedy = "write a rule with one clause per alternative, and query its head"
-            findings.unsupported("disjunction (`;`) in a query", literal.span, remedy=remedy)
+    for node in nodes(body):
+        if feature := _of_rules_only(node):
+            findings.unsupported(f"{feature} in a query", node.span, remedy=_AS_RULE[feature.split()[0]])
     check_uses(ast.Rule((), body), names, findings)
+    if findings.failed and any(is_scope(node) for node in nodes(body)):  # what follows is for one conjunction
+        findings.raise_if_failed()
     names.relations[QUERY] = Relation(QUERY, [], [None] * len(head.args), ast.NOWHERE, "derived")
     typed = _rule(rule, Parts(names, known), findings, query=True)
     Inference(names, findings).component(typed)

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.plan.body import Atom, Body, Condition
 from lftj.plan.keyorder import BOUNDS, Choice
+from lftj.plan.partial import partial_of, partial_terms
 from lftj.plan.statistics import Stored
 
 ROOT_VARIABLE = "#0"
@@ -243,7 +244,9 @@ def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[st
         (BOUNDS[compare.op], compare.right, compare.left),
     ):
         if isinstance(side, Var) and side.name == variable and all(v.name in earlier for v in variables_of(other)):
-            return op, other
+            # A constant without a value would have to be computed before the first depth, where nothing can fail.
+            computed = any(variables_of(other)) or not any(partial_terms(other))
+            return (op, other) if computed else None
     return None
 
 
@@ -317,7 +320,9 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
         end = max((place[v] + 1 for v in head), default=0)
         # Variables before the end that the head does not hold must follow from earlier ones, else a binding of the
         # head is met more than once.
-        if all(d.variable in head or d.definition is not None for d in depths[:end]):
+        # A first witness must not hide a binding after it for which a term has no value.
+        partial = any(any(partial_of(c.compare)) for c in body.conditions) and end < len(laid)
+        if not partial and all(d.variable in head or d.definition is not None for d in depths[:end]):
             until = end
             straight = [place[t.name] for t in body.head if isinstance(t, Var)]
             in_order = straight == sorted(set(straight)) and not any(isinstance(t, Apply) for t in body.head)
