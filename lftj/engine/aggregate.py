@@ -12,7 +12,6 @@ Source: incremental-leapfrog-triejoin.txt, section 2.3.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,6 @@ from lftj.engine.accumulators import Accumulators, Folding, Gathering, Refuse, w
 from lftj.engine.change import Change
 from lftj.engine.extremes import Reading, folded, reading_of
 from lftj.engine.headtrace import change_of_rows
-from lftj.engine.textsteps import split_text
 from lftj.errors import EvaluationError
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
@@ -129,18 +127,7 @@ def _read(evaluator: Evaluator, clause: Clause, found: Reading, limits: Limits) 
 
 
 def _accumulated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation]:
-    folding = folding_of(clause)
-    gathering = Gathering(folding)
-    if split_text(clause) is None:
-        evaluation = evaluator.rows(clause, limits, gathering.add)
-    else:
-        # Between the parts of a clause that computes texts only what the head holds is kept: here, every variable.
-        every = (*clause.head_args, *clause.variables())
-        evaluation = evaluator.rows(
-            replace(clause, head_args=every, aggregate=None),
-            limits,
-            lambda chunk: gathering.add(chunk[: folding.width]),
-        )
-        evaluation.clause = clause
+    gathering = Gathering(folding_of(clause))
+    evaluation = evaluator.rows(clause, limits, gathering.add)
     rows = _held(evaluator, gathering).all_rows(refusal(evaluator, clause))
     return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation
