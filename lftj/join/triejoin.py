@@ -53,6 +53,7 @@ from lftj.join.leapfrog import (
 )
 from lftj.join.machine import FAILS, HOLDS, run_code
 from lftj.join.place import blocked, blocked_until, older
+from lftj.join.stamps import stamped_leaf
 from lftj.join.trie import KEY_MIN, UNIQUE, look_ahead
 from lftj.join.walk import (
     AHEAD,
@@ -65,6 +66,8 @@ from lftj.join.walk import (
     COUNTING,
     DEPTH,
     ENTER,
+    EPOCH,
+    EPOCH_DEPTH,
     FIRST,
     FOLLOWS,
     FUSED,
@@ -78,6 +81,7 @@ from lftj.join.walk import (
     PART_LO,
     PRODUCT,
     SIBLING,
+    STAMP,
     STAY,
     STEPS,
     TEST_HI,
@@ -155,6 +159,11 @@ def _make(record: bool) -> Callable[..., Any]:
             matched = False
             if depths[d, KIND] == JOIN:
                 alive = open_node(mem, walk, trace, d, record) if enter == OPENING else True
+                if control[STAMP] and depths[d, LEAF]:
+                    if alive and not stamped_leaf(mem, walk, d, out, room):
+                        enter = WITHIN
+                        continue
+                    alive = False
                 if (
                     alive
                     and depths[d, LEAF]
@@ -206,6 +215,8 @@ def _make(record: bool) -> Callable[..., Any]:
                 matched = stopped == HOLDS and value_matches(mem, walk, trace, d, regs[d], record)
             if matched:
                 depths[d, MATCHES] += 1
+                if d <= control[EPOCH_DEPTH]:
+                    control[EPOCH] += 1
                 forget(walk, d)
                 if depths[d, AHEAD] >= 0:
                     look_ahead(mem, frames, depths[d, AHEAD], depths[d, FOLLOWS])

@@ -33,6 +33,9 @@ BLOCK_WIDTH = 5
 # Cells of `control`; STAY: the depth above the part of the walk that is walked (-1: all of it); LIMIT:
 # rounds below which the rows of tested atoms must be (lftj/rounds)
 DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY, LIMIT = range(10)
+# ... and stamps.py: where the table lies (0: none), the key of its first word, the present epoch, the depth down to
+# which a match begins a new one
+STAMP, STAMP_LOW, EPOCH, EPOCH_DEPTH = 10, 11, 12, 13
 CONTROL = 16
 # fmt: on
 

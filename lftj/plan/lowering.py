@@ -214,6 +214,7 @@ def lower(
     control[cells.ENTER], control[cells.STAY] = OPENING, -1
     control[cells.UNTIL] = plan.until
     control[cells.COUNTING] = plan.counting
+    control[cells.EPOCH_DEPTH] = -1
     walk = cells.Walk(
         frames,
         depths,

@@ -7,7 +7,7 @@ versions into the frames.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,24 +15,53 @@ import numpy.typing as npt
 
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.stored import StoredRelation
+from lftj.engine.tracelayout import column_range
 from lftj.join import machine, trie, triejoin
 from lftj.join import walk as cells
 from lftj.join.run import Limits, Run
-from lftj.language.clause import Clause
+from lftj.join.stamps import StampTable, stamp_table
+from lftj.language.clause import Clause, Var, variables_of
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import rank_orders
+from lftj.plan.keyorder import Choice, rank_orders
 from lftj.plan.lowering import Lowered, lower
 from lftj.rounds.variants import CHANGED
+from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
 Relations = Mapping[str, StoredRelation]
+Versions = Mapping[tuple[str, tuple[int, ...]], Version]
 
 NO_LIMIT = np.iinfo(np.int64).max
 # Rows from which on a run is worth a plan and a lowering of its own, with jump tables.
 LARGE = 1 << 15
 # Rows that wait to be made distinct, at most about.
 WAITING = 1 << 22
+# By how much a plan may be estimated to cost more, if it meets each head once.
+WORTH = 16.0
+
+
+def _shown(plan: JoinPlan) -> set[str]:
+    return {v.name for term in plan.head for v in variables_of(term)}
+
+
+def _orders_of(plan: JoinPlan) -> set[tuple[str, tuple[int, ...]]]:
+    return {(node.predicate, node.key_order) for node in plan.nodes}
+
+
+def stampable(plan: JoinPlan) -> bool:
+    """Whether heads that were met before can be told at the last depth (stamps.py)."""
+    if len(plan.depths) < 2 or plan.until < len(plan.depths):
+        return False
+    last = plan.depths[-1]
+    plain = last.definition is None and not (last.bounds or last.filters or last.tested)
+    return (
+        plain
+        and len(last.participants) == len(last.negated) == 1
+        and all(isinstance(term, Var) for term in plan.head)
+        and last.variable in _shown(plan)
+        and not all(depth.variable in _shown(plan) for depth in plan.depths)
+    )
 
 
 @dataclass(slots=True)
@@ -60,12 +89,41 @@ class DeltaJoin:
         sizes = tuple(len(relations[name]).bit_length() // 3 for name in self.reads)
         if self._made is None or self._made.sizes != sizes:
             statistics = {name: relations[name].statistics for name in self.reads}
-            choice = rank_orders(self.body, statistics)[0]
-            plan = plan_join(self.body, choice, relations, tested=self.tested)
+            plan = self._best(rank_orders(self.body, statistics), relations)
             if self._made is None or self._made.plan != plan:
                 self._made = _Made(plan, sizes)
             self._made.sizes = sizes
         return self._made.plan
+
+    def _best(self, choices: Sequence[Choice], relations: Relations) -> JoinPlan:
+        """The plan of the cheapest choice.
+
+        Over many changed rows one that meets a head again in the same epoch (stamps.py), if there is one.
+        """
+        plans = (plan_join(self.body, choice, relations, tested=self.tested) for choice in choices)
+        first = next(plans)
+        if CHANGED not in self.reads or len(relations[CHANGED]) < LARGE or stampable(first):
+            return first
+        built = {order for order in _orders_of(first) if order[1] not in relations[order[0]].orders}
+        for plan in plans:
+            missing = {order for order in _orders_of(plan) if order[1] not in relations[order[0]].orders}
+            if stampable(plan) and plan.cost <= WORTH * first.cost and missing <= built:
+                return plan
+        return first
+
+    def _stamps(self, evaluator: Evaluator, plan: JoinPlan, versions: Versions, walk: cells.Walk) -> StampTable | None:
+        """The table of the last depth's keys, told to the walk; None where there is to be none."""
+        if not stampable(plan):
+            return None
+        node = plan.nodes[plan.depths[-1].participants[0]]
+        ends = column_range(versions[node.predicate, node.key_order], node.level)
+        table = None if ends is None else stamp_table(evaluator.arena, *ends)
+        if table is not None:
+            control, last = walk.control, len(plan.depths) - 1
+            control[cells.STAMP], control[cells.STAMP_LOW], control[cells.EPOCH] = table.page, table.low, 1
+            places = [d for d, depth in enumerate(plan.depths[:last]) if depth.variable in _shown(plan)]
+            control[cells.EPOCH_DEPTH] = max(places, default=-1)
+        return table
 
     @property
     def orders(self) -> set[tuple[str, tuple[int, ...]]]:
@@ -103,6 +161,7 @@ class DeltaJoin:
             lowered.walk.cell[machine.TROUBLE] = 0
         walk = lowered.walk._replace(ranks=evaluator.symbols.ranks()) if lowered.ranked else lowered.walk
         walk.control[cells.LIMIT] = limit
+        stamps = self._stamps(evaluator, plan, versions, walk) if large else None
         buffer = evaluator.buffer_rows if large else min(evaluator.buffer_rows, 1 << 10)
         run = Run(evaluator.arena.space.mem, walk, lowered.prelude, limits, lambda regs: "", buffer_rows=buffer)
         chunks: list[Rows] = []
@@ -113,6 +172,7 @@ class DeltaJoin:
             if waiting > WAITING:
                 chunks = [evaluator.distinct(chunks, arity)[0]]
                 waiting = 0
+        del stamps
         self.steps += run.counters.steps
         self.trouble |= run.trouble
         return evaluator.distinct(chunks, arity)[0]
