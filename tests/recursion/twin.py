@@ -20,6 +20,12 @@ Call = tuple[str, str, list[Row]]
 class Twin(twin.Twin):
     """`strategy`: what is wished for the heads that are not recursive."""
 
+    def __init__(self, mixed: Mixed, strategy: str = "mixed") -> None:
+        super().__init__(mixed, strategy)
+        for name, row in self.program.facts:  # they may be erased like any other
+            self.facts.setdefault(name, set()).add(stored(self.program, name, row))
+        self.program.facts = []
+
     def verify(self) -> None:
         """Contents of all relations, and the support of all rows."""
         super().verify()
@@ -94,7 +100,3 @@ def history(draw: Draw, twin: Twin, count: int, most: int) -> None:
         if at and not pick(draw, range(12)):
             calls = [("erase", name, sorted(rows)) for name, rows in twin.facts.items() if rows]
         twin.transact(calls, [not pick(draw, range(4)) for _ in calls])
-
-
-def make(mixed: Mixed, strategy: str = "mixed") -> Twin:
-    return Twin(mixed, strategy)
