@@ -66,6 +66,10 @@ class Delta(NamedTuple):
         return self.rows[:, self.kinds == _delta.CHANGED]
 
 
+# Rows that are merged at a time.
+CHUNK = 1 << 16
+
+
 class Changes(NamedTuple):
     """What an update really did, per change of the batch in key order.
 
@@ -243,13 +247,6 @@ class Version:
         _cursor.copy_range(mem, self.root, shape, lo, hi, out)
         return out[: shape.keys] if self.store.hidden else out
 
-    def all_columns(self) -> Rows:
-        """All rows with their values, hidden ones too, as int64[cols, n]."""
-        mem, shape = self.store.arena.space.mem, self.store.shape
-        out = np.empty((shape.cols, len(self)), np.int64)
-        _cursor.copy_range(mem, self.root, shape, self.begin(), self.end(), out)
-        return out
-
     def count(self, lo: int | None = None, hi: int | None = None) -> int:
         """Rows of [lo, hi), from the counts of the pages between; O(log n) if the store's scan is a count."""
         if lo is None and hi is None:
@@ -411,6 +408,32 @@ class Version:
             moved = delta.kinds != _delta.CHANGED
             return Delta(delta.rows[: shape.keys, moved], delta.before[:, moved], delta.kinds[moved])
         return delta
+
+    def merged(self, rows: Rows) -> Version:
+        """The version with more rows int64[cols, n], in key order and none of them there, in pages of its own.
+
+        One pass over both: for batches so large that `update` would touch every page. Raises `ArenaFullError`.
+        """
+        store, shape, mem = self.store, self.store.shape, self.store.arena.space.mem
+        rows = _plain(rows)
+        total = len(self) + rows.shape[1]
+        pages = _build.pages_for(total, shape.page_bits)
+        dirs = _build.pages_for(pages, shape.dir_bits)
+        place = np.zeros(3, np.int64)
+        with store.arena.lock:
+            store.arena.room(*store._sizes(pages, dirs, dirs))
+            version = Version(store, int(_build.lay_out(store.arena.space, shape, total, pages, dirs)))
+            part = np.empty((shape.cols, CHUNK), np.int64)
+            pos, end, at = self.begin(), self.end(), 0
+            while pos < end:
+                pos, n = _cursor.copy_range(mem, self.root, shape, pos, end, part)
+                out = np.empty((shape.cols, n + rows.shape[1] - at), np.int64)
+                at, k = _build.merge_rows(np.ascontiguousarray(part[:, :n]), rows, at, shape.keys, out)
+                _build.write_rows(mem, version.root, shape, np.ascontiguousarray(out[:, :k]), place)
+            _build.write_rows(mem, version.root, shape, np.ascontiguousarray(rows[:, at:]), place)
+            if shape.folds:
+                _scan.fold_version(mem, version.root, shape)
+        return version
 
     def check(self) -> None:
         """Rebuild what is redundant and compare; raises `AssertionError` that shows the state. For tests only."""

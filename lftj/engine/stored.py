@@ -31,6 +31,7 @@ from lftj.engine.change import Change
 from lftj.engine.pagefolds import PageFolds
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
+from scantree.build import sort_rows
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid, Scan
 from scantree.version import Store, Version
@@ -256,6 +257,23 @@ class StoredRelation:
                     for scan, before in list(self._scans.items()):
                         scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
         return self._with(facts, orders, scans, folds)
+
+    def grown(self, content: Version, rows: Rows, part: float) -> StoredRelation:
+        """The relation after `rows` int64[arity, n], none of which was there, have come into its content.
+
+        Its key orders follow: by batch update, or merged where more than `part` of the rows are new.
+        """
+        orders = {self._declared: content}
+        n = rows.shape[1]
+        with suppress(ArenaFullError):
+            for order, before in list(self._orders.items()):
+                if order == self._declared:
+                    continue
+                if n > part * len(before):
+                    orders[order] = before.merged(sort_rows([rows[c] for c in order], self.arity))
+                else:
+                    orders[order], _ = before.update(rows[list(order)], np.ones(n, np.int8))
+        return self._with(self.facts, orders, {}, {})
 
     def frozen(self) -> StoredRelation:
         """The same rows for a reader in another thread: key orders and scans that either builds are its own."""

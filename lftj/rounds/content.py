@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.change import ERASED, INSERTED, Change
+from lftj.engine.change import ERASED, Change
 from lftj.engine.stored import StoredRelation
 from lftj.language.clause import Clause
-from scantree.build import sort_rows
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
 
-# A batch larger than this part of the rows is sorted in with them.
-LARGE_PART = 1 / 4
+# A batch larger than this part of the rows is merged with them.
+LARGE_PART = 1 / 16
 
 
 def has_rounds(relation: StoredRelation) -> bool:
@@ -46,13 +45,11 @@ def grown(relation: StoredRelation, rows: Rows, round_: int) -> StoredRelation:
         return relation
     content = relation.content
     batch = np.concatenate([rows, np.full((1, n), round_, np.int64)])
-    change = Change(rows, np.full(n, INSERTED, np.int8))
     if relation.arity and n > LARGE_PART * len(content):
-        old = content.all_columns()
-        merged = sort_rows(list(np.concatenate([old, batch], axis=1)), relation.arity)
-        return relation.successor(content.store.assemble([merged]), change=change)
-    following, _ = content.update(batch, change.kinds)
-    return relation.successor(following, change=change)
+        following = content.merged(batch)
+    else:
+        following, _ = content.update(batch, np.ones(n, np.int8))
+    return relation.grown(following, rows, LARGE_PART)
 
 
 def shrunk(relation: StoredRelation, rows: Rows) -> StoredRelation:

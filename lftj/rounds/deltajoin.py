@@ -66,10 +66,9 @@ def stampable(plan: JoinPlan) -> bool:
 
 @dataclass(slots=True)
 class _Made:
-    """A plan, for relations of these sizes; its arrays, if they are kept."""
+    """A plan; its arrays, if they are kept."""
 
     plan: JoinPlan
-    sizes: tuple[int, ...]
     lowered: Lowered | None = None
 
 
@@ -80,19 +79,21 @@ class DeltaJoin:
         self.clause, self.tested = clause, tested
         self.body: Body = body_of(clause)
         self.reads = tuple(dict.fromkeys(atom.predicate for atom in (*self.body.atoms, *self.body.negated)))
+        self._plans: dict[tuple[int, ...], _Made] = {}
         self._made: _Made | None = None
         self.steps = 0
         self.trouble = False
 
     def plan(self, relations: Relations) -> JoinPlan:
-        """The plan for relations of the present sizes."""
-        sizes = tuple(len(relations[name]).bit_length() // 3 for name in self.reads)
-        if self._made is None or self._made.sizes != sizes:
+        """The plan for relations of about the present sizes: statistics of large ones take longer than most runs."""
+        sizes = tuple(
+            len(relations[name]) >= LARGE if name == CHANGED else len(relations[name]).bit_length() // 3
+            for name in self.reads
+        )
+        if sizes not in self._plans:
             statistics = {name: relations[name].statistics for name in self.reads}
-            plan = self._best(rank_orders(self.body, statistics), relations)
-            if self._made is None or self._made.plan != plan:
-                self._made = _Made(plan, sizes)
-            self._made.sizes = sizes
+            self._plans[sizes] = _Made(self._best(rank_orders(self.body, statistics), relations))
+        self._made = self._plans[sizes]
         return self._made.plan
 
     def _best(self, choices: Sequence[Choice], relations: Relations) -> JoinPlan:
@@ -128,8 +129,7 @@ class DeltaJoin:
     @property
     def orders(self) -> set[tuple[str, tuple[int, ...]]]:
         """The key orders of stored relations that the present plan reads."""
-        nodes = () if self._made is None else self._made.plan.nodes
-        return {(node.predicate, node.key_order) for node in nodes if node.predicate != CHANGED}
+        return set() if self._made is None else {at for at in _orders_of(self._made.plan) if at[0] != CHANGED}
 
     def rows(self, evaluator: Evaluator, relations: Relations, limits: Limits, limit: int = NO_LIMIT) -> Rows:
         """The distinct heads int64[head, n] over `relations`; `limit`: of the rounds of tested rows."""
