@@ -49,7 +49,8 @@ def relation(n: int) -> Rows:
 def in_order(rows: Rows, mode: str) -> Rows:
     """The rows of group 0, those that are to be erased first."""
     own = rows[rows[:, 0] == 0]
-    return own[np.argsort(own[:, 2] if mode == "min" else -own[:, 2])]
+    ordered: Rows = own[np.argsort(own[:, 2] if mode == "min" else -own[:, 2])]
+    return ordered
 
 
 def ours(n: int, mode: str, erases: int) -> Line:
@@ -60,14 +61,17 @@ def ours(n: int, mode: str, erases: int) -> Line:
     db = lftj.Database(program(mode))
     db.load("r", rows)
     db.evaluate()
-    took, steps, found = [], [], []
+    took: list[float] = []
+    steps: list[int] = []
+    found: list[int] = []
     for row in in_order(rows, mode)[: erases + 1].tolist():
         start = time.process_time()
         with db.transaction() as tx:
             tx.erase("r", [tuple(row)])
         took.append(time.process_time() - start)
         steps.append(tx.stats["total"]["steps"])
-        found.append(dict(db["best"])[0])
+        best: dict[int, int] = dict(db["best"])
+        found.append(best[0])
     # The first transaction makes the key order and records.
     return {"size": n, **times(took[1:]), "steps_max": max(steps[1:]), "found": found[1:]}
 
