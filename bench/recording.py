@@ -39,7 +39,7 @@ def evaluated(db: Any, head: str) -> Any:
 
 def recorded(db: Any, head: str) -> tuple[Any, Any]:
     """(the content of `head`, the trace of its one rule)."""
-    from lftj.engine.strategy import trace_plan_of
+    from lftj.engine.recording import trace_plan_of
     from lftj.engine.trace import ClauseTrace
     from lftj.join.run import Limits
 
@@ -53,7 +53,6 @@ def recorded(db: Any, head: str) -> tuple[Any, Any]:
         evaluator.arena,
         evaluator._encode,
         evaluator.symbols.ranks,
-        str(clause.span),
         page_rows=evaluator.page_rows,
         dir_rows=evaluator.dir_rows,
     )

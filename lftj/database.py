@@ -271,7 +271,8 @@ class Database(Answers):
 
         A scan is a key order of its own, "scan: max of amount, in order region, store, amount".
         A derived relation whose traces are kept has more: one entry per sensitivity index, "trace: edge[0,1] at z" for
-        what steps at `z` in that key order of `edge` depend on, and "trace: support and filters".
+        what steps at `z` in that key order of `edge` depend on, "trace: support and filters", and of a count, sum or
+        mean "trace: accumulators".
         """
         with self._lock:
             self._arena.collect()
@@ -307,6 +308,19 @@ class Database(Answers):
         assert (1, 2, 3) in warm["t"]
         assert next(iter(warm["t"])) == (0, 1, 2)
         assert warm["e"].scan("sum", lo=(10,), hi=(19,)) == 4 * sum(range(10, 20)) + 100
+        # Accumulators, exact sums of floats, the ends of groups and scans of them.
+        warm.rules(
+            ".decl f(x:number, y:number, w:float)  s(x, t) :- e(x, _), t = sum w : { f(x, _, w) }."
+            "m(x, t) :- e(x, _), t = max w : { f(x, _, w) }.  l(x, y, t) :- e(x, y), t = max w : { f(x, y, w) }."
+        )
+        warm.load("f", [(1, 2, 0.5)])
+        assert (1, 0.5) in warm["s"]
+        for weight in (1, 2, 0.25), (1, 3, 2.0):
+            with warm.transaction() as tx:
+                tx.insert("f", [weight])
+        assert (1, 2.75) in warm["s"]
+        assert (1, 2.0) in warm["m"]
+        assert (1, 3, 2.0) in warm["l"]
         content = warm._relations["e"].content  # what functional predicates are checked and upserted by
         assert content.pair(1) is not None
         assert content.pair(2, content.rows_under(np.array([[1]]))) is None

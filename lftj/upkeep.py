@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lftj.engine.aggregate import reading
-from lftj.engine.strategy import trace_plan_of, why_untraced
+from lftj.engine.recording import trace_plan_of
+from lftj.engine.strategy import why_untraced
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
 from sensitivity.records import NAMES, NONE
@@ -50,12 +51,20 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     if untraced:
         return found | {"rules": [None for _ in clauses]}
     if held is not None:
-        return found | {"rules": [_rule(trace.plan, trace.trace_plan, trace) for trace in held.traces]}
+        return found | {"rules": [_parts(trace.parts) for trace in held.traces]}
     rules = []
     for clause, evaluation in zip(clauses, evaluations, strict=True):
-        chosen = trace_plan_of(evaluation.plan, state.relations, state.granularity.get(clause.rule))
-        rules.append(_rule(evaluation.plan, chosen, None))
+        # Of a clause that computes texts, the first part: what the others will read is not there yet.
+        *_, first = evaluation.parts()
+        chosen = trace_plan_of(first.plan, state.relations, state.granularity.get(clause.rule))
+        rules.append(_rule(first.plan, chosen, None))
     return found | {"rules": rules}
+
+
+def _parts(parts: Sequence[ClauseTrace]) -> dict[str, Any]:
+    """What the trace of a clause keeps: of its first part, and under "then" of those after it, where it has more."""
+    first, *others = [_rule(part.plan, part.trace_plan, part) for part in parts]
+    return first | ({"then": others} if others else {})
 
 
 def _rule(plan: JoinPlan, chosen: TracePlan, trace: ClauseTrace | None) -> dict[str, Any]:
@@ -118,6 +127,8 @@ def trace_lines(rule: Mapping[str, Any], indent: str) -> list[str]:
             if index["variable"] == d["variable"] and index["records"] is not None:
                 records = f"{index['records']:,} records, {size(index['bytes'])}"
                 lines.append(f"{indent}  {'':{wide}}  {'':8}  {index['participant']}: {records}")
+    for part in rule.get("then", ()):
+        lines += trace_lines(part, indent)
     return lines
 
 

@@ -80,7 +80,7 @@ class Store:
     """Rows of `keys` key columns and `values` value columns.
 
     `page_rows` and `dir_rows` are powers of two; tests force them tiny. `scan`: what versions keep folded; without one
-    they cost nothing for it.
+    they cost nothing for it. `hidden`: rows are read without their values, and a change of values only is none.
     """
 
     def __init__(
@@ -92,12 +92,14 @@ class Store:
         page_rows: int = 256,
         dir_rows: int = 64,
         scan: Scan | None = None,
+        hidden: bool = False,
     ) -> None:
         for name, size in (("page_rows", page_rows), ("dir_rows", dir_rows)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, at least 2; got {size}")
         self.arena = arena
         self.scan = scan
+        self.hidden = hidden
         self.shape = Shape(keys, keys + values, page_rows.bit_length() - 1, dir_rows.bit_length() - 1)
         if scan is not None:
             if scan.monoid != Monoid.COUNT and not 0 <= scan.column < keys + values:
@@ -239,6 +241,13 @@ class Version:
         n = self.count(lo, hi) if limit is None else min(limit, self.count(lo, hi))
         out = np.empty((shape.cols, n), np.int64)
         _cursor.copy_range(mem, self.root, shape, lo, hi, out)
+        return out[: shape.keys] if self.store.hidden else out
+
+    def all_columns(self) -> Rows:
+        """All rows with their values, hidden ones too, as int64[cols, n]."""
+        mem, shape = self.store.arena.space.mem, self.store.shape
+        out = np.empty((shape.cols, len(self)), np.int64)
+        _cursor.copy_range(mem, self.root, shape, self.begin(), self.end(), out)
         return out
 
     def count(self, lo: int | None = None, hi: int | None = None) -> int:
@@ -281,7 +290,7 @@ class Version:
         while pos < hi:
             out = np.empty((shape.cols, size), np.int64)
             pos, n = _cursor.copy_range(mem, self.root, shape, pos, hi, out)
-            yield out[:, :n]
+            yield out[: shape.keys if self.store.hidden else shape.cols, :n]
 
     def rows(self, lo: int | None = None, hi: int | None = None) -> Iterator[tuple[int, ...]]:
         """Rows of [lo, hi) in key order, as tuples."""
@@ -397,7 +406,11 @@ class Version:
             before.append(b[:, :n])
             kinds.append(k[:n])
             size = min(size * 4, 1 << 18)
-        return Delta(np.concatenate(rows, axis=1), np.concatenate(before, axis=1), np.concatenate(kinds))
+        delta = Delta(np.concatenate(rows, axis=1), np.concatenate(before, axis=1), np.concatenate(kinds))
+        if self.store.hidden:
+            moved = delta.kinds != _delta.CHANGED
+            return Delta(delta.rows[: shape.keys, moved], delta.before[:, moved], delta.kinds[moved])
+        return delta
 
     def check(self) -> None:
         """Rebuild what is redundant and compare; raises `AssertionError` that shows the state. For tests only."""

@@ -120,8 +120,16 @@ def holds(compare: Compare, binding: Binding) -> bool:
         case "contains" | "not_contains":
             return (str(right).find(str(left)) >= 0) == (compare.op == "contains")
         case "match" | "not_match":
-            return (re.compile(str(left)).fullmatch(str(right)) is not None) == (compare.op == "match")
+            return matches(str(left), str(right)) == (compare.op == "match")
     raise AssertionError(f"no such comparison: {compare.op}")
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether a regular expression matches all of a text."""
+    try:
+        return re.compile(pattern, re.ASCII).fullmatch(text) is not None
+    except re.error:
+        raise Undefined(pattern) from None
 
 
 # Terms ----------------------------------------------------------------------------------------------------------
@@ -163,6 +171,8 @@ def on_integers(op: str, args: list[int], *, signed: bool) -> int:
         quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
         return reduced(quotient if op == "/" else a - b * quotient, signed=signed)
     if op == "^":
+        if b < 0 and a == 0:
+            raise Undefined("division by zero")
         if b < 0:  # truncated towards zero
             return {1: 1, -1: -1 if b % 2 else 1}.get(a, 0)
         return reduced(pow(a, b, 2**64), signed=signed)
@@ -230,8 +240,8 @@ def convert(op: str, args: list[Scalar], source: str) -> Scalar:
         return sum(1 for _ in str(args[0]))
     if op == "substr":
         text, start, length = str(args[0]), int(args[1]), int(args[2])
-        inside = 0 <= start <= len(text) and length >= 0
-        return "".join(c for i, c in enumerate(text) if inside and start <= i < start + length)
+        end = start + length if length >= 0 else len(text)
+        return "".join(c for i, c in enumerate(text) if 0 <= start <= i < end)
     value, target = args[0], TARGETS.get(op) or LETTERS[op[-1]]
     if source == target:
         return value
@@ -252,13 +262,14 @@ def convert(op: str, args: list[Scalar], source: str) -> Scalar:
 def parsed(text: str, target: str) -> Scalar:
     """A text read as a number of type `target`."""
     if target == "float":
+        digits = text.lower().lstrip("+-").replace("e+", "e").replace("e-", "e").replace(".", "", 1).replace("e", "", 1)
+        spelt = text.lower() in ("inf", "-inf", "+inf", "infinity", "-infinity", "+infinity")
+        if not spelt and not (digits.isascii() and digits.isdigit()):
+            raise Undefined(text)
         try:
-            result = float(text)
+            return float(text)
         except ValueError:
             raise Undefined(text) from None
-        if math.isnan(result):
-            raise Undefined(text)
-        return result
     found = re.fullmatch(r"(-?)(?:0x([0-9a-fA-F]+)|0b([01]+)|([0-9]+))", text)
     if found is None:
         raise Undefined(text)

@@ -241,6 +241,13 @@ two(x, z) :- e(x, y), e(y, z), x < z.
 total(x + y) :- e(x, y), y != 3.
 named(n, y) :- s(n, x), e(x, y), n < "z".
 far(y, x, z) :- t(x, y, z), e(z, w), w = x + 1.
+.decl f(x:number, y:number, w:float)
+degree(x, n) :- e(x, _), n = count : { e(x, _) }.
+middle(n) :- n = mean y : { e(_, y) }.
+sums(x, n) :- s(_, x), n = sum w : { f(x, _, w) }.
+top(x, n) :- e(x, _), n = max w : { f(x, _, w) }.
+tops(x, y, n) :- e(x, y), n = max w : { f(x, y, w) }.
+texts(c) :- c = cat n : { s(n, _) }.
 '''
 heads = ("t", "two", "total", "named", "far")
 random = np.random.default_rng(0)
@@ -256,6 +263,7 @@ for granularity in ("node", "interval", "auto"):
             tx.insert("e", random.integers(0, 70, (n, 2)))
             tx.erase("e", db["e"].numpy()[random.integers(0, len(db["e"]), n)])
             tx.insert("s", [("b", 4)]); tx.insert("two", [(1, 1)])
+            tx.insert("f", [(i % 3, i % 7, 0.1 * i) for i in range(n)])
             tx.upsert("v", random.integers(0, 70, (n, 2)))
             tx.preview()
         assert n < 60 or tx.stats["heads"]["t"]["strategy"] == "trace"
@@ -306,6 +314,19 @@ for granularity in ("node", "interval"):  # recorded, maintained, recorded again
         with db.transaction() as tx:
             tx.insert("e", rows); tx.erase("e", [(1, 7), rows[0]])
 tx.stats
+db.rules('''
+.decl k(g:number, i:number, x:float)
+n(a, c) :- e(a, _), c = count : { e(a, _) }.
+all(c) :- c = sum b : { e(_, b) }.
+w(g, c) :- e(g, _), c = sum x : { k(g, _, x) }.
+top(g, c) :- e(g, _), c = min x : { k(g, _, x) }.
+tops(g, i, c) :- e(g, i), c = min x : { k(g, i, x) }.
+c(t) :- t = cat m : { s(m, _, _) }.
+''')
+db.load("k", np.array([[1, 2, 3]]))
+for rows in ([(3, 8, 0.5)], [(4, 9, 1e300)], [(i % 9, i, 0.1 * i) for i in range(300)]):
+    with db.transaction() as tx:
+        tx.insert("k", rows); tx.insert("e", np.array([[7, 70], [9, 90]])); tx.erase("k", rows[:1])
 many = {}
 for name, module in list(sys.modules.items()):
     if name.split(".")[0] in ("scantree", "sensitivity", "lftj"):

@@ -13,6 +13,7 @@
         -j, --jobs N                       1 or auto: lftj evaluates on one thread
     lftj check PROGRAM... [--json]         every finding with its place, at once; no data is read
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
+    lftj functors [--json]                 operators, functors and tests of the language, each with an example
     lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream
     lftj bench ...                         the benchmark of a checkout of the project
     lftj --version, lftj --help

@@ -170,6 +170,14 @@ def explain(
     return partial(explain_program, settings, relation, evaluate=evaluate, as_json=json)
 
 
+@app.command(short_help="List the functors of the language, with examples.")
+def functors(json: Json = False) -> Job:
+    """List the operators, functors and tests of the language: types, what each gives, and an example that holds."""
+    from lftj.cli.functors import show_functors
+
+    return partial(show_functors, as_json=json)
+
+
 @app.command(short_help="Triangles, cliques and paths in two real graphs.")
 def demo(quick: Annotated[bool, typer.Option("--quick", help="Only the questions that take no time.")] = False) -> Job:
     """Triangles, cliques and paths in two real graphs that ship with lftj."""
@@ -217,7 +225,7 @@ def _usage(error: Any) -> UsageError:
     what = str(error.format_message()).rstrip(".").replace("argument(s)", "argument")
     if missing := re.match(r"No such command '(.*?)'", what):
         named, what = missing[1], missing[0]
-        near = difflib.get_close_matches(named, ("run", "check", "explain", "demo", "bench"), 1)
+        near = difflib.get_close_matches(named, ("run", "check", "explain", "functors", "demo", "bench"), 1)
         remedy = f"did you mean `lftj {near[0]}`?" if near else remedy
         if named.endswith(".dl"):
             remedy = f"to evaluate a program, `lftj run {named}`"

@@ -123,7 +123,8 @@ class Gathering:
         """More bindings int64[width, n]."""
         self._waiting.append(chunk)
         self._size += chunk.shape[1]
-        if self._size >= self.ROOM:
+        # As many as there are groups, so that adding to these costs no more than the bindings did.
+        if self._size >= max(self.ROOM, 0 if self._sums is None else self._sums.groups.shape[1]):
             self._sums = self.sums()
 
     def sums(self) -> Sums:

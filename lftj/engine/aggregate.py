@@ -12,7 +12,6 @@ Source: incremental-leapfrog-triejoin.txt, section 2.3.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,6 @@ from lftj.engine.accumulators import Accumulators, Folding, Gathering, Refuse, w
 from lftj.engine.change import Change
 from lftj.engine.extremes import Reading, folded, reading_of
 from lftj.engine.headtrace import change_of_rows
-from lftj.engine.textsteps import split_text
 from lftj.errors import EvaluationError
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
@@ -64,7 +62,7 @@ def refusal(evaluator: Evaluator, clause: Clause) -> Refuse:
 
     def refuse(group: list[int], undefined: bool) -> EvaluationError:
         terms = clause.head_args[: aggregate.groups]
-        bound = [f"{t} = {evaluator._decode(c, t.type)!r}" for t, c in zip(terms, group, strict=True)]
+        bound = [f"{t} = {evaluator.decode(c, t.type)!r}" for t, c in zip(terms, group, strict=True)]
         operand = clause.head_args[-1].type
         where = f"{clause.span}: in `{clause.text or clause}`" + (f" with {', '.join(bound)}" if bound else "")
         if undefined:
@@ -87,6 +85,7 @@ def refusal(evaluator: Evaluator, clause: Clause) -> Refuse:
 def recorded(evaluator: Evaluator, clause: Clause, chunks: list[Ints]) -> tuple[Accumulators, list[Ints]]:
     """(accumulators, rows of the head in order) of all bindings of `clause`, in `chunks` int64[width, n]."""
     gathering = Gathering(folding_of(clause))
+    chunks.reverse()
     while chunks:
         gathering.add(chunks.pop())
     held = _held(evaluator, gathering)
@@ -128,18 +127,7 @@ def _read(evaluator: Evaluator, clause: Clause, found: Reading, limits: Limits) 
 
 
 def _accumulated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation]:
-    folding = folding_of(clause)
-    gathering = Gathering(folding)
-    if split_text(clause) is None:
-        evaluation = evaluator.rows(clause, limits, gathering.add)
-    else:
-        # Between the parts of a clause that computes texts only what the head holds is kept: here, every variable.
-        every = (*clause.head_args, *clause.variables())
-        evaluation = evaluator.rows(
-            replace(clause, head_args=every, aggregate=None),
-            limits,
-            lambda chunk: gathering.add(chunk[: folding.width]),
-        )
-        evaluation.clause = clause
+    gathering = Gathering(folding_of(clause))
+    evaluation = evaluator.rows(clause, limits, gathering.add)
     rows = _held(evaluator, gathering).all_rows(refusal(evaluator, clause))
     return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation

@@ -120,8 +120,7 @@ class Answers:
             names = [str(term) for term in clause.head_args]
             schema = Schema("query", tuple(Column(n, t.type) for n, t in zip(names, clause.head_args, strict=True)))
             holder = self._new(schema)
-            in_order = evaluation.plan.in_order and evaluation.inner is None
-            version = self._guarded(holder.assemble, chunks, in_order=in_order)
+            version = self._guarded(holder.assemble, chunks, in_order=evaluation.sorted)
             return Relation(schema, version, self._evaluator.symbols), evaluation
 
     def _describe(self, clause: Clause, order: tuple[str, ...] | None) -> Evaluation:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,9 @@ import numpy.typing as npt
 from lftj.engine.headtrace import Traces
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
-from lftj.engine.textsteps import TextColumns, TextSplit, split_text
+from lftj.engine.textsteps import TextSplit, split_text, step
 from lftj.engine.trace import ClauseTrace
+from lftj.engine.undefined import look_for_error
 from lftj.join import triejoin
 from lftj.join import walk as cells
 from lftj.join.run import Counters, Limits, Run
@@ -31,9 +32,13 @@ from lftj.plan.keyorder import Choice, rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.pilot import WORTHWHILE, best_of
 from lftj.plan.statistics import Statistics
+from lftj.rounds.content import Rounds
 from lftj.values.codes import from_code, to_code
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
+
+if TYPE_CHECKING:
+    from lftj.engine.texttrace import TextTrace
 
 Rows = npt.NDArray[np.int64]
 
@@ -53,7 +58,12 @@ class Evaluation:
     seconds: float = 0.0
     inner: Evaluation | None = None
     split: TextSplit | None = None
-    trace: ClauseTrace | None = None
+    trace: ClauseTrace | TextTrace | None = None
+
+    @property
+    def sorted(self) -> bool:
+        """Whether its rows come in order and without repeats."""
+        return self.plan.in_order and self.split is None
 
     def parts(self) -> Iterator[Evaluation]:
         """The evaluation and its first parts."""
@@ -68,7 +78,8 @@ class Evaluator:
     """Evaluates clauses over the relations of `state`; putting another state there is how changes are published.
 
     `pilot_from`: estimated steps from which plans are tried before one is chosen (pilot.py). `trace_room`: records a
-    trace's buffers hold, forced tiny by tests. `traces`: those of the heads, for commits.
+    trace's buffers hold, forced tiny by tests. `traces`: those of the heads, for commits; `rounds`: the same for
+    recursive ones.
     """
 
     arena: Arena
@@ -80,6 +91,7 @@ class Evaluator:
     pilot_from: float = WORTHWHILE
     trace_room: int | None = None
     traces: Traces = field(default_factory=Traces)
+    rounds: Rounds = field(default_factory=Rounds)
     _plans: dict[Any, tuple[dict[str, Statistics], JoinPlan]] = field(default_factory=dict)
 
     @property
@@ -170,7 +182,7 @@ class Evaluator:
             at = int(walk.control[cells.DEPTH]) - int(walk.control[cells.ENTER] == triejoin.OPENING)
             depths = plan.above(at)
             bound = [
-                f"{d.variable} = {self._decode(int(regs[i]), body.variables[d.variable])!r}"
+                f"{d.variable} = {self.decode(int(regs[i]), body.variables[d.variable])!r}"
                 for i, d in enumerate(plan.depths)
                 if i in depths and d.variable in body.variables and d.variable not in body.shown
             ]
@@ -185,7 +197,8 @@ class Evaluator:
         # Bound to the symbols only: a trace keeps it, and must not keep the state it was recorded in.
         return partial(_code, self.symbols)
 
-    def _decode(self, code: int, type: str) -> object:
+    def decode(self, code: int, type: str) -> Any:
+        """The value of a code; None for a code of no symbol."""
         if type == "symbol":
             return self.symbols.text(code) if 0 <= code < len(self.symbols) else None
         return from_code(code, type)
@@ -198,11 +211,15 @@ class Evaluator:
             if all(d.definition is not None or d.variable in body.head_variables for d in plan.depths):
                 run = self._run(clause, body, plan, limits, {})
                 n = 0 if run is None else run.count()
+                if run is not None and run.trouble:
+                    look_for_error(self, clause, limits)
                 return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
             body, plan = self.plan(clause, order=order, limits=limits)
             if plan.in_order:
                 run = self._run(clause, body, plan, limits, {})
                 n = 0 if run is None else sum(chunk.shape[1] for chunk in run.chunks())
+                if run is not None and run.trouble:
+                    look_for_error(self, clause, limits)
                 return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
         collected: list[Rows] = []
         evaluation = self.rows(clause, limits, collected.append, order=order)
@@ -227,20 +244,38 @@ class Evaluator:
         order: tuple[str, ...] | None = None,
         also: Mapping[str, StoredRelation] | None = None,
     ) -> Evaluation:
-        """Give the clause's rows to `emit`, as int64[arity, n] arrays; with repeats unless the plan says `in_order`."""
+        """Give the clause's rows to `emit`, as int64[arity, n] arrays; with repeats unless the plan says `in_order`.
+
+        Raises `EvaluationError` if a row is in error (undefined.py); rows may have been given by then.
+        """
+        evaluation, trouble = self.walk(clause, limits, emit, order=order, also=also)
+        if trouble:
+            look_for_error(self, clause, limits, also)
+        return evaluation
+
+    def walk(
+        self,
+        clause: Clause,
+        limits: Limits,
+        emit: Callable[[Rows], None],
+        *,
+        order: tuple[str, ...] | None = None,
+        also: Mapping[str, StoredRelation] | None = None,
+    ) -> tuple[Evaluation, bool]:
+        """As `rows`, but a term without a value is only told of: (evaluation, whether there was one)."""
         start = time.perf_counter()
         split = split_text(clause)
         if split is not None:
-            return self._rows_in_two(clause, split, limits, emit, also or {}, order)
+            return self._walk_in_two(clause, split, limits, emit, also or {}, order)
         body, plan = self.plan(clause, order=order, also=also, limits=limits)
         run = self._run(clause, body, plan, limits, also or {})
         if run is None:
-            return Evaluation(clause, plan, Counters(), time.perf_counter() - start)
+            return Evaluation(clause, plan, Counters(), time.perf_counter() - start), False
         for chunk in run.chunks():
             emit(chunk)
-        return Evaluation(clause, plan, run.counters, time.perf_counter() - start)
+        return Evaluation(clause, plan, run.counters, time.perf_counter() - start), run.trouble
 
-    def _rows_in_two(
+    def _walk_in_two(
         self,
         clause: Clause,
         split: TextSplit,
@@ -248,29 +283,17 @@ class Evaluator:
         emit: Callable[[Rows], None],
         also: Mapping[str, StoredRelation],
         order: tuple[str, ...] | None,
-    ) -> Evaluation:
+    ) -> tuple[Evaluation, bool]:
         start = time.perf_counter()
         chunks: list[Rows] = []
-        inner = self.rows(split.inner, limits, chunks.append, order=order, also=also)
+        inner, trouble = self.walk(split.inner, limits, chunks.append, order=order, also=also)
         rows, count = self.distinct(chunks, len(split.inner.head_args))
-        names = [c.name for c in split.schema.columns[: len(split.inner.head_args)]]
-        columns = TextColumns(
-            dict(zip(names, rows, strict=True)), count, self.symbols, f"{clause.span}: in `{clause.text}`"
-        )
-        for variable, term in split.definitions:
-            columns.columns[variable.name] = columns.codes(term)
-        for condition in split.filters:
-            columns.take(columns.holds(condition))
+        stepped = step(split, rows, count, self.symbols)
         between = StoredRelation(split.schema, self.arena, page_rows=self.page_rows, dir_rows=self.dir_rows)
-        arity = split.schema.arity
-        stacked = (
-            np.stack([columns.columns[name] for name in split.schema.names])
-            if arity
-            else np.empty((0, columns.count), np.int64)
-        )
-        between = between.successor(between.build(stacked, columns.count))
-        outer = self.rows(split.outer, limits, emit, order=order, also={**also, split.schema.name: between})
-        return Evaluation(clause, outer.plan, outer.counters, time.perf_counter() - start, inner, split)
+        between = between.successor(between.build(stepped.rows, stepped.size))
+        outer, more = self.walk(split.outer, limits, emit, order=order, also={**also, split.schema.name: between})
+        evaluation = Evaluation(clause, outer.plan, outer.counters, time.perf_counter() - start, inner, split)
+        return evaluation, trouble or stepped.undefined or more
 
 
 def _code(symbols: SymbolTable, value: object, type: str) -> int:

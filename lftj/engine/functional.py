@@ -154,10 +154,10 @@ def _binding(evaluator: Evaluator, clause: Clause, row: Row, limits: Limits) -> 
         codes = first.codes
     else:
         return None
-    values = [evaluator._decode(code, v.type) for code, v in zip(codes, variables, strict=True)]
+    values = [evaluator.decode(code, v.type) for code, v in zip(codes, variables, strict=True)]
     # Names that begin with an underscore were made for expressions and wildcards, or are of no interest.
     return {
-        v.name: literal_text(value, v.type)  # type: ignore[arg-type]
+        v.name: literal_text(value, v.type)
         for v, value in zip(variables, values, strict=True)
         if not v.name.startswith("_")
     }

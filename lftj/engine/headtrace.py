@@ -24,15 +24,17 @@ import numpy.typing as npt
 
 from lftj.engine.change import Change
 from lftj.engine.stored import StoredRelation
-from lftj.engine.trace import ClauseTrace, Maintained
+from lftj.engine.trace import ClauseTrace, Maintained, TraceChange
 from lftj.language.clause import Clause, Var
 from lftj.plan.joinplan import JoinPlan
 from scantree import build
 from scantree.memory import Arena
+from scantree.surgery import surgeries
 from scantree.version import Store, Version
 
 if TYPE_CHECKING:
     from lftj.engine.accumulators import Accumulators
+    from lftj.engine.texttrace import TextMaintained, TextTrace
 
 Rows = npt.NDArray[np.int64]
 
@@ -53,7 +55,7 @@ class HeadTrace:
     """
 
     clauses: tuple[Clause, ...]
-    traces: list[ClauseTrace]
+    traces: list[ClauseTrace | TextTrace]
     support: Version | None
     seen: dict[str, weakref.ref[Version]]
     cost: float
@@ -85,8 +87,17 @@ class HeadTrace:
 
     def memory(self) -> int:
         """Bytes of support and branch filters."""
-        filters = {f.page: f.memory() for trace in self.traces for f in trace.filters.values()}
+        filters = {f.page: f.memory() for trace in self.parts for f in trace.filters.values()}
         return sum(filters.values()) + (self.support.memory() if self.support is not None else 0)
+
+    @property
+    def parts(self) -> list[ClauseTrace]:
+        """The traces of joins that those of the rules consist of."""
+        return [part for trace in self.traces for part in trace.parts]
+
+    def between(self) -> int:
+        """Bytes of the relations between the parts of rules that compute texts."""
+        return sum(trace.memory() for trace in self.traces if not isinstance(trace, ClauseTrace))
 
 
 class Traces:
@@ -111,12 +122,14 @@ class Traces:
         found: dict[str, dict[str, int]] = {}
         for head, held in list(self.heads.items()):
             parts: dict[str, int] = {}
-            for trace in held.traces:
+            for trace in held.parts:
                 for s in trace.indexes.packings:
                     parts[trace.site_name(s)] = parts.get(trace.site_name(s), 0) + trace.indexes.memory(s)
             parts["support and filters"] = held.memory()
             if held.accumulators is not None:
                 parts["accumulators"] = held.accumulators.memory()
+            if between := held.between():
+                parts["between parts"] = between
             found[head] = parts
         return found
 
@@ -129,7 +142,7 @@ class StagedTrace:
     trace: HeadTrace
     content: Version
     relations: Mapping[str, StoredRelation]
-    maintained: list[tuple[ClauseTrace, Maintained]] = field(default_factory=list)
+    maintained: list[tuple[Any, Maintained | TextMaintained]] = field(default_factory=list)
     support: Version | None = None
     accumulators: Accumulators | None = None
 
@@ -213,3 +226,14 @@ def supported_change(
     now = (after > 0) | facts.contains(rows)
     flips = was != now
     return following, Change(np.compress(flips, rows, axis=1), np.where(now[flips], 1, -1).astype(np.int8))
+
+
+def trace_change(change: Change, old: Version, new: Version, columns: tuple[int, ...]) -> TraceChange:
+    """A change of a relation in the key order `columns`, with its tree surgeries; `old`, `new`: in that order."""
+    if columns != tuple(range(len(columns))):
+        change = change.in_order(columns)
+    rows, kinds = np.ascontiguousarray(change.rows), change.kinds
+    arity, m = rows.shape
+    tops, low, high = np.empty(m, np.int64), np.empty(arity, np.int64), np.empty(arity, np.int64)
+    surgeries(new.store.arena.space.mem, old.root, new.root, new.store.shape, rows, kinds, tops, low, high)
+    return TraceChange(rows, kinds, tops, low, high)

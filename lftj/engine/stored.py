@@ -94,7 +94,7 @@ class StoredRelation:
         self.numbers = set(self.types) == {"number"}
         self._arena, self._sizes = arena, (page_rows, dir_rows)
         self._declared = tuple(range(self.arity))
-        self._stores: dict[Built, Store] = {}
+        self._stores: dict[Built | str, Store] = {}
         self.facts: Version = self._store(self._declared).empty()
         self.content: Version = self.facts
         self._orders: dict[tuple[int, ...], Version] = {self._declared: self.facts}
@@ -134,6 +134,14 @@ class StoredRelation:
             made = Store(self._arena, self.arity, page_rows=page_rows, dir_rows=dir_rows, scan=scan)
             return self._stores.setdefault(built, made)
         return self._stores[built]
+
+    def rounds_store(self) -> Store:
+        """The store of contents whose rows have a round each, which readers do not see (lftj/rounds)."""
+        if "rounds" not in self._stores:
+            page_rows, dir_rows = self._sizes
+            made = Store(self._arena, self.arity, 1, page_rows=page_rows, dir_rows=dir_rows, hidden=True)
+            return self._stores.setdefault("rounds", made)
+        return self._stores["rounds"]
 
     def __len__(self) -> int:
         return len(self.content)
@@ -230,7 +238,8 @@ class StoredRelation:
         orders, scans = {self._declared: content}, dict[ScanOrder, Version]()
         folds: dict[FoldKey, PageFolds] = {}
         follow = len(self._orders) > 1 or self._scans or self._folds
-        if follow and abs(len(content) - len(self)) < SMALL_PART * len(self):
+        known = change is not None or content.store is self.content.store
+        if follow and known and abs(len(content) - len(self)) < SMALL_PART * len(self):
             if change is None:
                 delta = self.content.delta(content)
                 change = Change(delta.rows, delta.kinds)

@@ -9,16 +9,14 @@ A head whose traces are at hand is maintained, unless that is estimated to take 
 estimated from counts, which do not depend on the machine: steps, records and rows when it was last recorded, and the
 steps per changed row when it was last maintained (before the first time, the contexts that the planner expects).
 A head without traces is recorded: this transaction costs an evaluation anyway, the next ones will not. A rule that
-computes texts is evaluated in two parts and not traced; nor is one that only asks whether a relation is empty.
+only asks whether a relation is empty is not traced.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from lftj.engine import extremes
 from lftj.engine.aggregate import accumulates, followed, reading, recorded
@@ -30,20 +28,17 @@ from lftj.engine.headtrace import (
     HeadTrace,
     StagedTrace,
     change_of_rows,
-    derives_once,
     support_of,
     supported_change,
 )
+from lftj.engine.recording import known_by_row, record_clause
 from lftj.engine.state import State
-from lftj.engine.stored import StoredRelation
-from lftj.engine.textsteps import split_text
-from lftj.engine.trace import ClauseTrace, TraceChange
+from lftj.engine.textsteps import parts_of
+from lftj.engine.texttrace import TextTrace
+from lftj.engine.undefined import look_for_error
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.plan.body import body_of
-from lftj.plan.joinplan import JoinPlan
-from lftj.plan.traceplan import TracePlan, plan_trace
-from scantree.surgery import surgeries
 from scantree.version import Version
 from sensitivity.records import MAX_WORDS
 
@@ -54,6 +49,8 @@ if TYPE_CHECKING:
 # record written and indexed, a row stored and compared, planning and the like in any case; a changed row with all its
 # lookups and index pages, and a step of maintenance.
 EVALUATION_STEP, RECORD, ROW, ANEW = 8.0, 30.0, 100.0, 1_000_000.0
+# A row for which texts are computed.
+TEXT = 5_000.0
 CHANGE, MAINTENANCE_STEP = 10_000.0, 15.0
 # Changes from which on the steps of a maintenance say something about those of the next.
 MANY = 16
@@ -165,23 +162,13 @@ def why_untraced(clauses: Sequence[Clause], state: State) -> str:
     """Why a head with these clauses keeps no trace; empty if it may have one."""
     if any(state.maintain.get(c.rule) == "recompute" for c in clauses):
         return "its rules are declared so"
-    if any(split_text(c) is not None for c in clauses):
-        return "a rule computes texts"
-    if any(body.guards or body.voids for body in map(body_of, clauses)):
+    bodies = [body_of(part) for c in clauses for part in parts_of(c)]
+    if any(body.guards or body.voids for body in bodies):
         return "a rule asks whether a relation is empty"
     # A record holds at most every variable, a start and a count, each in a word of its own.
-    if any(len(body_of(c).variables) + 2 > MAX_WORDS for c in clauses):
+    if any(len(body.variables) + 2 > MAX_WORDS for body in bodies):
         return f"a rule has more than {MAX_WORDS - 2} variables"
     return ""
-
-
-def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish: str | None) -> TracePlan:
-    """How the trace of a clause with this plan is kept; `wish` forces a granularity where there is a choice."""
-    distinct = {
-        i: relations[n.predicate].statistics.distinct(frozenset(n.key_order[: n.level])) if n.level else 1.0
-        for i, n in enumerate(plan.nodes)
-    }
-    return plan_trace(plan, distinct, force=wish)
 
 
 def _scan(commit: Commit, head: str, found: Reading, why: str, limits: Limits) -> Derived:
@@ -201,35 +188,23 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     traces, chunks, done, work = [], [], {}, []
     for i, clause in enumerate(clauses):
         began = time.perf_counter()
-        _, plan = staged.plan(clause, limits=limits)
-        trace = ClauseTrace(
-            plan,
-            trace_plan_of(plan, relations, staged.state.granularity.get(clause.rule)),
-            staged.arena,
-            staged._encode,
-            staged.symbols.ranks,
-            f"{clause.span}: in `{clause.text}`",
-            page_rows=staged.page_rows,
-            dir_rows=staged.dir_rows,
-            room=staged.trace_room,
-        )
-        chunks += trace.record(
-            {order: relations[order[0]].order(order[1]) for order in trace.orders},
-            limits,
-            buffer_rows=staged.buffer_rows,
-        )
+        trace, rows, evaluation = record_clause(staged, clause, limits)
+        chunks += rows
         traces.append(trace)
         seconds = time.perf_counter() - began
-        done[clause] = Evaluation(clause, plan, trace.counters, seconds, trace=trace)
-        kept = sum(trace.indexes.count(s) for s in trace.indexes.packings)
+        evaluation.seconds = seconds
+        done[clause] = evaluation
+        kept = sum(part.indexes.count(s) for part in trace.parts for s in part.indexes.packings)
         work.append(RuleWork(i, trace.counters.steps, 0, kept, 0, seconds))
-    once = len(traces) == 1 and derives_once(traces[0].plan)
+        if trace.trouble:
+            look_for_error(staged, clause, limits)
+    once = len(traces) == 1 and known_by_row(traces[0])
     support, accumulators = None, None
     if accumulates(clauses[0]):
         accumulators, chunks = recorded(staged, clauses[0], chunks)
     elif not once or len(relation.facts):
         support = support_of(staged.arena, relation.arity, chunks, page_rows=staged.page_rows, dir_rows=staged.dir_rows)
-    in_order = accumulators is not None or (once and traces[0].plan.in_order and not len(relation.facts))
+    in_order = accumulators is not None or (once and evaluation.sorted and not len(relation.facts))
     if len(relation.facts):
         chunks.append(relation.facts.columns())
     content = relation.assemble(chunks, in_order=in_order)
@@ -237,8 +212,9 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     content = content if len(change.kinds) else relation.content
     records = sum(rule.added for rule in work)
     seeks, rows = (sum(getattr(trace.counters, what) for trace in traces) for what in ("seeks", "rows"))
-    cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation))
-    contexts = sum(trace.trace_plan.contexts for trace in traces)
+    texts = sum(trace.stepped_rows for trace in traces if isinstance(trace, TextTrace))
+    cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation)) + TEXT * texts
+    contexts = sum(part.trace_plan.contexts for trace in traces for part in trace.parts)
     held = HeadTrace(clauses, traces, support, {}, cost, contexts)
     plan_for = StagedTrace(head, held, content, relations, support=support, accumulators=accumulators)
     steps = sum(rule.steps for rule in work)
@@ -267,6 +243,8 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
                 limits,
             )
             staged.maintained.append((trace, result))
+            if result.trouble:
+                look_for_error(commit.staged, clauses[i], limits)
             seconds = time.perf_counter() - began
             work.append(RuleWork(i, result.steps, result.removed, result.added, result.surgeries, seconds))
             erased += result.erased
@@ -307,14 +285,3 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
         staged,
         work,
     )
-
-
-def trace_change(change: Change, old: Version, new: Version, columns: tuple[int, ...]) -> TraceChange:
-    """A change of a relation in the key order `columns`, with its tree surgeries; `old`, `new`: in that order."""
-    if columns != tuple(range(len(columns))):
-        change = change.in_order(columns)
-    rows, kinds = np.ascontiguousarray(change.rows), change.kinds
-    arity, m = rows.shape
-    tops, low, high = np.empty(m, np.int64), np.empty(arity, np.int64), np.empty(arity, np.int64)
-    surgeries(new.store.arena.space.mem, old.root, new.root, new.store.shape, rows, kinds, tops, low, high)
-    return TraceChange(rows, kinds, tops, low, high)

@@ -16,22 +16,24 @@ may compute texts again and is then split in the same way.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lftj.errors import EvaluationError
+from lftj.engine.texts import FUNCTIONS
 from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
+from lftj.plan.lowering import apply_columns
+from lftj.plan.partial import MATCH, UNDEFINED
 from lftj.values.codes import Column, Misfit, Schema, from_code, to_code
 from lftj.values.symbols import SymbolTable
 
 Rows = npt.NDArray[np.int64]
 INNER = "·"
 
-_ALWAYS = frozenset({"cat", "strlen", "substr", "to_string"})
+_ALWAYS = frozenset({"cat", "strlen", "substr", "to_string", MATCH})
 _OF_TEXT = frozenset({"to_number", "to_unsigned", "to_float", "min", "max"})
 _TESTS = frozenset({"contains", "match", "not_contains", "not_match"})
 
@@ -137,7 +139,18 @@ def split_text(clause: Clause) -> TextSplit | None:
     while any(atom.predicate == between for atom in clause.atoms):  # the clause is itself the outer part of another
         between += INNER
     schema = Schema(between, tuple(Column(v.name, v.type) for v in columns))
-    inner = Clause(between, tuple(kept), tuple(atoms), tuple(inner_plain), clause.span, clause.text, clause.rule)
+    # A negated atom goes where its variables are bound first.
+    early = [a for a in clause.negated if {v.name for arg in a.args for v in variables_of(arg)} <= names]
+    inner = Clause(
+        between,
+        tuple(kept),
+        tuple(atoms),
+        tuple(inner_plain),
+        clause.span,
+        clause.text,
+        clause.rule,
+        negated=tuple(early),
+    )
     outer = Clause(
         clause.head,
         tuple(head),
@@ -146,34 +159,88 @@ def split_text(clause: Clause) -> TextSplit | None:
         clause.span,
         clause.text,
         clause.rule,
+        negated=tuple(a for a in clause.negated if a not in early),
+        aggregate=clause.aggregate,
     )
     return TextSplit(inner, tuple(computed.values()), tuple(filters), schema, outer)
 
 
-class TextColumns:
-    """Columns of codes by variable, and terms evaluated over them. `rule` is the rule's text, for errors."""
+def parts_of(clause: Clause) -> Iterator[Clause]:
+    """The clauses without text terms that `clause` is evaluated by: itself, or the parts of its split."""
+    while (split := split_text(clause)) is not None:
+        yield split.inner
+        clause = split.outer
+    yield clause
 
-    def __init__(self, columns: dict[str, Rows], count: int, symbols: SymbolTable, rule: str) -> None:
-        self.columns, self.count, self.symbols, self.rule = columns, count, symbols, rule
+
+class Stepped(NamedTuple):
+    """What the step of a split makes of rows of its inner part.
+
+    `rows` int64[columns of the intermediate relation, size]; `undefined`: whether a row had a term without a value.
+    """
+
+    rows: Rows
+    size: int
+    undefined: bool
+
+
+def step(split: TextSplit, rows: Rows, count: int, symbols: SymbolTable) -> Stepped:
+    """Map `count` rows int64[inner's columns, count] of the inner part through the definitions and filters.
+
+    A function of each row, which it keeps: distinct rows give distinct rows.
+    """
+    names = split.schema.names
+    columns = TextColumns(dict(zip(names[: len(rows)], rows, strict=True)), count, symbols)
+    for variable, term in split.definitions:
+        columns.columns[variable.name] = columns.codes(term)
+        columns.take(np.ones(columns.count, np.bool_))
+    for condition in split.filters:
+        columns.take(columns.holds(condition))
+    stacked = np.stack([columns.columns[n] for n in names]) if names else np.empty((0, columns.count), np.int64)
+    return Stepped(stacked, columns.count, columns.undefined)
+
+
+class TextColumns:
+    """Columns of codes by variable, and terms evaluated over them.
+
+    A row for which a term has no value holds any code there, and goes with the next `take`; `undefined` says that one
+    went so.
+    """
+
+    def __init__(self, columns: dict[str, Rows], count: int, symbols: SymbolTable) -> None:
+        self.columns, self.count, self.symbols = columns, count, symbols
+        self.undefined = False
+        self._defined = np.ones(count, np.bool_)
 
     def take(self, keep: npt.NDArray[np.bool_]) -> None:
-        """Keep only the rows marked."""
+        """Keep only the rows marked, of those whose terms all have values."""
+        self.undefined = self.undefined or not self._defined.all()
+        keep = keep & self._defined
         self.columns = {name: column[keep] for name, column in self.columns.items()}
         self.count = int(np.count_nonzero(keep))
+        self._defined = np.ones(self.count, np.bool_)
 
     def holds(self, compare: Compare) -> npt.NDArray[np.bool_]:
         """Which rows satisfy `compare`."""
+        if compare.op == UNDEFINED:
+            assert isinstance(compare.left, Apply)
+            for arg in compare.left.args:
+                self.codes(arg)
+            with_arguments = self._defined.copy()
+            self.codes(compare.left)
+            without, self._defined = ~self._defined, with_arguments
+            return without
+        if compare.op in _TESTS:
+            wanted = not compare.op.startswith("not_")
+            answer = self._applied(compare.op.removeprefix("not_"), (compare.left, compare.right), "number")
+            held: npt.NDArray[np.bool_] = (answer != 0) == wanted
+            return held
         left, right = self.codes(compare.left), self.codes(compare.right)
-        types = (compare.left.type, compare.right.type)
-        test = _TESTS_BY_NAME.get(compare.op)
-        if test is None:
-            if compare.left.type == "symbol" and compare.op not in ("=", "!="):
-                ranks = self.symbols.ranks()
-                left, right = ranks[left], ranks[right]
-            result: npt.NDArray[np.bool_] = _ORDER[compare.op](left, right)
-            return result
-        answer = self._each([left, right], types, lambda a, b: int(test(a, b)), "number")
-        return answer.astype(np.bool_) if not compare.op.startswith("not_") else answer == 0
+        if compare.left.type == "symbol" and compare.op not in ("=", "!="):
+            ranks = self.symbols.ranks()
+            left, right = ranks[left], ranks[right]
+        result: npt.NDArray[np.bool_] = _ORDER[compare.op](left, right)
+        return result
 
     def codes(self, term: Term) -> Rows:
         """The codes of `term`, one per row."""
@@ -184,82 +251,45 @@ class TextColumns:
                 self.symbols.intern_one(term.value) if isinstance(term.value, str) else to_code(term.value, term.type)
             )
             return np.full(self.count, code, np.int64)
-        arguments = [self.codes(arg) for arg in term.args]
-        types = tuple(arg.type for arg in term.args)
-        if not computes_text(Apply(term.op, tuple(Var("", t) for t in types), term.type)):
-            return self._arithmetic(term, arguments)
-        return self._each(
-            arguments, types, _FUNCTIONS[term.op] if term.op not in _PARSERS else _PARSERS[term.op], term.type
-        )
+        own = Apply(term.op, tuple(Var("", arg.type) for arg in term.args), term.type)
+        if computes_text(own):
+            return self._applied(term.op, term.args, term.type)
+        codes, defined = apply_columns(term, [self.codes(arg) for arg in term.args])
+        self._defined &= defined
+        return codes
 
-    def _arithmetic(self, term: Apply, arguments: list[Rows]) -> Rows:
-        """A functor over numbers, by the same machine that joins use."""
-        from lftj.plan.lowering import apply_columns
-
-        return apply_columns(term, arguments, self.rule)
-
-    def _each(self, arguments: list[Rows], types: Sequence[str], function: Callable[..., object], type: str) -> Rows:
-        """`function` of the values, once per distinct combination of codes."""
+    def _applied(self, op: str, args: Sequence[Term], type: str) -> Rows:
+        """A functor over texts applied to terms, once per distinct combination of codes."""
+        arguments, function = [self.codes(arg) for arg in args], FUNCTIONS[op]
         if not self.count:
             return np.empty(0, np.int64)
         distinct, inverse = np.unique(np.stack(arguments), axis=1, return_inverse=True)
+        inverse = inverse.reshape(-1)
         values = []
-        for column, t in zip(distinct, types, strict=True):
+        for column, arg in zip(distinct, args, strict=True):
             values.append(
-                self.symbols.decode(column).to_pylist() if t == "symbol" else [from_code(int(c), t) for c in column]
+                self.symbols.decode(column).to_pylist()
+                if arg.type == "symbol"
+                else [from_code(int(c), arg.type) for c in column]
             )
-        results = [self._one(function, row, type) for row in zip(*values, strict=True)]
+        results = [_value(function, row, type) for row in zip(*values, strict=True)]
+        self._defined &= np.array([result is not None for result in results])[inverse]
         if type == "symbol":
-            codes = self.symbols.intern([str(r) for r in results])
+            codes = self.symbols.intern([str(result) for result in results])
         else:
-            codes = np.array(results, np.int64)
-        return codes[inverse.reshape(-1)]
-
-    def _one(self, function: Callable[..., object], row: tuple[object, ...], type: str) -> object:
-        try:
-            value = function(*row)
-            return value if type == "symbol" else to_code(value, type)
-        except (ValueError, Misfit, re.error) as error:
-            shown = ", ".join(repr(v) for v in row)
-            raise EvaluationError(
-                f"a functor of the rule has no value for ({shown})",
-                where=self.rule,
-                why=str(error) or "the text cannot be converted",
-                remedy="exclude such texts in the body, e.g. with `match`",
-            ) from None
+            codes = np.array([0 if result is None else result for result in results], np.int64)
+        return codes[inverse]
 
 
-def _substr(text: str, start: int, length: int) -> str:
-    return text[start : start + length] if 0 <= start <= len(text) and length >= 0 else ""
+def _value(function: Callable[..., object], row: tuple[object, ...], type: str) -> object:
+    """`function` of `row`, as a code if it is no symbol; None if there is no such value."""
+    try:
+        value = function(*row)
+        return value if type == "symbol" else to_code(value, type)
+    except (ValueError, Misfit):
+        return None
 
 
-def _integer(text: object) -> int:
-    if not isinstance(text, str) or not re.fullmatch(r"-?(0x[0-9a-fA-F]+|0b[01]+|[0-9]+)", text):
-        raise ValueError(f"{text!r} is not an integer")
-    return int(text, 0) if text.lstrip("-")[:2] in ("0x", "0b") else int(text)
-
-
-def _float_text(value: object) -> str:
-    from lftj.language.notation import float_text
-
-    return float_text(value) if isinstance(value, float) else str(value)
-
-
-_FUNCTIONS: dict[str, Callable[..., object]] = {
-    "cat": lambda *texts: "".join(texts),
-    "strlen": len,
-    "substr": _substr,
-    "to_string": _float_text,
-    "min": lambda *texts: min(texts),
-    "max": lambda *texts: max(texts),
-}
-_PARSERS: dict[str, Callable[..., object]] = {"to_number": _integer, "to_unsigned": _integer, "to_float": float}
-_TESTS_BY_NAME: dict[str, Callable[[str, str], bool]] = {
-    "contains": lambda part, text: part in text,
-    "not_contains": lambda part, text: part in text,
-    "match": lambda pattern, text: re.fullmatch(pattern, text) is not None,
-    "not_match": lambda pattern, text: re.fullmatch(pattern, text) is not None,
-}
 _ORDER: dict[str, Callable[..., npt.NDArray[np.bool_]]] = {
     "=": np.equal,
     "!=": np.not_equal,

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from lftj.engine.tracelayout import Order, Ranges, TraceLayout, column_range
 from lftj.join import concern, machine, maintain, repair, trie, triejoin
 from lftj.join import walk as cells
-from lftj.join.run import SLICE, Counters, Limits, check_status
+from lftj.join.run import SLICE, Counters, Limits
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.traceplan import TracePlan
@@ -59,7 +59,7 @@ class Maintained:
     """What maintaining a trace came to: rows int64[head, n] erased and inserted, the staged indexes, and counts.
 
     `steps`: of leapfrog joins, and keys and records looked at · `removed`, `added`: records · `indexes`: others than
-    the trace's, where records had to be packed anew.
+    the trace's, where records had to be packed anew · `trouble`: of the trace after it.
     """
 
     erased: list[Ints]
@@ -69,6 +69,7 @@ class Maintained:
     ranges: Ranges
     steps: int
     surgeries: int
+    trouble: bool
 
     @property
     def removed(self) -> int:
@@ -185,7 +186,8 @@ class _Upkeep:
 class ClauseTrace:
     """The recorded trace of a clause under a pinned plan.
 
-    `describe` names the clause in errors. `room` and `out_rows` are forced tiny by tests.
+    `trouble`: a term has no value somewhere in the walk, which then needs a look (undefined.py) after every change.
+    `room` and `out_rows` are forced tiny by tests.
     """
 
     def __init__(
@@ -195,7 +197,6 @@ class ClauseTrace:
         arena: Arena,
         encode: Encode,
         ranks: Callable[[], Ints],
-        describe: str,
         *,
         page_rows: int = 256,
         dir_rows: int = 64,
@@ -206,7 +207,7 @@ class ClauseTrace:
         self.trace_plan, self.arena, self.encode = trace_plan, arena, encode
         self.layout = TraceLayout(self.plan, trace_plan, encode)
         self.room, self.out_rows = room or LEAST_ROOM, out_rows
-        self._ranks, self._describe = ranks, describe
+        self._ranks, self.trouble = ranks, False
         self._sizes = {"page_rows": page_rows, "dir_rows": dir_rows}
         self._recording_room = room or RECORDING_ROOM
         self.ranges: Ranges = {}
@@ -224,10 +225,14 @@ class ClauseTrace:
             if site.granularity == records.NODE and site.turn < len(plan.depths[site.depth].participants)
         ]
 
+    @property
+    def parts(self) -> tuple[ClauseTrace, ...]:
+        """The traces of joins that it consists of: itself."""
+        return (self,)
+
     def run_prelude(self, walk: cells.Walk, prelude: Ints) -> None:
         """Compute what holds no variable."""
-        if len(prelude):
-            check_status(machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell), self._describe)
+        machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -245,8 +250,6 @@ class ClauseTrace:
         done, status = 0, triejoin.PAUSED
         while status != triejoin.FINISHED:
             status = triejoin.tracing_triejoin(mem, walk, side.trace, out, SLICE)
-            if status >= triejoin.ERROR:
-                check_status(status - triejoin.ERROR, self._describe)
             if status in (triejoin.CROWDED, triejoin.FINISHED):
                 side.drain()
             if status in (triejoin.FULL, triejoin.FINISHED) and (n := int(control[cells.WRITTEN])):
@@ -254,6 +257,7 @@ class ClauseTrace:
                 done += n
                 control[cells.WRITTEN] = 0
             limits.look(done)
+        self.trouble = bool(walk.cell[machine.TROUBLE])
         steps = int(control[cells.STEPS])
         indexes = SensitivityIndexes(self.arena, len(self.trace_plan.sites), **self._sizes)
         for s, packing in packings.items():
@@ -314,7 +318,8 @@ class ClauseTrace:
             + control[cells.LANDED]
         )
         surgeries = int(upkeep.cells[at + concern.SURGERIES])
-        return Maintained(erased, inserted, staged, indexes, ranges, int(steps), surgeries)
+        trouble = self.trouble or bool(upkeep.walk.cell[machine.TROUBLE])
+        return Maintained(erased, inserted, staged, indexes, ranges, int(steps), surgeries, trouble)
 
     def _holds(self, s: int, ranges: Ranges) -> bool:
         known = {d: r for d, r in ranges.items() if r is not None}
@@ -332,13 +337,12 @@ class ClauseTrace:
         mem, control = self.arena.space.mem, walk.control
         rows: tuple[list[Ints], list[Ints]] = ([], [])
         sides = upkeep.sides
+        walk.cell[machine.TROUBLE] = 0.0
         while True:
             work = maintain.Work(deltas, upkeep.tasks, upkeep.states, upkeep.order, upkeep.cells)
             status = maintain.maintain(
                 mem, walk, *upkeep.frames, sides[0].trace, sides[1].trace, work, upkeep.out, SLICE
             )
-            if status >= maintain.ERROR:
-                check_status(status - maintain.ERROR, self._describe)
             if n := int(control[cells.WRITTEN]) if status in (maintain.FULL, maintain.FINISHED) else 0:
                 rows[upkeep.cells[maintain.SIDE]].append(upkeep.out[:, :n].copy())
                 control[cells.WRITTEN] = 0
@@ -365,7 +369,7 @@ class ClauseTrace:
     def adopt(self, result: Maintained) -> None:
         """Make the outcome of `maintain` the trace."""
         result.indexes.adopt(result.staged)
-        self.indexes, self.ranges = result.indexes, result.ranges
+        self.indexes, self.ranges, self.trouble = result.indexes, result.ranges, result.trouble
 
     def discard(self, result: Maintained) -> None:
         """`result` is not to be adopted; what it staged goes with it."""

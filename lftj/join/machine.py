@@ -7,8 +7,12 @@ the earliest depth that binds what they read.
 
 All values are codes (design.md section 3). Codes of `number`, `unsigned` and `float` keep the order of the values, so
 one comparison serves all three; symbols are compared by rank (`RANK`). Integer arithmetic wraps at 64 bits, as
-Souffle's does; division and remainder truncate towards zero; a division by zero stops the join with
-`DIVISION_BY_ZERO`.
+Souffle's does; division and remainder truncate towards zero.
+
+A term without a value (a division by zero, a NaN) ends the code as a comparison that does not hold would, and says so
+in `cell[TROUBLE]`: whether it is an error depends on conditions that are looked at elsewhere in the walk, and the
+caller finds that out when there was trouble (lftj/engine/undefined.py). An operation whose target is `UNDEFINED` is
+a comparison itself, which holds where the operation has no value.
 """
 
 from __future__ import annotations
@@ -30,6 +34,10 @@ I_TO_F, I_TO_U, U_TO_I, U_TO_F, F_TO_I, F_TO_U = 128, 129, 130, 131, 132, 133
 # fmt: on
 
 HOLDS, FAILS, DIVISION_BY_ZERO, OUT_OF_RANGE = 0, 1, 2, 3
+# The target of an operation that must have no value.
+UNDEFINED = -1
+# The scratch of a code, `cell` float64[CELL]: bits on their way, and the last status that was not a value (0: none).
+BITS, TROUBLE, CELL = 0, 1, 2
 
 SIGN = np.int64(np.iinfo(np.int64).min)
 LOW = np.int64(np.iinfo(np.int64).max)
@@ -37,7 +45,7 @@ LOW = np.int64(np.iinfo(np.int64).max)
 
 @kernel
 def float_of(code, cell):
-    """The float64 of an order-preserving code. `cell` float64[1] is scratch: bits pass through memory."""
+    """The float64 of an order-preserving code. `cell` float64[CELL] is scratch: bits pass through memory."""
     cell.view(np.int64)[0] = code if code >= 0 else code ^ LOW
     return cell[0]
 
@@ -57,7 +65,8 @@ def code_of(value, cell):
 def _power(base, exponent):
     """Integer power by squaring, wrapping.
 
-    0 for negative exponents of anything but 1 and -1 (truncation towards zero).
+    0 for negative exponents of anything but 1 and -1 (truncation towards zero), of 0 too: that has no value, which the
+    caller knows.
     """
     if exponent < 0:
         if base == 1:
@@ -93,7 +102,7 @@ def _integer(op, a, b):
             q += 1
         return (q if op == DIV else a - q * b), HOLDS
     if op == POW:
-        return _power(a, b), HOLDS
+        return _power(a, b), DIVISION_BY_ZERO if a == 0 and b < 0 else HOLDS
     if op == NEG:
         return -a, HOLDS
     if op == MIN:
@@ -204,7 +213,7 @@ def run_code(code, lo, hi, regs, ranks, cell):
 
     `ranks` int64[symbols]: text order of each symbol code.
 
-    Returns HOLDS, FAILS (a comparison did not hold), DIVISION_BY_ZERO or OUT_OF_RANGE.
+    `cell` float64[CELL]: see above. Returns HOLDS, or FAILS: a comparison did not hold, or a term has no value.
     """
     for i in range(lo, hi):
         op, a = code[i, 0], regs[code[i, 2]]
@@ -236,25 +245,26 @@ def run_code(code, lo, hi, regs, ranks, cell):
             value, status = _unsigned(op - UNSIGNED, a, regs[code[i, 3]])
         elif op >= ADD:
             value, status = _integer(op, a, regs[code[i, 3]])
+        target = code[i, 1]
         if status != HOLDS:
-            return status
-        regs[code[i, 1]] = value
+            if target != UNDEFINED:
+                cell[TROUBLE] = status
+                return FAILS
+        elif target == UNDEFINED:
+            return FAILS
+        else:
+            regs[target] = value
     return HOLDS
 
 
 @kernel
-def run_columns(code, columns, regs, result, out, cell):
+def run_columns(code, columns, regs, result, out, defined, cell):
     """Run all of `code` once per row of `columns` int64[a, n], which become the first registers.
 
-    Register `result` goes to `out` int64[n].
-
-    Returns HOLDS, or the status of the first row that has no value.
+    Register `result` goes to `out` int64[n]; `defined` bool[n] says which rows have a value, the others get 0.
     """
     for i in range(columns.shape[1]):
         for a in range(columns.shape[0]):
             regs[a] = columns[a, i]
-        status = run_code(code, 0, code.shape[0], regs, regs, cell)
-        if status != HOLDS:
-            return status
-        out[i] = regs[result]
-    return HOLDS
+        defined[i] = run_code(code, 0, code.shape[0], regs, regs, cell) == HOLDS
+        out[i] = regs[result] if defined[i] else 0

@@ -66,24 +66,6 @@ class Counters:
     matches: tuple[int, ...] = ()
 
 
-def check_status(status: int, where: str) -> None:
-    """Raise what a status of the register machine means; nothing if it is none of its errors."""
-    if status == machine.DIVISION_BY_ZERO:
-        raise EvaluationError(
-            "division by zero",
-            where=where,
-            why="the quotient has no value; nothing was changed",
-            remedy="exclude the divisor 0 in the body, e.g. `y != 0`",
-        )
-    if status == machine.OUT_OF_RANGE:
-        raise EvaluationError(
-            "an arithmetic result is not a number, or not in the range of its type",
-            where=where,
-            why="it could not be stored as a key; nothing was changed",
-            remedy="bound the arguments in the body",
-        )
-
-
 class Run:
     """One execution of a walk. Iterate `chunks()` for rows, or call `count()`; `counters` are complete afterwards."""
 
@@ -101,10 +83,12 @@ class Run:
         self.counters = Counters()
         self._buffer_rows = buffer_rows
         self.keeps: tuple[object, ...] = ()  # versions and tables the walk reads
-        if len(prelude):
-            check_status(
-                machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell), describe(walk.regs)
-            )
+        machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
+
+    @property
+    def trouble(self) -> bool:
+        """Whether a term had no value so far."""
+        return bool(self.walk.cell[machine.TROUBLE])
 
     def _slices(self, out: list[npt.NDArray[np.int64]]) -> Iterator[int]:
         """The status after each slice that filled the buffer or finished.
@@ -124,8 +108,6 @@ class Run:
                     why="counts are multiplied, not enumerated, and can be larger than any answer that could be listed",
                     remedy="count parts of the body separately",
                 )
-            if status >= triejoin.ERROR:
-                check_status(status - triejoin.ERROR, self.describe(self.walk.regs))
             if status != triejoin.PAUSED:
                 done += int(control[cells.WRITTEN])
                 yield status

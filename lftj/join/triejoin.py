@@ -52,7 +52,7 @@ from lftj.join.leapfrog import (
     value_matches,
 )
 from lftj.join.machine import FAILS, HOLDS, run_code
-from lftj.join.place import blocked, blocked_until
+from lftj.join.place import blocked, blocked_until, older
 from lftj.join.trie import KEY_MIN, UNIQUE, look_ahead
 from lftj.join.walk import (
     AHEAD,
@@ -80,6 +80,7 @@ from lftj.join.walk import (
     SIBLING,
     STAY,
     STEPS,
+    TEST_HI,
     TOP,
     UNTIL,
     VALUE_HI,
@@ -158,7 +159,7 @@ def _make(record: bool) -> Callable[..., Any]:
                     alive
                     and depths[d, LEAF]
                     and depths[d, CODE_LO] == depths[d, CODE_HI]
-                    and depths[d, PART_HI] == depths[d, NEG_HI]
+                    and depths[d, PART_HI] == depths[d, TEST_HI]
                     and until > d
                 ):
                     m = depths[d, PART_HI] - depths[d, PART_LO]
@@ -225,6 +226,10 @@ def _make(record: bool) -> Callable[..., Any]:
                         if depths[d, KIND] == JOIN and not (record and steps_recorded(walk, trace, d)):
                             depths[d, CANDIDATE], looked = blocked_until(mem, frames, walk, d)
                             control[STEPS] += looked
+                        continue
+                if depths[d, NEG_HI] < depths[d, TEST_HI]:
+                    control[STEPS] += depths[d, TEST_HI] - depths[d, NEG_HI]
+                    if not older(mem, frames, walk, d):
                         continue
                 if depths[d, LEAF]:
                     blocks[depths[d, BLOCK], COUNT] += 1

@@ -19,9 +19,10 @@ KIND, PART_LO, PART_HI, MOVE_LO, MOVE_HI, VALUE_LO, VALUE_HI, CODE_LO, CODE_HI =
 BLOCK, FIRST, LEAF, CHILD, AHEAD, FOLLOWS, FUSED, BOUND_LO, BOUND_HI = range(9, 18)
 # ... and of the walk
 CANDIDATE, TURN, AGREE, MATCHES, HIGH = 18, 19, 20, 21, 22
-# Static: negated atoms looked at after a match are parts from PART_HI on
-NEG_HI = 23
-DEPTH_WIDTH = 24
+# Static: behind the participants, parts from PART_HI to NEG_HI are the negated atoms looked at after a match, and from
+# there to TEST_HI the atoms whose rows must be older than `control[LIMIT]`
+NEG_HI, TEST_HI = 23, 24
+DEPTH_WIDTH = 25
 JOIN, VALUE = 0, 1
 # Kinds of `bounds`
 FROM_LIMIT, ABOVE_LIMIT, TO_LIMIT, BELOW_LIMIT = 0, 1, 2, 3
@@ -29,8 +30,9 @@ FROM_LIMIT, ABOVE_LIMIT, TO_LIMIT, BELOW_LIMIT = 0, 1, 2, 3
 # Columns of `blocks`: static, then the walk's
 PARENT, TOP, SIBLING, COUNT, PRODUCT = 0, 1, 2, 3, 4
 BLOCK_WIDTH = 5
-# Cells of `control`; STAY: the depth above the part of the walk that is walked (-1: all of it)
-DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY = range(9)
+# Cells of `control`; STAY: the depth above the part of the walk that is walked (-1: all of it); LIMIT:
+# rounds below which the rows of tested atoms must be (lftj/rounds)
+DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY, LIMIT = range(10)
 CONTROL = 16
 # fmt: on
 
@@ -42,7 +44,8 @@ class Walk(NamedTuple):
     canonical order, those of negated atoms behind the others · moves int64[q]: frames to forget when the key of a depth
     moves · bounds int64[l, 2]: (kind, register) of comparisons that narrow a depth · blocks int64[b, BLOCK_WIDTH] ·
     code int64[c, 4] and regs int64[r]: machine.py · head int64[h]: registers of the output columns · ranks int64[s]:
-    text order of symbols · control int64[CONTROL] · cell float64[1].
+    text order of symbols · control int64[CONTROL] · cell
+    float64[machine.CELL].
     """
 
     frames: Ints

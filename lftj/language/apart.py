@@ -53,6 +53,11 @@ class Scope:
         """The variables that have their values so far."""
         return bound_variables(self.body)
 
+    def placed(self, variables: Iterable[ast.Variable]) -> tuple[ast.Variable, ...]:
+        """The variables at their first places in the body, where they have one."""
+        places = {v.name: v for v in reversed(list(open_variables(self.body)))}
+        return tuple(places.get(variable.name, variable) for variable in variables)
+
     def add(self, *atoms: ast.Atom) -> None:
         """Add atoms that hold."""
         self.body = replace(self.body, atoms=(*self.body.atoms, *atoms))
@@ -171,20 +176,20 @@ class TakenApart:
         variables = tuple(places.values())
         key = (group, tuple(places))
         if key not in self._nones:
-            self._nones[key] = self._make_none(group, variables)
+            self._nones[key] = self._make_none(group, variables, scope)
         name, supplied = self._nones[key]
         if supplied:
             self.groups(name, variables, scope)
         atom = ast.Atom(name, variables, group[0].span)
         scope.body = replace(scope.body, negated=(*scope.body.negated, atom))
 
-    def _make_none(self, group: Literals, variables: tuple[ast.Variable, ...]) -> tuple[str, bool]:
+    def _make_none(self, group: Literals, variables: tuple[ast.Variable, ...], scope: Scope) -> tuple[str, bool]:
         """Derive the rows for which a conjunction holds: the relation, and whether it reads `@..groups`."""
         name, span = self.name(), group[0].span
         words = ["a variable of a negated conjunction"] * len(variables)
         self.parts.relation(name, [v.name for v in variables], words, span)
         supplied: list[bool] = []
-        supply = self.supply(name, variables, supplied)
+        supply = self.supply(name, scope.placed(variables), supplied)
         names = frozenset(v.name for v in variables)
         bodies = self.alternatives(group, variables) or []
         done = [self.conjunction(variables, body, supply, groups=names)[1] for body in bodies]

@@ -135,23 +135,23 @@ class Braces:
         key = (aggregate, tuple(group))
         made = self._made.get(key)
         if made is None:
-            made = self._made[key] = self._make(aggregate, variables)
+            made = self._made[key] = self._make(aggregate, variables, scope)
         name = made.name
         with0 = zero and aggregate.op in _WITH_ZERO
         if made.supplied or (with0 and variables):
             self.whole.supply(name, variables, [])()
             self.whole.groups(name, variables, scope)
         if with0:
-            name = self._with_zero(aggregate, name, variables)
+            name = self._with_zero(aggregate, name, variables, scope)
         scope.add(*(ast.Atom(name, (*variables, result), aggregate.span) for result in results))
 
-    def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...]) -> _Made:
+    def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _Made:
         """Derive the relation of an aggregate over a group."""
         whole, op, name = self.whole, aggregate.op, self.whole.name()
         operand = () if aggregate.operand is None else (aggregate.operand,)
         self._enter(name, aggregate, variables, functional=True)
         supplied: list[bool] = []
-        supply = whole.supply(name, variables, supplied)
+        supply = whole.supply(name, scope.placed(variables), supplied)
         terms = (*variables, *operand)
         groups = frozenset(v.name for v in variables)
         done = [
@@ -182,7 +182,7 @@ class Braces:
         columns = [*(v.name for v in variables), op]
         self.whole.parts.relation(name, columns, words, aggregate.span, functional=functional)
 
-    def _with_zero(self, aggregate: ast.Aggregate, name: str, variables: tuple[ast.Variable, ...]) -> str:
+    def _with_zero(self, aggregate: ast.Aggregate, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> str:
         """Derive the relation that has 0 for the groups without a binding."""
         with0, rule, span = f"{name}.with0", self.whole.rule, aggregate.span
         if with0 in self.whole.parts.names.relations:
@@ -191,7 +191,7 @@ class Braces:
         result, zero = ast.Variable(self.whole.fresh(), span), ast.Constant(0, "number", span)
         plain = ast.Atom(name, (*variables, result), span)
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
-        groups = (ast.Atom(f"{name}.groups", variables, span),) if variables else ()
+        groups = (ast.Atom(f"{name}.groups", scope.placed(variables), span),) if variables else ()
         self.whole.made += [
             Part(rule, replace(plain, name=with0), Conjunction((plain,))),
             Part(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, negated=(none,))),
@@ -270,6 +270,7 @@ class Braces:
                 if name in common or not (wildcard or name in written):
                     continue
                 self.whole.failed = True
+                self.whole.unbound.add(name)
                 self.whole.findings.error(
                     "a wildcard in one alternative inside the braces"
                     if wildcard

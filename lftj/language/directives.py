@@ -72,7 +72,7 @@ def _read(item: ast.Directive, names: Names, findings: Findings) -> Directive | 
                 f"`.{item.kind}` names an unknown relation `{item.relation}`",
                 item.span,
                 remedy=did_you_mean(
-                    item.relation, names.relations, f"declare it, as in `.decl {item.relation}(x:number)`"
+                    item.relation, names.named(), f"declare it, as in `.decl {item.relation}(x:number)`"
                 ),
                 predicate=item.relation,
             )

@@ -284,7 +284,9 @@ class Inference:
         self.findings.error(
             f"type conflict: `{taker}` takes {_either(domain)}, and `{term_source(arg)}` is {_is(root.domain)}",
             arg.span,
-            remedy="convert it with `to_number`, `to_unsigned` or `to_float`",
+            remedy="convert it with `to_string`"
+            if domain == frozenset({SYMBOL})
+            else "convert it with `to_number`, `to_unsigned` or `to_float`",
             related=related,
         )
 

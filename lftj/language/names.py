@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from lftj.errors import Span
 from lftj.language import ast
+from lftj.language.clause import INTERNAL
 from lftj.language.findings import Findings, counted, did_you_mean, given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
 from lftj.language.types import BASE_TYPES, base_type, chain
@@ -51,7 +52,9 @@ class Relation:
         return f"column {position + 1} of `{self.name}`"
 
     def place(self, position: int) -> Span:
-        """Where the column is declared; the relation's own place if it is not."""
+        """Where the column is declared; the relation's own place if it is not, and none if it is internal."""
+        if self.origin == "internal":
+            return ast.NOWHERE
         return self.places[position] if position < len(self.places) else self.span
 
 
@@ -63,6 +66,10 @@ class Names:
     definitions: dict[str, str]
     opaque: set[str]
     open: bool = False
+
+    def named(self) -> list[str]:
+        """The relations that a program may name."""
+        return [name for name in self.relations if not name.startswith(INTERNAL)]
 
 
 def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Findings) -> Names:
@@ -253,7 +260,7 @@ def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
                 f"unknown relation `{atom.name}`",
                 atom.span,
                 why="it is neither declared nor the head of a rule",
-                remedy=did_you_mean(atom.name, names.relations, f"declare it, as in `.decl {atom.name}({columns})`"),
+                remedy=did_you_mean(atom.name, names.named(), f"declare it, as in `.decl {atom.name}({columns})`"),
                 predicate=atom.name,
             )
     elif relation.arity != count:
@@ -287,8 +294,9 @@ def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Find
                 predicate=term.name,
             )
     elif not relation.functional:
-        *keys_shown, value = relation.columns or [f"c{i}" for i in range(relation.arity)] or ["value"]
-        arrow = f".decl {term.name}({', '.join(f'{key}:...' for key in keys_shown)}) -> {value}:..."
+        columns = relation.columns or [f"c{i}" for i in range(relation.arity)]
+        shown = [f"{column}:{type_ or 'number'}" for column, type_ in zip(columns, relation.types, strict=True)]
+        arrow = f".decl {term.name}({', '.join(shown[:-1])}) -> {(shown or ['value:number'])[-1]}"
         findings.error(
             f"`{term.name}` is a relation, not a functional predicate",
             term.span,

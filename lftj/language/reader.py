@@ -6,7 +6,8 @@ chains are resolved here, by precedence climbing; constructs of Souffle that the
 `ast.Unsupported`, under the name by which the checker refuses them.
 
 Degenerate cases: `true` and `false` as conditions are `1 = 1` and `1 != 1`; a negated conjunction is the negation of
-a disjunction of one alternative; the braces of an aggregate may be left out around one atom.
+a disjunction of one alternative; the braces of an aggregate may be left out around one atom. LogicBlox's form
+`agg<<s = sum(v)>> body` is read as `s = sum v : { body }`.
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ class Reader:
     # Rules
 
     def _rule(self, node: Any) -> ast.Item:
-        heads, body = node.children[0], node.children[1] if len(node.children) == 2 else None
+        heads, *fold, body = node.children if _data(node) == "rule" else (*node.children, None)
         start, end = self._bounds(node)
         if len(heads.children) == 1 and _data(heads.children[0]) == "comparison":
             left, op, right = heads.children[0].children
@@ -184,7 +185,20 @@ class Reader:
             if isinstance(head, ast.Unsupported):
                 return self._unsupported(head.feature, node)
             read.append(head)
-        return ast.Rule(tuple(read), self._body(body) if body is not None else (), self.source.span(start, end))
+        literals = self._body(body) if body is not None else ()
+        if fold and fold[0] is not None:
+            literals = (self._folded(fold[0], literals),)
+        return ast.Rule(tuple(read), literals, self.source.span(start, end))
+
+    def _folded(self, token: Any, body: tuple[ast.Literal, ...]) -> ast.Comparison:
+        """`agg<<s = sum(v)>> body` as the comparison `s = sum v : { body }`."""
+        result, op, operand = [*re.findall(r"[A-Za-z0-9_?]+", token), ""][1:4]
+        span = self._span(token)
+        if (op == "count") != (not operand):
+            what = "`count` takes no operand" if operand else f"`{op}` takes an operand"
+            raise self._refuse(what, token, remedy="write `count()`, and the others as in `sum(x)`")
+        term = ast.Variable(operand, span) if operand else None
+        return ast.Comparison("=", ast.Variable(result, span), ast.Aggregate(op, term, body, span), span)
 
     def _head(self, node: Any, rule: str, *, fact: bool) -> ast.Head | ast.Unsupported:
         """An atom, or `name[keys] = value`; `rule` is the whole text."""

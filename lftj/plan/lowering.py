@@ -2,7 +2,8 @@
 
 Registers hold the variables in key order, then constants (their codes), then results of terms. Code runs at the
 earliest depth that binds what it reads: the definition of a variable before its depth is entered, filters and
-everything later depths or the head derive from a variable right after its match.
+everything later depths or the head derive from a variable right after its match. Of the filters of a depth those that
+always have a value come first.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import numpy as np
 from lftj.join import machine, trie
 from lftj.join import walk as cells
 from lftj.join.jumps import JumpTable, jump_table
-from lftj.join.run import check_status
 from lftj.join.triejoin import OPENING
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.plan.joinplan import JoinPlan
+from lftj.plan.partial import UNDEFINED, partial_of, partial_terms
 from scantree.version import Version
 
 Encode = Callable[[object, str], int]
@@ -83,8 +84,9 @@ class _Code:
         if isinstance(term, Value):
             self.results[term] = self.new(self.encode(term.value, term.type))
         else:
-            # What holds no variable is computed before the walk begins.
-            self.results[term] = self._apply(term, self.rows if any(variables_of(term)) else self.prelude)
+            # What holds no variable is computed before the walk begins, where nothing can go wrong with it.
+            early = not any(variables_of(term)) and not any(partial_terms(term))
+            self.results[term] = self._apply(term, self.prelude if early else self.rows)
         return self.results[term]
 
     def _apply(self, term: Apply, rows: list[tuple[int, int, int, int]]) -> int:
@@ -107,6 +109,13 @@ class _Code:
 
     def compare(self, condition: Compare) -> None:
         """Write a comparison."""
+        if condition.op == UNDEFINED:
+            assert isinstance(condition.left, Apply)
+            rows: list[tuple[int, int, int, int]] = []
+            self._apply(condition.left, rows)
+            operation, _, *arguments = rows[0]
+            self.rows.append((operation, machine.UNDEFINED, arguments[0], arguments[1]))
+            return
         left, right = self.value(condition.left), self.value(condition.right)
         if condition.left.type == "symbol" and condition.op not in ("=", "!="):
             self.ranked = True
@@ -160,8 +169,9 @@ def lower(
     for d, depth in enumerate(plan.depths):
         row = depths[d]
         row[cells.PART_LO], row[cells.PART_HI] = len(parts), len(parts) + len(depth.participants)
-        parts.extend((*depth.participants, *depth.negated))
-        row[cells.NEG_HI] = len(parts)
+        parts.extend((*depth.participants, *depth.negated, *depth.tested))
+        row[cells.NEG_HI] = len(parts) - len(depth.tested)
+        row[cells.TEST_HI] = len(parts)
         row[cells.MOVE_LO] = len(moves)
         moves.extend(
             i
@@ -175,7 +185,7 @@ def lower(
             register = code.value(depth.definition)
             code.rows.append((machine.MOVE, d, register, register))
         row[cells.VALUE_HI] = row[cells.CODE_LO] = len(code.rows)
-        for condition in depth.filters:
+        for condition in sorted(depth.filters, key=lambda c: any(partial_of(c))):
             code.compare(condition)
         for later in limits[d + 1 :]:
             for _, term, at in later:
@@ -216,7 +226,7 @@ def lower(
         np.array([code.value(term) for term, _ in head], np.int64),
         no_ranks,
         control,
-        np.zeros(1),
+        np.zeros(machine.CELL),
     )
     return Lowered(walk, np.array(code.prelude, np.int64).reshape(-1, 4), kept, code.ranked)
 
@@ -276,6 +286,7 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
             and len(plan.depths[d].participants) == 2
             and depths[d, cells.CODE_LO] == depths[d, cells.CODE_HI]
             and not plan.depths[d].negated
+            and not plan.depths[d].tested
         )
 
     for d, depth in enumerate(plan.depths):
@@ -289,15 +300,15 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
             depths[d, cells.FUSED] = not depth.leaf and plain_pair(d) and plain_pair(after)
 
 
-def apply_columns(term: Apply, arguments: list[np.ndarray], rule: str) -> np.ndarray:
+def apply_columns(term: Apply, arguments: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """A functor over numbers applied to columns of codes, by the machine that joins use.
 
-    `rule` is named if a row has no value.
+    Returns (codes int64[n], which of them are values bool[n]).
     """
     names = [f"a{i}" for i in range(len(arguments))]
     code = _Code(lambda value, type: 0, {name: i for i, name in enumerate(names)}, [0] * len(names))
     result = code.value(Apply(term.op, tuple(Var(n, t.type) for n, t in zip(names, term.args, strict=True)), term.type))
-    out = np.empty(len(arguments[0]), np.int64)
+    out, defined = np.empty(len(arguments[0]), np.int64), np.empty(len(arguments[0]), np.bool_)
     rows, registers = np.array(code.rows, np.int64).reshape(-1, 4), np.array(code.registers, np.int64)
-    check_status(machine.run_columns(rows, np.stack(arguments), registers, result, out, np.zeros(1)), rule)
-    return out
+    machine.run_columns(rows, np.stack(arguments), registers, result, out, defined, np.zeros(machine.CELL))
+    return out, defined

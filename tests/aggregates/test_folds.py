@@ -172,6 +172,22 @@ def test_a_rule_that_computes_texts() -> None:
     assert list(db["n"]) == [(1, 2), (2, 1)]
 
 
+@pytest.mark.parametrize("wish", ["trace", "recompute"])
+def test_variables_of_either_part_of_a_rule_that_computes_texts_count(wish: str) -> None:
+    db = lftj.Database(".decl r(x:symbol, y:symbol, k:number) .decl q(z:symbol, w:number)")
+    x, y, z = (Var(name, "symbol") for name in "xyz")
+    k, w = Var("k", "number"), Var("w", "number")
+    joined = Compare("=", z, Apply("cat", (x, y), "symbol"))
+    add(db, aggregate("n", "count", [x], None, [("r", (x, y, k)), ("q", (z, w))], [joined]), wish)
+    db.load("r", [("a", "b", 1), ("a", "b", 2), ("a", "", 1)])
+    db.load("q", [("ab", 1), ("ab", 2), ("a", 1)])
+    assert list(db["n"]) == [("a", 5)]
+    for change, row, want in ("erase", ("ab", 1), 3), ("insert", ("a", 7), 4):
+        with db.transaction() as tx:
+            getattr(tx, change)("q", [row])
+        assert list(db["n"]) == [("a", want)]
+
+
 def test_bindings_of_existential_variables_count() -> None:
     """Without an aggregate the search would end at the first witness, and a column nobody asks for have no level."""
     db = lftj.Database(".decl a(x:number, y:number) .decl b(y:number, z:number)")

@@ -100,7 +100,7 @@ def expression(draw: Draw, body: Body, kind: str, depth: int = 2) -> str:
             lambda: f"({sub()} {pick(draw, '/%')} {pick(draw, (1, 2, 3))}{u})",
             lambda: f"({sub()} {pick(draw, WORDS)} {sub()})",
             lambda: f"{pick(draw, ('bnot', 'lnot', '-'))}({sub()})",
-            lambda: f"({sub()} ^ {sub()})",
+            lambda: f"({sub()} ^ ({sub()} band 7{u}))",  # a negative exponent of 0 has no value
             lambda: f"{pick(draw, ('min', 'max'))}({sub()}, {sub()})",
             lambda: f"{'utoi' if kind == 'number' else 'itou'}({sub(other)})",
         ]

@@ -54,11 +54,18 @@ CASES = [(op, kind) for op in OPERATIONS for kind in FAMILY if not (kind == "flo
 
 
 def run(op: int, *codes: int) -> tuple[int, int]:
-    """(status, result code) of one operation."""
-    regs = np.array([*codes, 0], np.int64)
+    """(status, result code) of one operation; that it may be asked whether it has a value, and tells the same."""
+    regs, cell = np.array([*codes, 0], np.int64), np.zeros(machine.CELL)
     code = np.array([[op, len(codes), 0, len(codes) - 1]], np.int64)
-    status = machine.run_code(code, 0, 1, regs, np.zeros(1, np.int64), np.zeros(1))
-    return int(status), int(regs[-1])
+    status = machine.run_code(code, 0, 1, regs, np.zeros(1, np.int64), cell)
+    trouble = int(cell[machine.TROUBLE])
+    assert (status == machine.FAILS) == (trouble != machine.HOLDS)
+    code[0, 1], before, cell[machine.TROUBLE] = machine.UNDEFINED, regs.copy(), 0
+    asked = machine.run_code(code, 0, 1, regs, np.zeros(1, np.int64), cell)
+    assert (asked == machine.HOLDS) == (trouble != machine.HOLDS)
+    assert not cell[machine.TROUBLE]
+    assert np.array_equal(regs, before)
+    return trouble, int(regs[-1])
 
 
 def expected(term: Apply) -> tuple[int, int]:
@@ -117,14 +124,14 @@ def test_comparisons(op: str, kind: str) -> None:
     for a, b in itertools.product(VALUES[kind], repeat=2):
         regs = np.array([to_code(a, kind), to_code(b, kind)], np.int64)
         code = np.array([[COMPARISONS[op], 0, 0, 1]], np.int64)
-        status = machine.run_code(code, 0, 1, regs, np.zeros(1, np.int64), np.zeros(1))
+        status = machine.run_code(code, 0, 1, regs, np.zeros(1, np.int64), np.zeros(machine.CELL))
         assert (status == machine.HOLDS) == getattr(a, holds)(b)
         assert status in (machine.HOLDS, machine.FAILS)
 
 
 @given(st.floats(allow_nan=False))
 def test_float_codes_round_trip(value: float) -> None:
-    cell = np.zeros(1)
+    cell = np.zeros(machine.CELL)
     code = to_code(value, "float")
     assert machine.float_of(code, cell) == value
     assert machine.code_of(value, cell) == code
@@ -134,20 +141,21 @@ def test_symbols_are_compared_by_rank() -> None:
     """`RANK` replaces the code of a symbol by its place in text order."""
     regs, ranks = np.array([2, 0], np.int64), np.array([5, 6, 7], np.int64)
     code = np.array([[machine.RANK, 1, 0, 0]], np.int64)
-    assert machine.run_code(code, 0, 1, regs, ranks, np.zeros(1)) == machine.HOLDS
+    assert machine.run_code(code, 0, 1, regs, ranks, np.zeros(machine.CELL)) == machine.HOLDS
     assert regs.tolist() == [2, 7]
 
 
 def test_a_comparison_that_fails_ends_the_code() -> None:
     regs = np.array([1, 2, 0], np.int64)
     code = np.array([[machine.LT, 0, 1, 0], [machine.ADD, 2, 0, 1]], np.int64)
-    assert machine.run_code(code, 0, 2, regs, regs, np.zeros(1)) == machine.FAILS
+    assert machine.run_code(code, 0, 2, regs, regs, np.zeros(machine.CELL)) == machine.FAILS
     assert regs.tolist() == [1, 2, 0]
 
 
-def test_columns_stop_at_the_first_row_without_a_value() -> None:
+def test_columns_say_which_rows_have_a_value() -> None:
     code = np.array([[machine.DIV, 2, 0, 1]], np.int64)
     columns, regs, out = np.array([[6, 7, 8], [2, 0, 4]]), np.zeros(3, np.int64), np.zeros(3, np.int64)
-    assert machine.run_columns(code, columns, regs, 2, out, np.zeros(1)) == machine.DIVISION_BY_ZERO
-    assert machine.run_columns(code, columns[:, ::2].copy(), regs, 2, out, np.zeros(1)) == machine.HOLDS
-    assert out.tolist() == [3, 2, 0]
+    defined = np.zeros(3, np.bool_)
+    machine.run_columns(code, columns, regs, 2, out, defined, np.zeros(machine.CELL))
+    assert out.tolist() == [3, 0, 2]
+    assert defined.tolist() == [True, False, True]

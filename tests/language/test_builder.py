@@ -11,7 +11,7 @@ import pytest
 
 import lftj.language as lang
 from lftj.errors import BuilderError, Error, ProgramError
-from lftj.language import any_of, ast, check, fn, parse, unsigned, variables
+from lftj.language import agg, any_of, ast, check, fn, parse, unsigned, variables
 
 x, y, z = variables("x y z")
 
@@ -89,6 +89,14 @@ BODIES: list[tuple[Callable[[lang.Relation], object], str]] = [
     (lambda e: (x == unsigned(5), y == Fraction(1, 2)), "x = 5u, y = 0.5"),
     (lambda e: x == 'quote " back \\ line\n', 'x = "quote \\" back \\\\ line\\n"'),
     (lambda e: (x + y) * z == x - (y - z), "(x + y) * z = x - (y - z)"),
+    (lambda e: ~((x == 1) | (e(x, y) & e(y, x))), "!(x = 1; edge(x, y), edge(y, x))"),
+    (lambda e: x == agg.count(e(x, ...)), "x = count : { edge(x, _) }"),
+    (lambda e: agg.sum(y, e(x, y), y > 1) + 1 < x, "sum y : { edge(x, y), y > 1 } + 1 < x"),
+    (lambda e: agg.max(x * y, e(x, y) | e(y, x)) == agg.min(1, e(x, x)), None),
+    (lambda e: agg.cat(fn.to_string(x), e(x, ...)) == "a", 'cat (to_string(x)) : { edge(x, _) } = "a"'),
+]
+BODIES = [
+    (body, text or "max (x * y) : { edge(x, y); edge(y, x) } = min (1) : { edge(x, x) }") for body, text in BODIES
 ]
 
 
@@ -127,6 +135,38 @@ def test_declarations_facts_heads_and_directives() -> None:
     """
     assert p.ast() == parse(text)
     assert repr(p).startswith("<Program of 11 items>\n.type Node <: number\n")
+
+
+def test_functional_predicates() -> None:
+    p = lang.Program()
+    price = p.input("price", {"headers": True}, item=str).to(cost=float)
+    distance = p.relation("distance", a=int, b=int).to(steps="unsigned")
+    total = p.relation("total").to(sum=float)
+    degree, sold = p.relations("degree sold")
+    p.fact(price["tea"] == 2.5, price("milk", 1), distance[1, 2] == 3)
+    p.rule(sold[x] == price[x] * y, sold(x, y), price[x] > 1)
+    p.rule(total[()] == agg.sum(y, price(..., y)))
+    p.rule(degree[x] == agg.count(distance(x, ..., ...)))
+    text = """
+    .decl price(item:symbol) -> cost:float
+    .input price(headers=true)
+    .decl distance(a:number, b:number) -> steps:unsigned
+    .decl total() -> sum:float
+    price["tea"] = 2.5. price("milk", 1). distance[1, 2] = 3.
+    sold[x] = price[x] * y :- sold(x, y), price[x] > 1.
+    total[] = sum y : { price(_, y) }.
+    degree[x] = count : { distance(x, _, _) }.
+    """
+    assert p.ast() == parse(text)
+    assert parse(p.to_text()) == p.ast()
+    assert repr(price[x]) == "price[x]"
+
+
+def test_aggregates_are_listed_and_documented() -> None:
+    assert dir(agg) == ["cat", "count", "max", "mean", "min", "sum"]
+    assert repr(agg.count) == "<aggregate count: How many bindings there are; 0 of none.>"
+    with pytest.raises(AttributeError, match="lftj has no aggregate 'median'"):
+        _ = agg.median
 
 
 def test_numpy_scalars_are_numbers() -> None:
@@ -276,6 +316,42 @@ MISUSES: list[tuple[Callable[[lang.Program, lang.Relation], object], str]] = [
     (
         lambda p, e: fn.contains(x),
         "`contains` does not take 1 argument\n  do: contains(part, text): the text contains the part.",
+    ),
+    (
+        lambda p, e: agg.count(),
+        "`count` without a condition\n  do: write what it ranges over, as in `agg.count(edge(x, ...))`",
+    ),
+    (
+        lambda p, e: agg.sum(x),
+        "`sum` without a condition\n  do: write what it ranges over, as in `agg.sum(v, sale(x, v))`",
+    ),
+    (
+        lambda p, e: agg.sum(e(x, y), e(x, y)),
+        "`edge(x, y)` is a condition, and `sum` takes terms\n"
+        "  do: write the condition as its own argument of `rule` and use its variables",
+    ),
+    (
+        lambda p, e: e[x],
+        "`edge` is a relation, not a functional predicate\n"
+        "  why: `edge[...]` is the one value at a key, and a relation may have many rows\n"
+        '  do: declare the value with `to`, as in `p.relation("price", item=str).to(cost=float)`',
+    ),
+    (
+        lambda p, e: p.relation("price", item=str).to(cost=float)[x, y],
+        "`price` has 1 key, and 2 keys are given\n  do: give every key one term",
+    ),
+    (
+        lambda p, e: p.relation("price", item=str).to(),
+        "`to` takes one column, and 0 arguments are given\n"
+        '  do: name the value and its type, as in `p.relation("price", item=str).to(cost=float)`',
+    ),
+    (
+        lambda p, e: p.relation("price", item=str).to(cost=float).to(more=int),
+        "`price` has its value already\n  do: declare keys by columns, and one value by `to`",
+    ),
+    (
+        lambda p, e: list(e),
+        "the relation `edge` cannot be iterated over\n  do: the database has its rows, not the program",
     ),
     (lambda p, e: unsigned(-1), "-1 is not an unsigned integer\n  do: unsigned holds 0 to 18446744073709551615"),
 ]

@@ -80,7 +80,7 @@ stratum 2: out(x:number, n:symbol)  17 rows
       x            _           6  ·[0,3,1,2](x)
       n            _          17  ·[0,3,1,2](x, n)
     17 rows, 30 steps, 37 seeks, _ s
-  follows changes by evaluation: a rule computes texts
+  follows changes by evaluation: a rule asks whether a relation is empty
 stratum 3: one(x:number)  3 rows
   one(x) :- e(x, 3).
     key order x, 3  (estimated _ steps)
@@ -208,9 +208,9 @@ UPKEEP_AFTER = """\
     support and filters: _
   last commit: trace, 23 steps, records +4 -0, _
     `e` changed; its rules are declared so
-  follows changes by evaluation: a rule computes texts
+  follows changes by evaluation: a rule asks whether a relation is empty
   last commit: recompute, 77 steps, records +0 -0, _
-    `e` changed; a rule computes texts
+    `e` changed; a rule asks whether a relation is empty
     trace (key order x, 3)
       x  none      a changed branch names its node
       3  none      a changed branch names its node

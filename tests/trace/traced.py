@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from lftj.engine.change import Change
+from lftj.engine.headtrace import trace_change
 from lftj.engine.stored import StoredRelation
-from lftj.engine.strategy import trace_change
 from lftj.engine.trace import ClauseTrace, Maintained
 from lftj.join.run import Limits
 from lftj.language.check import check, check_query
@@ -116,7 +116,6 @@ class Traced:
             self.arena,
             lambda value, type: int(value),  # type: ignore[call-overload]
             lambda: np.zeros(1, np.int64),
-            f"in `{self.text}`",
             page_rows=min(2, self.sizes.page_rows) if self.sizes.page_rows < 256 else 256,
             dir_rows=self.sizes.dir_rows,
             room=self.sizes.room,
