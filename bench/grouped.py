@@ -1,11 +1,12 @@
 """Counts and sums per group, over a join, kept up to date: CPU time of one transaction.
 
-    python -m bench.grouped [-e lftj,lftj-recompute,duckdb] [--quick]
+    python -m bench.grouped [--quick]
 
 On wiki-Vote: triangles per vertex, a sum over them, and the degree histogram (a count of counts); batches of 1, 100
 and 10,000 changes, half erases, half inserts. Beside lftj's own choice: lftj evaluating anew, and DuckDB evaluating the
-same SQL anew; after every transaction all of them must have the same rows. The first transaction records ("record_ms")
-and is in no median. Everything is included that the public API does. To `bench/results/grouped.jsonl`.
+same SQL anew. They take turns in one process, and have the same rows after every transaction, or AssertionError is
+raised. The first transaction records ("record_ms") and is in no median. Everything is included that the public API
+does. To `bench/results/grouped.jsonl`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from bench import graphs, maintained, results, updates
 from bench.cases import Bench, Line, times
 from bench.graphs import Rows
-from bench.latency import hash_of
 from bench.rivals.recompute import Recomputed
 from bench.updates import Batch
 
@@ -112,40 +113,45 @@ def session(workload: Workload, engine: str) -> Ours | Recomputed:
     return Recomputed(workload.sql) if engine == "duckdb" else Ours(workload, engine)
 
 
-def followed(workload: Workload, engine: str, rows: Rows, batches: Iterable[Batch]) -> Line:
-    """The figures of one engine that takes the batches, each a transaction."""
-    subject = session(workload, engine)
-    subject.load("e", rows)
-    start = time.process_time()
-    subject.evaluate()
-    evaluated = time.process_time() - start
-    recorded: float | None = None
-    sizes, digests = [], {}
+def followed(workload: Workload, rows: Rows, batches: Iterable[Batch]) -> Line:
+    """The figures of all engines, which take turns with every batch; AssertionError if they differ in a row."""
+    subjects = {engine: session(workload, engine) for engine in ENGINES}
+    figures: dict[str, Line] = {}
+    for engine, subject in subjects.items():
+        subject.load("e", rows)
+        figures[engine] = {"evaluate_ms": _seconds(subject.evaluate) * 1e3, "sizes": []}
     for size, several in _by_size(batches):
-        took: list[float] = []
+        took: dict[str, list[float]] = {engine: [] for engine in ENGINES}
         strategies: Counter[str] = Counter()
-        steps = 0
-        for i, batch in enumerate(several):
-            start = time.process_time()
-            subject.apply("e", batch)
-            seconds = time.process_time() - start
-            digests[f"{size}.{i}"] = hash_of([str(subject.rows(name)) for name in workload.sql])
-            if recorded is None:
-                recorded = seconds
-                continue
-            took.append(seconds)
-            if isinstance(subject, Ours):
-                stats = subject.last.stats
-                steps += stats["total"]["steps"]
-                strategies.update(f"{name}: {head['strategy']}" for name, head in stats["heads"].items())
-        sizes.append({"size": size, **times(took), "steps": steps, "strategies": dict(strategies)})
-    return {
-        "groups": {name: len(subject.rows(name)) for name in workload.sql},
-        "evaluate_ms": evaluated * 1e3,
-        "record_ms": (recorded or 0.0) * 1e3,
-        "sizes": sizes,
-        "digests": digests,
-    }
+        steps: Counter[str] = Counter()
+        for batch in several:
+            found = {}
+            for engine, subject in subjects.items():
+                seconds = _seconds(partial(subject.apply, "e", batch))
+                found[engine] = [subject.rows(name) for name in workload.sql]
+                if found[engine] != found[ENGINES[0]]:
+                    raise AssertionError(f"{engine} and {ENGINES[0]} differ after a batch of {size:,}")
+                if "record_ms" not in figures[engine]:
+                    figures[engine]["record_ms"] = seconds * 1e3
+                    continue
+                took[engine].append(seconds)
+                if isinstance(subject, Ours):
+                    stats = subject.last.stats
+                    steps[engine] += stats["total"]["steps"]
+                    if engine == "lftj":
+                        strategies.update(f"{name}: {head['strategy']}" for name, head in stats["heads"].items())
+        for engine, seconds_of in took.items():
+            figures[engine]["sizes"].append({"size": size, **times(seconds_of), "steps": steps[engine]})
+        figures["lftj"]["sizes"][-1]["strategies"] = dict(strategies)
+    groups = {name: len(subjects["lftj"].rows(name)) for name in workload.sql}
+    return {"groups": groups, "engines": figures}
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    """CPU seconds of one call."""
+    start = time.process_time()
+    call()
+    return time.process_time() - start
 
 
 def _by_size(batches: Iterable[Batch]) -> Iterator[tuple[int, Iterator[Batch]]]:
@@ -153,29 +159,30 @@ def _by_size(batches: Iterable[Batch]) -> Iterator[tuple[int, Iterator[Batch]]]:
 
 
 def measured(request: Line) -> Line:
-    """One engine on one workload: `request` has "workload", "graph", "engine" and "quick"."""
-    workload, engine = WORKLOADS[request["workload"]], request["engine"]
+    """One workload: `request` has "workload", "graph" and "quick"."""
+    workload = WORKLOADS[request["workload"]]
     if not request["quick"]:
         small = graphs.power_law(200, 2_000, 0.4, 0.4, 1)
-        followed(workload, engine, small, updates.generated(small, [(1, 3), (20, 3), (1_500, 2)], seed=2))
+        followed(workload, small, updates.generated(small, [(1, 3), (20, 3), (1_500, 2)], seed=2))
     data = graphs.load(request["graph"])
     batches = updates.generated(data.rows, QUICK if request["quick"] else SIZES, seed=70)
-    figures = followed(workload, engine, data.rows, batches)
-    return {"status": "ok", "graph": data.name, "rows": len(data.rows), **figures}
+    return {"status": "ok", "graph": data.name, "rows": len(data.rows), **followed(workload, data.rows, batches)}
 
 
 def requests(quick: bool) -> Iterator[Line]:
     """What is to be measured."""
     for workload in WORKLOADS:
-        for engine in ENGINES:
-            graph = "tiny" if quick else GRAPH
-            yield {"workload": workload, "graph": graph, "mode": "grouped", "engine": engine, "quick": quick}
+        graph = "tiny" if quick else GRAPH
+        yield {"workload": workload, "graph": graph, "mode": "grouped", "engine": "lftj", "quick": quick}
 
 
 def note(line: Line) -> str:
-    """The figures in one line."""
-    shown = "  ".join(f"{m['size']:,}: {m['median_ms']:.3f}/{m['max_ms']:.3f}" for m in line["sizes"])
-    return f"record {line['record_ms']:.0f} ms  {shown}"
+    """The figures in a line per engine."""
+    told = [""]
+    for engine, figures in line["engines"].items():
+        shown = "  ".join(f"{m['size']:,}: {m['median_ms']:.3f}/{m['max_ms']:.3f}" for m in figures["sizes"])
+        told.append(f"    {engine:15} record {figures['record_ms']:.0f} ms  {shown}")
+    return "\n".join(told)
 
 
 BENCH = Bench("bench.grouped", GROUPED, requests, measured, note)

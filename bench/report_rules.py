@@ -17,7 +17,11 @@ from bench.tables import Table, short
 
 #: Why a row is lost, by (rival, thing, size) with "*" and 0 for any.
 WHY: dict[tuple[str, str, int], str] = {
-    ("recompute", "*", 10_000): "so large a change is evaluated anew as well, and the heads above are recorded again",
+    (
+        "recompute",
+        "*",
+        10_000,
+    ): "so large a change is evaluated anew, and the heads above are recorded once more",
     ("duckdb", "degree histogram", 10_000): "every head is compared with what it was, which makes its exact difference",
     ("fsum", "100,000 groups", 0): "so few values per group are added in no time, once somebody keeps them by group",
     ("fsum", "1,000 groups", 1): "a thousand values are added as fast as a transaction begins and ends",
@@ -83,13 +87,11 @@ Row = tuple[Any, ...]
 
 def grouped_rows() -> Iterator[Row]:
     """(workload, graph, figures of lftj, of lftj anew, of DuckDB, losses) per size."""
-    found = lines(grouped.GROUPED)
-    for (workload, graph, mode, engine), line in found.items():
-        if engine != "lftj":
-            continue
-        for ours in line["sizes"]:
+    for (workload, graph, *_), line in lines(grouped.GROUPED).items():
+        engines = line["engines"]
+        for ours in engines["lftj"]["sizes"]:
             size = ours["size"]
-            anew, theirs = (of_size(found.get((workload, graph, mode, e)), size) for e in ("lftj-recompute", "duckdb"))
+            anew, theirs = (of_size(engines.get(e), size) for e in ("lftj-recompute", "duckdb"))
             losses = _over(workload, size, ours, anew)
             losses += _slower("duckdb", "DuckDB", workload, size, ours["median_ms"], _median(theirs))
             yield workload, graph, ours, anew, theirs, losses
