@@ -26,7 +26,7 @@ WHY: dict[tuple[str, str, int], str] = {
         "duckdb",
         "degree histogram",
         10_000,
-    ): "a fifth goes to sorted pages of edges, another to planning four heads anew",
+    ): "a fifth goes to pages of edges, another to planning four heads anew",
     ("fsum", "100,000 groups", 0): "so few values per group are added in no time, once somebody keeps them by group",
     ("fsum", "1,000 groups", 1): "a thousand values are added as fast as a transaction begins and ends",
     ("heap", "*", 1_000): "so few values are read faster than a transaction begins and ends",
