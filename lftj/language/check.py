@@ -174,7 +174,7 @@ def _infer(found: list[tuple[str, ...]], typed: list[TypedClause], names: Names,
 
 
 def _schemas(names: Names, rules: list[ast.Rule]) -> dict[str, Schema]:
-    """The schemas of all relations. The variables of the first rule name undeclared columns, the others are numbered."""
+    """The schemas of all relations. Variables of the first rule name undeclared columns; the others are numbered."""
     first: dict[str, ast.Head] = {}
     for rule in rules:
         for head in rule.heads:
