@@ -43,11 +43,11 @@ from lftj.explain import Explanation
 from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
-from lftj.language.clause import Directive
+from lftj.language.clause import INTERNAL, Directive, owner
 from lftj.progress import Progress
 from lftj.snapshot import Snapshot
 from lftj.transaction import Transaction
-from lftj.upkeep import upkeep_of
+from lftj.upkeep import amount, upkeep_of
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
 from scantree.scan import Monoid
@@ -93,7 +93,7 @@ class Database(Answers):
         self._untold: deque[tuple[Callable[[Delta], object], Delta]] = deque()
         self._telling = False
         if program is not None:
-            self.rules(program)
+            self._add_rules(program, Wishes.of(None, None, None))
 
     # -- rules --------------------------------------------------------------------------------------------------------
 
@@ -115,8 +115,11 @@ class Database(Answers):
         "trace", "recompute" (which keeps no records) or "auto", whichever is estimated to be quicker. `granularity`
         says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups), or "auto".
         """
+        self._add_rules(program, Wishes.of(key_orders, maintain, granularity))
+
+    def _add_rules(self, program: str | Program | ast.Program, wishes: Wishes) -> None:
+        """Add a program; warnings are told at the line of the user who called the method that calls this one."""
         with self._alone("rules"):
-            wishes = Wishes.of(key_orders, maintain, granularity)
             added = extended(self._state, program, wishes, self._new, self._symbols)
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
@@ -125,7 +128,7 @@ class Database(Answers):
         for warning in added.warnings:
             import warnings
 
-            warnings.warn(warning.render(), stacklevel=2)
+            warnings.warn(warning.render(), stacklevel=3)
 
     @property
     def directives(self) -> tuple[Directive, ...]:
@@ -272,16 +275,19 @@ class Database(Answers):
         A scan is a key order of its own, "scan: max of amount, in order region, store, amount".
         A derived relation whose traces are kept has more: one entry per sensitivity index, "trace: edge[0,1] at z" for
         what steps at `z` in that key order of `edge` depend on, "trace: support and filters", and of a count, sum or
-        mean "trace: accumulators".
+        mean "trace: accumulators". The parts that its rules were taken apart into stand under it, with their names
+        before what they hold: "@deg.1: x, count", "@deg.1: trace: accumulators".
         """
         with self._lock:
             self._arena.collect()
             found: dict[str, dict[str, int]] = {}
-            for name, relation in self._state.relations.items():
-                found[name] = {_shown(built, relation.schema.names): size for built, size in relation.memory().items()}
-            for head, parts in self._evaluator.traces.memory().items():
-                if head in found:
-                    found[head] |= {f"trace: {part}": size for part, size in parts.items()}
+            relations, traces = self._state.relations, self._evaluator.traces.memory()
+            for name in sorted(relations, key=lambda name: name.startswith(INTERNAL)):
+                relation = relations[name]
+                held = {_shown(built, relation.schema.names): size for built, size in relation.memory().items()}
+                held |= {f"trace: {part}": size for part, size in traces.get(name, {}).items()}
+                prefix = f"{name}: " if name.startswith(INTERNAL) else ""
+                found.setdefault(owner(name), {}).update({f"{prefix}{what}": size for what, size in held.items()})
             found["total"] = {"pages": self._arena.used}
             return found
 
@@ -414,13 +420,13 @@ class Database(Answers):
         self._progress.close()
 
     def __repr__(self) -> str:
-        state = self._state
-        lines = [
-            f"lftj.Database: {len(state.relations)} relations, {len(state.strata.clauses)} rules, "
-            f"{self._arena.used / 1e6:,.1f} MB of pages"
-        ]
-        for name, relation in state.relations.items():
-            rows = "not evaluated" if name in state.stale else f"{len(relation):,} rows"
+        state, names = self._state, list(self)
+        rules = amount(len({clause.rule for clause in state.strata.clauses}), "rule")
+        size = f"{self._arena.used / 1e6:,.1f} MB of pages"
+        lines = [f"lftj.Database: {amount(len(names), 'relation')}, {rules}, {size}"]
+        for name in names:
+            relation = state.relations[name]
+            rows = "not evaluated" if name in state.stale else amount(len(relation), "row")
             lines.append(f"  {relation.schema}  {rows}")
         return "\n".join(lines)
 

@@ -3,17 +3,22 @@
 For each clause: its key order and why (estimated cost, or forced), the key order each atom reads, and one line per
 depth with the estimated and the actual bindings. Actual figures are those of the last evaluation; before one there
 are none. Then how the head follows changes, and what its trace keeps (`lftj.upkeep`).
+
+A rule with braces, or with a negated conjunction, is taken apart into relations of its own (`@p.1`; see
+`lftj.language.braces`). As text, each stands as a *part* under the rule that needs it, with the clause that derives it,
+and is no stratum of its own; a part that several rules share stands under the first. As data, all are in one list, and
+`parts` of a rule names those that stand under it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lftj.language.clause import Clause
+from lftj.language.clause import INTERNAL, Clause
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
-from lftj.upkeep import trace_lines, upkeep_lines
+from lftj.upkeep import amount, size, trace_lines, upkeep_lines
 
 if TYPE_CHECKING:
     from lftj.engine.evaluate import Evaluation
@@ -66,6 +71,7 @@ def _clause(evaluation: Evaluation) -> dict[str, Any]:
     plan, counters = evaluation.plan, evaluation.counters
     found: dict[str, Any] = {
         "rule": evaluation.clause.text or str(evaluation.clause),
+        "clause": str(evaluation.clause),
         "key_order": list(plan.order),
         "forced": plan.forced,
         "estimated_cost": plan.cost,
@@ -113,6 +119,7 @@ class Explanation(str):
 
         `upkeep`: per head, `lftj.upkeep.upkeep_of`.
         """
+        parts = _parts_of(heads, evaluations)
         strata = [
             {
                 "relation": str(relations[head].schema),
@@ -120,7 +127,7 @@ class Explanation(str):
                 "evaluated": head not in stale,
                 "rows": len(relations[head]) if head not in stale else None,
                 "rules": [
-                    {**_clause(e), "trace": trace}
+                    {**_clause(e), "trace": trace, "parts": parts[id(e)]}
                     for e, trace in zip(evaluations[head], upkeep[head]["rules"], strict=True)
                 ],
                 "upkeep": {key: value for key, value in upkeep[head].items() if key != "rules"},
@@ -157,25 +164,58 @@ class Explanation(str):
         return str(self)
 
 
+def _parts_of(heads: Sequence[str], evaluations: Mapping[str, Sequence[Evaluation]]) -> dict[int, list[str]]:
+    """By the id of an evaluation: the internal relations that stand under it, in evaluation order."""
+    placed: set[str] = set()
+
+    def needs(evaluation: Evaluation) -> Iterator[str]:
+        for name in evaluation.clause.reads:
+            if name.startswith(INTERNAL) and name not in placed and name in evaluations:
+                placed.add(name)
+                for other in evaluations[name]:
+                    yield from needs(other)
+                yield name
+
+    named = [head for head in heads if not head.startswith(INTERNAL)]
+    under = {id(e): list(needs(e)) for head in named for e in evaluations[head]}
+    return {id(e): under.get(id(e), []) for head in heads for e in evaluations[head]}
+
+
 def _whole(data: dict[str, Any]) -> str:
     """The text of an explanation."""
     if "query" in data:
         return "\n".join(_text(data["query"], ""))
     lines: list[str] = []
-    for number, stratum in enumerate(data["strata"], 1):
-        rows = f"{stratum['rows']:,} rows" if stratum["evaluated"] else "not evaluated"
-        lines.append(f"stratum {number}: {stratum['relation']}  {rows}")
-        for rule in stratum["rules"]:
-            lines += _text(rule, "  ")
-            if rule["trace"] is not None:
-                lines += trace_lines(rule["trace"], "    ")
-        lines += upkeep_lines(stratum["upkeep"], "  ")
-    if data["key_orders"]:
+    strata = {stratum["name"]: stratum for stratum in data["strata"]}
+    parts = {part for stratum in strata.values() for rule in stratum["rules"] for part in rule["parts"]}
+    for number, name in enumerate((name for name in strata if name not in parts), 1):
+        lines += _relation(f"stratum {number}:", strata[name], strata, "")
+    shown = {name: orders for name, orders in data["key_orders"].items() if name not in parts}
+    if shown:
         lines.append("key orders built:")
-        for name, orders in data["key_orders"].items():
-            built = "; ".join(f"({', '.join(o['columns'])}) {o['bytes'] / 1e6:,.1f} MB" for o in orders)
+        for name, orders in shown.items():
+            built = "; ".join(f"({', '.join(o['columns'])}) {size(o['bytes'])}" for o in orders)
             lines.append(f"  {name}: {built}")
     return "\n".join(lines) or "no rules"
+
+
+def _relation(title: str, stratum: dict[str, Any], strata: Mapping[str, dict[str, Any]], indent: str) -> list[str]:
+    """The lines of a derived relation; parts of its rules under these."""
+    rows = amount(stratum["rows"], "row") if stratum["evaluated"] else "not evaluated"
+    lines = [f"{indent}{title} {stratum['relation']}  {rows}"]
+    for rule in stratum["rules"]:
+        shown, at = rule, f"{indent}  "
+        if rule["parts"]:
+            lines.append(f"{at}{rule['rule']}")
+            at += "  "
+            for part in rule["parts"]:
+                lines += _relation("part", strata[part], strata, at)
+        if rule["parts"] or stratum["name"].startswith(INTERNAL):
+            shown = {**rule, "rule": rule["clause"]}
+        lines += _text(shown, at)
+        if rule["trace"] is not None:
+            lines += trace_lines(rule["trace"], f"{at}  ")
+    return lines + upkeep_lines(stratum["upkeep"], f"{indent}  ")
 
 
 def _number(value: float | None) -> str:
@@ -216,5 +256,6 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
             lines.append(f"{indent}    {d['variable']:{wide}}  {rows}  {what}{note}")
     if "actual" in rule:
         a = rule["actual"]
-        lines.append(f"{indent}  {a['rows']:,} rows, {a['steps']:,} steps, {a['seeks']:,} seeks, {a['seconds']:.3f} s")
+        done = ", ".join(amount(a[what], what.removesuffix("s")) for what in ("rows", "steps", "seeks"))
+        lines.append(f"{indent}  {done}, {a['seconds']:.3f} s")
     return lines

@@ -16,6 +16,7 @@ from lftj.engine.answers import Answers
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.state import State
 from lftj.progress import Progress
+from lftj.upkeep import amount
 
 
 class Snapshot(Answers):
@@ -28,9 +29,6 @@ class Snapshot(Answers):
         self._progress = Progress()
 
     def __repr__(self) -> str:
-        relations = self._state.relations.values()
-        lines = [
-            f"  {relation.schema}  {len(relation):,} {'row' if len(relation) == 1 else 'rows'}"
-            for relation in relations
-        ]
-        return "\n".join([f"lftj.Snapshot: {len(lines)} relations", *lines])
+        relations = [self._state.relations[name] for name in self]
+        lines = [f"  {relation.schema}  {amount(len(relation), 'row')}" for relation in relations]
+        return "\n".join([f"lftj.Snapshot: {amount(len(lines), 'relation')}", *lines])

@@ -39,6 +39,7 @@ from lftj.engine.wishes import Wishes
 from lftj.errors import DataError, TransactionError, UnknownRelationError
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.join.run import Limits
+from lftj.language.clause import INTERNAL, owner
 from lftj.values import gate
 from scantree.memory import ArenaFullError
 from scantree.version import Version
@@ -54,6 +55,15 @@ if TYPE_CHECKING:
 MISSING = ("ignore", "error")
 _UNUSED, _OPEN, _COMMITTED, _DISCARDED = "unused", "open", "committed", "discarded"
 _NO_HEADS: frozenset[str] = frozenset()
+# Of a head that was not derived, while parts of its rules were.
+_IDLE = {
+    "strategy": "none",
+    "why": "what its parts hold did not change",
+    "steps": 0,
+    "removed": 0,
+    "added": 0,
+    "seconds": 0.0,
+}
 
 
 class Transaction:
@@ -411,16 +421,25 @@ class Transaction:
         """How the commit went: `heads` (one dict per derived head), `rules` (one per rule of these) and `total`.
 
         Per head `strategy` ("trace", "scan", "record" or "recompute": see `lftj.engine.strategy`), `why` it was derived
-        so, `steps` of joins and scans, records `removed` and `added`, `seconds`. Per rule its text `rule`, its `head`,
-        the same, and `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the
-        `seconds` of the whole commit. Empty before the commit, and if it failed.
+        so, `steps` of joins and scans, records `removed` and `added`, `seconds`; and, where its rules were taken apart,
+        `parts`: the same per part (`@deg.1`). A head of which only parts were derived, since they came out as before,
+        has strategy "none". Per rule its text `rule`, its `head`, the `clause` that was evaluated, the same, and
+        `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds` of
+        the whole commit. Empty before the commit, and if it failed.
         """
         if self._done is None:
             return {}
-        heads = self._done.stats
-        total: dict[str, Any] = {key: sum(h[key] for h in heads.values()) for key in ("steps", "removed", "added")}
+        derived = self._done.stats
+        total: dict[str, Any] = {key: sum(h[key] for h in derived.values()) for key in ("steps", "removed", "added")}
+        heads: dict[str, dict[str, Any]] = {}
+        for name, told in derived.items():
+            if name.startswith(INTERNAL):
+                head = heads.setdefault(owner(name), {**_IDLE, "parts": {}})
+                head.setdefault("parts", {})[name] = dict(told)
+            else:
+                heads[name] = told | {key: parts for key, parts in heads.get(name, {}).items() if key == "parts"}
         return {
-            "heads": {name: dict(h) for name, h in heads.items()},
+            "heads": heads,
             "rules": list(self._rules_of(self._done)),
             "total": {**total, "seconds": self._done.seconds},
         }
@@ -436,7 +455,8 @@ class Transaction:
                 figures = known.get(i, idle)
                 yield {
                     "rule": clause.text or str(clause),
-                    "head": head,
+                    "head": owner(head),
+                    "clause": str(clause),
                     "strategy": told["strategy"],
                     "why": told["why"],
                     **{name: figures[name] for name in idle},

@@ -112,7 +112,7 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
     last = upkeep["last_commit"]
     if last is not None:
         records = f"records +{last['added']:,} -{last['removed']:,}"
-        done = f"{last['strategy']}, {last['steps']:,} steps, {records}, {last['seconds'] * 1e3:.3f} ms"
+        done = f"{last['strategy']}, {amount(last['steps'], 'step')}, {records}, {last['seconds'] * 1e3:.3f} ms"
         lines += [f"{indent}last commit: {done}", f"{indent}  {last['why']}"]
     return lines
 
@@ -125,13 +125,18 @@ def trace_lines(rule: Mapping[str, Any], indent: str) -> list[str]:
         lines.append(f"{indent}  {d['variable']:{wide}}  {d['granularity']:8}  {d['why']}")
         for index in rule["indexes"]:
             if index["variable"] == d["variable"] and index["records"] is not None:
-                records = f"{index['records']:,} records, {size(index['bytes'])}"
+                records = f"{amount(index['records'], 'record')}, {size(index['bytes'])}"
                 lines.append(f"{indent}  {'':{wide}}  {'':8}  {index['participant']}: {records}")
     for part in rule.get("then", ()):
         lines += trace_lines(part, indent)
     return lines
 
 
-def size(amount: int) -> str:
+def amount(count: int, noun: str) -> str:
+    """The count with its noun: 1 row, 2 rows."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def size(bytes: int) -> str:
     """Bytes for people."""
-    return f"{amount / 1e6:,.1f} MB" if amount >= 50_000 else f"{amount / 1e3:,.1f} kB"
+    return f"{bytes / 1e6:,.1f} MB" if bytes >= 50_000 else f"{bytes / 1e3:,.1f} kB"

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lftj.cli.outcome import UsageError, say
 from lftj.cli.source import STDIN
@@ -70,9 +70,16 @@ def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | 
         text, erased, inserted = _told(tx, shown)
         to_stdout(text.encode())
         if stats:
-            heads = ", ".join(f"{head} by {told['strategy']}" for head, told in tx.stats["heads"].items())
+            heads = ", ".join(f"{head} by {_ways(told)}" for head, told in tx.stats["heads"].items())
             counts = f"{changes.size:,} {'change' if changes.size == 1 else 'changes'}, +{inserted:,} -{erased:,} rows"
             say(f"commit {number}: {counts}, {seconds * 1e3:.3f} ms" + (f" ({heads})" if heads else ""))
+
+
+def _ways(told: dict[str, Any]) -> str:
+    """How a head was derived, and the parts of its rules, each way once."""
+    derived = [*told.get("parts", {}).values(), told]
+    ways = dict.fromkeys(each["strategy"] for each in derived if each["strategy"] != "none")
+    return " and ".join(ways)
 
 
 def _commit(db: Database, changes: Changes, timeout: float | None) -> Transaction:

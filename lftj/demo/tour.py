@@ -15,7 +15,7 @@ import numpy as np
 
 import lftj
 from lftj.cli.outcome import wants_colour
-from lftj.demo.window import DAYS, Window
+from lftj.demo.window import DAYS, Commit, Window
 
 FRIENDS = """
 .decl friend(a:number, b:number)
@@ -38,6 +38,11 @@ wrote(x, y) :- message(x, y, _), x < y.
 wrote(x, y) :- message(y, x, _), x < y.
 circle(x, y, z) :- wrote(x, y), wrote(y, z), wrote(x, z).
 """
+ACTIVITY = """\
+sent[x] = count : { message(x, _, _) }.
+busiest(x, n) :- sent[x] = n, n = max m : { sent(_, m) }.
+reader(y) :- message(_, y, _), !message(y, _, _).
+"""
 # The message at which the stream begins: the window is full from then on. Messages, and commits by evaluation.
 BEGIN, ARRIVING, QUICK, BY_EVALUATION = 30_000, 4_000, 200, 100
 NEXT = """\
@@ -59,7 +64,8 @@ From the shell, with Souffle's flags and files:
   lftj run tri.dl -F facts -D out      facts/edge.facts in, out/tri.csv out
 
 With `--updates FILE` it follows changes (`+edge 1 2`, `-edge 3 4`, a blank
-line commits) and prints what each commit changed."""
+line commits) and prints what each commit changed. `lftj functors` lists the
+operators and functors; the README shows aggregates, negation and scans."""
 
 
 class Tour:
@@ -80,7 +86,9 @@ class Tour:
         self._friends(friends, quick)
         messages = lftj.Database(MESSAGES)
         self._messages(messages)
-        self._live(messages, ARRIVING if not quick else QUICK)
+        arriving = ARRIVING if not quick else QUICK
+        self._circles(messages, arriving)
+        self._activity(messages, arriving)
         self._title('How the first rule was evaluated: db.explain("triangle")')
         self._say(str(friends.explain("triangle")), "  ")
         self._title("What to try next")
@@ -134,31 +142,52 @@ class Tour:
         with self._timed("rows", lambda: len(db["circle"])):
             db.evaluate("circle")
 
-    def _live(self, db: lftj.Database, arriving: int) -> None:
+    def _circles(self, db: lftj.Database, arriving: int) -> None:
         rules = self._rules(MESSAGES, "wrote", "circle")
         self._question(f"The circles of the last {DAYS} days, live: every message is a commit", rules)
-        program, messages = f"{MESSAGE}{rules}", db["message"].numpy()
-        with self._timed("messages in the window, rules evaluated and traced", lambda: len(window.db["message"])):
-            window = Window(program, messages, BEGIN, maintain="trace")
-            window.arrive()  # the first commit records the traces
-        with self._timed("more arrive, and old ones leave, in as many commits,", lambda: arriving):
-            commits = list(window.stream(arriving))
+        window, commits = self._live(db, rules, ("wrote", "circle"), arriving)
         came, gone = sum(len(c.came) for c in commits), sum(len(c.gone) for c in commits)
         kept = len(window.db["circle"])
         self._say(
             f"     {sum(c.left for c in commits):,} left; {came:,} circles came, {gone:,} went, {kept:,} are there"
         )
-        again = Window(program, messages, window.next, maintain="recompute")
-        assert again.db["circle"] == window.db["circle"]
-        again.arrive()
-        compared = [again.arrive() for _ in range(BY_EVALUATION)]
-        self._say("\n     a commit, in milliseconds     median       p99")
-        for how, taken in (("maintaining traces", commits), ("evaluating the rules again", compared)):
-            median, high = np.percentile([c.seconds * 1e3 for c in taken], (50, 99))
-            self._say(f"       {how:26}  {self._bold}{median:8.2f}{self._plain}  {high:8.2f}")
+        self._compare(window, rules, ("wrote", "circle"), commits)
         self._say("\n     the last ones that changed circles")
         for commit in [c for c in commits if c.came or c.gone][-4:]:
             self._say(f"       {commit}")
+
+    def _activity(self, db: lftj.Database, arriving: int) -> None:
+        heads = ("sent", "busiest", "reader")
+        self._question("In the same window: messages per student, and who only reads", ACTIVITY)
+        window, commits = self._live(db, ACTIVITY, heads, arriving)
+        came, gone = sum(len(c.came) for c in commits), sum(len(c.gone) for c in commits)
+        (student, count), *_ = window.db["busiest"]
+        sent, readers = len(window.db["sent"]), len(window.db["reader"])
+        who = f"{sent:,} wrote, student {student} most ({count:,}); {readers:,} only read"
+        self._say(f"     {who}: {came:,} came, {gone:,} went")
+        self._compare(window, ACTIVITY, heads, commits)
+
+    def _live(
+        self, db: lftj.Database, rules: str, heads: tuple[str, ...], arriving: int
+    ) -> tuple[Window, list[Commit]]:
+        """The messages of the stream arrive in a window over which `rules` derive `heads`."""
+        with self._timed("messages in the window, rules evaluated and traced", lambda: len(window.db["message"])):
+            window = Window(f"{MESSAGE}{rules}", db["message"].numpy(), BEGIN, heads, maintain="trace")
+            window.arrive()  # the first commit records the traces
+        with self._timed("more arrive, and old ones leave, in as many commits,", lambda: arriving):
+            commits = list(window.stream(arriving))
+        return window, commits
+
+    def _compare(self, window: Window, rules: str, heads: tuple[str, ...], commits: list[Commit]) -> None:
+        """What these commits took, beside those of a database that evaluates the rules again; both say the same."""
+        again = Window(f"{MESSAGE}{rules}", window.messages, window.next, heads, maintain="recompute")
+        assert all(again.db[head] == window.db[head] for head in heads)
+        again.arrive()
+        compared = [again.arrive() for _ in range(BY_EVALUATION)]
+        self._say("\n     a commit, in milliseconds     median       p99")
+        for how, taken in (("maintaining them", commits), ("evaluating the rules again", compared)):
+            median, high = np.percentile([c.seconds * 1e3 for c in taken], (50, 99))
+            self._say(f"       {how:26}  {self._bold}{median:8.2f}{self._plain}  {high:8.2f}")
 
     # -- what stops are made of ---------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
-"""A sliding window over a stream of messages, each a commit, with its circles kept up to date.
+"""A sliding window over a stream of messages, each a commit, with everything derived from it kept up to date.
 
-The program is the demonstration's, over the messages of the last `DAYS` days: a message that arrives is inserted, those
+A program of the demonstration, over the messages of the last `DAYS` days: a message that arrives is inserted, those
 that have become too old are erased, and everything derived follows in the same transaction. Beside it the same commits
 are made by a database that evaluates its rules again, for as many as that takes a moment.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,13 +20,12 @@ import lftj
 
 DAYS = 30
 SECONDS = DAYS * 24 * 3600
-HEADS = ("wrote", "circle")
 Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit: the message that arrived, how many left, the circles that came and went, the seconds it took."""
+    """One commit: the message that arrived, how many left, the rows that came and went, the seconds it took."""
 
     sender: int
     receiver: int
@@ -39,20 +38,24 @@ class Commit:
     def __str__(self) -> str:
         when = datetime.fromtimestamp(self.at, UTC).strftime("%b %d %H:%M:%S")
         signed = [("+", row) for row in self.came] + [("-", row) for row in self.gone]
-        shown = " ".join(f"{sign}{row[0]},{row[1]},{row[2]}" for sign, row in signed[:2])
+        shown = " ".join(f"{sign}{','.join(map(str, row))}" for sign, row in signed[:2])
         more = f" and {len(signed) - 2} more" if len(signed) > 2 else ""
         return f"{when}  {self.sender:>4} to {self.receiver:<4}  {shown}{more}"
 
 
 class Window:
-    """`program` over the window of `messages` (rows sender, receiver, time) that ends at message `first`."""
+    """`program` over the window of `messages` (rows sender, receiver, time) that ends at message `first`.
 
-    def __init__(self, program: str, messages: Rows, first: int, *, maintain: str) -> None:
+    Its `heads` are kept up to date as `maintain` says; commits tell what came to the last of them and went.
+    """
+
+    def __init__(self, program: str, messages: Rows, first: int, heads: Sequence[str], *, maintain: str) -> None:
+        self.shown = heads[-1]
         self.messages = messages[np.argsort(messages[:, 2], kind="stable")]
         self.next = first
         self.oldest = self._oldest(first - 1)
         self.db = lftj.Database()
-        self.db.rules(program, maintain=dict.fromkeys(HEADS, maintain))
+        self.db.rules(program, maintain=dict.fromkeys(heads, maintain))
         self.db.load("message", self.messages[self.oldest : first])
         self.db.evaluate()
 
@@ -71,8 +74,8 @@ class Window:
                 tx.erase("message", self.messages[self.oldest : oldest])
         seconds = time.perf_counter() - began
         left, self.oldest, self.next = oldest - self.oldest, oldest, i + 1
-        circles = tx.delta["circle"]
-        return Commit(sender, receiver, at, left, list(circles.inserted), list(circles.erased), seconds)
+        delta = tx.delta[self.shown]
+        return Commit(sender, receiver, at, left, list(delta.inserted), list(delta.erased), seconds)
 
     def stream(self, count: int) -> Iterator[Commit]:
         """The next `count` messages arrive; on a terminal stderr tells how far it is."""

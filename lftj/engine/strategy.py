@@ -132,8 +132,13 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
         return "trace", "its rules are declared so"
     changed = held.changed(commit.changes)
     estimate = changed * (CHANGE + MAINTENANCE_STEP * held.steps_per_change)
-    why = f"about {estimate / 1e6:,.1f} ms for {changed:,} changed rows, {held.cost / 1e6:,.1f} ms anew"
+    rows = f"{changed:,} changed {'row' if changed == 1 else 'rows'}"
+    why = f"{_milliseconds(estimate)} for {rows}, {_milliseconds(held.cost)} anew"
     return ("trace" if estimate <= held.cost else "record"), why
+
+
+def _milliseconds(nanoseconds: float) -> str:
+    return f"about {nanoseconds / 1e6:,.1f} ms" if nanoseconds >= 50_000 else "under 0.1 ms"
 
 
 def _mode_of_scan(commit: Commit, head: str, clause: Clause, found: Reading) -> tuple[str, str]:

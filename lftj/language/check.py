@@ -199,7 +199,7 @@ def _infer(found: list[tuple[str, ...]], typed: list[TypedClause], names: Names,
 
 
 def _schemas(names: Names, rules: list[ast.Rule]) -> dict[str, Schema]:
-    """The schemas of all relations. The variables of the first rule name undeclared columns, if they differ."""
+    """The schemas of all relations. Variables of the first rule name undeclared columns; the others are numbered."""
     first: dict[str, ast.Head] = {}
     for rule in rules:
         for head in rule.heads:
@@ -208,9 +208,9 @@ def _schemas(names: Names, rules: list[ast.Rule]) -> dict[str, Schema]:
     for name, relation in names.relations.items():
         columns = relation.columns
         if relation.origin == "derived":  # else they are given
-            variables = [arg.name for arg in first[name].args if isinstance(arg, ast.Variable)]
-            distinct = len(set(variables)) == relation.arity
-            columns = variables if distinct else [f"c{i}" for i in range(relation.arity)]
+            named = [arg.name if isinstance(arg, ast.Variable) else f"c{i}" for i, arg in enumerate(first[name].args)]
+            distinct = len(set(named)) == relation.arity
+            columns = named if distinct else [f"c{i}" for i in range(relation.arity)]
         types = [type_ or "number" for type_ in relation.types]
         schemas[name] = Schema(
             name, tuple(Column(c, t) for c, t in zip(columns, types, strict=True)), functional=relation.functional

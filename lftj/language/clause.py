@@ -57,6 +57,11 @@ __all__ = [
 INTERNAL = "@"
 
 
+def owner(name: str) -> str:
+    """The relation in whose rules `name` is a part: `p` of `@p.1.groups`, and any other name itself."""
+    return name.removeprefix(INTERNAL).partition(".")[0] if name.startswith(INTERNAL) else name
+
+
 @dataclass(frozen=True, slots=True)
 class Var:
     """A variable and its base type. Within a clause the name identifies it."""

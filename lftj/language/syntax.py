@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from lftj.errors import Diagnostic
 from lftj.language.findings import did_you_mean
+from lftj.language.notation import AGGREGATES
 from lftj.language.source import Source
 
 _SHOWN = {
@@ -38,7 +39,7 @@ _SHOWN_ORDER = list(_SHOWN.values())
 
 # Each directive with the form in which it is written.
 _DIRECTIVES = {
-    "decl": ".decl name(column:type, ...)",
+    "decl": ".decl name(column:type, ...)`, or with keys and a value `.decl name(key:type, ...) -> value:type",
     "type": ".type Name = base",
     "input": ".input name(option=value, ...)",
     "output": ".output name(option=value, ...)",
@@ -87,12 +88,12 @@ def syntax_error(source: Source, start: int, end: int, expected: Collection[str]
     before = text[begin:start]
     what = f"syntax error: expected {_expectation(expected, before)}"
     what += f", found `{_short(found)}`" if found else ", found the end of the text"
-    remedy = ""
+    remedy = _form(text, begin, start) or _aggregate(text, begin, start)
     around = text[max(begin, start - 1) : start] + text[start : start + 2]
     line_start = text.rfind("\n", 0, start) + 1
     previous_word = re.search(r"[A-Za-z_]+\s*$", text[max(begin, line_start) : start])
     for pattern, advice in _HABITS:
-        if (
+        if not remedy and (
             pattern.search(around)
             or (previous_word and pattern.fullmatch(previous_word[0].strip()))
             or pattern.fullmatch(found)
@@ -101,10 +102,42 @@ def syntax_error(source: Source, start: int, end: int, expected: Collection[str]
             break
     else:
         stripped = before.rstrip()
-        if "_DOT" in expected and "$END" not in expected and "\n" in before[len(stripped) :] and stripped:
+        if (
+            not remedy
+            and "_DOT" in expected
+            and "$END" not in expected
+            and "\n" in before[len(stripped) :]
+            and stripped
+        ):
             line, _ = source.position(begin + len(stripped) - 1)
             remedy = f"if the clause ends on line {line}, end it with `.`"
     return Diagnostic(what=what, span=source.span(start, max(end, start + 1)), remedy=remedy)
+
+
+def _form(text: str, begin: int, start: int) -> str:
+    """The form of the directive in whose line the stumble is; empty if it is in none."""
+    word = re.compile(r"\.([A-Za-z_]+)").match(text, begin)
+    if word is None or word[1] not in _DIRECTIVES or "\n" in text[begin:start]:
+        return ""
+    if word[1] == "decl" and "->" in text[begin:start] and text.startswith(",", start):
+        return "one value stands after the arrow; what else there is are keys, before it"
+    return f"it is written `{_DIRECTIVES[word[1]]}`"
+
+
+def _aggregate(text: str, begin: int, start: int) -> str:
+    """How an aggregate is written, if the stumble is between a word and its braces."""
+    if re.compile(r".*\bagg\s*<?", re.DOTALL).fullmatch(text, begin, start) and text.startswith("<", start):
+        others = ", ".join(f"`{op}`" for op in AGGREGATES if op not in ("count", "sum"))
+        return f"it is written `agg<<n = count()>>`, or `agg<<s = sum(x)>>`; there are also {others}"
+    for found in re.compile(r"([A-Za-z_]\w*)\b([^:{}.,=<>\n]*):\s*\{").finditer(text, begin):
+        if found.start() <= start <= found.end():
+            word, operand = found[1], found[2].strip()
+            if word == "count" and operand:
+                return "`count` takes no operand: it is written `n = count : { ... }`"
+            if word in AGGREGATES and not operand:
+                return f"`{word}` takes an operand: it is written `n = {word} x : {{ ... }}`"
+            return did_you_mean(word, AGGREGATES, f"the aggregates are {', '.join(f'`{op}`' for op in AGGREGATES)}")
+    return ""
 
 
 def _directive(source: Source, start: int, begin: int) -> Diagnostic | None:

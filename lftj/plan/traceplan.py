@@ -90,6 +90,7 @@ def plan_trace(plan: JoinPlan, distinct: Mapping[int, float], *, force: str | No
             prefixes.append(tuple(reversed(path)))
         needed = set(range(d)) - computed
         contexts = max((nodes / max(1.0, distinct[f]) for f in frames), default=1.0)
+        about = f"about {contexts:,.0f} {'context' if round(contexts) == 1 else 'contexts'} of a prefix"
         if all(needed <= set(prefix) for prefix in prefixes):
             granularity, why = NONE, "a changed branch names its node"
         elif d in computed:
@@ -97,9 +98,9 @@ def plan_trace(plan: JoinPlan, distinct: Mapping[int, float], *, force: str | No
         elif force is not None:
             granularity, why = NAMES.index(force), "forced"
         elif contexts <= max(CONTEXTS, depth.rows / nodes):
-            granularity, why = NODE, f"about {contexts:,.0f} contexts of a prefix"
+            granularity, why = NODE, about
         else:
-            granularity, why = INTERVAL, f"about {contexts:,.0f} contexts of a prefix"
+            granularity, why = INTERVAL, about
         for turn, (frame, prefix) in enumerate(zip(frames, prefixes, strict=True)):
             context = tuple(e for e in range(d) if e in needed and e not in prefix)
             own = granularity

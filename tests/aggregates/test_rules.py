@@ -11,7 +11,8 @@ m(x, n) :- e(x, _), n = max y : { e(x, y) }.
 
 
 def strategies(tx: lftj.Transaction) -> dict[str, str]:
-    return {head: told["strategy"] for head, told in tx.stats["heads"].items() if head in ("@d.1", "@m.1")}
+    parts = [part for told in tx.stats["heads"].values() for part in told.get("parts", {}).items()]
+    return {name: told["strategy"] for name, told in parts if name in ("@d.1", "@m.1")}
 
 
 def test_rules_come_and_go_with_transactions() -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import lftj
 from lftj.cli import main
-from lftj.demo.tour import MESSAGES, NEXT
+from lftj.demo.tour import ACTIVITY, MESSAGES, NEXT
 from lftj.demo.window import SECONDS, Window
 
 pytestmark = pytest.mark.jit_only
+
+HEADS = ("wrote", "circle", "sent", "busiest", "reader")
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +45,8 @@ def test_the_figures_are_the_published_ones(printed: str) -> None:
         "59,798 rows loaded",
         "63,695 rows",
         "14,319 rows",
+        "29,970 messages in the window, rules evaluated and traced",
+        "4,000 more arrive, and old ones leave, in as many commits,",
         "29,970 messages in the window, rules evaluated and traced",
         "4,000 more arrive, and old ones leave, in as many commits,",
     ]
@@ -86,21 +91,26 @@ def test_the_quick_tour_leaves_the_slow_questions_out(capsys: pytest.CaptureFixt
         "14,319 rows",
         "29,970 messages in the window, rules evaluated and traced",
         "200 more arrive, and old ones leave, in as many commits,",
+        "29,970 messages in the window, rules evaluated and traced",
+        "200 more arrive, and old ones leave, in as many commits,",
     ]
 
 
 def test_the_window_holds_what_it_should(shipped_data: Path) -> None:
     db = lftj.Database(MESSAGES)
     db.load("message", shipped_data / "CollegeMsg.tsv.zst")
-    window = Window(MESSAGES, db["message"].numpy(), 31_000, maintain="trace")
+    window = Window(MESSAGES + ACTIVITY, db["message"].numpy(), 31_000, HEADS, maintain="trace")
     commits = list(window.stream(300))
     rows = {tuple(row) for row in window.messages[:31_300].tolist()}
     latest = max(at for *_, at in rows)
     assert set(window.db["message"]) == {row for row in rows if row[2] >= latest - SECONDS}
     assert sum(commit.left for commit in commits) > 0
-    again = lftj.Database(MESSAGES)
+    again = lftj.Database(MESSAGES + ACTIVITY)
     again.load("message", window.db["message"])
-    assert again["circle"] == window.db["circle"]
+    assert all(again[head] == window.db[head] for head in HEADS)
+    sent = Counter(sender for sender, _, _ in window.db["message"])
+    assert set(window.db["sent"]) == set(sent.items())
+    assert set(window.db["reader"]) == {(receiver,) for _, receiver, _ in window.db["message"]} - {(x,) for x in sent}
 
 
 def test_progress_of_the_stream_is_for_terminals(shipped_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +120,7 @@ def test_progress_of_the_stream_is_for_terminals(shipped_data: Path, monkeypatch
 
     db = lftj.Database(MESSAGES)
     db.load("message", shipped_data / "CollegeMsg.tsv.zst")
-    window = Window(MESSAGES, db["message"].numpy(), 30_000, maintain="recompute")
+    window = Window(MESSAGES, db["message"].numpy(), 30_000, ["wrote", "circle"], maintain="recompute")
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     list(window.stream(60))

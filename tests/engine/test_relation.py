@@ -41,7 +41,7 @@ def test_repr_fits_a_terminal() -> None:
 def test_repr_of_a_database() -> None:
     db = lftj.Database(".decl e(x:number, y:number)\np(x) :- e(x, _).")
     assert repr(db) == (
-        "lftj.Database: 2 relations, 1 rules, 0.0 MB of pages\n"
+        "lftj.Database: 2 relations, 1 rule, 0.0 MB of pages\n"
         "  e(x:number, y:number)  0 rows\n"
         "  p(x:number)  not evaluated"
     )

@@ -179,7 +179,7 @@ def test_what_the_builder_refuses() -> None:
 
 # What a commit tells of its rules --------------------------------------------------------------------------------
 
-RULE = {"rule", "head", "strategy", "why", "steps", "removed", "added", "surgeries", "seconds"}
+RULE = {"rule", "head", "clause", "strategy", "why", "steps", "removed", "added", "surgeries", "seconds"}
 
 
 def test_figures_of_rules() -> None:

@@ -47,7 +47,7 @@ stratum 1: one(x:number)  not evaluated
       3  none      a changed branch names its node
   follows changes by its trace (not recorded yet)
 key orders built:
-  e: (src, dst) 0.0 MB"""
+  e: (src, dst) 6.1 kB"""
 
 AFTER = """\
 stratum 1: tri(x:number, y:number, z:number)  34 rows
@@ -93,9 +93,9 @@ stratum 3: one(x:number)  3 rows
       3  none      a changed branch names its node
   follows changes by its trace (not recorded yet)
 key orders built:
-  e: (src, dst) 0.0 MB
-  name: (id, text) 0.0 MB
-  tri: (x, y, z) 0.0 MB; (z, x, y) 0.0 MB"""
+  e: (src, dst) 6.1 kB
+  name: (id, text) 2.6 kB
+  tri: (x, y, z) 8.7 kB; (z, x, y) 8.7 kB"""
 
 
 def test_text() -> None:
@@ -146,6 +146,7 @@ DEPTH = {
 }
 RULE = {
     "rule": "str",
+    "clause": "str",
     "key_order": ["str"],
     "forced": "bool",
     "estimated_cost": "float",
@@ -175,7 +176,7 @@ def test_json() -> None:
     db = database()
     db.evaluate()
     found = json.loads(db.explain("tri").json())
-    rule = {**RULE, "trace": TRACE}
+    rule = {**RULE, "trace": TRACE, "parts": []}
     stratum = {"relation": "str", "name": "str", "evaluated": "bool", "rows": "int", "rules": [rule], "upkeep": UPKEEP}
     assert shape(found) == {"strata": [stratum], "key_orders": {"e": [{"columns": ["str"], "bytes": "int"}]}}
     assert found["strata"][0]["rules"][0]["key_order"] == ["x", "y", "z"]
