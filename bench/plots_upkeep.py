@@ -25,17 +25,19 @@ def draw(folder: Path) -> list[Path]:
     return [path for make, name in drawings if make(path := folder / f"{name}.svg")]
 
 
-def _plots() -> Any:
+def plots() -> Any:
+    """pyplot, set up so that the same results draw the same bytes."""
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "lftj"  # the same results draw the same bytes
+    matplotlib.rcParams["svg.hashsalt"] = "lftj"
     from matplotlib import pyplot
 
     return pyplot
 
 
-def _finished(pyplot: Any, figure: Any, axes: Any, path: Path) -> bool:
+def finished(pyplot: Any, figure: Any, axes: Any, path: Path) -> bool:
+    """Write the figure to `path`; True."""
     for each in axes:
         each.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
@@ -48,7 +50,7 @@ def latencies(path: Path) -> bool:
     found = streams()
     if not found:
         return False
-    pyplot = _plots()
+    pyplot = plots()
     figure, panels = pyplot.subplots(
         1, len(found), figsize=(4.4 * len(found), 3.4), sharey=True, squeeze=False, layout="constrained"
     )
@@ -66,7 +68,7 @@ def latencies(path: Path) -> bool:
         axes.set_xlabel("rows per transaction")
     panels[0][0].set_ylabel("CPU milliseconds")
     panels[0][0].legend(frameon=False, fontsize="small")
-    return _finished(pyplot, figure, panels[0], path)
+    return finished(pyplot, figure, panels[0], path)
 
 
 def promises(path: Path) -> bool:
@@ -74,7 +76,7 @@ def promises(path: Path) -> bool:
     found = lines(promise.PROMISE)
     if not found:
         return False
-    pyplot = _plots()
+    pyplot = plots()
     figure, axes = pyplot.subplots(figsize=(5.6, 4.2), layout="constrained")
     everything = []
     for shape, colour in zip(promise.SHAPES, SHAPES, strict=True):
@@ -89,7 +91,7 @@ def promises(path: Path) -> bool:
     axes.set_xlabel("records removed + records added + tree surgeries")
     axes.set_ylabel("steps of maintenance")
     axes.legend(frameon=False, fontsize="small")
-    return _finished(pyplot, figure, [axes], path)
+    return finished(pyplot, figure, [axes], path)
 
 
 def tenths(path: Path) -> bool:
@@ -97,7 +99,7 @@ def tenths(path: Path) -> bool:
     line = report_upkeep.only(endurance.ENDURANCE)
     if line is None:
         return False
-    pyplot = _plots()
+    pyplot = plots()
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(7.6, 2.8), layout="constrained")
     deciles = line["deciles"]
     x = [line["transactions"] * (i + 1) / len(deciles) / 1000 for i in range(len(deciles))]
@@ -110,4 +112,4 @@ def tenths(path: Path) -> bool:
         axes.set_xlabel("transactions, thousands")
         axes.set_ylabel(name)
         axes.legend(frameon=False, fontsize="small")
-    return _finished(pyplot, figure, (left, right), path)
+    return finished(pyplot, figure, (left, right), path)

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import report_upkeep, results
+from bench import report_rules, report_upkeep, results
 from bench.graphs import ROOT
 from bench.results import Line
 from bench.tables import Table
@@ -227,7 +227,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "patterns": patterns_table,
     "machine": machine_note,
     "storage": storage_table,
-    **{name: _without(make) for name, make in report_upkeep.TABLES.items()},
+    **{name: _without(make) for name, make in (report_upkeep.TABLES | report_rules.TABLES).items()},
 }
 
 _BLOCK = re.compile(r"(<!-- bench:(?P<name>[\w-]+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
@@ -261,10 +261,11 @@ def main(arguments: Sequence[str] | None = None, readme: Path = README) -> int:
             sys.stderr.write("README.md differs from bench/results; run python -m bench.report\n")
         return int(before != after)
     readme.write_text(after, encoding="utf-8")
-    from bench import plots, plots_upkeep
+    from bench import plots, plots_rules, plots_upkeep
 
     plots.draw(latest, results.RESULTS)
     plots_upkeep.draw(results.RESULTS)
+    plots_rules.draw(results.RESULTS)
     return 0
 
 

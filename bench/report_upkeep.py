@@ -7,7 +7,7 @@ to cost, or misses its target says so, with the sentence from `WHY`; one without
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -304,18 +304,26 @@ def stabbing_table() -> str:
 def note() -> str:
     """On what, when, at which commits."""
     files = (latency.LATENCY, recording.RECORDING, promise.PROMISE, endurance.ENDURANCE, stabbing.STABBING)
+    taken = taken_on(files)
+    if not taken:
+        return "Not measured yet."
+    return (
+        f"CPU milliseconds of whole transactions, one thread, medians. {taken}. The figures of Differential Dataflow "
+        "(its worst-case optimal delta plan) were measured elsewhere, on the same files and a machine like this one."
+    )
+
+
+def taken_on(files: Iterable[Path]) -> str:
+    """The machine, versions, commits and the last day of the results in `files`; empty if there are none."""
     found = [line for path in files for line in lines(path).values()]
     if not found:
-        return "Not measured yet."
+        return ""
     last = max(found, key=lambda line: str(line["run"]["date"]))
     commits = ", ".join(dict.fromkeys(line["run"]["commit"] for line in found))
     machine = last["machine"]
     return (
-        "CPU milliseconds of whole transactions, one thread, medians. "
         f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, "
-        f"numba {machine['versions']['numba']}; "
-        f"commit {commits}, {last['run']['date'][:10]}. The figures of Differential Dataflow (its worst-case "
-        "optimal delta plan) were measured elsewhere, on the same files and a machine like this one."
+        f"numba {machine['versions']['numba']}; commit {commits}, {last['run']['date'][:10]}"
     )
 
 

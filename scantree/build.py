@@ -135,6 +135,34 @@ def sort_rows(columns: Sequence[Column], keys: int) -> npt.NDArray[np.int64]:
 
 
 @kernel
+def merge_rows(a, b, at, keys, out):
+    """Write the rows of `a` int64[cols, n], and of `b` int64[cols, m] from row `at` on those before the last of `a`.
+
+    Both are in key order and have no key in common; `out` int64[cols, >= n + m - at] gets them in key order. Returns
+    (the first row of `b` that was not written, rows written).
+    """
+    cols, n = a.shape
+    m, k = b.shape[1], 0
+    for i in range(n):
+        while at < m:
+            before = False
+            for c in range(keys):
+                if b[c, at] != a[c, i]:
+                    before = b[c, at] < a[c, i]
+                    break
+            if not before:
+                break
+            for c in range(cols):
+                out[c, k] = b[c, at]
+            at += 1
+            k += 1
+        for c in range(cols):
+            out[c, k] = a[c, i]
+        k += 1
+    return at, k
+
+
+@kernel
 def lay_out(space, shape, n, pages, dirs):
     """A new version with room for `n` rows and no rows yet; returns its root.
 

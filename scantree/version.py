@@ -66,6 +66,10 @@ class Delta(NamedTuple):
         return self.rows[:, self.kinds == _delta.CHANGED]
 
 
+# Rows that are merged at a time.
+CHUNK = 1 << 16
+
+
 class Changes(NamedTuple):
     """What an update really did, per change of the batch in key order.
 
@@ -80,7 +84,7 @@ class Store:
     """Rows of `keys` key columns and `values` value columns.
 
     `page_rows` and `dir_rows` are powers of two; tests force them tiny. `scan`: what versions keep folded; without one
-    they cost nothing for it.
+    they cost nothing for it. `hidden`: rows are read without their values, and a change of values only is none.
     """
 
     def __init__(
@@ -92,12 +96,14 @@ class Store:
         page_rows: int = 256,
         dir_rows: int = 64,
         scan: Scan | None = None,
+        hidden: bool = False,
     ) -> None:
         for name, size in (("page_rows", page_rows), ("dir_rows", dir_rows)):
             if size < 2 or size & (size - 1):
                 raise ValueError(f"{name} must be a power of two, at least 2; got {size}")
         self.arena = arena
         self.scan = scan
+        self.hidden = hidden
         self.shape = Shape(keys, keys + values, page_rows.bit_length() - 1, dir_rows.bit_length() - 1)
         if scan is not None:
             if scan.monoid != Monoid.COUNT and not 0 <= scan.column < keys + values:
@@ -239,7 +245,7 @@ class Version:
         n = self.count(lo, hi) if limit is None else min(limit, self.count(lo, hi))
         out = np.empty((shape.cols, n), np.int64)
         _cursor.copy_range(mem, self.root, shape, lo, hi, out)
-        return out
+        return out[: shape.keys] if self.store.hidden else out
 
     def count(self, lo: int | None = None, hi: int | None = None) -> int:
         """Rows of [lo, hi), from the counts of the pages between; O(log n) if the store's scan is a count."""
@@ -281,7 +287,7 @@ class Version:
         while pos < hi:
             out = np.empty((shape.cols, size), np.int64)
             pos, n = _cursor.copy_range(mem, self.root, shape, pos, hi, out)
-            yield out[:, :n]
+            yield out[: shape.keys if self.store.hidden else shape.cols, :n]
 
     def rows(self, lo: int | None = None, hi: int | None = None) -> Iterator[tuple[int, ...]]:
         """Rows of [lo, hi) in key order, as tuples."""
@@ -322,7 +328,8 @@ class Version:
             n, status = _prefix.copy_under(mem, self.root, shape, asked, state, out)
             found.append(out[:, :n])
             size = max(size, 256)
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        rows = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        return rows[: shape.keys] if self.store.hidden else rows
 
     def pair(self, keys: int, prefixes: Rows | None = None) -> Rows | None:
         """Two rows int64[cols, 2] that share their first `keys` keys; None if no two do.
@@ -397,7 +404,37 @@ class Version:
             before.append(b[:, :n])
             kinds.append(k[:n])
             size = min(size * 4, 1 << 18)
-        return Delta(np.concatenate(rows, axis=1), np.concatenate(before, axis=1), np.concatenate(kinds))
+        delta = Delta(np.concatenate(rows, axis=1), np.concatenate(before, axis=1), np.concatenate(kinds))
+        if self.store.hidden:
+            moved = delta.kinds != _delta.CHANGED
+            return Delta(delta.rows[: shape.keys, moved], delta.before[:, moved], delta.kinds[moved])
+        return delta
+
+    def merged(self, rows: Rows) -> Version:
+        """The version with more rows int64[cols, n], in key order and none of them there, in pages of its own.
+
+        One pass over both: for batches so large that `update` would touch every page. Raises `ArenaFullError`.
+        """
+        store, shape, mem = self.store, self.store.shape, self.store.arena.space.mem
+        rows = _plain(rows)
+        total = len(self) + rows.shape[1]
+        pages = _build.pages_for(total, shape.page_bits)
+        dirs = _build.pages_for(pages, shape.dir_bits)
+        place = np.zeros(3, np.int64)
+        with store.arena.lock:
+            store.arena.room(*store._sizes(pages, dirs, dirs))
+            version = Version(store, int(_build.lay_out(store.arena.space, shape, total, pages, dirs)))
+            part = np.empty((shape.cols, CHUNK), np.int64)
+            pos, end, at = self.begin(), self.end(), 0
+            while pos < end:
+                pos, n = _cursor.copy_range(mem, self.root, shape, pos, end, part)
+                out = np.empty((shape.cols, n + rows.shape[1] - at), np.int64)
+                at, k = _build.merge_rows(np.ascontiguousarray(part[:, :n]), rows, at, shape.keys, out)
+                _build.write_rows(mem, version.root, shape, np.ascontiguousarray(out[:, :k]), place)
+            _build.write_rows(mem, version.root, shape, np.ascontiguousarray(rows[:, at:]), place)
+            if shape.folds:
+                _scan.fold_version(mem, version.root, shape)
+        return version
 
     def check(self) -> None:
         """Rebuild what is redundant and compare; raises `AssertionError` that shows the state. For tests only."""

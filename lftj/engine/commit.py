@@ -34,6 +34,7 @@ from lftj.engine.tracelayout import Order
 from lftj.errors import EvaluationError
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
+from lftj.rounds.strategy import follow
 from lftj.values.codes import Schema
 from scantree.version import Version
 
@@ -195,8 +196,13 @@ class Commit:
         staged.state = info._replace(
             relations=relations, strata=strata, stale=frozenset(stale), evaluations=evaluations
         )
+        finished = set[str]()
         for head in strata.order:
-            if head not in concerned:
+            if head not in concerned or head in finished:
+                continue
+            if head in strata.recursive:
+                finished |= set(strata.recursive[head])
+                self._component(strata.recursive[head], failed, stale, facts)
                 continue
             reads = strata.reads(head)
             blocked = [name for name in (head, *reads) if name in failed and name in stale]
@@ -229,6 +235,43 @@ class Commit:
                 "seconds": time.perf_counter() - started,
             }
         self.state = staged.state = staged.state._replace(stale=frozenset(stale))
+
+    def _component(
+        self, heads: tuple[str, ...], failed: dict[str, EvaluationError], stale: set[str], facts: Mapping[str, Version]
+    ) -> None:
+        """Derive a recursive component."""
+        staged = self.staged
+        strata, relations = staged.state.strata, staged.state.relations
+        reads = {name: None for head in heads for name in strata.reads(head)}
+        blocked = [name for name in (*heads, *reads) if name in failed and name in stale]
+        if blocked:
+            for head in heads:
+                self.unknown[head] = failed[head] = failed[blocked[0]]
+                stale.add(head)
+            return
+        why = [cause for head in heads if (cause := self._why(head, strata.reads(head), facts))]
+        if not why:
+            return
+        started = time.perf_counter()
+        limits = self._limits(heads[0])
+        limits.look(0)
+        derived = follow(self, heads, limits)
+        staged.state.evaluations.update(derived.evaluations)
+        for head in heads:
+            relations[head] = derived.relations[head]
+            change = derived.changes[head]
+            if len(change.kinds):
+                self.changes[head] = change
+            self.work[head] = strata.of(head), []
+            self.stats[head] = {
+                "strategy": derived.strategy,
+                "why": f"{why[0]}; {derived.why}",
+                "steps": derived.steps if head == heads[0] else 0,
+                "removed": 0,
+                "added": 0,
+                "seconds": time.perf_counter() - started if head == heads[0] else 0.0,
+                **derived.told,
+            }
 
     @property
     def new_heads(self) -> frozenset[str]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from lftj.engine.aggregate import aggregated
 from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.functional import check_content
+from lftj.engine.state import State
 from lftj.errors import EvaluationError
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
@@ -41,6 +42,20 @@ def derive(evaluator: Evaluator, head: str, limits: Limits) -> tuple[Version, di
     return relation.assemble(chunks, in_order=in_order), done
 
 
+def _component(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> State:
+    """The state in which the recursive component `heads` is evaluated."""
+    from lftj.rounds.component import evaluate
+
+    work, done = evaluate(evaluator, heads, limits)
+    state = evaluator.state
+    members = {head: work.relations[head] for head in heads}
+    return state._replace(
+        relations={**state.relations, **members},
+        stale=state.stale - set(heads),
+        evaluations={**state.evaluations, **done},
+    )
+
+
 def refresh(
     evaluator: Evaluator,
     names: Iterable[str],
@@ -63,6 +78,10 @@ def refresh(
             continue
         try:
             within = limits(head)
+            if head in strata.recursive:
+                if head in evaluator.state.stale:
+                    evaluator.state = _component(evaluator, strata.recursive[head], within)
+                continue
             content, done = derive(evaluator, head, within)
             if evaluator.relations[head].schema.functional:
                 check_content(evaluator, head, content, None, within)

@@ -32,6 +32,7 @@ from lftj.plan.keyorder import Choice, rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.pilot import WORTHWHILE, best_of
 from lftj.plan.statistics import Statistics
+from lftj.rounds.content import Rounds
 from lftj.values.codes import from_code, to_code
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
@@ -77,7 +78,8 @@ class Evaluator:
     """Evaluates clauses over the relations of `state`; putting another state there is how changes are published.
 
     `pilot_from`: estimated steps from which plans are tried before one is chosen (pilot.py). `trace_room`: records a
-    trace's buffers hold, forced tiny by tests. `traces`: those of the heads, for commits.
+    trace's buffers hold, forced tiny by tests. `traces`: those of the heads, for commits; `rounds`: the same for
+    recursive ones.
     """
 
     arena: Arena
@@ -89,6 +91,7 @@ class Evaluator:
     pilot_from: float = WORTHWHILE
     trace_room: int | None = None
     traces: Traces = field(default_factory=Traces)
+    rounds: Rounds = field(default_factory=Rounds)
     _plans: dict[Any, tuple[dict[str, Statistics], JoinPlan]] = field(default_factory=dict)
 
     @property

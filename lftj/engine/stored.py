@@ -31,6 +31,7 @@ from lftj.engine.change import Change
 from lftj.engine.pagefolds import PageFolds
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
+from scantree.build import sort_rows
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid, Scan
 from scantree.version import Store, Version
@@ -94,7 +95,7 @@ class StoredRelation:
         self.numbers = set(self.types) == {"number"}
         self._arena, self._sizes = arena, (page_rows, dir_rows)
         self._declared = tuple(range(self.arity))
-        self._stores: dict[Built, Store] = {}
+        self._stores: dict[Built | str, Store] = {}
         self.facts: Version = self._store(self._declared).empty()
         self.content: Version = self.facts
         self._orders: dict[tuple[int, ...], Version] = {self._declared: self.facts}
@@ -134,6 +135,14 @@ class StoredRelation:
             made = Store(self._arena, self.arity, page_rows=page_rows, dir_rows=dir_rows, scan=scan)
             return self._stores.setdefault(built, made)
         return self._stores[built]
+
+    def rounds_store(self) -> Store:
+        """The store of contents whose rows have a round each, which readers do not see (lftj/rounds)."""
+        if "rounds" not in self._stores:
+            page_rows, dir_rows = self._sizes
+            made = Store(self._arena, self.arity, 1, page_rows=page_rows, dir_rows=dir_rows, hidden=True)
+            return self._stores.setdefault("rounds", made)
+        return self._stores["rounds"]
 
     def __len__(self) -> int:
         return len(self.content)
@@ -230,7 +239,8 @@ class StoredRelation:
         orders, scans = {self._declared: content}, dict[ScanOrder, Version]()
         folds: dict[FoldKey, PageFolds] = {}
         follow = len(self._orders) > 1 or self._scans or self._folds
-        if follow and abs(len(content) - len(self)) < SMALL_PART * len(self):
+        known = change is not None or content.store is self.content.store
+        if follow and known and abs(len(content) - len(self)) < SMALL_PART * len(self):
             if change is None:
                 delta = self.content.delta(content)
                 change = Change(delta.rows, delta.kinds)
@@ -247,6 +257,23 @@ class StoredRelation:
                     for scan, before in list(self._scans.items()):
                         scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
         return self._with(facts, orders, scans, folds)
+
+    def grown(self, content: Version, rows: Rows, part: float) -> StoredRelation:
+        """The relation after `rows` int64[arity, n], none of which was there, have come into its content.
+
+        Its key orders follow: by batch update, or merged where more than `part` of the rows are new.
+        """
+        orders = {self._declared: content}
+        n = rows.shape[1]
+        with suppress(ArenaFullError):
+            for order, before in list(self._orders.items()):
+                if order == self._declared:
+                    continue
+                if n > part * len(before):
+                    orders[order] = before.merged(sort_rows([rows[c] for c in order], self.arity))
+                else:
+                    orders[order], _ = before.update(rows[list(order)], np.ones(n, np.int8))
+        return self._with(self.facts, orders, {}, {})
 
     def frozen(self) -> StoredRelation:
         """The same rows for a reader in another thread: key orders and scans that either builds are its own."""

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lftj.language.clause import Clause
+from lftj.language.strata import components
 
 
 class Strata:
-    """`clauses`, and `order`: the heads, bottom up."""
+    """`clauses`, and `order`: the heads, bottom up.
 
-    __slots__ = ("_of", "_readers", "clauses", "order")
+    `recursive`: of each head that is derived from itself, all heads that are derived together, one after the other in
+    `order`.
+    """
+
+    __slots__ = ("_of", "_readers", "clauses", "order", "recursive")
 
     def __init__(self, clauses: Iterable[Clause] = (), order: Iterable[str] = ()) -> None:
         self.clauses = tuple(clauses)
@@ -25,6 +30,11 @@ class Strata:
             self._of.setdefault(clause.head, []).append(clause)
             for name in clause.reads:
                 self._readers.setdefault(name, {})[clause.head] = None
+        graph = {head: list(self.reads(head)) for head in self._of}
+        self.recursive: dict[str, tuple[str, ...]] = {}
+        for found in components(graph):
+            if len(found) > 1 or found[0] in graph[found[0]]:
+                self.recursive |= dict.fromkeys(found, found)
 
     def extended(self, added: Iterable[Clause], order: Iterable[str]) -> Strata:
         """These and more clauses; `order` lists all heads, bottom up."""

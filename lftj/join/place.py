@@ -12,6 +12,7 @@ from lftj.join.leapfrog import bound_node
 from lftj.join.machine import FAILS, HOLDS, run_code
 from lftj.join.trie import (
     ABOVE,
+    BASE,
     DONE,
     FILTER,
     FILTER_MASK,
@@ -20,6 +21,7 @@ from lftj.join.trie import (
     KEY,
     LEVEL,
     OPENED,
+    PAGE_BITS,
     POS,
     REGISTER,
     SLOT,
@@ -36,9 +38,11 @@ from lftj.join.walk import (
     HIGH,
     JOIN,
     KIND,
+    LIMIT,
     NEG_HI,
     PART_HI,
     PART_LO,
+    TEST_HI,
     VALUE_HI,
     VALUE_LO,
 )
@@ -107,6 +111,20 @@ def blocked(mem, frames, walk, d):
     for s in range(depths[d, PART_HI], depths[d, NEG_HI]):
         found = found or contains(mem, frames, parts[s], regs, regs[d])
     return found
+
+
+@kernel
+def older(mem, frames, walk, d):
+    """Whether the rows of all atoms tested at depth `d` are there, with rounds (values) below `control[LIMIT]`."""
+    depths, parts, regs = walk.depths, walk.parts, walk.regs
+    passed = True
+    for s in range(depths[d, NEG_HI], depths[d, TEST_HI]):
+        f = parts[s]
+        fr = frames[f]
+        passed = passed and contains(mem, frames, f, regs, regs[fr[REGISTER]])
+        # The column behind the last key is the value.
+        passed = passed and mem[fr[BASE] + fr[POS] + (1 << fr[PAGE_BITS])] < walk.control[LIMIT]
+    return passed
 
 
 @kernel

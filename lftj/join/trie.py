@@ -216,6 +216,17 @@ def key_before(mem, frames, f):
 
 
 @kernel
+def following(mem, frames, f):
+    """Stand on the first row of the run's next page; False if there is none."""
+    fr = frames[f]
+    if fr[SLOT] == fr[LAST_SLOT]:
+        return False
+    slot = _following(mem, fr, fr[SLOT])
+    _enter(mem, fr, slot, 0, _page_of(mem, fr, slot))
+    return True
+
+
+@kernel
 def full_until(mem, frames, f):
     """(the greatest key k such that the run holds every key from the present one to k, pages looked at).
 

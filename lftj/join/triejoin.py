@@ -52,7 +52,8 @@ from lftj.join.leapfrog import (
     value_matches,
 )
 from lftj.join.machine import FAILS, HOLDS, run_code
-from lftj.join.place import blocked, blocked_until
+from lftj.join.place import blocked, blocked_until, older
+from lftj.join.stamps import stamped_leaf
 from lftj.join.trie import KEY_MIN, UNIQUE, look_ahead
 from lftj.join.walk import (
     AHEAD,
@@ -65,6 +66,8 @@ from lftj.join.walk import (
     COUNTING,
     DEPTH,
     ENTER,
+    EPOCH,
+    EPOCH_DEPTH,
     FIRST,
     FOLLOWS,
     FUSED,
@@ -78,8 +81,10 @@ from lftj.join.walk import (
     PART_LO,
     PRODUCT,
     SIBLING,
+    STAMP,
     STAY,
     STEPS,
+    TEST_HI,
     TOP,
     UNTIL,
     VALUE_HI,
@@ -154,11 +159,16 @@ def _make(record: bool) -> Callable[..., Any]:
             matched = False
             if depths[d, KIND] == JOIN:
                 alive = open_node(mem, walk, trace, d, record) if enter == OPENING else True
+                if control[STAMP] and depths[d, LEAF]:
+                    if alive and not stamped_leaf(mem, walk, d, out, room):
+                        enter = WITHIN
+                        continue
+                    alive = False
                 if (
                     alive
                     and depths[d, LEAF]
                     and depths[d, CODE_LO] == depths[d, CODE_HI]
-                    and depths[d, PART_HI] == depths[d, NEG_HI]
+                    and depths[d, PART_HI] == depths[d, TEST_HI]
                     and until > d
                 ):
                     m = depths[d, PART_HI] - depths[d, PART_LO]
@@ -205,6 +215,8 @@ def _make(record: bool) -> Callable[..., Any]:
                 matched = stopped == HOLDS and value_matches(mem, walk, trace, d, regs[d], record)
             if matched:
                 depths[d, MATCHES] += 1
+                if d <= control[EPOCH_DEPTH]:
+                    control[EPOCH] += 1
                 forget(walk, d)
                 if depths[d, AHEAD] >= 0:
                     look_ahead(mem, frames, depths[d, AHEAD], depths[d, FOLLOWS])
@@ -225,6 +237,10 @@ def _make(record: bool) -> Callable[..., Any]:
                         if depths[d, KIND] == JOIN and not (record and steps_recorded(walk, trace, d)):
                             depths[d, CANDIDATE], looked = blocked_until(mem, frames, walk, d)
                             control[STEPS] += looked
+                        continue
+                if depths[d, NEG_HI] < depths[d, TEST_HI]:
+                    control[STEPS] += depths[d, TEST_HI] - depths[d, NEG_HI]
+                    if not older(mem, frames, walk, d):
                         continue
                 if depths[d, LEAF]:
                     blocks[depths[d, BLOCK], COUNT] += 1

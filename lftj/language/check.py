@@ -3,9 +3,10 @@
     names.py        what is declared, known and derived; unknown names, arities, unsupported constructs
     apart.py        negation pushed inwards, disjunction distributed; aggregates and lookups become atoms
     ground.py       every variable gets its values from somewhere; single uses
-    cycles.py       dependencies; recursion, and negation through itself
+    cycles.py       dependencies, and negation through itself
     strata.py       the order of evaluation
     infer.py        types, bottom up along the strata
+    recursion.py    what recursive rules cannot hold
     lower.py        ranges of constants; clauses, if nothing was found
 
 Each pass works on what the earlier ones left intact, so that one mistake is one finding: a rule with an unsupported
@@ -29,6 +30,7 @@ from lftj.language.lower import check_constants, fact_row, lower
 from lftj.language.names import Names, Relation, check_uses, resolve
 from lftj.language.parse import parse_query
 from lftj.language.parts import Parts
+from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped
 from lftj.language.strata import components
 from lftj.language.text import item_text
 from lftj.language.walks import Node, is_scope, literals_of, nodes, open_variables, terms_of
@@ -93,8 +95,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
         dependencies.rule(rule, clauses)
         typed += clauses
     found = components(dependencies.reads)
-    refuse_cycles(found, dependencies, rules, findings)
-    _infer(found, typed, names, findings)
+    _recursion(found, typed, names, known, dependencies, before, findings)
     findings.raise_if_failed()
 
     facts: dict[str, dict[tuple[int | float | str, ...], None]] = {}
@@ -160,6 +161,30 @@ def _rule(rule: ast.Rule, parts: Parts, findings: Findings, *, query: bool = Fal
     if not query:
         check_single_use(rule, apart.unbound, findings)
     return [TypedClause(part.rule, part.head, part.body, part.fold) for part in clauses]
+
+
+def _recursion(
+    found: list[tuple[str, ...]],
+    typed: list[TypedClause],
+    names: Names,
+    known: Mapping[str, Schema],
+    dependencies: Dependencies,
+    before: Sequence[Clause],
+    findings: Findings,
+) -> None:
+    """Infer the types, and refuse the recursion that cannot be evaluated."""
+
+    def functional(name: str) -> bool:
+        return names.relations[name].functional if name in names.relations else known[name].functional
+
+    recursive = refuse_cycles(found, dependencies, functional, findings)
+    places = {clause.head: clause.span for clause in reversed(before)}
+    places |= {clause.head.name: clause.head.span for clause in reversed(typed)}
+    refuse_functional(recursive, dependencies.reads, functional, places, findings)
+    _infer(found, typed, names, findings)
+    if not findings.failed:  # what is missing there is missing here
+        refuse_untyped(recursive, names, findings)
+    refuse_texts(recursive, typed, before, findings)
 
 
 def _infer(found: list[tuple[str, ...]], typed: list[TypedClause], names: Names, findings: Findings) -> None:

@@ -1,8 +1,10 @@
-"""Cycles: what a program derives from itself, and why that is refused.
+"""Cycles: what a program derives from itself, and which cycles have no meaning.
 
 A relation may not depend on its own negation, nor on an aggregate over itself: it would have to be complete before it
-is complete (the program is not stratified). Such a cycle is an error of the program. Recursion without negation means
-something, and is refused only because it is not evaluated yet.
+is complete (the program is not stratified). Such a cycle is an error of the program. A minimum or maximum that is the
+value of a functional predicate means something even so (shortest paths), and so does an aggregate whose groups alone
+come from the cycle; they are refused only because they are not evaluated yet. What recursion without such a cycle may
+not hold is in recursion.py.
 
 Cycles are found among clauses and told in the program's own words: relations that rules were taken apart into
 (`clause.INTERNAL`) are left out of what is shown.
@@ -10,29 +12,41 @@ Cycles are found among clauses and told in the program's own words: relations th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import NamedTuple
 
 from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.clause import INTERNAL, Clause
 from lftj.language.findings import Findings
 from lftj.language.infer import TypedClause
-from lftj.language.strata import cycle, path
+from lftj.language.strata import path
 from lftj.language.walks import atoms_of
+
+_EXTREMES = {"min": "minimum", "max": "maximum"}
+_GROUPS = ".groups"
+
+
+class Need(NamedTuple):
+    """Why a relation has to be complete: how it is read, in words, where, and by which aggregate ("": a negation)."""
+
+    word: str
+    span: Span
+    op: str
 
 
 @dataclass(slots=True)
 class Dependencies:
     """Which relations each head reads, in order of first appearance. Facts alone make a head that reads nothing.
 
-    `complete`: of the pairs (head, relation read) where the relation has to be complete before the head is derived,
-    how it is read, in words, and where.
+    `complete`: the pairs (head, relation read) where the relation has to be complete before the head is derived.
+    `broken`: the heads of rules that could not be taken apart, for which what they read is all that is known.
     """
 
     reads: dict[str, dict[str, None]] = field(default_factory=dict)
-    complete: dict[tuple[str, str], tuple[str, Span]] = field(default_factory=dict)
+    complete: dict[tuple[str, str], Need] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
 
     def known(self, clauses: Iterable[Clause]) -> None:
         """Add the clauses of a database."""
@@ -59,6 +73,7 @@ class Dependencies:
             )
         if not read:
             for head in rule.heads:
+                self.broken.add(head.name)
                 self.reads[head.name].update((atom.name, None) for atom in atoms_of(rule))
 
     def _add(
@@ -68,49 +83,68 @@ class Dependencies:
         for name, span in atoms:
             read[name] = None
             if aggregate:
-                self.complete.setdefault((head, name), (f"the aggregate `{aggregate}`", span))
+                self.complete.setdefault((head, name), Need(f"the aggregate `{aggregate}`", span, aggregate))
         for name, span in negated:
             read[name] = None
             word = "a negated conjunction" if name.startswith(INTERNAL) else f"the negation of `{name}`"
-            self.complete.setdefault((head, name), (word, span))
+            self.complete.setdefault((head, name), Need(word, span, ""))
 
 
 def refuse_cycles(
-    found: Sequence[tuple[str, ...]], dependencies: Dependencies, rules: Sequence[ast.Rule], findings: Findings
-) -> None:
-    """Report the components that hold a cycle: one through negation or an aggregate if there is one."""
+    found: Sequence[tuple[str, ...]],
+    dependencies: Dependencies,
+    functional: Callable[[str], bool],
+    findings: Findings,
+) -> list[tuple[str, ...]]:
+    """Report the components with a cycle through negation or an aggregate; the other recursive ones are returned.
+
+    Those that hold a broken rule are in neither. `functional` tells the functional predicates.
+    """
+    recursive = []
     for component in found:
+        if len(component) == 1 and component[0] not in dependencies.reads[component[0]]:
+            continue
         negative = _negative(component, dependencies)
-        if negative is not None:
-            round_, (word, span) = negative
+        if negative is None:
+            if dependencies.broken.isdisjoint(component):
+                recursive.append(component)
+            continue
+        round_, need = negative
+        needs = {n.op for (h, r), n in dependencies.complete.items() if h in component and r in component}
+        if need.op in _EXTREMES and needs == {need.op} and any(functional(name) for name in _named(round_)):
+            findings.unsupported(
+                f"recursive {_EXTREMES[need.op]} ({shown(round_)})",
+                need.span,
+                remedy=f"derive the candidates in a relation of their own, within a bound, and `{need.op}` over it",
+            )
+        elif any(name.startswith(INTERNAL) and name.endswith(_GROUPS) for name in round_):
+            what = f"aggregate `{need.op}`" if need.op else "a negated conjunction"
+            findings.unsupported(
+                f"{what} whose groups come from recursion ({shown(round_)})",
+                need.span,
+                remedy="bind all variables that it shares with the rule by atoms within it",
+            )
+        else:
             findings.error(
-                f"a negative cycle: {_shown(round_)}, through {word}",
-                span,
+                f"a negative cycle: {shown(round_)}, through {need.word}",
+                need.span,
                 why="a relation has to be complete before it can be negated or aggregated, so none may wait for itself",
                 remedy="derive one of these relations without the others",
                 predicate=_named(round_)[0],
             )
-            continue
-        round_ = _named(cycle(component, dependencies.reads))
-        steps = set(pairwise(round_))
-        for rule in rules if round_ else ():
-            uses = {atom.name for atom in atoms_of(rule)}
-            head = next((h for h in rule.heads if any((h.name, name) in steps for name in uses)), None)
-            if head is not None:
-                findings.unsupported(f"recursion ({_shown(round_)})", head.span)
-                break
+    return recursive
 
 
-def _negative(component: tuple[str, ...], dependencies: Dependencies) -> tuple[list[str], tuple[str, Span]] | None:
+def _negative(component: tuple[str, ...], dependencies: Dependencies) -> tuple[list[str], Need] | None:
     """A cycle within a component that asks for a complete relation, and how it does."""
     members = set(component)
     for head in component:
         for name in dependencies.reads[head]:
-            told = dependencies.complete.get((head, name))
-            if told is None or name not in members:
+            need = dependencies.complete.get((head, name))
+            if need is None or name not in members:
                 continue
             back = path(name, head, members, dependencies.reads) if name != head else [head]
-            return [head, *back], told
+            return [head, *back], need
     return None
 
 
@@ -120,5 +154,6 @@ def _named(round_: Sequence[str]) -> list[str]:
     return [*names, names[0]] if names else []
 
 
-def _shown(round_: Sequence[str]) -> str:
+def shown(round_: Sequence[str]) -> str:
+    """A cycle in the program's words."""
     return " -> ".join(f"`{name}`" for name in _named(round_))

@@ -16,7 +16,7 @@ ones before them are bound are counted apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
@@ -63,6 +63,7 @@ class Depth:
     leaf: bool
     child: int
     negated: tuple[int, ...] = ()
+    tested: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +146,12 @@ def _key_order(
 
 
 def _trie(
-    body: Body, place: Mapping[str, int], relations: Mapping[str, Stored]
-) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]], list[int], list[int]]:
+    body: Body, place: Mapping[str, int], relations: Mapping[str, Stored], tested: Iterable[int]
+) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]], list[int], list[int], list[int]]:
     """Trie nodes of all atoms, shared where rows and leading variables agree, and the key order each atom reads.
 
-    Then the nodes that positive atoms hold, and the last nodes of negated ones.
+    Then the nodes that positive atoms hold, the last nodes of negated ones, and those of atoms that are `tested`, which
+    are read in the order of their columns.
     """
     nodes: list[TrieNode] = []
     known: dict[tuple[str, tuple[int, ...], tuple[str, ...]], int] = {}
@@ -157,12 +159,10 @@ def _trie(
     uses = []
     positive: list[int] = []
     ends: list[int] = []
-    for i, atom in enumerate((*body.atoms, *body.negated)):
-        order, levels = _key_order(atom, place, relations[atom.predicate], chosen)
-        chosen.append((atom.predicate, order))
-        negated = i >= len(body.atoms)
-        uses.append((f"!{atom.text}" if negated else atom.text, atom.predicate, order))
-        above, path = -1, tuple[str, ...]()
+
+    def chain(atom: Atom, order: tuple[int, ...], levels: int) -> list[int]:
+        found: list[int] = []
+        path = tuple[str, ...]()
         for level in range(levels):
             variable = atom.columns[order[level]]
             assert variable is not None
@@ -170,13 +170,25 @@ def _trie(
             at = (atom.predicate, order, path)
             if at not in known:
                 known[at] = len(nodes)
-                nodes.append(TrieNode(atom.predicate, order, level, above, variable))
-            above = known[at]
-            if not negated:
-                positive.append(above)
+                nodes.append(TrieNode(atom.predicate, order, level, found[-1] if found else -1, variable))
+            found.append(known[at])
+        return found
+
+    for i, atom in enumerate((*body.atoms, *body.negated)):
+        order, levels = _key_order(atom, place, relations[atom.predicate], chosen)
+        chosen.append((atom.predicate, order))
+        negated = i >= len(body.atoms)
+        uses.append((f"!{atom.text}" if negated else atom.text, atom.predicate, order))
+        path = chain(atom, order, levels)
         if negated:
-            ends.append(above)
-    return nodes, uses, positive, ends
+            ends.append(path[-1])
+        else:
+            positive += path
+    looks = []
+    for atom in (body.atoms[i] for i in tested):
+        declared = tuple(range(len(atom.columns)))
+        looks.append(chain(atom, declared, len(declared))[-1])
+    return nodes, uses, positive, ends, looks
 
 
 def _components(names: list[str], neighbours: Mapping[str, frozenset[str]]) -> list[list[str]]:
@@ -250,8 +262,18 @@ def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[st
     return None
 
 
-def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, counting: bool = False) -> JoinPlan:
-    """Work out `choice` for `body`. Nothing is built yet: `uses` and `nodes` name the key orders the join will read."""
+def plan_join(
+    body: Body,
+    choice: Choice,
+    relations: Mapping[str, Stored],
+    *,
+    counting: bool = False,
+    tested: tuple[int, ...] = (),
+) -> JoinPlan:
+    """Work out `choice` for `body`. Nothing is built yet: `uses` and `nodes` name the key orders the join will read.
+
+    `tested`: the atoms, by number, whose rows must be older than a limit. All their columns hold variables.
+    """
     neighbours = {v: frozenset[str]().union(*(s for s in body.scopes if v in s)) - {v} for v in choice.order}
     order = choice.order
     rows = dict(zip(choice.order, choice.rows, strict=True))
@@ -268,7 +290,8 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
         laid, blocks = list(order), [Block(-1, 0, -1)]
         where = {v: (0, i == 0, -1) for i, v in enumerate(order)}
     place = {v: i for i, v in enumerate(laid)}
-    nodes, uses, positive, ends = _trie(body, place, relations)
+    nodes, uses, positive, ends, looks = _trie(body, place, relations, tested)
+    bound_at = [max(place[v] for v in body.atoms[i].variables) for i in tested]
 
     waiting = list(body.conditions)
     depths: list[Depth] = []
@@ -310,6 +333,7 @@ def plan_join(body: Body, choice: Choice, relations: Mapping[str, Stored], *, co
                 last_of_chain and child < 0,
                 child,
                 tuple(i for i in ends if nodes[i].variable == v),
+                tuple(dict.fromkeys(i for i, at in zip(looks, bound_at, strict=True) if at == d)),
             )
         )
     assert not waiting, "the checker admits only conditions over bound variables"

@@ -169,8 +169,9 @@ def lower(
     for d, depth in enumerate(plan.depths):
         row = depths[d]
         row[cells.PART_LO], row[cells.PART_HI] = len(parts), len(parts) + len(depth.participants)
-        parts.extend((*depth.participants, *depth.negated))
-        row[cells.NEG_HI] = len(parts)
+        parts.extend((*depth.participants, *depth.negated, *depth.tested))
+        row[cells.NEG_HI] = len(parts) - len(depth.tested)
+        row[cells.TEST_HI] = len(parts)
         row[cells.MOVE_LO] = len(moves)
         moves.extend(
             i
@@ -213,6 +214,7 @@ def lower(
     control[cells.ENTER], control[cells.STAY] = OPENING, -1
     control[cells.UNTIL] = plan.until
     control[cells.COUNTING] = plan.counting
+    control[cells.EPOCH_DEPTH] = -1
     walk = cells.Walk(
         frames,
         depths,
@@ -285,6 +287,7 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
             and len(plan.depths[d].participants) == 2
             and depths[d, cells.CODE_LO] == depths[d, cells.CODE_HI]
             and not plan.depths[d].negated
+            and not plan.depths[d].tested
         )
 
     for d, depth in enumerate(plan.depths):

@@ -87,9 +87,9 @@ class Statistics:
         if self._sample is None:
             order, version = next(iter(self.stored.orders.items()))
             n = min(SAMPLE, self.rows)
-            drawn = np.empty((len(order), n), np.int64)
             space, shape = version.store.arena.space, version.store.shape
+            drawn = np.empty((shape.cols, n), np.int64)
             draw_rows(space.mem, version.root, shape, (2 * np.arange(n) + 1) * self.rows // (2 * n), drawn)
-            self._sample = np.sort(drawn[np.argsort(order)], axis=1)
+            self._sample = np.sort(drawn[: len(order)][np.argsort(order)], axis=1)
         sample = self._sample[column]
         return int(np.searchsorted(sample, key)) / len(sample)

@@ -3,8 +3,8 @@
 A conjunction is solved by taking its literals one after the other: first what can be tested, then equalities that
 bind, then atoms, then disjunctions. A negation can be tested once its `outer` variables are bound, and holds where its
 body has no binding; an aggregate has a value then, folded over the distinct bindings of its body. Relations are
-evaluated in an order in which each follows those that it reads. No key order, no plan, and no part of a rule has a
-relation of its own.
+evaluated in an order in which each follows those that it reads; those that read each other, together, by all of their
+rules over and over until nothing is new. No key order, no plan, and no part of a rule has a relation of its own.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tests.plain.syntax import (
     Term,
     Var,
     Wild,
+    nested_in,
     relations_in,
 )
 from tests.plain.syntax import parse as parse
@@ -45,7 +46,7 @@ class Ungrounded(Exception):
 
 
 class Cycle(Exception):
-    """Relations that read each other."""
+    """Relations that read each other, where one has to be complete before it is negated or aggregated."""
 
 
 class KeyConflict(Exception):
@@ -60,13 +61,28 @@ def evaluate(program: Program, data: Mapping[str, Iterable[Sequence[Any]]] | Non
     for name, rows in (data or {}).items():
         given.setdefault(name, set()).update(stored(program, name, row) for row in rows)
     world = World()
-    for name in in_order(program, given):
-        world.rows[name] = given.get(name, set())
-        found = {row for rule in program.rules if rule.head.name == name for row in derived(rule, world)}
-        world.rows[name] = world.rows[name] | {stored(program, name, row) for row in found}
-        if name in program.functional:
-            check_keys(name, world.rows[name])
+    for component in in_order(program, given):
+        for name in component:
+            world.put(name, given.get(name, set()))
+        while consequences(program, component, world) and recursive(program, component):
+            pass
+        for name in component:
+            if name in program.functional:
+                check_keys(name, world.rows[name])
     return world.rows
+
+
+def consequences(program: Program, component: tuple[str, ...], world: World) -> bool:
+    """Add what the rules of some relations derive from a world; whether there is anything new."""
+    grown = False
+    for rule in program.rules:
+        name = rule.head.name
+        if name in component:
+            new = {stored(program, name, row) for row in set(derived(rule, world))} - world.rows[name]
+            if new:
+                world.put(name, world.rows[name] | new)
+                grown = True
+    return grown
 
 
 def stored(program: Program, name: str, row: Sequence[Any]) -> Row:
@@ -82,21 +98,34 @@ def check_keys(name: str, rows: set[Row]) -> None:
             raise KeyConflict(f"{name}{key}: {values[tuple(key)]} and {value}")
 
 
-def in_order(program: Program, given: Contents) -> list[str]:
-    """The relations, each after those that its rules read."""
-    reads: dict[str, set[str]] = {name: set() for name in (*program.kinds, *given)}
+def reads(rule: Rule) -> set[str]:
+    """The relations that a rule reads."""
+    return set().union(*(relations_in(part) for part in (*rule.body, *rule.head.args)))
+
+
+def recursive(program: Program, component: tuple[str, ...]) -> bool:
+    """Whether the relations of a component read each other, or the only one itself."""
+    return any(rule.head.name in component and reads(rule) & set(component) for rule in program.rules)
+
+
+def in_order(program: Program, given: Contents) -> list[tuple[str, ...]]:
+    """The relations in components that read each other, each after those that its rules read."""
+    below: dict[str, set[str]] = {name: {name} for name in (*program.kinds, *given)}
     for rule in program.rules:
-        read = set().union(*(relations_in(part) for part in (*rule.body, *rule.head.args)))
-        reads.setdefault(rule.head.name, set()).update(read)
-        for name in read:
-            reads.setdefault(name, set())
-    found: list[str] = []
-    while len(found) < len(reads):
-        ready = [name for name in reads if name not in found and reads[name] <= set(found)]
-        if not ready:
-            raise Cycle(sorted(set(reads) - set(found)))
-        found += ready
-    return found
+        below.setdefault(rule.head.name, {rule.head.name}).update(reads(rule))
+    for name in set().union(*below.values()):
+        below.setdefault(name, {name})
+    for through in below:  # Warshall
+        for name in below:
+            if through in below[name]:
+                below[name] |= below[through]
+    found = {tuple(sorted(n for n in below[name] if name in below[n])): len(below[name]) for name in below}
+    for rule in program.rules:
+        nested = [inner for part in (*rule.body, *rule.head.args) for inner in nested_in(part)]
+        for name in set().union(*(relations_in(inner) for inner in nested)):
+            if rule.head.name in below[name]:
+                raise Cycle(rule.head.name, name)
+    return sorted(found, key=lambda component: found[component])
 
 
 class World:
@@ -105,6 +134,11 @@ class World:
     def __init__(self) -> None:
         self.rows: Contents = {}
         self._tables: dict[tuple[str, tuple[int, ...]], dict[Row, list[Row]]] = {}
+
+    def put(self, name: str, rows: set[Row]) -> None:
+        """Give a relation its rows."""
+        self.rows[name] = rows
+        self._tables = {key: table for key, table in self._tables.items() if key[0] != name}
 
     def find(self, name: str, columns: tuple[int, ...], key: Row) -> list[Row]:
         """The rows of a relation that hold `key` in `columns`."""

@@ -1,0 +1,122 @@
+"""What a recursive component may hold: joins, filters, arithmetic; negation and aggregates over what lies below.
+
+Refused by name, since they are not evaluated yet: a functional predicate that is derived from itself (each of its keys
+would have to keep one value through the rounds), and texts computed in a clause that reads its own component (each
+round would make new symbols). A component in which no rule says what type a column has derives nothing at all; that is
+a mistake.
+
+Runs after the types are inferred: `to_number` computes with a text or does not, by the type of its argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from lftj.errors import Span
+from lftj.language import ast
+from lftj.language.clause import INTERNAL, Apply, Clause, Term
+from lftj.language.cycles import shown
+from lftj.language.findings import Findings
+from lftj.language.functors import CONSTRAINTS
+from lftj.language.infer import TypedClause
+from lftj.language.names import Names
+from lftj.language.strata import cycle
+from lftj.language.types import SYMBOL
+from lftj.language.walks import subterms
+
+# Functors that need the text of a symbol, or make one; those of `_OF_TEXT` do if their argument is a symbol.
+_ALWAYS = frozenset({"cat", "strlen", "substr", "to_string"})
+_OF_TEXT = frozenset({"to_number", "to_unsigned", "to_float", "min", "max"})
+
+
+def refuse_functional(
+    recursive: Iterable[tuple[str, ...]],
+    reads: Mapping[str, Iterable[str]],
+    functional: Callable[[str], bool],
+    places: Mapping[str, Span],
+    findings: Findings,
+) -> None:
+    """Report the functional predicates that are derived from themselves. `places`: a head of each."""
+    for component in recursive:
+        for name in component:
+            if functional(name) and not name.startswith(INTERNAL):
+                around = cycle((name, *(member for member in component if member != name)), reads)
+                findings.unsupported(
+                    f"functional predicate `{name}` in recursion ({shown(around)})",
+                    places[name],
+                    remedy="derive a relation, and the functional predicate from it",
+                )
+
+
+def refuse_texts(
+    recursive: Iterable[tuple[str, ...]], typed: Sequence[TypedClause], before: Sequence[Clause], findings: Findings
+) -> None:
+    """Report the texts that are computed in clauses of the program, or of the database, that read their own component.
+
+    Clauses that start a recursion may compute them.
+    """
+    member = {name: component for component in recursive for name in component}
+    for clause in typed:
+        component = member.get(clause.head.name, ())
+        if any(atom.name in component for atom in clause.body.atoms):
+            for what, span in _texts(clause):
+                _refuse(what, span, clause.rule.heads[0].name, findings)
+    for known in before:
+        component = member.get(known.head, ())
+        if any(atom.predicate in component for atom in known.atoms):
+            for what in _known_texts(known):
+                _refuse(what, known.span, known.head, findings)
+
+
+def refuse_untyped(recursive: Iterable[tuple[str, ...]], names: Names, findings: Findings) -> None:
+    """Report columns that have no type after inference. Of what is derived from nothing but itself, none has."""
+    for component in recursive:
+        for name in component:
+            relation = names.relations.get(name)
+            if relation is None or relation.origin != "derived" or None not in relation.types:
+                continue
+            findings.error(
+                f"the type of column {relation.types.index(None) + 1} of `{name}` is not known",
+                relation.span,
+                why="every rule takes its values from the recursion itself, so no row can be derived",
+                remedy=f"declare `{name}`, or add a rule that starts the recursion",
+                predicate=name,
+            )
+            break
+
+
+def _refuse(what: str, span: Span, head: str, findings: Findings) -> None:
+    findings.unsupported(
+        f"`{what}`, a text computed in recursion",
+        span,
+        remedy=f"compute it outside: in a relation below the recursion that `{head}` reads, or above it",
+    )
+
+
+def _texts(clause: TypedClause) -> Iterator[tuple[str, Span]]:
+    """What computes with texts in a clause, and where."""
+    terms: list[ast.Term] = [
+        arg for atom in (clause.head, *clause.body.atoms, *clause.body.negated) for arg in atom.args
+    ]
+    for compare in clause.body.compares:
+        if compare.op.removeprefix("not_") in CONSTRAINTS:
+            yield compare.op.removeprefix("not_"), compare.span
+        terms += [compare.left, compare.right]
+    for term in terms:
+        for part in subterms(term):
+            if isinstance(part, ast.Functor) and (
+                part.name in _ALWAYS or (part.name in _OF_TEXT and clause.type_of(part.args[0]) == SYMBOL)
+            ):
+                yield part.name, part.span
+
+
+def _known_texts(clause: Clause) -> Iterator[str]:
+    """What computes with texts in a clause of the database; its atoms hold no expressions."""
+    yield from (c.op.removeprefix("not_") for c in clause.compares if c.op.removeprefix("not_") in CONSTRAINTS)
+    waiting: list[Term] = [*clause.head_args, *(term for c in clause.compares for term in (c.left, c.right))]
+    while waiting:
+        term = waiting.pop()
+        if isinstance(term, Apply):
+            if term.op in _ALWAYS or (term.op in _OF_TEXT and term.args[0].type == SYMBOL):
+                yield term.op
+            waiting += term.args

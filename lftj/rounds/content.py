@@ -1,0 +1,99 @@
+"""The rows of a recursive predicate with their rounds: one version, the round being a value that readers do not see.
+
+Facts have round 0, derived rows the number of the round they came in, which is larger than those of all rows of some
+derivation. A round is an int64 beside the row: 8 bytes, and no history.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.engine.change import ERASED, Change
+from lftj.engine.stored import StoredRelation
+from lftj.language.clause import Clause
+from scantree.version import Version
+
+Rows = npt.NDArray[np.int64]
+
+# A batch larger than this part of the rows is merged with them.
+LARGE_PART = 1 / 16
+
+
+def has_rounds(relation: StoredRelation) -> bool:
+    """Whether the content of the relation knows rounds."""
+    return relation.content.store.hidden
+
+
+def with_rounds(relation: StoredRelation, rows: Rows, round_: int) -> StoredRelation:
+    """The relation with `rows` int64[arity, n] as its content, distinct and in order, all of one round."""
+    store = relation.rounds_store()
+    if relation.arity:
+        rounds = np.full((1, rows.shape[1]), round_, np.int64)
+        return relation.successor(store.assemble([np.concatenate([rows, rounds])]))
+    return relation.successor(store.assemble([np.full((1, min(1, rows.shape[1])), round_, np.int64)]))
+
+
+def grown(relation: StoredRelation, rows: Rows, round_: int) -> StoredRelation:
+    """The relation with more rows int64[arity, n], distinct, in order and none of them there yet, of one round."""
+    n = rows.shape[1]
+    if not n:
+        return relation
+    content = relation.content
+    batch = np.concatenate([rows, np.full((1, n), round_, np.int64)])
+    if relation.arity and n > LARGE_PART * len(content):
+        following = content.merged(batch)
+    else:
+        following, _ = content.update(batch, np.ones(n, np.int8))
+    return relation.grown(following, rows, LARGE_PART)
+
+
+def shrunk(relation: StoredRelation, rows: Rows) -> StoredRelation:
+    """The relation without `rows` int64[arity, n], which are there."""
+    n = rows.shape[1]
+    if not n:
+        return relation
+    kinds = np.full(n, ERASED, np.int8)
+    following, _ = relation.content.update(np.concatenate([rows, np.zeros((1, n), np.int64)]), kinds)
+    return relation.successor(following, change=Change(rows, kinds))
+
+
+def as_facts(relation: StoredRelation, rows: Rows) -> StoredRelation:
+    """The relation whose `rows` int64[arity, n], which are there, have become facts."""
+    n = rows.shape[1]
+    if not n:
+        return relation
+    batch = np.concatenate([rows, np.zeros((1, n), np.int64)])
+    following, _ = relation.content.update(batch, np.ones(n, np.int8))
+    return relation.successor(following, change=Change(rows[:, :0], np.empty(0, np.int8)))
+
+
+def rounds_of(relation: StoredRelation, rows: Rows) -> tuple[Rows, Rows]:
+    """(those of `rows` int64[arity, n] that are there, their rounds)."""
+    there = relation.content.contains(rows)
+    rows = np.compress(there, rows, axis=1)
+    return rows, relation.content.values_of(rows)[0]
+
+
+class Rounds:
+    """What a database keeps of its recursive components besides their contents.
+
+    `joins`: the variants of their clauses, planned, by these clauses (component.Joins).
+    """
+
+    def __init__(self) -> None:
+        self._tops: weakref.WeakKeyDictionary[Version, int] = weakref.WeakKeyDictionary()
+        self.joins: dict[tuple[Clause, ...], Any] = {}
+
+    def note(self, content: Version, top: int) -> None:
+        """No round in `content` is greater than `top`."""
+        self._tops[content] = top
+
+    def top(self, contents: Sequence[Version]) -> int | None:
+        """A bound of the rounds of all `contents`; None if one is not known."""
+        tops = [self._tops.get(content) for content in contents]
+        return None if None in tops else max((t for t in tops if t is not None), default=0)

@@ -1,0 +1,178 @@
+"""A clause planned once and run many times, over relations that change between the runs.
+
+A round, or a step of maintenance, is many small joins. Planning and lowering one takes longer than running it, so both
+are kept as long as the relations are of about the size they were made for; a run only puts the roots of the present
+versions into the frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.engine.evaluate import Evaluator
+from lftj.engine.stored import StoredRelation
+from lftj.engine.tracelayout import column_range
+from lftj.join import machine, trie, triejoin
+from lftj.join import walk as cells
+from lftj.join.run import Limits, Run
+from lftj.join.stamps import StampTable, stamp_table
+from lftj.language.clause import Clause, Var, variables_of
+from lftj.plan.body import Body, body_of
+from lftj.plan.joinplan import JoinPlan, plan_join
+from lftj.plan.keyorder import Choice, rank_orders
+from lftj.plan.lowering import Lowered, lower
+from lftj.rounds.variants import CHANGED
+from scantree.version import Version
+
+Rows = npt.NDArray[np.int64]
+Relations = Mapping[str, StoredRelation]
+Versions = Mapping[tuple[str, tuple[int, ...]], Version]
+
+NO_LIMIT = np.iinfo(np.int64).max
+# Rows from which on a run is worth a plan and a lowering of its own, with jump tables.
+LARGE = 1 << 15
+# Rows that wait to be made distinct, at most about.
+WAITING = 1 << 22
+# By how much a plan may be estimated to cost more, if it meets each head once.
+WORTH = 16.0
+
+
+def _shown(plan: JoinPlan) -> set[str]:
+    return {v.name for term in plan.head for v in variables_of(term)}
+
+
+def _orders_of(plan: JoinPlan) -> set[tuple[str, tuple[int, ...]]]:
+    return {(node.predicate, node.key_order) for node in plan.nodes}
+
+
+def stampable(plan: JoinPlan) -> bool:
+    """Whether heads that were met before can be told at the last depth (stamps.py)."""
+    if len(plan.depths) < 2 or plan.until < len(plan.depths):
+        return False
+    last = plan.depths[-1]
+    plain = last.definition is None and not (last.bounds or last.filters or last.tested)
+    return (
+        plain
+        and len(last.participants) == len(last.negated) == 1
+        and all(isinstance(term, Var) for term in plan.head)
+        and last.variable in _shown(plan)
+        and not all(depth.variable in _shown(plan) for depth in plan.depths)
+    )
+
+
+@dataclass(slots=True)
+class _Made:
+    """A plan; its arrays, if they are kept."""
+
+    plan: JoinPlan
+    lowered: Lowered | None = None
+
+
+class DeltaJoin:
+    """One variant of a clause. `tested`: atoms, by number, whose rows must be older than the limit of a run."""
+
+    def __init__(self, clause: Clause, tested: tuple[int, ...] = ()) -> None:
+        self.clause, self.tested = clause, tested
+        self.body: Body = body_of(clause)
+        self.reads = tuple(dict.fromkeys(atom.predicate for atom in (*self.body.atoms, *self.body.negated)))
+        self._plans: dict[tuple[int, ...], _Made] = {}
+        self._made: _Made | None = None
+        self.steps = 0
+        self.trouble = False
+
+    def plan(self, relations: Relations) -> JoinPlan:
+        """The plan for relations of about the present sizes: statistics of large ones take longer than most runs."""
+        sizes = tuple(
+            len(relations[name]) >= LARGE if name == CHANGED else len(relations[name]).bit_length() // 3
+            for name in self.reads
+        )
+        if sizes not in self._plans:
+            statistics = {name: relations[name].statistics for name in self.reads}
+            self._plans[sizes] = _Made(self._best(rank_orders(self.body, statistics), relations))
+        self._made = self._plans[sizes]
+        return self._made.plan
+
+    def _best(self, choices: Sequence[Choice], relations: Relations) -> JoinPlan:
+        """The plan of the cheapest choice.
+
+        Over many changed rows one that meets a head again in the same epoch (stamps.py), if there is one.
+        """
+        plans = (plan_join(self.body, choice, relations, tested=self.tested) for choice in choices)
+        first = next(plans)
+        if CHANGED not in self.reads or len(relations[CHANGED]) < LARGE or stampable(first):
+            return first
+        built = {order for order in _orders_of(first) if order[1] not in relations[order[0]].orders}
+        for plan in plans:
+            missing = {order for order in _orders_of(plan) if order[1] not in relations[order[0]].orders}
+            if stampable(plan) and plan.cost <= WORTH * first.cost and missing <= built:
+                return plan
+        return first
+
+    def _stamps(self, evaluator: Evaluator, plan: JoinPlan, versions: Versions, walk: cells.Walk) -> StampTable | None:
+        """The table of the last depth's keys, told to the walk; None where there is to be none."""
+        if not stampable(plan):
+            return None
+        node = plan.nodes[plan.depths[-1].participants[0]]
+        ends = column_range(versions[node.predicate, node.key_order], node.level)
+        table = None if ends is None else stamp_table(evaluator.arena, *ends)
+        if table is not None:
+            control, last = walk.control, len(plan.depths) - 1
+            control[cells.STAMP], control[cells.STAMP_LOW], control[cells.EPOCH] = table.page, table.low, 1
+            places = [d for d, depth in enumerate(plan.depths[:last]) if depth.variable in _shown(plan)]
+            control[cells.EPOCH_DEPTH] = max(places, default=-1)
+        return table
+
+    @property
+    def orders(self) -> set[tuple[str, tuple[int, ...]]]:
+        """The key orders of stored relations that the present plan reads."""
+        return set() if self._made is None else {at for at in _orders_of(self._made.plan) if at[0] != CHANGED}
+
+    def rows(self, evaluator: Evaluator, relations: Relations, limits: Limits, limit: int = NO_LIMIT) -> Rows:
+        """The distinct heads int64[head, n] over `relations`; `limit`: of the rounds of tested rows."""
+        arity = len(self.clause.head_args)
+        if any(len(relations[name]) == 0 for name in (*self.body.guards, *(a.predicate for a in self.body.atoms))):
+            return np.empty((arity, 0), np.int64)
+        if any(len(relations[name]) for name in self.body.voids):
+            return np.empty((arity, 0), np.int64)
+        plan = self.plan(relations)
+        large = len(relations[CHANGED]) >= LARGE if CHANGED in self.reads else True
+        versions = {
+            (node.predicate, node.key_order): relations[node.predicate].order(node.key_order) for node in plan.nodes
+        }
+        made = self._made
+        assert made is not None
+        if large or made.lowered is None:
+            lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large)
+            if not large:
+                made.lowered = lowered
+        else:
+            lowered = made.lowered
+            frames, depths, control = lowered.walk.frames, lowered.walk.depths, lowered.walk.control
+            for f, node in enumerate(plan.nodes):
+                frames[f, trie.ROOT] = versions[node.predicate, node.key_order].root
+            frames[:, trie.OPENED] = 0
+            depths[:, cells.MATCHES] = 0
+            control[cells.DEPTH], control[cells.ENTER], control[cells.STAY] = 0, triejoin.OPENING, -1
+            control[cells.STEPS] = control[cells.LANDED] = control[cells.OPENS] = control[cells.WRITTEN] = 0
+            lowered.walk.cell[machine.TROUBLE] = 0
+        walk = lowered.walk._replace(ranks=evaluator.symbols.ranks()) if lowered.ranked else lowered.walk
+        walk.control[cells.LIMIT] = limit
+        stamps = self._stamps(evaluator, plan, versions, walk) if large else None
+        buffer = evaluator.buffer_rows if large else min(evaluator.buffer_rows, 1 << 10)
+        run = Run(evaluator.arena.space.mem, walk, lowered.prelude, limits, lambda regs: "", buffer_rows=buffer)
+        chunks: list[Rows] = []
+        waiting = 0
+        for chunk in run.chunks():
+            chunks.append(chunk)
+            waiting += chunk.shape[1]
+            if waiting > WAITING:
+                chunks = [evaluator.distinct(chunks, arity)[0]]
+                waiting = 0
+        del stamps
+        self.steps += run.counters.steps
+        self.trouble |= run.trouble
+        return evaluator.distinct(chunks, arity)[0]

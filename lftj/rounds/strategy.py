@@ -1,0 +1,114 @@
+"""How a recursive component follows a change: by maintaining its rounds, or evaluated again.
+
+rounds      suspects are examined, what is new goes on from round to round (maintain.py)
+recompute   from scratch, and compared: for bulk changes, where it is asked for, and where rounds are not known
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lftj.engine.change import ERASED, INSERTED, Change
+from lftj.engine.evaluate import Evaluation
+from lftj.engine.stored import StoredRelation
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from lftj.rounds.component import Work, evaluate, joins_of
+from lftj.rounds.content import has_rounds
+from lftj.rounds.maintain import maintain
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    from lftj.engine.commit import Commit
+
+# A change of such a part of what the rules read is evaluated anew, unless it is small in any case.
+BULK_ROWS, BULK_PART = 1_000, 1 / 8
+
+
+class Followed(NamedTuple):
+    """What became of a component: its relations, how their contents differ, and how that was found.
+
+    `told`: for the statistics of each head.
+    """
+
+    relations: dict[str, StoredRelation]
+    changes: dict[str, Change]
+    evaluations: dict[Clause, Evaluation]
+    strategy: str
+    why: str
+    steps: int
+    told: dict[str, Any]
+
+
+def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
+    """The component `heads` after the changes of a commit."""
+    staged, before = commit.staged, commit.before.relations
+    anew = _anew(commit, heads)
+    if anew:
+        work, done = evaluate(staged, heads, limits)
+        told = {"rounds": work.rounds, "examined": 0, "returned": 0}
+        found = {head: work.relations[head] for head in heads}
+        changes = {
+            head: difference(before[head].content if head in before else None, relation.content)
+            for head, relation in found.items()
+        }
+        return Followed(found, changes, done, "recompute", anew, work.joins.steps, told)
+    joins = joins_of(staged, heads)
+    relations = staged.state.relations
+    reads = {name for clause in joins.clauses for name in clause.reads} - set(heads)
+    changed = {name: commit.changes[name] for name in reads if name in commit.changes}
+    facts = {
+        head: Change.between(before[head].facts, relations[head].facts)
+        for head in heads
+        if relations[head].facts is not before[head].facts
+    }
+    work = Work(staged, joins, heads, dict(relations), limits)
+    top = staged.rounds.top([before[head].content for head in heads])
+    assert top is not None
+    retraction = maintain(work, before, changed, facts, top)
+    found = {head: work.relations[head] for head in heads}
+    changes = {head: Change.between(before[head].content, found[head].content) for head in heads}
+    removed = sum(rows.shape[1] for chunks in retraction.removed.values() for rows in chunks)
+    gone = sum(int(np.count_nonzero(change.kinds == ERASED)) for change in changes.values())
+    told = {"rounds": work.rounds, "examined": retraction.examined, "returned": removed - gone}
+    for head, relation in found.items():
+        if not len(changes[head].kinds) and relation.content is not before[head].content:
+            staged.rounds.note(relation.content, work.round)
+    why = f"{sum(len(c.kinds) for c in (*changed.values(), *facts.values())):,} rows changed"
+    return Followed(found, changes, {}, "rounds", why, joins.steps, told)
+
+
+def _anew(commit: Commit, heads: tuple[str, ...]) -> str:
+    """Why the component is evaluated from scratch; empty if its rounds are maintained."""
+    state, before = commit.staged.state, commit.before.relations
+    if commit.new_heads & set(heads):
+        return "evaluated for the first time"
+    clauses = [clause for head in heads for clause in state.strata.of(head)]
+    if any(state.maintain.get(clause.rule) == "recompute" for clause in clauses):
+        return "its rules are declared so"
+    contents = [before[head].content for head in heads]
+    if not all(has_rounds(before[head]) for head in heads) or commit.staged.rounds.top(contents) is None:
+        return "its rounds are not known"
+    names = {name for clause in clauses for name in clause.reads} - set(heads)
+    changed = sum(len(commit.changes[name].kinds) for name in names if name in commit.changes)
+    rows = sum(len(state.relations[name]) for name in names)
+    if changed >= BULK_ROWS and changed > BULK_PART * rows:
+        return f"{changed:,} rows changed where there are {rows:,}"
+    return ""
+
+
+def difference(old: Version | None, new: Version) -> Change:
+    """What `new` has gained and lost against `old`, which may be a version of another store, or none."""
+    if old is not None and old.store is new.store:
+        return Change.between(old, new)
+    rows = new.columns()
+    if old is None:
+        return Change(rows, np.full(len(new), INSERTED, np.int8))
+    lost = old.columns()
+    lost = np.compress(~new.contains(lost), lost, axis=1)
+    come = np.compress(~old.contains(rows), rows, axis=1)
+    kinds = np.repeat(np.array([ERASED, INSERTED], np.int8), [lost.shape[1], come.shape[1]])
+    found = Change(np.concatenate([lost, come], axis=1), kinds)
+    return found.in_order(tuple(range(len(rows))))

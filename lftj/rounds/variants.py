@@ -1,0 +1,109 @@
+"""Variants of a clause: what evaluation and maintenance of recursive rules ask for.
+
+    forward    one atom ranges over changed rows, and only heads that are not there yet are wanted
+    consumers  one atom ranges over changed rows; all heads are wanted
+    check      the head is one of the asked rows: which of them have a derivation, from rows older than a limit
+
+For `t(x, z) :- e(x, y), t(y, z)` and its second atom these are
+
+    t(x, z) :- e(x, y), Δ(y, z), !t(x, z).     t(x, z) :- e(x, y), Δ(y, z).     t(x, z) :- e(x, y), t(y, z), Δ(x, z).
+
+They are clauses like any other, over one relation more (`CHANGED`), and are planned as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
+
+# The relation of changed, or asked, rows.
+CHANGED = "@Δ"
+
+
+def forward(clause: Clause, i: int | None) -> Clause:
+    """New heads by atom `i` over changed rows (None: by all rows).
+
+    Atoms are numbered with the negated ones behind the others: a negated atom over changed rows finds what they, gone,
+    no longer block.
+    """
+    found, columns = _with_head(_over_changed(clause, i, keep=True))
+    return replace(found, negated=(*found.negated, BodyAtom(clause.head, columns)))
+
+
+def consumers(clause: Clause, i: int) -> Clause:
+    """The heads of all derivations that atom `i` takes part in with changed rows (a negated one: with rows it had not).
+
+    What blocks them otherwise is left as it is.
+    """
+    return _over_changed(clause, i, keep=False)
+
+
+def check(clause: Clause, members: Collection[str]) -> tuple[Clause, tuple[int, ...]]:
+    """(which of the changed rows are heads of derivations, the atoms of `members`, whose rows are to be older)."""
+    names = _fresh(clause, "_w")
+    atoms: list[BodyAtom] = []
+    shown: list[Term] = []
+    for atom in clause.atoms:
+        args = list(atom.args)
+        if atom.predicate in members:
+            # Every column is bound, since a row is looked up by its key.
+            for c, arg in enumerate(args):
+                if arg is None:
+                    args[c] = Var(next(names), "number")
+                    shown.append(args[c])  # type: ignore[arg-type]
+        atoms.append(replace(atom, args=tuple(args)))
+    found, columns = _with_head(replace(clause, atoms=tuple(atoms)))
+    found = replace(found, atoms=(*found.atoms, BodyAtom(CHANGED, columns)), head_args=(*found.head_args, *shown))
+    # A variable of a member's atom that occurs nowhere else is bound all the same.
+    known = {v.name for term in found.head_args for v in variables_of(term)}
+    more = {
+        v.name: v
+        for atom in found.atoms
+        if atom.predicate in members
+        for arg in atom.args
+        for v in variables_of(arg)
+        if v.name not in known
+    }
+    found = replace(found, head_args=(*found.head_args, *more.values()))
+    return found, tuple(i for i, atom in enumerate(found.atoms) if atom.predicate in members)
+
+
+def _over_changed(clause: Clause, i: int | None, *, keep: bool) -> Clause:
+    """Atom `i` over changed rows; a negated one becomes positive so, and with `keep` stays negated besides."""
+    if i is None:
+        return clause
+    if i < len(clause.atoms):
+        atoms = list(clause.atoms)
+        atoms[i] = replace(atoms[i], predicate=CHANGED)
+        return replace(clause, atoms=tuple(atoms))
+    n = i - len(clause.atoms)
+    atom = replace(clause.negated[n], predicate=CHANGED)
+    negated = clause.negated if keep else (*clause.negated[:n], *clause.negated[n + 1 :])
+    return replace(clause, atoms=(*clause.atoms, atom), negated=negated)
+
+
+def _with_head(clause: Clause) -> tuple[Clause, tuple[Var | Value | None, ...]]:
+    """The clause with a variable or a value for every argument of its head, and these."""
+    names = _fresh(clause, "_h")
+    columns: list[Var | Value] = []
+    compares = list(clause.compares)
+    for term in clause.head_args:
+        if isinstance(term, Apply):
+            variable = Var(next(names), term.type)
+            compares.append(Compare("=", variable, term))
+            columns.append(variable)
+        else:
+            columns.append(term)
+    return replace(clause, head_args=tuple(columns), compares=tuple(compares)), tuple(columns)
+
+
+def _fresh(clause: Clause, stem: str) -> Iterator[str]:
+    taken = {v.name for v in clause.variables()} | {v.name for t in clause.head_args for v in variables_of(t)}
+    taken |= {v.name for atom in clause.negated for arg in atom.args for v in variables_of(arg)}
+    n = 0
+    while True:
+        n += 1
+        if f"{stem}{n}" not in taken:
+            yield f"{stem}{n}"

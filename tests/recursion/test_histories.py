@@ -1,0 +1,118 @@
+"""Recursive programs under random updates: contents, deltas, previews and rounds after every transaction.
+
+Catches: a row that keeps itself alive round a cycle, a row that goes though it has another derivation, a change that
+does not flow through a component, or on into the next, rounds that support nothing, a delta that tells of what came and
+went again within the transaction.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from tests.conftest import JIT
+from tests.engine import programs
+from tests.mixed.programs import Mixed
+from tests.recursion.programs import WRITTEN, make_program, recursive_programs
+from tests.recursion.twin import Twin, history
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
+
+ROUNDS, MOST = (7, 12) if JIT else (2, 4)
+
+
+def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy: str = "mixed") -> Twin:
+    note(f"{mixed.text}\nmaintain={mixed.maintain} {mixed.sizes}")
+    twin = Twin(mixed, strategy)
+    transact = twin.transact
+
+    def noted(calls: Any, previews: Any) -> None:
+        note(f"{calls} previews {previews}")
+        transact(calls, previews)
+
+    twin.transact = noted  # type: ignore[method-assign]
+    history(draw, twin, count, most)
+    return twin
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@settings(max_examples=8 if JIT else 2)
+@given(programs.seeds, st.booleans())
+def test_written(name: str, rng: Random, facts_in_heads: bool) -> None:
+    """Programs by hand; `facts_in_heads`: their heads hold facts too."""
+    run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=facts_in_heads))
+
+
+@settings(max_examples=150 if JIT else 8)
+@given(programs.seeds)
+def test_random(rng: Random) -> None:
+    run(rng, make_program(rng))
+
+
+@settings(max_examples=60 if JIT else 4)
+@given(recursive_programs(), st.data())
+def test_random_that_shrink(mixed: Mixed, data: st.DataObject) -> None:
+    run(data.draw, mixed, ROUNDS - 2, 6 if JIT else 3)
+
+
+@settings(max_examples=15 if JIT else 1)
+@given(programs.seeds)
+def test_long(rng: Random) -> None:
+    """Many transactions on one database, a few rows each."""
+    run(rng, make_program(rng), 40 if JIT else 4, 4)
+
+
+MODEL = ("closure, right", "closure, nonlinear", "same generation", "mutual", "guarded")
+
+
+@settings(max_examples=80 if JIT else 5)
+@given(st.integers(0, 2**48))
+def test_cases_of_the_model(seed: int) -> None:
+    """The programs, sizes and updates of the executable model of design section 7."""
+    rng = Random(seed)
+    mixed = WRITTEN[rng.choice(MODEL)].mixed(sizes=programs.make_sizes(rng), facts_in_heads=False)
+    twin, n = Twin(mixed), rng.choice([3, 4, 6])
+
+    def row() -> tuple[int, int]:
+        return rng.randrange(n), rng.randrange(n)
+
+    start = [("insert", name, [row() for _ in range(rng.randint(0, 10))]) for name in mixed.base]
+    twin.transact(start, [False] * len(start))
+    for _ in range(6 if JIT else 2):
+        inserted, erased = set(), set()
+        for _ in range(rng.choice([1, 1, 3])):
+            name = rng.choice(mixed.base)
+            if twin.facts[name] and rng.random() < 0.55:
+                erased.add((name, rng.choice(sorted(twin.facts[name]))))
+            else:
+                inserted.add((name, row()))
+        calls = [("insert", name, [new]) for name, new in sorted(inserted - erased)]
+        calls += [("erase", name, [old]) for name, old in sorted(erased)]
+        note(str(calls))
+        twin.transact(calls, [False] * len(calls))
+
+
+@settings(max_examples=12 if JIT else 1)
+@given(programs.seeds)
+def test_larger_graphs(rng: Random) -> None:
+    """Closures of some hundred rows, so that pages split, empty and are shared between versions."""
+    name = rng.choice(("closure, left", "closure, nonlinear", "same generation", "reachable", "mutual"))
+    mixed = WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=False)
+    twin, n = Twin(mixed), 14 if JIT else 5
+    columns = {base: len(twin.program.kinds[base]) for base in mixed.base}
+
+    def rows(count: int, base: str) -> list[tuple[int, ...]]:
+        return [tuple(rng.randrange(n) for _ in range(columns[base])) for _ in range(count)]
+
+    start = [("insert", base, rows(2 * n, base)) for base in mixed.base]
+    twin.transact(start, [False] * len(start))
+    for _ in range(8 if JIT else 2):
+        base = rng.choice(mixed.base)
+        known = sorted(twin.facts[base])
+        erased = rng.sample(known, min(len(known), rng.choice((1, 1, 2, 8))))
+        calls = [("insert", base, rows(rng.choice((1, 2, 8)), base)), ("erase", base, erased)]
+        twin.transact(calls, [rng.random() < 0.3, rng.random() < 0.3])
