@@ -149,8 +149,9 @@ def unknown(name: str, known: Iterable[str]) -> UnknownRelationError:
     """The error for a relation that is not there."""
     from lftj.language.findings import did_you_mean
 
+    shown = [other for other in known if not other.startswith(INTERNAL)]
     return UnknownRelationError(
         f"there is no relation `{name}`",
         why="no rule or declaration names it",
-        remedy=did_you_mean(name, known, "declare it with `.decl`, or see `list(db)` for what there is"),
+        remedy=did_you_mean(name, shown, "declare it with `.decl`, or see `list(db)` for what there is"),
     )
