@@ -15,6 +15,7 @@ from lftj.engine.recording import trace_plan_of
 from lftj.engine.strategy import why_untraced
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
+from lftj.rounds.content import has_rounds
 from sensitivity.records import NAMES, NONE
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    """How `head` follows changes: `by` "trace", "scan" or "recompute", `why` so, `recorded` and `current`.
+    """How `head` follows changes: `by` "trace", "scan", "rounds" or "recompute", `why` so, `recorded` and `current`.
 
     `current` says whether the recorded trace holds for the present content; `support_bytes` are those of derivation
     counts and branch filters, `last_commit` the statistics of the last commit that derived the head, `rules` one dict
@@ -31,6 +32,16 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     """
     state, traces = evaluator.state, evaluator.traces
     clauses = tuple(state.strata.of(head))
+    if head in state.strata.recursive:
+        return {
+            "by": "rounds",
+            "why": f"it is derived with {', '.join(state.strata.recursive[head])}",
+            "recorded": has_rounds(state.relations[head]),
+            "current": head not in state.stale,
+            "support_bytes": 0,
+            "last_commit": traces.told.get(head),
+            "rules": [None for _ in clauses],
+        }
     wishes = {state.maintain.get(c.rule) for c in clauses}
     untraced = why_untraced(clauses, state)
     found_by = reading(evaluator, clauses[0]) if clauses else None

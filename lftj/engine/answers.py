@@ -140,6 +140,7 @@ def out_of_memory(full: ArenaFullError) -> MemoryLimitError:
     """The error that a user sees when the arena is full."""
     return MemoryLimitError(
         f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
+        where=full.where,
         why="the change was not made; the database is as it was before",
         remedy="raise `memory_limit=`, or load less",
     )
