@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    """How `head` follows changes: `by` "trace", "scan", "rounds" or "recompute", `why` so, `recorded` and `current`.
+    """How `head` follows changes: `by` a strategy of `tx.stats`, `why` so, `recorded` and `current`.
 
     `current` says whether the recorded trace holds for the present content; `support_bytes` are those of derivation
     counts and branch filters, `last_commit` the statistics of the last commit that derived the head, `rules` one dict
@@ -32,10 +32,12 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     """
     state, traces = evaluator.state, evaluator.traces
     clauses = tuple(state.strata.of(head))
-    if head in state.strata.recursive:
+    if members := state.together(head):
+        recursive = head in state.strata.recursive
+        shown = ", ".join(f"`{member}`" for member in members)
         return {
-            "by": "rounds",
-            "why": f"it is derived with {', '.join(state.strata.recursive[head])}",
+            "by": "rounds" if recursive else "delta",
+            "why": f"{shown} {'is' if len(members) == 1 else 'are'} recursive" if recursive else "as declared",
             "recorded": has_rounds(state.relations[head]),
             "current": head not in state.stale,
             "support_bytes": 0,
@@ -108,7 +110,9 @@ def _rule(plan: JoinPlan, chosen: TracePlan, trace: ClauseTrace | None) -> dict[
 
 def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
     """The lines about a head as a whole."""
-    if upkeep["by"] == "scan":
+    if upkeep["by"] in ("rounds", "delta"):
+        lines = [f"{indent}follows changes by {upkeep['by']}: {upkeep['why']}"]
+    elif upkeep["by"] == "scan":
         lines = [f"{indent}follows changes by scans: {upkeep['why']}"]
     elif upkeep["by"] == "recompute":
         lines = [f"{indent}follows changes by evaluation: {upkeep['why']}"]

@@ -5,7 +5,7 @@
         --memory-limit SIZE                give up beyond SIZE of stored pages: 500MB, 2GiB
         --on-error raise|quarantine        bad rows: refuse the file, or keep them apart in RELATION.rejects
         --key-order HEAD=X,Y,Z             force the order in which the rules of HEAD bind their variables
-        --maintain HEAD=trace|recompute    how HEAD follows changes (auto: what is estimated to be quicker)
+        --maintain HEAD=trace|delta|recompute    how HEAD follows changes (auto: what is estimated to be quicker)
         --granularity HEAD=node|interval   what its trace keeps, where there is a choice
         --updates FILE|-                   then apply the changes in FILE, and print what each commit changed
         --stats                            how each rule was evaluated, and how long it took, on stderr

@@ -200,9 +200,9 @@ class Commit:
         for head in strata.order:
             if head not in concerned or head in finished:
                 continue
-            if head in strata.recursive:
-                finished |= set(strata.recursive[head])
-                self._component(strata.recursive[head], failed, stale, facts)
+            if members := staged.state.together(head):
+                finished |= set(members)
+                self._component(members, failed, stale, facts)
                 continue
             reads = strata.reads(head)
             blocked = [name for name in (head, *reads) if name in failed and name in stale]
@@ -239,7 +239,7 @@ class Commit:
     def _component(
         self, heads: tuple[str, ...], failed: dict[str, EvaluationError], stale: set[str], facts: Mapping[str, Version]
     ) -> None:
-        """Derive a recursive component."""
+        """Derive heads together, with rounds."""
         staged = self.staged
         strata, relations = staged.state.strata, staged.state.relations
         reads = {name: None for head in heads for name in strata.reads(head)}

@@ -43,7 +43,7 @@ def derive(evaluator: Evaluator, head: str, limits: Limits) -> tuple[Version, di
 
 
 def _component(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> State:
-    """The state in which the recursive component `heads` is evaluated."""
+    """The state in which `heads` are evaluated together, with rounds."""
     from lftj.rounds.component import evaluate
 
     work, done = evaluate(evaluator, heads, limits)
@@ -78,9 +78,9 @@ def refresh(
             continue
         try:
             within = limits(head)
-            if head in strata.recursive:
+            if members := evaluator.state.together(head):
                 if head in evaluator.state.stale:
-                    evaluator.state = _component(evaluator, strata.recursive[head], within)
+                    evaluator.state = _component(evaluator, members, within)
                 continue
             content, done = derive(evaluator, head, within)
             if evaluator.relations[head].schema.functional:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class State(NamedTuple):
     """`relations` and `strata`, the `stale` heads, how each clause was last evaluated, and what programs asked for.
 
-    `key_orders`: variable orders forced by the user, by rule number; `maintain`: strategies ("trace" or "recompute");
+    `key_orders`: variable orders forced by the user, by rule number; `maintain`: strategies ("trace", "delta"...);
     `granularity`: of traces ("node" or "interval").
     """
 
@@ -36,6 +36,23 @@ class State(NamedTuple):
     directives: tuple[Directive, ...] = ()
     maintain: dict[int, str] = {}  # noqa: RUF012
     granularity: dict[int, str] = {}  # noqa: RUF012
+
+    def together(self, head: str) -> tuple[str, ...]:
+        """The heads that are derived together with `head`, by rounds (lftj/rounds); none if it is derived otherwise.
+
+        Those of a recursive component, or a head alone whose rules wish "delta", unless they aggregate or compute
+        texts.
+        """
+        members = self.strata.recursive.get(head, ())
+        if members or not self.maintain:
+            return members
+        clauses = self.strata.of(head)
+        if not any(self.maintain.get(clause.rule) == "delta" for clause in clauses):
+            return ()
+        from lftj.engine.textsteps import split_text
+
+        possible = all(clause.aggregate is None and split_text(clause) is None for clause in clauses)
+        return (head,) if possible else ()
 
     def with_facts(self, name: str, facts: Version) -> State:
         """The state after a load: what is derived from `name` is stale, and so is `name` itself if rules derive it."""

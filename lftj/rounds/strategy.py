@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lftj.engine.change import ERASED, INSERTED, Change
+from lftj.engine.change import ERASED, Change
 from lftj.engine.evaluate import Evaluation
 from lftj.engine.stored import StoredRelation
 from lftj.join.run import Limits
@@ -18,7 +18,6 @@ from lftj.language.clause import Clause
 from lftj.rounds.component import Work, evaluate, joins_of
 from lftj.rounds.content import has_rounds
 from lftj.rounds.maintain import maintain
-from scantree.version import Version
 
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
@@ -50,10 +49,8 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
         work, done = evaluate(staged, heads, limits)
         told = {"rounds": work.rounds, "examined": 0, "returned": 0}
         found = {head: work.relations[head] for head in heads}
-        changes = {
-            head: difference(before[head].content if head in before else None, relation.content)
-            for head, relation in found.items()
-        }
+        olds = {head: before[head].content if head in before else staged.relations[head].facts for head in heads}
+        changes = {head: Change.between(olds[head], relation.content) for head, relation in found.items()}
         return Followed(found, changes, done, "recompute", anew, work.joins.steps, told)
     joins = joins_of(staged, heads)
     relations = staged.state.relations
@@ -78,7 +75,8 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
         if not len(changes[head].kinds) and relation.content is not before[head].content:
             staged.rounds.note(relation.content, work.round)
     why = f"{sum(len(c.kinds) for c in (*changed.values(), *facts.values())):,} rows changed"
-    return Followed(found, changes, {}, "rounds", why, joins.steps, told)
+    strategy = "rounds" if heads[0] in staged.state.strata.recursive else "delta"
+    return Followed(found, changes, {}, strategy, why, joins.steps, told)
 
 
 def _anew(commit: Commit, heads: tuple[str, ...]) -> str:
@@ -98,18 +96,3 @@ def _anew(commit: Commit, heads: tuple[str, ...]) -> str:
     if changed >= BULK_ROWS and changed > BULK_PART * rows:
         return f"{changed:,} rows changed where there are {rows:,}"
     return ""
-
-
-def difference(old: Version | None, new: Version) -> Change:
-    """What `new` has gained and lost against `old`, which may be a version of another store, or none."""
-    if old is not None and old.store is new.store:
-        return Change.between(old, new)
-    rows = new.columns()
-    if old is None:
-        return Change(rows, np.full(len(new), INSERTED, np.int8))
-    lost = old.columns()
-    lost = np.compress(~new.contains(lost), lost, axis=1)
-    come = np.compress(~old.contains(rows), rows, axis=1)
-    kinds = np.repeat(np.array([ERASED, INSERTED], np.int8), [lost.shape[1], come.shape[1]])
-    found = Change(np.concatenate([lost, come], axis=1), kinds)
-    return found.in_order(tuple(range(len(rows))))

@@ -42,13 +42,13 @@ def run(mixed: Mixed, draw: Any, strategy: str) -> None:
 
 
 @settings(max_examples=200 if JIT else 8)
-@given(programs.seeds, st.sampled_from(("mixed", "trace", "recompute", "auto")))
+@given(programs.seeds, st.sampled_from(("mixed", "trace", "delta", "recompute", "auto")))
 def test_full_histories(rng: Random, strategy: str) -> None:
     run(make_program(rng), rng, strategy)
 
 
 @settings(max_examples=60 if JIT else 5)
-@given(mixed_programs(), st.data(), st.sampled_from(("mixed", "trace", "recompute", "auto")))
+@given(mixed_programs(), st.data(), st.sampled_from(("mixed", "trace", "delta", "recompute", "auto")))
 def test_histories_that_shrink(mixed: Mixed, data: st.DataObject, strategy: str) -> None:
     run(mixed, data.draw, strategy)
 
@@ -69,7 +69,7 @@ def test_strategies_agree(rng: Random) -> None:
     mixed, seed = make_program(rng), rng.random()
     show(mixed)
     done = []
-    for strategy in ("trace", "recompute", "auto"):
+    for strategy in ("trace", "delta", "recompute", "auto"):
         twin = Twin(mixed, strategy)
         history(Random(seed), twin, ROUNDS // 2, MOST)
         done.append((twin.contents, twin.failed, twin.committed))
