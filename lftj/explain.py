@@ -16,13 +16,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lftj.engine.stored import ScanOrder, StoredRelation
 from lftj.language.clause import INTERNAL, Clause
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.upkeep import amount, size, trace_lines, upkeep_lines
 
 if TYPE_CHECKING:
     from lftj.engine.evaluate import Evaluation
-    from lftj.engine.stored import StoredRelation
 
 
 def statistics_of(evaluation: Evaluation) -> dict[str, Any]:
@@ -144,8 +144,9 @@ class Explanation(str):
         }
         orders = {
             name: [
-                {"columns": [relations[name].schema.names[c] for c in order], "bytes": version.memory()}
-                for order, version in relations[name].orders.copy().items()
+                {"columns": [relations[name].schema.names[c] for c in order], "bytes": bytes}
+                for order, bytes in relations[name].memory().items()
+                if not isinstance(order, ScanOrder)
             ]
             for name in sorted(read)
         }

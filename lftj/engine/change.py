@@ -43,9 +43,14 @@ class Change(NamedTuple):
 
     @classmethod
     def between(cls, old: Version, new: Version) -> Change:
-        """The difference of two versions of one store; reads the pages that they do not share."""
-        delta = old.delta(new)
-        return cls(delta.rows, delta.kinds)
+        """The difference of two versions of one shape; of one store it reads only the pages they do not share."""
+        if old.store is new.store:
+            delta = old.delta(new)
+            return cls(delta.rows, delta.kinds)
+        lost, come = old.columns(), new.columns()
+        lost, come = np.compress(~new.contains(lost), lost, axis=1), np.compress(~old.contains(come), come, axis=1)
+        kinds = np.repeat(np.array([ERASED, INSERTED], np.int8), [lost.shape[1], come.shape[1]])
+        return cls(np.concatenate([lost, come], axis=1), kinds).in_order(tuple(range(len(lost))))
 
     def in_order(self, columns: tuple[int, ...]) -> Change:
         """The same change with its columns permuted, and sorted so."""
