@@ -206,12 +206,14 @@ def _relation(title: str, stratum: dict[str, Any], strata: Mapping[str, dict[str
     lines = [f"{indent}{title} {stratum['relation']}  {rows}"]
     for rule in stratum["rules"]:
         shown, at = rule, f"{indent}  "
-        if rule["parts"]:
+        read = (*(read["relation"] for read in rule["reads"]), *rule["guards"], *rule["voids"])
+        apart = not stratum["name"].startswith(INTERNAL) and any(name.startswith(INTERNAL) for name in read)
+        if apart or rule["parts"]:
             lines.append(f"{at}{rule['rule']}")
             at += "  "
             for part in rule["parts"]:
                 lines += _relation("part", strata[part], strata, at)
-        if rule["parts"] or stratum["name"].startswith(INTERNAL):
+        if apart or rule["parts"] or stratum["name"].startswith(INTERNAL):
             shown = {**rule, "rule": rule["clause"]}
         lines += _text(shown, at)
         if rule["trace"] is not None:
