@@ -175,6 +175,8 @@ def _mode_of_scan(commit: Commit, head: str, clause: Clause, found: Reading) -> 
 
 def _bulk(commit: Commit, clauses: tuple[Clause, ...]) -> str:
     """Why the change is so large that traces do not pay; empty if it is not."""
+    if sum(len(change.kinds) for change in commit.changes.values()) < BULK_ROWS:
+        return ""
     names = {name for clause in clauses for name in clause.reads}
     changed = sum(len(commit.changes[name].kinds) for name in names if name in commit.changes)
     if changed < BULK_ROWS:
