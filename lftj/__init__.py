@@ -1,9 +1,19 @@
-"""lftj: Datalog rules over your data, evaluated by leapfrog triejoin, in process.
+"""lftj: Datalog rules over your data, evaluated by leapfrog triejoin, in process, and kept up to date.
 
     import lftj
     db = lftj.Database(".decl edge(a:number, b:number)  tri(x,y,z) :- edge(x,y), edge(y,z), edge(x,z).")
     db.load("edge", "edges.csv")
     print(db["tri"])
+    with db.transaction() as tx:
+        tx.insert("edge", [(1, 2)])
+    print(tx.delta["tri"].inserted)
+
+    Database                       relations, rules and answers; transactions, snapshots, callbacks (lftj/database.py)
+    Relation, Query                what `db["tri"]` and `db.query(...)` give
+    Program, variables, unsigned   rules written in Python (lftj/language/builder.py), with `agg` for aggregates,
+    agg, fn, any_of                `fn` for functors and `any_of` for alternatives
+    monoid                         registers an associative function for `Relation.scan` (lftj/monoids.py)
+    Error, ProgramError, DataError what lftj raises (lftj/errors.py)
 
 Importing lftj imports nothing else: numba, pyarrow and the parser come with the first name that needs them.
 """

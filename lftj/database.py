@@ -5,6 +5,19 @@
     db.load("edge", "edges.csv")
     len(db["tri"]);  db.query("tri(1, y, z), y < z").count()
 
+A program is Souffle's text, or made by `lftj.Program`, and may hold
+
+    declarations            .decl edge(src:number, dst:number), .type, and functional predicates, one value per key:
+                            .decl price(item:symbol) -> cost:float
+    facts and rules         several heads, several rules for a head, alternatives `;`, constants, wildcards
+    conditions              atoms, comparisons, `contains`, `match`; variables bound by equations, `z = x + y`
+    functors                arithmetic, bits, texts, conversions: `lftj functors` lists them
+    negation                !edge(x, _), !(edge(x, y), edge(y, x)); a cycle through one is refused
+    aggregates              n = count : { edge(x, _) }, sum, mean, min, max, cat; as heads deg[x] = count : { ... }
+    directives              .input, .output, .printsize
+
+What else Souffle has is refused by name. All of it is maintained by transactions.
+
 `rules` checks a whole program before anything happens and adds all of it or nothing. `load` reads a whole source
 before anything happens and adds all of it or nothing. Rules are evaluated when somebody looks at what they derive,
 bottom up, and once; what is not affected by a load is not evaluated again. A predicate may hold loaded facts and be
@@ -12,6 +25,9 @@ the head of rules: its content is the union.
 
 A load is evaluated when somebody looks; a transaction (`lftj.transaction`) changes facts, rules and everything derived
 at once and tells the exact difference.
+
+Aggregates and negated conjunctions become relations of their own, *parts* of the rule they stand in, with names such as
+`@deg.1`. `list(db)`, deltas and outputs leave them out; `explain`, `memory` and `tx.stats` show them under their rule.
 
 One writer at a time; what `db[...]` hands out is immutable and may be read from any thread. All that changes is in one
 state (`lftj.engine.state`), replaced as a whole.
@@ -107,6 +123,8 @@ class Database(Answers):
     ) -> None:
         """Add declarations, facts and rules: Souffle text, a builder's `Program` or an AST.
 
+        The module's text lists what a program may hold.
+
         Everything is checked first; `ProgramError` holds every finding and nothing is added. Warnings go to
         `warnings.warn`.
 
@@ -157,7 +175,7 @@ class Database(Answers):
         stream (pandas, polars, DuckDB results), a numpy array (n, k), a dict of columns, or an iterable of tuples.
         `columns={"src": 0, "dst": "to"}` picks columns by position or name. A bad row raises `DataError` and nothing
         is loaded; with `on_error="quarantine"` good rows are loaded and the bad ones returned (and kept in
-        `db.rejects[name]`).
+        `db.rejects[name]`). Two values for one key of a functional predicate raise `KeyConflictError`, a `DataError`.
         """
         with self._alone("load"):
             relation = self._stored(name)
@@ -252,8 +270,8 @@ class Database(Answers):
     def explain(self, name: str | None = None) -> Explanation:
         """How relation `name` (default: everything) is evaluated: strata, key orders, estimated and actual rows.
 
-        And how it follows changes: what its traces keep, or would keep, and how the last commit went. Print it, or call
-        `.json()`.
+        And how it follows changes: what its traces keep, or would keep, and how the last commit went. A rule that was
+        taken apart is followed by its parts, each with the clause that derives it. Print it, or call `.json()`.
         """
         with self._lock:
             state = self._state

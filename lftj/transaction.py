@@ -3,6 +3,7 @@
     with db.transaction() as tx:
         tx.insert("edge", [(2, 4)])
         tx.erase("edge", [(4, 1)])
+        tx.upsert("price", [("tea", 3.5)])
     tx.delta["tri"].inserted;  tx.delta["tri"].erased;  tx.stats
 
 A transaction *collects* inserts, erases, upserts and rules while its block runs, in the order of the calls: the last
@@ -15,7 +16,9 @@ Inserts and erases concern facts only: a row that rules derive as well stays whe
 that is there changes nothing, and so does erasing one that is not, unless `missing="error"` asks for an error; what
 "there" means is judged at the call, with what the transaction collected before. A call that raises adds none of its
 rows; the block may go on. An upsert, of functional predicates only, erases what the facts hold under a key and inserts
-its row; two inserts of different values under one key are two rows, which the commit refuses (`KeyConflictError`).
+its row; two inserts of different values under one key are two rows, which the commit refuses (`KeyConflictError`), as
+it does where rules derive them. A rule without a value for what the changes bring (a division by zero, the sum of a
+group that no integer column holds) ends the commit too (`EvaluationError`).
 
 One transaction at a time: those of other threads wait for the end of the block.
 """

@@ -16,6 +16,7 @@ from lftj.engine.shared import shared_with
 from lftj.engine.strategy import why_untraced
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
+from lftj.rounds.content import has_rounds
 from sensitivity.records import NAMES, NONE
 
 if TYPE_CHECKING:
@@ -24,14 +25,24 @@ if TYPE_CHECKING:
 
 
 def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    """How `head` follows changes: `by` "trace", "shared", "scan" or "recompute", `why` so, `recorded` and `current`.
+    """How `head` follows changes: `by` "trace", "shared", "scan", "rounds" or "recompute", and `why` so.
 
-    `current` says whether the recorded trace holds for the present content; `support_bytes` are those of derivation
-    counts and branch filters, `last_commit` the statistics of the last commit that derived the head, `rules` one dict
-    per clause. `evaluations`: those of its clauses.
+    `recorded` says whether there is a trace (or rounds) of it, `current` whether that holds for the present content;
+    `support_bytes` are those of derivation counts and branch filters, `last_commit` the statistics of the last commit
+    that derived the head, `rules` one dict per clause. `evaluations`: those of its clauses.
     """
     state, traces = evaluator.state, evaluator.traces
     clauses = tuple(state.strata.of(head))
+    if head in state.strata.recursive:
+        return {
+            "by": "rounds",
+            "why": f"it is derived with {', '.join(state.strata.recursive[head])}",
+            "recorded": has_rounds(state.relations[head]),
+            "current": head not in state.stale,
+            "support_bytes": 0,
+            "last_commit": traces.told.get(head),
+            "rules": [None for _ in clauses],
+        }
     wishes = {state.maintain.get(c.rule) for c in clauses}
     untraced = why_untraced(clauses, state)
     found_by = reading(evaluator, clauses[0]) if clauses else None

@@ -54,11 +54,11 @@ class Heap(NamedTuple):
 
 
 class ArenaFullError(MemoryError):
-    """The arena's limit was reached. Nothing was changed."""
+    """The arena's limit was reached. Nothing was changed. `where`: what needed the pages, if somebody says so."""
 
     def __init__(self, needed: int, limit: int) -> None:
         super().__init__(f"{needed:,} bytes of pages needed, the limit is {limit:,}")
-        self.needed, self.limit = needed, limit
+        self.needed, self.limit, self.where = needed, limit, ""
 
 
 class Size(NamedTuple):

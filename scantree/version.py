@@ -328,7 +328,8 @@ class Version:
             n, status = _prefix.copy_under(mem, self.root, shape, asked, state, out)
             found.append(out[:, :n])
             size = max(size, 256)
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        rows = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        return rows[: shape.keys] if self.store.hidden else rows
 
     def pair(self, keys: int, prefixes: Rows | None = None) -> Rows | None:
         """Two rows int64[cols, 2] that share their first `keys` keys; None if no two do.

@@ -18,6 +18,7 @@ from lftj.errors import DataError, Error, MemoryLimitError, TimeoutExpired, Unkn
 
 _OPTIONS = (
     ("`timeout=`", "--timeout"),
+    ("`tx.upsert`", "`=` before a change of --updates"),
     ("`memory_limit=`", "--memory-limit"),
     ('on_error="quarantine"', "--on-error quarantine"),
     ("`explain()`", "`lftj explain`"),

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lftj.cli.outcome import UsageError, say
 from lftj.cli.source import STDIN
-from lftj.errors import DataError
+from lftj.errors import DataError, EvaluationError
+from lftj.language.clause import INTERNAL
 
 if TYPE_CHECKING:
     from lftj.database import Database
@@ -60,12 +61,13 @@ def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | 
     from lftj.io.directives import to_stdout
     from lftj.io.updates import transactions
 
-    shown = list(dict.fromkeys(d.relation for d in db.directives if d.kind == "output")) or list(db._strata.order)
+    derived = [head for head in db._strata.order if not head.startswith(INTERNAL)]
+    shown = list(dict.fromkeys(d.relation for d in db.directives if d.kind == "output")) or derived
     schemas = {name: db[name]._schema for name in db}
     lines = iter(stream.readline, b"")  # not the stream itself: it would read ahead of a pipe
     for number, changes in enumerate(transactions(lines, schemas, source), 1):
         started = time.perf_counter()
-        tx = _commit(db, changes, timeout)
+        tx = _commit(db, changes, timeout, source)
         seconds = time.perf_counter() - started
         text, erased, inserted = _told(tx, shown)
         to_stdout(text.encode())
@@ -82,13 +84,17 @@ def _ways(told: dict[str, Any]) -> str:
     return " and ".join(ways)
 
 
-def _commit(db: Database, changes: Changes, timeout: float | None) -> Transaction:
+def _commit(db: Database, changes: Changes, timeout: float | None, source: str) -> Transaction:
     from lftj.io.updates import ERASE, INSERT, UPSERT
 
-    with db.transaction(timeout=timeout) as tx:
-        calls = {INSERT: tx.insert, ERASE: tx.erase, UPSERT: tx.upsert}
-        for run in changes.runs:
-            calls[run.op](run.relation, run.rows)
+    try:
+        with db.transaction(timeout=timeout) as tx:
+            calls = {INSERT: tx.insert, ERASE: tx.erase, UPSERT: tx.upsert}
+            for run in changes.runs:
+                calls[run.op](run.relation, run.rows)
+    except EvaluationError as error:
+        error.details = (*error.details, f"in the transaction that begins at {source}:{changes.first_line}")
+        raise
     return tx
 
 

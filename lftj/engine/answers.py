@@ -140,6 +140,7 @@ def out_of_memory(full: ArenaFullError) -> MemoryLimitError:
     """The error that a user sees when the arena is full."""
     return MemoryLimitError(
         f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
+        where=full.where,
         why="the change was not made; the database is as it was before",
         remedy="raise `memory_limit=`, or load less",
     )
@@ -149,8 +150,9 @@ def unknown(name: str, known: Iterable[str]) -> UnknownRelationError:
     """The error for a relation that is not there."""
     from lftj.language.findings import did_you_mean
 
+    shown = [other for other in known if not other.startswith(INTERNAL)]
     return UnknownRelationError(
         f"there is no relation `{name}`",
         why="no rule or declaration names it",
-        remedy=did_you_mean(name, known, "declare it with `.decl`, or see `list(db)` for what there is"),
+        remedy=did_you_mean(name, shown, "declare it with `.decl`, or see `list(db)` for what there is"),
     )

@@ -110,4 +110,4 @@ class Runs(NamedTuple):
     def rows(self) -> Ints:
         """The rows of all runs, int64[cols, n], one run after the other."""
         parts = [self.version.columns(lo, hi) for lo, hi in zip(self.lo.tolist(), self.hi.tolist(), strict=True)]
-        return np.concatenate([np.empty((self.version.store.shape.cols, 0), np.int64), *parts], axis=1)
+        return np.concatenate([self.version.columns(0, 0), *parts], axis=1)

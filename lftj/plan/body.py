@@ -25,11 +25,15 @@ from lftj.language.clause import Clause, Compare, Term, Value, Var, variables_of
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """`predicate` and, per column, the variable it holds (None: a wildcard). `text` is the atom as written."""
+    """`predicate` and, per column, the variable it holds (None: a wildcard). `text` is the atom as written.
+
+    `place`: its number in the clause, negated atoms behind the others.
+    """
 
     predicate: str
     columns: tuple[str | None, ...]
     text: str
+    place: int
 
     @property
     def variables(self) -> frozenset[str]:
@@ -121,7 +125,7 @@ def body_of(clause: Clause) -> Body:
                 variables.setdefault(arg.name, arg.type)
                 columns.append(arg.name)
         if any(columns):
-            (atoms if positive else negated).append(Atom(atom.predicate, tuple(columns), str(atom)))
+            (atoms if positive else negated).append(Atom(atom.predicate, tuple(columns), str(atom), i))
         else:
             (guards if positive else voids).append(atom.predicate)
     for c in clause.compares:

@@ -16,7 +16,7 @@ ones before them are bound are counted apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
@@ -146,7 +146,7 @@ def _key_order(
 
 
 def _trie(
-    body: Body, place: Mapping[str, int], relations: Mapping[str, Stored], tested: Iterable[int]
+    body: Body, place: Mapping[str, int], relations: Mapping[str, Stored], tested: Collection[int]
 ) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]], list[int], list[int], list[int]]:
     """Trie nodes of all atoms, shared where rows and leading variables agree, and the key order each atom reads.
 
@@ -185,7 +185,7 @@ def _trie(
         else:
             positive += path
     looks = []
-    for atom in (body.atoms[i] for i in tested):
+    for atom in (atom for atom in body.atoms if atom.place in tested):
         declared = tuple(range(len(atom.columns)))
         looks.append(chain(atom, declared, len(declared))[-1])
     return nodes, uses, positive, ends, looks
@@ -272,7 +272,8 @@ def plan_join(
 ) -> JoinPlan:
     """Work out `choice` for `body`. Nothing is built yet: `uses` and `nodes` name the key orders the join will read.
 
-    `tested`: the atoms, by number, whose rows must be older than a limit. All their columns hold variables.
+    `tested`: the atoms, by their number in the clause, whose rows must be older than a limit. All their columns hold
+    variables.
     """
     neighbours = {v: frozenset[str]().union(*(s for s in body.scopes if v in s)) - {v} for v in choice.order}
     order = choice.order
@@ -291,7 +292,7 @@ def plan_join(
         where = {v: (0, i == 0, -1) for i, v in enumerate(order)}
     place = {v: i for i, v in enumerate(laid)}
     nodes, uses, positive, ends, looks = _trie(body, place, relations, tested)
-    bound_at = [max(place[v] for v in body.atoms[i].variables) for i in tested]
+    bound_at = [max(place[v] for v in atom.variables) for atom in body.atoms if atom.place in tested]
 
     waiting = list(body.conditions)
     depths: list[Depth] = []

@@ -56,8 +56,8 @@ class _Partial:
 class OrderSearch:
     """The search for one body. `counting` says that only the number of bindings is asked for."""
 
-    def __init__(self, body: Body, statistics: Mapping[str, Statistics], counting: bool) -> None:
-        self.body, self.statistics, self.counting = body, statistics, counting
+    def __init__(self, body: Body, statistics: Mapping[str, Statistics], counting: bool, sort: float = SORT) -> None:
+        self.body, self.statistics, self.counting, self.sort = body, statistics, counting, sort
         self.names = tuple(body.variables)
         self.rank = {v: i for i, v in enumerate(self.names)}
         self.holding = {v: [a for a in body.atoms if v in a.columns] for v in self.names}
@@ -200,7 +200,7 @@ class OrderSearch:
             statistics = self.statistics[atom.predicate]
             if not any(order[: len(columns)] == tuple(columns) for order in statistics.stored.orders):
                 needed[atom.predicate, tuple(columns)] = statistics.rows
-        cost = SORT * sum(needed.values())
+        cost = self.sort * sum(needed.values())
         if not self.counting and partial.rows:
             head = self.body.head_variables
             prefix = 0
@@ -212,11 +212,17 @@ class OrderSearch:
 
 
 def rank_orders(
-    body: Body, statistics: Mapping[str, Statistics], *, counting: bool = False, forced: tuple[str, ...] | None = None
+    body: Body,
+    statistics: Mapping[str, Statistics],
+    *,
+    counting: bool = False,
+    forced: tuple[str, ...] | None = None,
+    sort: float = SORT,
 ) -> list[Choice]:
     """Key orders for `body`, cheapest first.
 
-    Only the one `forced` says, if it names the variables in the order the user wants.
+    Only the one `forced` says, if it names the variables in the order the user wants. `sort`: what a row of a key order
+    costs that would have to be built.
     """
-    search = OrderSearch(body, statistics, counting)
+    search = OrderSearch(body, statistics, counting, sort)
     return search.ranked() if forced is None else [search.forced(forced)]

@@ -87,9 +87,25 @@ class Statistics:
         if self._sample is None:
             order, version = next(iter(self.stored.orders.items()))
             n = min(SAMPLE, self.rows)
-            drawn = np.empty((len(order), n), np.int64)
             space, shape = version.store.arena.space, version.store.shape
+            drawn = np.empty((shape.cols, n), np.int64)
             draw_rows(space.mem, version.root, shape, (2 * np.arange(n) + 1) * self.rows // (2 * n), drawn)
-            self._sample = np.sort(drawn[np.argsort(order)], axis=1)
+            self._sample = np.sort(drawn[: len(order)][np.argsort(order)], axis=1)
         sample = self._sample[column]
         return int(np.searchsorted(sample, key)) / len(sample)
+
+
+class OneRow(Statistics):
+    """Statistics of a relation as if it had one row: for plans that are to be right for few rows of any kind."""
+
+    def __init__(self, stored: Stored) -> None:
+        super().__init__(stored)
+        self.rows = 1
+
+    def distinct(self, columns: frozenset[int]) -> float:
+        """One."""
+        return 1.0
+
+    def part_below(self, column: int, key: int) -> float:
+        """Half of it."""
+        return 0.5

@@ -13,6 +13,7 @@ others over all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +29,7 @@ from lftj.rounds import variants
 from lftj.rounds.content import grown, with_rounds
 from lftj.rounds.deltajoin import DeltaJoin
 from lftj.values.codes import Column, Schema
+from scantree.memory import ArenaFullError
 
 Rows = npt.NDArray[np.int64]
 Deltas = dict[str, Rows]
@@ -111,6 +113,7 @@ class Work:
     round: int = 0
     rounds: int = 0
     rows: int = 0
+    at: Clause | None = None
     schemas: dict[int, Schema] = field(default_factory=dict)
 
     def changed(self, arity: int, rows: Rows) -> StoredRelation:
@@ -128,14 +131,26 @@ class Work:
         """The heads that `join` finds over relations `over`, changed rows being `rows`."""
         if rows is not None:
             over = {**over, variants.CHANGED: self.changed(len(rows), rows)}
+        self.at = join.clause
+        if limit is None:
+            return join.rows(self.evaluator, over, self.limits)
+        return join.rows(self.evaluator, over, self.limits, limit)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """What stops the work in between is told the rule and the round it was in."""
         try:
-            if limit is None:
-                return join.rows(self.evaluator, over, self.limits)
-            return join.rows(self.evaluator, over, self.limits, limit)
-        except TimeoutExpired as expired:
-            clause = join.clause
-            expired.where = f"{clause.span}: in `{clause.text}`, round {self.round}"
+            yield
+        except TimeoutExpired as stop:
+            raise TimeoutExpired(stop.what, where=self.place, why=stop.why, remedy=stop.remedy) from None
+        except ArenaFullError as full:
+            full.where = self.place
             raise
+
+    @property
+    def place(self) -> str:
+        """The rule and the round that the work is in."""
+        return "" if self.at is None else f"{self.at.span}: in `{self.at.text}`, round {self.round}"
 
     def distinct(self, chunks: list[Rows], arity: int) -> Rows:
         """The distinct rows of chunks, in order."""
@@ -183,12 +198,10 @@ def joins_of(evaluator: Evaluator, heads: tuple[str, ...]) -> Joins:
     return joins
 
 
-def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Work, dict[Clause, Evaluation]]:
-    """The component `heads` over the evaluator's state, from scratch: its relations are in `Work.relations`."""
-    joins = joins_of(evaluator, heads)
-    work = Work(evaluator, joins, heads, dict(evaluator.relations), limits)
+def _evaluate(work: Work) -> None:
+    joins = work.joins
     new: Deltas = {}
-    for head in heads:
+    for head in work.heads:
         relation = work.relations[head]
         facts = relation.facts.columns()
         work.relations[head] = with_rounds(relation, facts, 0)
@@ -206,6 +219,14 @@ def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tu
             )
     work.go_on(work.grow(found))
     settle(work)
+
+
+def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Work, dict[Clause, Evaluation]]:
+    """The component `heads` over the evaluator's state, from scratch: its relations are in `Work.relations`."""
+    joins = joins_of(evaluator, heads)
+    work = Work(evaluator, joins, heads, dict(evaluator.relations), limits)
+    with work.told():
+        _evaluate(work)
     for head in heads:
         evaluator.rounds.note(work.relations[head].content, work.round)
     done = {}

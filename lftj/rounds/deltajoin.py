@@ -23,8 +23,10 @@ from lftj.join.stamps import StampTable, stamp_table
 from lftj.language.clause import Clause, Var, variables_of
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import Choice, rank_orders
+from lftj.plan.keyorder import SORT, Choice, rank_orders
 from lftj.plan.lowering import Lowered, lower
+from lftj.plan.statistics import OneRow, Statistics
+from lftj.rounds.content import rounds_of
 from lftj.rounds.variants import CHANGED
 from scantree.version import Version
 
@@ -39,6 +41,8 @@ LARGE = 1 << 15
 WAITING = 1 << 22
 # By how much a plan may be estimated to cost more, if it meets each head once.
 WORTH = 16.0
+# What a row of a key order costs that is built for many runs.
+REPEATED = 0.05
 
 
 def _shown(plan: JoinPlan) -> set[str]:
@@ -91,8 +95,13 @@ class DeltaJoin:
             for name in self.reads
         )
         if sizes not in self._plans:
-            statistics = {name: relations[name].statistics for name in self.reads}
-            self._plans[sizes] = _Made(self._best(rank_orders(self.body, statistics), relations))
+            statistics: dict[str, Statistics] = {name: relations[name].statistics for name in self.reads}
+            few = CHANGED in self.reads and len(relations[CHANGED]) < LARGE
+            if few:
+                # Most runs are over few changed rows: a plan that begins with them is right for all of these.
+                statistics[CHANGED] = OneRow(relations[CHANGED])
+            choices = rank_orders(self.body, statistics, sort=REPEATED if few else SORT)
+            self._plans[sizes] = _Made(self._best(choices, relations))
         self._made = self._plans[sizes]
         return self._made.plan
 
@@ -137,6 +146,10 @@ class DeltaJoin:
         if any(len(relations[name]) == 0 for name in (*self.body.guards, *(a.predicate for a in self.body.atoms))):
             return np.empty((arity, 0), np.int64)
         if any(len(relations[name]) for name in self.body.voids):
+            return np.empty((arity, 0), np.int64)
+        # The row of a relation without columns is tested here: it binds nothing in the walk.
+        nullary = [relations[self.clause.atoms[i].predicate] for i in self.tested if not self.clause.atoms[i].args]
+        if any(rounds_of(relation, np.empty((0, 1), np.int64))[1][0] >= limit for relation in nullary):
             return np.empty((arity, 0), np.int64)
         plan = self.plan(relations)
         large = len(relations[CHANGED]) >= LARGE if CHANGED in self.reads else True

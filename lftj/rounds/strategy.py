@@ -67,7 +67,8 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
     work = Work(staged, joins, heads, dict(relations), limits)
     top = staged.rounds.top([before[head].content for head in heads])
     assert top is not None
-    retraction = maintain(work, before, changed, facts, top)
+    with work.told():
+        retraction = maintain(work, before, changed, facts, top)
     found = {head: work.relations[head] for head in heads}
     changes = {head: Change.between(before[head].content, found[head].content) for head in heads}
     removed = sum(rows.shape[1] for chunks in retraction.removed.values() for rows in chunks)

@@ -214,7 +214,29 @@ def test_a_rule_without_a_value_drops_the_transaction(shell: Shell) -> None:
     done = shell("run", "p.dl", "--updates", "-", stdin="+e 3\n\n+e 4\n+e 0\n\n+e 5\n")
     assert (done.code, done.out) == (1, "+p 4\n\n")
     assert done.err.startswith("p.dl:4:1: in `p(12 / x) :- e(x).`")
+    assert "\n  in the transaction that begins at <stdin>:3\n" in done.err
     assert shell.names() == ["p.dl"]
+
+
+def test_a_second_value_for_a_key_says_which_line_and_how_to_replace_it(shell: Shell) -> None:
+    shell.write({"p.dl": '.decl price(item:symbol) -> cost:float\n.output price\nprice["tea"] = 3.0.\n'})
+    done = shell("run", "p.dl", "--updates", "-", stdin="=price tea 4.0\n\n+price tea 9.0\n")
+    assert (done.code, done.out) == (3, "-price tea 3.0\n+price tea 4.0\n\n")
+    assert done.err == (
+        'lftj: error: `price` has two values under one key: price["tea"] = 4.0 and price["tea"] = 9.0\n'
+        '  price["tea"] = 4.0: a fact (loaded or inserted)\n'
+        '  price["tea"] = 9.0: a fact (loaded or inserted)\n'
+        "  in the transaction that begins at <stdin>:3\n"
+        "  why: price(item:symbol) -> cost:float is a functional predicate; nothing was changed\n"
+        "  do: give each key one value; `=` before a change of --updates replaces the value that is there\n"
+    )
+
+
+def test_parts_of_rules_are_not_told(shell: Shell) -> None:
+    shell.write({"p.dl": ".decl e(x:number, y:number)\ndeg(x, n) :- e(x, _), n = count : { e(x, _) }.\n"})
+    done = shell("run", "p.dl", "--updates", "-", "--stats", stdin="+e 1 2\n")
+    assert (done.code, done.out) == (0, "+deg 1 1\n\n")
+    assert re.search(r"^commit 1: 1 change, \+1 -0 rows, \d+\.\d+ ms \(deg by record\)$", done.err, re.MULTILINE)
 
 
 REFUSED = {

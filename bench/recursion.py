@@ -1,0 +1,207 @@
+"""Recursion from scratch and under updates: closures, same generation, GALEN, reachability; counts checked.
+
+    python -m bench.recursion [-w closure:OL,sg:OL,galen,stream:dag5k,reach:pl1m] [-n batches of a size]
+
+A workload from scratch is a load (not timed) and an evaluation: CPU seconds, new rows per second, the peak of resident
+memory above what was there after the load, bytes of pages per derived row. A stream is a list of batches on an
+evaluated database: median CPU milliseconds per size of batch. Counts are those of `../shared/data/README.md`, whose
+files are needed. Every workload has a process of its own; results go to `bench/results/recursion.jsonl`; exit code 1 if
+a count is wrong, or a workload fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench import maintained, results
+from bench.graphs import SHARED, Rows
+from bench.measure import status_mb, timed
+from bench.updates import Batch, read_columns
+
+RECURSION = results.RESULTS / "recursion.jsonl"
+CLOSURE = ".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z)."
+GENERATION = ".decl e(x:number, y:number)\ns(x, y) :- e(a, x), e(a, y), x != y.\ns(x, y) :- e(a, x), s(a, b), e(b, y)."
+REACH = ".decl e(x:number, y:number)\n.decl b(x:number)\nr(x) :- b(x).\nr(y) :- r(x), e(x, y)."
+GALEN = """
+.decl p(a:number, b:number)
+.decl q(a:number, b:number, c:number)
+.decl r(a:number, b:number, c:number)
+.decl c(a:number, b:number, c:number)
+.decl u(a:number, b:number, c:number)
+.decl s(a:number, b:number)
+p(x, z)    :- p(x, y), p(y, z).
+q(x, r, z) :- p(x, y), q(y, r, z).
+p(x, z)    :- p(y, w), u(w, r, z), q(x, r, y).
+p(x, z)    :- c(y, w, z), p(x, w), p(x, y).
+q(x, o, z) :- q(x, r, z), s(r, o).
+q(x, e, o) :- q(x, y, z), r(y, u, e), q(z, u, o).
+"""
+COLUMNS = {"p": 2, "q": 3, "r": 3, "c": 3, "u": 3, "s": 2}
+#: Derived relations and their rows, by workload.
+EXPECTED: dict[str, dict[str, int]] = {
+    "closure:OL": {"t": 146_120},
+    "closure:TG": {"t": 481_121},
+    "closure:cal": {"t": 501_755},
+    "closure:wing": {"t": 329_438},
+    "closure:dag5k": {"t": 1_342_503},
+    "closure:wiki-Vote": {"t": 11_947_132},
+    "closure:SF": {"t": 80_498_014},
+    "sg:OL": {"s": 285_431},
+    "sg:TG": {"s": 608_090},
+    "sg:cal": {"s": 23_519},
+    "sg:wing": {"s": 647_999},
+    "galen": {"p": 7_560_179, "q": 16_595_494},
+}
+USUAL = "closure:OL,closure:TG,closure:cal,closure:wing,sg:OL,sg:TG,sg:cal,sg:wing,closure:dag5k,closure:wiki-Vote"
+USUAL += ",galen,stream:dag5k,stream:pl1m"
+
+
+def relation(folder: str, stem: str, columns: int) -> Rows:
+    """The rows of a file of the shared data, whatever its ending."""
+    (path,) = [p for p in (SHARED / folder).glob(f"{stem}.*") if ".updates." not in p.name]
+    return read_columns(path, columns)
+
+
+def loaded(workload: str) -> Any:
+    """A database with a workload's program and facts, nothing evaluated."""
+    import lftj
+
+    kind, _, graph = workload.partition(":")
+    if kind == "galen":
+        db = lftj.Database(GALEN)
+        for name, columns in COLUMNS.items():
+            db.load(name, relation("galen", name, columns))
+        return db
+    db = lftj.Database(REACH if graph == "pl1m" else GENERATION if kind == "sg" else CLOSURE)
+    folder = "power_law" if graph == "pl1m" else "graphs" if graph == "wiki-Vote" else "closure"
+    db.load("e", relation(folder, graph, 2))
+    if graph == "pl1m":
+        db.load("b", np.zeros((1, 1), np.int64))
+    return db
+
+
+def warm(workload: str) -> None:
+    """Compile what the workload needs, on a few of its facts."""
+    import lftj
+
+    kind, _, graph = workload.partition(":")
+    db = lftj.Database(
+        GALEN if kind == "galen" else REACH if graph == "pl1m" else GENERATION if kind == "sg" else CLOSURE
+    )
+    rows = np.stack([np.arange(200) % 20, np.arange(200) // 20, np.arange(200) % 7], axis=1)
+    for name in list(db):
+        arity = len(db[name].columns)
+        if name in ("e", "b", *COLUMNS) and arity:
+            db.load(name, np.unique(rows[:, :arity], axis=0))
+    db.evaluate()
+    given = "e" if "e" in db else "p"
+    maintained.apply(db, given, Batch(rows[:3, :2], rows[:0, :2]))
+    maintained.apply(db, given, Batch(rows[:0, :2], rows[:3, :2]))
+
+
+def from_scratch(workload: str) -> dict[str, Any]:
+    """Figures of one evaluation."""
+    db = loaded(workload)
+    pages, resident = db.memory()["total"]["pages"], status_mb("VmRSS")
+    _, took = timed(db.evaluate)
+    counts = {head: len(db[head]) for head in EXPECTED[workload]}
+    rows = sum(counts.values())
+    return {
+        "status": "ok" if counts == EXPECTED[workload] else "wrong",
+        "counts": counts,
+        "cpu_s": took.cpu,
+        "wall_s": took.wall,
+        "rows_per_s": rows / took.cpu,
+        "pages_bytes_per_row": (db.memory()["total"]["pages"] - pages) / rows,
+        "peak_bytes_per_row": (status_mb("VmHWM") - resident) * 2**20 / rows,
+    }
+
+
+def batches(graph: str) -> Iterator[Batch]:
+    """The published stream of a graph."""
+    folder = "power_law" if graph == "pl1m" else "closure"
+    table = read_columns(SHARED / folder / f"{graph}.updates.tsv.zst", 5)
+    for batch in np.split(table, np.flatnonzero(np.diff(table[:, 0], prepend=-1))[1:]):
+        yield Batch(*(np.ascontiguousarray(batch[batch[:, 2] == op, 3:]) for op in (-1, 1)))
+
+
+def streamed(workload: str, most: int) -> dict[str, Any]:
+    """Figures of at most `most` batches of every size, and whether the end state is that of an evaluation."""
+    graph = workload.partition(":")[2]
+    db = loaded(workload)
+    _, scratch = timed(db.evaluate)
+    sizes: dict[int, list[float]] = {}
+    for batch in batches(graph):
+        took = sizes.setdefault(batch.size, [])
+        if len(took) == most:
+            continue
+        start = time.process_time()
+        maintained.apply(db, "e", batch)
+        took.append(time.process_time() - start)
+    fresh = loaded(workload)
+    kept = db["e"].numpy()
+    with fresh.transaction() as tx:
+        tx.erase("e", fresh["e"].numpy())
+        tx.insert("e", kept)
+    head = "r" if graph == "pl1m" else "t"
+    right = maintained.digest(db[head].numpy()) == maintained.digest(fresh[head].numpy())
+    median = {str(size): statistics.median(took) * 1e3 for size, took in sizes.items()}
+    return {"status": "ok" if right else "wrong", "scratch_ms": scratch.cpu * 1e3, "median_ms": median}
+
+
+def measured(request: dict[str, Any]) -> dict[str, Any]:
+    """One workload, in this process."""
+    workload = request["workload"]
+    warm(workload)
+    return streamed(workload, request["batches"]) if workload.startswith("stream") else from_scratch(workload)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and record."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and arguments[0] == "--one":
+        sys.stdout.write(json.dumps(measured(json.loads(arguments[1]))) + "\n")
+        return 0
+    parser = argparse.ArgumentParser(prog="python -m bench.recursion", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("-w", "--workloads", default=USUAL, help=f"of {USUAL}, closure:SF")
+    parser.add_argument("-n", "--batches", type=int, default=200, help="of every size, at most")
+    parser.add_argument("-t", "--timeout", type=float, default=900.0, help="seconds for a workload")
+    parser.add_argument("-o", "--output", type=Path, default=RECURSION)
+    options = parser.parse_args(arguments)
+    failed = 0
+    for workload in options.workloads.split(","):
+        request = {"workload": workload, "batches": options.batches}
+        reply = maintained.answer_of("bench.recursion", request, options.timeout)
+        kind, _, graph = workload.partition(":")
+        failed += reply["status"] != "ok"
+        sys.stderr.write(f"{workload:20} {note(reply)}\n")
+        results.append(
+            options.output, {"workload": kind, "graph": graph, "mode": "recursion", "engine": "lftj", **reply}
+        )
+    return int(failed > 0)
+
+
+def note(reply: dict[str, Any]) -> str:
+    """The figures in words."""
+    if "median_ms" in reply:
+        shown = "  ".join(f"{size}: {ms:.2f} ms" for size, ms in reply["median_ms"].items())
+        return f"{reply['status']}  {shown}  (from scratch {reply['scratch_ms']:.0f} ms)"
+    if "cpu_s" not in reply:
+        return f"{reply['status']}: {reply.get('reason', '')}"
+    return (
+        f"{reply['status']}  {reply['cpu_s']:8.2f} s  {reply['rows_per_s'] / 1e6:6.2f} M rows/s  "
+        f"{reply['pages_bytes_per_row']:6.1f} bytes of pages, {reply['peak_bytes_per_row']:6.1f} at the peak, per row"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
