@@ -16,13 +16,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lftj.engine.stored import ScanOrder, StoredRelation
 from lftj.language.clause import INTERNAL, Clause
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.upkeep import amount, size, trace_lines, upkeep_lines
 
 if TYPE_CHECKING:
     from lftj.engine.evaluate import Evaluation
-    from lftj.engine.stored import StoredRelation
 
 
 def statistics_of(evaluation: Evaluation) -> dict[str, Any]:
@@ -144,8 +144,9 @@ class Explanation(str):
         }
         orders = {
             name: [
-                {"columns": [relations[name].schema.names[c] for c in order], "bytes": version.memory()}
-                for order, version in relations[name].orders.copy().items()
+                {"columns": [relations[name].schema.names[c] for c in order], "bytes": bytes}
+                for order, bytes in relations[name].memory().items()
+                if not isinstance(order, ScanOrder)
             ]
             for name in sorted(read)
         }
@@ -205,12 +206,14 @@ def _relation(title: str, stratum: dict[str, Any], strata: Mapping[str, dict[str
     lines = [f"{indent}{title} {stratum['relation']}  {rows}"]
     for rule in stratum["rules"]:
         shown, at = rule, f"{indent}  "
-        if rule["parts"]:
+        read = (*(read["relation"] for read in rule["reads"]), *rule["guards"], *rule["voids"])
+        apart = not stratum["name"].startswith(INTERNAL) and any(name.startswith(INTERNAL) for name in read)
+        if apart or rule["parts"]:
             lines.append(f"{at}{rule['rule']}")
             at += "  "
             for part in rule["parts"]:
                 lines += _relation("part", strata[part], strata, at)
-        if rule["parts"] or stratum["name"].startswith(INTERNAL):
+        if apart or rule["parts"] or stratum["name"].startswith(INTERNAL):
             shown = {**rule, "rule": rule["clause"]}
         lines += _text(shown, at)
         if rule["trace"] is not None:

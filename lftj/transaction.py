@@ -423,12 +423,12 @@ class Transaction:
     def stats(self) -> dict[str, Any]:
         """How the commit went: `heads` (one dict per derived head), `rules` (one per rule of these) and `total`.
 
-        Per head `strategy` ("trace", "scan", "record" or "recompute": see `lftj.engine.strategy`), `why` it was derived
-        so, `steps` of joins and scans, records `removed` and `added`, `seconds`; and, where its rules were taken apart,
-        `parts`: the same per part (`@deg.1`). A head of which only parts were derived, since they came out as before,
-        has strategy "none". Per rule its text `rule`, its `head`, the `clause` that was evaluated, the same, and
-        `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds` of
-        the whole commit. Empty before the commit, and if it failed.
+        Per head `strategy` ("shared", "trace", "scan", "record" or "recompute": see `lftj.engine.strategy`), `why` it
+        was derived so, `steps` of joins and scans, records `removed` and `added`, `seconds`; and, where its rules were
+        taken apart, `parts`: the same per part (`@deg.1`). A head of which only parts were derived, since they came out
+        as before, has strategy "none". Per rule its text `rule`, its `head`, the `clause` that was evaluated, the same,
+        and `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds`
+        of the whole commit. Empty before the commit, and if it failed.
         """
         if self._done is None:
             return {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lftj.engine.aggregate import reading
 from lftj.engine.recording import trace_plan_of
+from lftj.engine.shared import shared_with
 from lftj.engine.strategy import why_untraced
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    """How `head` follows changes: `by` a strategy of `tx.stats`, `why` so, `recorded` and `current`.
+    """How `head` follows changes: `by` a strategy of `tx.stats`, and `why` so.
 
-    `current` says whether the recorded trace holds for the present content; `support_bytes` are those of derivation
-    counts and branch filters, `last_commit` the statistics of the last commit that derived the head, `rules` one dict
-    per clause. `evaluations`: those of its clauses.
+    `recorded` says whether there is a trace (or rounds) of it, `current` whether that holds for the present content;
+    `support_bytes` are those of derivation counts and branch filters, `last_commit` the statistics of the last commit
+    that derived the head, `rules` one dict per clause. `evaluations`: those of its clauses.
     """
     state, traces = evaluator.state, evaluator.traces
     clauses = tuple(state.strata.of(head))
@@ -51,10 +52,14 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     if found_by is not None and "recompute" not in wishes:
         scanned = untraced = found_by.said(state.relations[found_by.relation])
     held = traces.heads.get(head)
+    below = shared_with(clauses, state.relations) if held is None and "recompute" not in wishes else ""
+    shared = bool(below) and not len(state.relations[head].facts)
+    if shared:
+        untraced = f"it has the rows of `{below}`"
     if held is not None and (untraced or held.clauses != clauses):
         held = None
     found: dict[str, Any] = {
-        "by": "scan" if scanned else "recompute" if untraced else "trace",
+        "by": "scan" if scanned else "shared" if shared else "recompute" if untraced else "trace",
         "why": untraced or ("its rules are declared so" if "trace" in wishes else ""),
         "recorded": held is not None,
         "current": held is not None and head not in state.stale and held.holds_for(clauses, state.relations, head),
@@ -114,6 +119,8 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
         lines = [f"{indent}follows changes by {upkeep['by']}: {upkeep['why']}"]
     elif upkeep["by"] == "scan":
         lines = [f"{indent}follows changes by scans: {upkeep['why']}"]
+    elif upkeep["by"] == "shared":
+        lines = [f"{indent}follows changes without work: {upkeep['why']}"]
     elif upkeep["by"] == "recompute":
         lines = [f"{indent}follows changes by evaluation: {upkeep['why']}"]
     else:

@@ -138,6 +138,28 @@ def stage_sites(space, sites, old, old_fills, new, new_fills, places, batch, ops
 
 
 @kernel
+def room_for(mem, roots, words, page_bits, dir_bits, m):
+    """(words of pages, words of `work`, words of the longest record) that `m` changes to every index may take.
+
+    `roots`, `words` int64[n]: of the sites; root 0: no index.
+    """
+    page, fan = 1 << page_bits, 1 << dir_bits
+    wanted, work, longest = 0, 0, 1
+    for s in range(len(roots)):
+        k, root = words[s], roots[s]
+        if root == 0:
+            continue
+        dirs = mem[root + DIRS]
+        touched = min(m, mem[root + PAGES]) * 3 + 2 * m // page + 4
+        touched_dirs = min(touched, dirs * 3 + 2 * touched // fan + 4)
+        tops = dirs + min(dirs, m) + m // fan + 8
+        wanted += touched * (k * page + 64) + touched_dirs * ((2 + k) * fan + 64) + 2 * (HEADER + (2 + k) * 2 * tops)
+        work = max(work, k * 4 * page + (2 + k) * (4 * fan + tops) + 8)
+        longest = max(longest, k)
+    return wanted, work, longest
+
+
+@kernel
 def drop_sites(space, words, page_bits, dir_bits, gone, kept):
     """Give back the pages of the roots in `gone` int64[n] that are not in `kept`, site by site.
 
@@ -224,7 +246,7 @@ class SensitivityIndexes:
             else:
                 buffer, counts, starts = trace.buffer, trace.fills, trace.sites[:, AT]
             places[side * n : side * n + n] = starts
-            largest = int(counts.max())
+            largest = max(counts.tolist())
             if largest > FEW:
                 self._sort(buffer, counts, starts)
             most += largest
@@ -254,24 +276,11 @@ class SensitivityIndexes:
 
     def _room(self, m: int) -> int:
         """Make sure of pages and scratch for `m` changes to every index; the words of the longest records."""
-        page, fan = 1 << self._bits[0], 1 << self._bits[1]
-        mem = self.arena.space.mem
-        wanted, work, words = 0, 0, 1
-        for s, packing in self.packings.items():
-            k, root = packing.words, self.roots[s]
-            dirs = int(mem[root + DIRS])
-            touched = min(m, int(mem[root + PAGES])) * 3 + 2 * m // page + 4
-            touched_dirs = min(touched, dirs * 3 + 2 * touched // fan + 4)
-            tops = dirs + min(dirs, m) + m // fan + 8
-            wanted += (
-                touched * (k * page + 64) + touched_dirs * ((2 + k) * fan + 64) + 2 * (HEADER + (2 + k) * 2 * tops)
-            )
-            work = max(work, k * 4 * page + (2 + k) * (4 * fan + tops) + 8)
-            words = max(words, k)
-        self.arena.room(wanted)
+        wanted, work, words = room_for(self.arena.space.mem, self.roots, self._words, *self._bits, m)
+        self.arena.room(int(wanted))
         if len(self._work) < work:
             self._work = np.empty(work, np.int64)
-        return words
+        return int(words)
 
     def _sort(self, buffer: Ints, counts: Ints, starts: Ints) -> None:
         """Sort the records of the sites that have more than a kernel sorts by insertion."""

@@ -234,7 +234,9 @@ class Commit:
                 "added": added,
                 "seconds": time.perf_counter() - started,
             }
-        self.state = staged.state = staged.state._replace(stale=frozenset(stale))
+        if stale != staged.state.stale:
+            staged.state = staged.state._replace(stale=frozenset(stale))
+        self.state = staged.state
 
     def _component(
         self, heads: tuple[str, ...], failed: dict[str, EvaluationError], stale: set[str], facts: Mapping[str, Version]

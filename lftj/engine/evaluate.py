@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -101,10 +101,19 @@ class Evaluator:
 
     def over(self, state: State, *, apart: bool = False) -> Evaluator:
         """An evaluator over another state. `apart`: for another thread, with plans of its own."""
-        made = replace(self, state=state)
-        if apart:
-            made._plans = {}
-        return made
+        return Evaluator(
+            self.arena,
+            self.symbols,
+            state,
+            self.page_rows,
+            self.dir_rows,
+            self.buffer_rows,
+            self.pilot_from,
+            self.trace_room,
+            self.traces,
+            self.rounds,
+            {} if apart else self._plans,
+        )
 
     # -- plans --------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ by looking up the keys of the inserted rows. Two rows under one key are a `KeyCo
 it comes from: that it is a fact, or the rule that derives it with a binding of its variables. The binding is found by
 evaluating the rule with the row in the place of its head, as far as the first answer.
 
-An aggregate's own relation has one row per group because of how it is computed, and is not checked.
+An aggregate's own relation has one row per group because of how it is computed, and is not checked; nor is what
+shares the content of a functional predicate (shared.py).
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ def check_content(evaluator: Evaluator, head: str, content: Version, inserted: R
     """
     relation, clauses = evaluator.relations[head], evaluator.state.strata.of(head)
     if len(clauses) == 1 and clauses[0].aggregate is not None and not len(relation.facts):
+        return
+    below = evaluator.relations.get(clauses[0].atoms[0].predicate) if len(clauses) == 1 and clauses[0].atoms else None
+    if below is not None and below.content is content and below.schema.functional:
         return
     pair = _pair(relation.schema, content, inserted)
     if pair is None:

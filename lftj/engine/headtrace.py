@@ -61,6 +61,12 @@ class HeadTrace:
     cost: float
     steps_per_change: float
     accumulators: Accumulators | None = None
+    _reads: list[set[str]] = field(init=False)
+    _names: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reads = [{order[0] for order in trace.orders} for trace in self.traces]
+        self._names = {name for clause in self.clauses for name in clause.reads}
 
     def holds_for(self, clauses: Iterable[Clause], relations: Mapping[str, StoredRelation], head: str) -> bool:
         """Whether this is the trace of `clauses` over `relations`."""
@@ -72,17 +78,11 @@ class HeadTrace:
 
     def changed(self, changes: Mapping[str, Change]) -> int:
         """Changed rows that the rules have to look at: once per rule that reads them."""
-        return sum(len(changes[name].kinds) for names in self.reads for name in names if name in changes)
-
-    @property
-    def reads(self) -> list[set[str]]:
-        """Per rule, the relations in its body."""
-        return [{order[0] for order in trace.orders} for trace in self.traces]
+        return sum(len(changes[name].kinds) for names in self._reads for name in names if name in changes)
 
     def look_at(self, relations: Mapping[str, StoredRelation], head: str, content: Version) -> None:
         """The traces hold for the contents in `relations`, and `content` of the head."""
-        names = {name for clause in self.clauses for name in clause.reads}
-        self.seen = {name: weakref.ref(relations[name].content) for name in names}
+        self.seen = {name: weakref.ref(relations[name].content) for name in self._names}
         self.seen[head] = weakref.ref(content)
 
     def memory(self) -> int:
@@ -194,6 +194,8 @@ def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
 
 def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
     """The change that takes `erased` rows and brings `inserted` ones; a row in both stays, none is twice in one."""
+    if not erased and not inserted:
+        return Change(np.empty((arity, 0), np.int64), np.empty(0, np.int8))
     rows = np.concatenate([np.empty((arity, 0), np.int64), *erased, *inserted], axis=1)
     weights = np.ones(rows.shape[1], np.int64)
     weights[: sum(part.shape[1] for part in erased)] = -1

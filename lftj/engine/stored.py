@@ -1,7 +1,8 @@
 """A stored relation: its facts, its content, and its content in every key order that somebody needed.
 
     facts      rows that were loaded, inserted or written in the program text, in declared column order
-    content    facts and derived rows together; the same version as the facts where no rule derives the relation
+    content    facts and derived rows together; the same version as the facts where no rule derives the relation, and
+               that of another relation where the rules only copy it (shared.py)
     orders     key order (permutation of the columns) -> the content, its columns permuted and sorted so
     scans      (key order, monoid, column) -> the same, with folds of the column on every path to a row
     folds      what a scan by a Python function remembers of the pages of a key order (pagefolds.py)
@@ -281,6 +282,7 @@ class StoredRelation:
         return self._with(self.facts, self._orders.copy(), self._scans.copy(), folds)
 
     def memory(self) -> dict[Built, int]:
-        """Bytes of pages per key order and per scan."""
+        """Bytes of pages per key order and per scan; none for a content that belongs to another relation."""
         found: list[tuple[Built, Version]] = [*self._orders.items(), *self._scans.items()]
-        return {built: version.memory() for built, version in found}
+        own = (self._stores.get("rounds"), *map(self._stores.get, (built for built, _ in found)))
+        return {built: version.memory() if version.store in own else 0 for built, version in found}

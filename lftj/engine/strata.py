@@ -6,7 +6,7 @@ make other strata. A relation that no clause derives is *base* and in no order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from lftj.language.clause import Clause
 from lftj.language.strata import components
@@ -19,7 +19,7 @@ class Strata:
     `order`.
     """
 
-    __slots__ = ("_of", "_readers", "clauses", "order", "recursive")
+    __slots__ = ("_of", "_readers", "_reads", "clauses", "order", "recursive")
 
     def __init__(self, clauses: Iterable[Clause] = (), order: Iterable[str] = ()) -> None:
         self.clauses = tuple(clauses)
@@ -30,6 +30,7 @@ class Strata:
             self._of.setdefault(clause.head, []).append(clause)
             for name in clause.reads:
                 self._readers.setdefault(name, {})[clause.head] = None
+        self._reads = {head: {name: None for clause in own for name in clause.reads} for head, own in self._of.items()}
         graph = {head: list(self.reads(head)) for head in self._of}
         self.recursive: dict[str, tuple[str, ...]] = {}
         for found in components(graph):
@@ -48,9 +49,9 @@ class Strata:
         """The clauses that derive `name`."""
         return self._of.get(name, [])
 
-    def reads(self, name: str) -> dict[str, None]:
+    def reads(self, name: str) -> Mapping[str, None]:
         """The relations in the bodies of `name`'s clauses, each once."""
-        return {predicate: None for clause in self.of(name) for predicate in clause.reads}
+        return self._reads.get(name, {})
 
     def read(self, name: str) -> bool:
         """Whether a clause reads `name`."""

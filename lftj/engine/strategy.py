@@ -1,5 +1,6 @@
 """How a head follows a change: by maintaining the traces of its rules, or by evaluating them again.
 
+    shared      the head is another relation under a new name, and has its content (shared.py)
     trace       what the change concerns is redone, the rest stands; needs traces of the state before
     scan        a min, max or cat: of the groups that a change touches the result is read anew (extremes.py)
     record      the head is evaluated over the state after, recording its traces, and compared with what it was
@@ -32,6 +33,7 @@ from lftj.engine.headtrace import (
     supported_change,
 )
 from lftj.engine.recording import known_by_row, record_clause
+from lftj.engine.shared import shared_with
 from lftj.engine.state import State
 from lftj.engine.textsteps import parts_of
 from lftj.engine.texttrace import TextTrace
@@ -98,6 +100,8 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
     mode, why = _mode(commit, head, clauses) if found is None else _mode_of_scan(commit, head, clauses[0], found)
     if found is not None and mode == "scan":
         return _scan(commit, head, found, why, limits)
+    if mode == "shared":
+        return _share(commit, head, clauses, why)
     if mode == "trace":
         return _maintain(commit, head, clauses, why, limits)
     if mode == "record":
@@ -111,7 +115,7 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
         taken = sum(part.counters.steps for part in done[clause].parts() if part.counters)
         work.append(RuleWork(i, taken, 0, 0, 0, done[clause].seconds))
     steps = sum(rule.steps for rule in work)
-    return Derived(content if len(change.kinds) else old, change, done, "recompute", why, steps, 0, 0, None, work)
+    return Derived(_kept(old, content, change), change, done, "recompute", why, steps, 0, 0, None, work)
 
 
 def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str]:
@@ -122,6 +126,8 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
         return "recompute", "its rules are declared so"
     held = commit.traces.heads.get(head)
     valid = held is not None and held.holds_for(clauses, commit.before.relations, head)
+    if not valid and (below := _shared(commit, head, clauses)):
+        return "shared", f"it has the rows of `{below}`"
     if not valid and (untraced := why_untraced(clauses, state)):
         return "recompute", untraced
     if "trace" not in wishes and (bulk := _bulk(commit, clauses)):
@@ -135,6 +141,20 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     rows = f"{changed:,} changed {'row' if changed == 1 else 'rows'}"
     why = f"{_milliseconds(estimate)} for {rows}, {_milliseconds(held.cost)} anew"
     return ("trace" if estimate <= held.cost else "record"), why
+
+
+def _shared(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> str:
+    """The relation whose content `head` may share, and whose change is its own; empty if there is none."""
+    before, after = commit.before.relations, commit.staged.relations
+    if head in commit.new_heads or len(before[head].facts) or len(after[head].facts):
+        return ""
+    below = shared_with(clauses, after)
+    return below if shared_with(clauses, before) else ""
+
+
+def _kept(old: Version, new: Version, change: Change) -> Version:
+    """The old content where the new one is equal; but one that was shared ends with the sharing."""
+    return new if len(change.kinds) or old.store is not new.store else old
 
 
 def _milliseconds(nanoseconds: float) -> str:
@@ -155,6 +175,8 @@ def _mode_of_scan(commit: Commit, head: str, clause: Clause, found: Reading) -> 
 
 def _bulk(commit: Commit, clauses: tuple[Clause, ...]) -> str:
     """Why the change is so large that traces do not pay; empty if it is not."""
+    if sum(len(change.kinds) for change in commit.changes.values()) < BULK_ROWS:
+        return ""
     names = {name for clause in clauses for name in clause.reads}
     changed = sum(len(commit.changes[name].kinds) for name in names if name in commit.changes)
     if changed < BULK_ROWS:
@@ -174,6 +196,13 @@ def why_untraced(clauses: Sequence[Clause], state: State) -> str:
     if any(len(body.variables) + 2 > MAX_WORDS for body in bodies):
         return f"a rule has more than {MAX_WORDS - 2} variables"
     return ""
+
+
+def _share(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str) -> Derived:
+    below = clauses[0].atoms[0].predicate
+    commit.untraced.add(head)
+    content, change = commit.staged.relations[below].content, commit.changes[below]
+    return Derived(content, change, {}, "shared", why, 0, 0, 0, None, [])
 
 
 def _scan(commit: Commit, head: str, found: Reading, why: str, limits: Limits) -> Derived:
@@ -214,7 +243,7 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
         chunks.append(relation.facts.columns())
     content = relation.assemble(chunks, in_order=in_order)
     change = Change.between(relation.content, content)
-    content = content if len(change.kinds) else relation.content
+    content = _kept(relation.content, content, change)
     records = sum(rule.added for rule in work)
     seeks, rows = (sum(getattr(trace.counters, what) for trace in traces) for what in ("seeks", "rows"))
     texts = sum(trace.stepped_rows for trace in traces if isinstance(trace, TextTrace))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.tracelayout import Order, Ranges, TraceLayout, column_range
+from lftj.engine.tracelayout import Order, Ranges, TraceLayout, column_range, widened
 from lftj.join import concern, machine, maintain, repair, trie, triejoin
 from lftj.join import walk as cells
 from lftj.join.run import SLICE, Counters, Limits
@@ -133,9 +133,8 @@ class _Upkeep:
         self.order = np.empty((2, LEAST_TASKS), np.int64)
         self.cells = np.zeros(maintain.CELLS, np.int64)
         self.out = np.empty((len(self.walk.head), trace.out_rows), np.int64)
-        # Per key order: its frames, and its sites.
-        places = [(node.predicate, node.key_order) for node in plan.nodes]
-        self.frames_of = {o: np.array([i for i, at in enumerate(places) if at == o]) for o in trace.orders}
+        # The key order of each frame, and per key order its sites.
+        self.places = places = [(node.predicate, node.key_order) for node in plan.nodes]
         self.sites_of = {
             o: np.array([s for s, x in enumerate(trace.trace_plan.sites) if places[x.frame] == o], np.int64)
             for o in trace.orders
@@ -144,8 +143,7 @@ class _Upkeep:
     def reset(self, old: Versions, new: Versions, roots: SensitivityIndexes) -> None:
         """Forget the last change; look at these versions."""
         for frames, versions in zip(self.frames, (old, new), strict=True):
-            for order, own in self.frames_of.items():
-                frames[own, trie.ROOT] = versions[order].root
+            frames[:, trie.ROOT] = [versions[order].root for order in self.places]
             frames[:, trie.OPENED] = 0
         control = self.walk.control
         control[cells.STEPS] = control[cells.LANDED] = control[cells.WRITTEN] = 0
@@ -206,6 +204,7 @@ class ClauseTrace:
         self.plan = replace(plan, until=trace_plan.until)
         self.trace_plan, self.arena, self.encode = trace_plan, arena, encode
         self.layout = TraceLayout(self.plan, trace_plan, encode)
+        self._places = self.layout.places()
         self.room, self.out_rows = room or LEAST_ROOM, out_rows
         self._ranks, self.trouble = ranks, False
         self._sizes = {"page_rows": page_rows, "dir_rows": dir_rows}
@@ -280,10 +279,12 @@ class ClauseTrace:
         self, old: Versions, new: Versions, changes: Mapping[Order, TraceChange], limits: Limits
     ) -> Maintained:
         """What the `changes`, which lead from `old` to `new`, do to the clause. The trace stays as it is."""
-        ranges = self.layout.widened(
-            self.ranges,
-            lambda o, level: (int(changes[o].low[level]), int(changes[o].high[level])) if o in changes else None,
-        )
+        keys = [
+            (d, change.low.item(level), change.high.item(level))
+            for order, change in changes.items()
+            for level, d in self._places.get(order, ())
+        ]
+        ranges = widened(self.ranges, keys)
         indexes = self.indexes
         if ranges is not self.ranges:
             packings = {

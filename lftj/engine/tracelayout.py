@@ -7,7 +7,7 @@ anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,23 +116,25 @@ class TraceLayout:
                 )
         return rows, np.array(fields or [(0, 0, 0, 0, 0)], np.int64)
 
-    def widened(self, ranges: Ranges, inserted: Callable[[Order, int], tuple[int, int] | None]) -> Ranges:
-        """`ranges`, or wider ones where keys are inserted outside of them; `inserted` as in `key_ranges`."""
-        fresh: dict[int, Range] = {}
-        for d, depth in enumerate(self.plan.depths):
-            known = ranges[d]
-            if known is None:
-                continue
-            low, high = known.low, known.high
-            for node in self.plan.nodes:
-                if node.variable != depth.variable:
-                    continue
-                found = inserted((node.predicate, node.key_order), node.level)
-                if found is not None:
-                    low, high = min(low, found[0]), max(high, found[1])
-            if low < known.low or high > known.high:
-                fresh[d] = Range(low, high)
-        return {**ranges, **fresh} if fresh else ranges
+    def places(self) -> dict[Order, list[tuple[int, int]]]:
+        """Per key order, (level, depth) of those of its trie nodes whose keys are in `key_ranges`."""
+        depths = {depth.variable: d for d, depth in enumerate(self.plan.depths) if depth.definition is None}
+        found: dict[Order, list[tuple[int, int]]] = {}
+        for node in self.plan.nodes:
+            if node.variable in depths:
+                at = (node.level, depths[node.variable])
+                found.setdefault((node.predicate, node.key_order), []).append(at)
+        return found
+
+
+def widened(ranges: Ranges, inserted: Iterable[tuple[int, int, int]]) -> Ranges:
+    """`ranges`, or wider ones where keys are inserted outside of them; `inserted`: (depth, least, greatest key)."""
+    fresh: dict[int, Range] = {}
+    for d, low, high in inserted:
+        known = fresh.get(d) or ranges[d]
+        if known is not None and (low < known.low or high > known.high):
+            fresh[d] = Range(min(low, known.low), max(high, known.high))
+    return {**ranges, **fresh} if fresh else ranges
 
 
 def column_range(version: Version, column: int) -> tuple[int, int] | None:

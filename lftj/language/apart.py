@@ -35,12 +35,21 @@ class Scope:
 
     `head`: the terms of its head, which share its variables. `supply` gives an atom that binds the group, for a body in
     braces or under a negation; `keys` are the variables that aggregates may bind, in the head form `deg[x] = ...`.
+    `splits`: the body may become two, of which the other is `empty` (see braces.py).
     """
 
     def __init__(
-        self, head: Sequence[ast.Term], body: Conjunction, supply: Supply | None, keys: frozenset[str] = frozenset()
+        self,
+        head: Sequence[ast.Term],
+        body: Conjunction,
+        supply: Supply | None,
+        keys: frozenset[str] = frozenset(),
+        *,
+        splits: bool = False,
     ) -> None:
         self.head = tuple(head)
+        self.splits = splits
+        self.empty: Conjunction | None = None
         self.body = body
         self.supply = supply
         self.keys = keys
@@ -97,12 +106,13 @@ class TakenApart:
         for head in self.rule.heads:
             keys = open_variables(head.keys) if isinstance(head, ast.Assignment) else ()
             names = frozenset(variable.name for variable in keys)
-            done = [self.conjunction(head.args, body, None, names) for body in bodies]
-            atoms = [ast.Atom(head.name, args, head.span) for args, _ in done]
+            done = [self._scope(head.args, body, keys=names, splits=not query) for body in bodies]
+            atoms = [ast.Atom(head.name, scope.head, head.span) for scope in done]
             if not self.failed:
                 heads = () if query else atoms
-                check_bound(self.rule, heads, [body for _, body in done], self.findings, self.unbound)
-            plain += [Part(self.rule, atom, body) for atom, (_, body) in zip(atoms, done, strict=True)]
+                check_bound(self.rule, heads, [scope.body for scope in done], self.findings, self.unbound)
+            for atom, scope in zip(atoms, done, strict=True):
+                plain += [Part(self.rule, atom, body) for body in (scope.body, scope.empty) if body is not None]
         return [] if self.failed else [*self.made, *plain]
 
     # What its constructs need
@@ -132,15 +142,29 @@ class TakenApart:
         head: Sequence[ast.Term],
         body: Conjunction,
         supply: Supply | None = None,
-        keys: frozenset[str] = frozenset(),
         *,
         groups: frozenset[str] = frozenset(),
         wildcards: bool = False,
     ) -> tuple[tuple[ast.Term, ...], Conjunction]:
-        """The terms of a head and the conjunction below it, both of plain terms.
+        """The terms of a head and the conjunction below it, both of plain terms; arguments as those of `_scope`."""
+        scope = self._scope(head, body, supply, groups=groups, wildcards=wildcards)
+        return scope.head, scope.body
+
+    def _scope(
+        self,
+        head: Sequence[ast.Term],
+        body: Conjunction,
+        supply: Supply | None = None,
+        *,
+        keys: frozenset[str] = frozenset(),
+        groups: frozenset[str] = frozenset(),
+        wildcards: bool = False,
+        splits: bool = False,
+    ) -> Scope:
+        """The scope of a head and a body once it is taken apart: all of plain terms.
 
         `supply` binds the variables `groups` if the body does not. `wildcards`: those of atoms that hold become
-        variables, as braces ask.
+        variables, as braces ask. `keys`, `splits`: see `Scope`.
         """
         lookups = Lookups(self.fresh)
         terms = [lookups.term(term) for term in head]
@@ -148,14 +172,15 @@ class TakenApart:
         body = replace(body, atoms=(*body.atoms, *lookups.atoms))
         if wildcards:
             body = replace(body, atoms=tuple(self._without_wildcards(atom) for atom in body.atoms))
-        scope = Scope(terms, body, supply, keys)
+        scope = Scope(terms, body, supply, keys, splits=splits)
         shared = scope.names()
         if not groups <= scope.bound():
             scope.call_supply()
         self._braces.replace(scope)
         for group in scope.body.none:
             self._none(group, shared, scope)
-        return scope.head, replace(scope.body, none=())
+        scope.body = replace(scope.body, none=())
+        return scope
 
     def _without_wildcards(self, atom: ast.Atom) -> ast.Atom:
         args: list[ast.Term] = []

@@ -7,6 +7,13 @@
            @p.1.with0(x, 0)  :- @p.1.groups(x), !@p.1(x, _).
            p(x, n)           :- q(x), @p.1.with0(x, n).
 
+Where the rest of the rule is one atom, which binds the group, and conditions, the rule itself becomes two instead: one
+for the groups with a binding and one for those without. (With a larger body a join would be done twice.)
+
+    p(x, n) :- q(x), n = count : { e(x, _) }, n < 3.
+      ->   p(x, n) :- q(x), @p.1(x, n), n < 3.
+           p(x, n) :- q(x), !@p.1(x, _), n = 0, n < 3.
+
 The group is what the braces, with their operand, share with the outside. Its values come from outside: a group variable
 that nothing outside binds is an error, as in Souffle, but for the keys of a head `deg[x] = count : { e(x, _) }`, whose
 groups are those that have a binding. Every distinct binding of all variables counts once, and each wildcard is a
@@ -55,6 +62,7 @@ class Braces:
         """Replace the aggregates of a scope by atoms, those first whose groups the scope binds without the others."""
         names = scope.names()
         waiting = self._results(scope)
+        scope.splits &= len(waiting) == 1 and not scope.body.none
         while waiting and not self.whole.failed:
             bound = scope.bound()
             ready = [a for a in waiting if set(_group(a, names)) <= bound]
@@ -138,12 +146,29 @@ class Braces:
             made = self._made[key] = self._make(aggregate, variables, scope)
         name = made.name
         with0 = zero and aggregate.op in _WITH_ZERO
+        if with0 and scope.splits and _simple(aggregate, variables, scope):
+            with0 = False
+            scope.empty = self._without(aggregate, name, variables, results, scope)
         if made.supplied or (with0 and variables):
             self.whole.supply(name, variables, [])()
             self.whole.groups(name, variables, scope)
         if with0:
             name = self._with_zero(aggregate, name, variables, scope)
         scope.add(*(ast.Atom(name, (*variables, result), aggregate.span) for result in results))
+
+    def _without(
+        self,
+        aggregate: ast.Aggregate,
+        name: str,
+        variables: tuple[ast.Variable, ...],
+        results: list[ast.Term],
+        scope: Scope,
+    ) -> Conjunction:
+        """The body of the rule for the groups without a binding."""
+        body, span = scope.body, aggregate.span
+        none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
+        zeros = (ast.Comparison("=", result, ast.Constant(0, "number", span), span) for result in results)
+        return replace(body, negated=(*body.negated, none), compares=(*zeros, *body.compares))
 
     def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _Made:
         """Derive the relation of an aggregate over a group."""
@@ -286,6 +311,19 @@ def _group(aggregate: ast.Aggregate, names: set[str]) -> dict[str, ast.Variable]
     """The variables that an aggregate shares with the names of its scope, each at its first place in the braces."""
     inside: tuple[Node, ...] = aggregate.body if aggregate.operand is None else (*aggregate.body, aggregate.operand)
     return {name: place for name, place in all_names(inside).items() if name in names}
+
+
+def _simple(aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> bool:
+    """Whether a rule with one aggregate becomes two, rather than reading `@..with0`.
+
+    Only a count: the type of a sum's 0 is known by the column of its relation, and nothing else in a body without it.
+    Without a group the question is whether a whole relation is empty, which is not to be asked about every other row.
+    """
+    atoms = scope.body.atoms
+    if aggregate.op != "count" or len(atoms) > 1 or bool(atoms) != bool(variables):
+        return False
+    bound = {arg.name for atom in atoms for arg in atom.args if isinstance(arg, ast.Variable)}
+    return {variable.name for variable in variables} <= bound
 
 
 def _holds_aggregate(node: Node) -> bool:

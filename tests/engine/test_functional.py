@@ -549,7 +549,7 @@ def test_the_derivation_is_not_worth_an_error(monkeypatch: pytest.MonkeyPatch) -
 def test_only_keys_of_inserted_rows_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     from scantree.version import Version
 
-    db = functional(".decl v(a:number, b:number) .decl w(a:number, b:number) w(a, b) :- v(a, b).", "v", "w")
+    db = functional(".decl v(a:number, b:number) .decl w(a:number, b:number) w(a, b) :- v(a, b), a >= 0.", "v", "w")
     db.load("v", np.stack([np.arange(1000)] * 2, axis=1))
     db.evaluate()
     asked: list[int] = []
