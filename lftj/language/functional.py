@@ -20,6 +20,9 @@ from lftj.language.conjunction import Conjunction
 from lftj.language.walks import nodes
 
 
+_PLAIN = (ast.Variable, ast.Constant, ast.Wildcard)
+
+
 class Lookups:
     """The lookups of one conjunction: terms without them, and the atoms that bind what stands in their place.
 
@@ -64,7 +67,7 @@ class Lookups:
     def _compare(self, compare: ast.Comparison) -> ast.Comparison | None:
         """The comparison without lookups; `price[x] = c` is the atom and nothing else."""
         for lookup, other in ((compare.left, compare.right), (compare.right, compare.left)):
-            if compare.op == "=" and isinstance(lookup, ast.Lookup) and isinstance(other, ast.Variable | ast.Constant):
+            if compare.op == "=" and isinstance(lookup, ast.Lookup) and isinstance(other, _PLAIN):
                 self._bind(lookup, other)
                 return None
         left, right = self.term(compare.left), self.term(compare.right)
