@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import report_rules, report_upkeep, results
+from bench import report_recursion, report_rules, report_upkeep, results
 from bench.graphs import ROOT
 from bench.results import Line
 from bench.tables import Table
@@ -227,7 +227,10 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "patterns": patterns_table,
     "machine": machine_note,
     "storage": storage_table,
-    **{name: _without(make) for name, make in (report_upkeep.TABLES | report_rules.TABLES).items()},
+    **{
+        name: _without(make)
+        for name, make in (report_upkeep.TABLES | report_rules.TABLES | report_recursion.TABLES).items()
+    },
 }
 
 _BLOCK = re.compile(r"(<!-- bench:(?P<name>[\w-]+) -->\n).*?(<!-- /bench -->)", re.DOTALL)

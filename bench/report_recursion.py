@@ -1,0 +1,46 @@
+"""The README's table about recursion, of the last line that `bench/results/recursion.jsonl` holds for each workload.
+
+Counts were compared with published ones when they were measured; a stream's end state with an evaluation from scratch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bench import recursion
+from bench.report_upkeep import lines
+from bench.tables import Table, short
+
+NAMES = {"closure": "transitive closure", "sg": "same generation", "galen": "GALEN", "stream": "batches of changes"}
+
+
+def scratch_table() -> str:
+    """Evaluation from scratch."""
+    table = Table("program", "graph", "derived rows", "s", "M rows/s", "bytes per row", "at the peak", left=2)
+    for (kind, graph, *_), line in lines(recursion.RECURSION).items():
+        if kind != "stream":
+            rows = sum(line["counts"].values())
+            table.add(
+                NAMES[kind],
+                graph,
+                f"{rows:,}",
+                short(line["cpu_s"]),
+                f"{line['rows_per_s'] / 1e6:.2f}",
+                f"{line['pages_bytes_per_row']:.0f}",
+                f"{line['peak_bytes_per_row']:.0f}",
+            )
+    return str(table)
+
+
+def stream_table() -> str:
+    """Batches of changes, maintained."""
+    table = Table("stream", "changes per transaction", "ms", "from scratch, ms", left=1)
+    for (kind, graph, *_), line in lines(recursion.RECURSION).items():
+        if kind == "stream":
+            program = "closure of dag5k" if graph == "dag5k" else f"reachability on {graph}"
+            for size, ms in line["median_ms"].items():
+                table.add(program, f"{int(size):,}", f"**{short(ms)}**", short(line["scratch_ms"]))
+    return str(table)
+
+
+TABLES: dict[str, Callable[[], str]] = {"recursion": scratch_table, "recursion-streams": stream_table}
