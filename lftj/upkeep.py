@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lftj.engine.aggregate import reading
 from lftj.engine.recording import trace_plan_of
 from lftj.engine.strategy import why_untraced
+from lftj.paths.declare import counts_paths
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
 from lftj.rounds.content import has_rounds
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
 
 def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
-    """How `head` follows changes: `by` "trace", "scan", "rounds" or "recompute", `why` so, `recorded` and `current`.
+    """How `head` follows changes.
 
-    `current` says whether the recorded trace holds for the present content; `support_bytes` are those of derivation
+    `by` is "trace", "scan", "rounds", "products" or "recompute", `why` says why so. `recorded`: whether there is a
+    trace. `current` says whether the recorded trace holds for the present content; `support_bytes` are those of derivation
     counts and branch filters, `last_commit` the statistics of the last commit that derived the head, `rules` one dict
     per clause. `evaluations`: those of its clauses.
     """
@@ -37,6 +39,16 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
             "by": "rounds",
             "why": f"it is derived with {', '.join(state.strata.recursive[head])}",
             "recorded": has_rounds(state.relations[head]),
+            "current": head not in state.stale,
+            "support_bytes": 0,
+            "last_commit": traces.told.get(head),
+            "rules": [None for _ in clauses],
+        }
+    if clauses and counts_paths(clauses[0]):
+        return {
+            "by": "products",
+            "why": "an edge changes the counts by the paths to it times the paths from it",
+            "recorded": True,
             "current": head not in state.stale,
             "support_bytes": 0,
             "last_commit": traces.told.get(head),
@@ -110,6 +122,8 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
     """The lines about a head as a whole."""
     if upkeep["by"] == "scan":
         lines = [f"{indent}follows changes by scans: {upkeep['why']}"]
+    elif upkeep["by"] == "products":
+        lines = [f"{indent}follows changes by products: {upkeep['why']}"]
     elif upkeep["by"] == "recompute":
         lines = [f"{indent}follows changes by evaluation: {upkeep['why']}"]
     else:
