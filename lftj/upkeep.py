@@ -28,9 +28,9 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     """How `head` follows changes.
 
     `by` is "trace", "scan", "rounds", "products" or "recompute", `why` says why so. `recorded`: whether there is a
-    trace. `current` says whether the recorded trace holds for the present content; `support_bytes` are those of derivation
-    counts and branch filters, `last_commit` the statistics of the last commit that derived the head, `rules` one dict
-    per clause. `evaluations`: those of its clauses.
+    trace. `current` says whether the recorded trace holds for the present content; `support_bytes` are those of
+    derivation counts and branch filters, `last_commit` the statistics of the last commit that derived the head, `rules`
+    one dict per clause. `evaluations`: those of its clauses.
     """
     state, traces = evaluator.state, evaluator.traces
     clauses = tuple(state.strata.of(head))
