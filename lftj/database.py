@@ -60,6 +60,8 @@ from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.clause import INTERNAL, Directive, owner
+from lftj.pathcounts import PathCounts
+from lftj.paths.declare import declared, limbs_of, refuse_rows
 from lftj.progress import Progress
 from lftj.snapshot import Snapshot
 from lftj.transaction import Transaction
@@ -149,6 +151,31 @@ class Database(Answers):
 
             warnings.warn(warning.render(), stacklevel=3)
 
+    def path_counts(self, relation: str, *, into: str) -> PathCounts:
+        """Count the paths of length 1 or more along the edges of binary `relation`, and keep the counts up to date.
+
+        `relation`, base or derived, has two columns of one type and no cycle. Declares `into`, a functional predicate
+        over pairs of nodes that rules may read, `paths(src, dst) -> count:number`, with a row for every pair that has a
+        path. The counts are integers of any size in the `PathCounts` that is returned. If one of them is no number
+        (2**63 or more), then `into`, and what is derived from it, cannot be read until none is (`CountRangeError`,
+        never a wrong number); everything else goes on.
+
+        A transaction costs |paths to x| * |paths from y| per edge (x, y) that comes or goes. One that closes a cycle
+        raises `CycleError`, which names it, and nothing is committed; so does this call if there is one, and nothing
+        is declared. A load is counted, and refused, when somebody looks. `tx.remove_rules(into)` ends the counting.
+        Raises `DataError` if `relation` is no such relation or `into` is taken.
+        """
+        with self._alone("path_counts"):
+            self._stored(relation)
+            before = self._state
+            self._evaluator.state = declared(before, relation, into, self._new)
+            try:
+                self._refresh((limbs_of(into),), None)
+            except BaseException:
+                self._evaluator.state = before
+                raise
+        return PathCounts(self, into)
+
     @property
     def directives(self) -> tuple[Directive, ...]:
         """The `.input`, `.output` and `.printsize` directives of all programs.
@@ -180,6 +207,7 @@ class Database(Answers):
         """
         with self._alone("load"):
             relation = self._stored(name)
+            refuse_rows(self._state, name)
             with self._progress.step(f"loading {name}"):
                 loaded = read(
                     source,
@@ -266,7 +294,10 @@ class Database(Answers):
         with self._lock:
             for name in names:
                 self._stored(name)
-            self._refresh(names or tuple(self._state.relations), timeout)
+            if names:
+                self._refresh(names, timeout)
+            else:
+                self._refresh_all(timeout)
 
     def explain(self, name: str | None = None) -> Explanation:
         """How relation `name` (default: everything) is evaluated: strata, key orders, estimated and actual rows.
@@ -370,7 +401,7 @@ class Database(Answers):
         state = self._state
         if state.stale:
             with self._lock:
-                self._refresh(tuple(self._state.relations), None)
+                self._refresh_all(None)
                 state = self._state
         return Snapshot(self._evaluator, state)
 

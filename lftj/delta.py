@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lftj.engine.change import ERASED, INSERTED, Change
 from lftj.engine.evaluate import Evaluator
-from lftj.errors import EvaluationError
+from lftj.errors import CountRangeError, EvaluationError
 from lftj.language.clause import INTERNAL
 from lftj.relation import Relation
 from lftj.values.codes import Schema
@@ -104,6 +104,12 @@ class Deltas(Mapping[str, Delta]):
         """The delta of a relation; `UnknownRelationError` if there is no such relation."""
         if name not in self._made:
             schema, cause = self._schema(name), self._unknown.get(name)
+            if isinstance(cause, CountRangeError):
+                raise CountRangeError(
+                    f"the change of `{name}` cannot be told in numbers",
+                    why=cause.what,
+                    remedy=cause.remedy,
+                )
             if cause is not None:
                 raise EvaluationError(
                     f"the change of `{name}` is not known",

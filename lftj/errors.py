@@ -138,6 +138,21 @@ class EvaluationError(Error, ArithmeticError):
     """A rule could not be computed (division by zero, a value out of range). Nothing was changed."""
 
 
+class CycleError(EvaluationError):
+    """Paths were to be counted over edges that hold a cycle. Nothing was changed.
+
+    `cycle`: the nodes around it, from one to itself.
+    """
+
+    def __init__(self, what: str, *, cycle: tuple[object, ...], why: str = "", remedy: str = "") -> None:
+        self.cycle = cycle
+        super().__init__(what, why=why, remedy=remedy)
+
+
+class CountRangeError(EvaluationError):
+    """A count of paths is beyond what a column of type number holds; `lftj.pathcounts.PathCounts` has it, exactly."""
+
+
 class KeyConflictError(DataError, EvaluationError):
     """A functional predicate was to have two values under one key. Nothing was changed.
 

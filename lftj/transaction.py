@@ -43,6 +43,7 @@ from lftj.errors import DataError, TransactionError, UnknownRelationError
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
+from lftj.paths.declare import refuse_rows
 from lftj.values import gate
 from scantree.memory import ArenaFullError
 from scantree.version import Version
@@ -309,6 +310,7 @@ class Transaction:
             raise unknown(name, relations) from None
 
     def _add(self, name: str, relation: StoredRelation, batch: Batch) -> None:
+        refuse_rows(self._program or self._evaluator.state, name)
         if not batch.size:
             return
         if self._missing == "error":
@@ -423,12 +425,13 @@ class Transaction:
     def stats(self) -> dict[str, Any]:
         """How the commit went: `heads` (one dict per derived head), `rules` (one per rule of these) and `total`.
 
-        Per head `strategy` ("shared", "trace", "scan", "record" or "recompute": see `lftj.engine.strategy`), `why` it
-        was derived so, `steps` of joins and scans, records `removed` and `added`, `seconds`; and, where its rules were
-        taken apart, `parts`: the same per part (`@deg.1`). A head of which only parts were derived, since they came out
-        as before, has strategy "none". Per rule its text `rule`, its `head`, the `clause` that was evaluated, the same,
-        and `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds`
-        of the whole commit. Empty before the commit, and if it failed.
+        Per head `strategy` ("shared", "trace", "scan", "record", "recompute": see `lftj.engine.strategy`; "rounds",
+        "delta": `lftj.rounds.strategy`), `why` it was derived so, `steps` of joins and scans (of path counts, the pairs
+        that were touched), records `removed` and `added`, `seconds`; and, where its rules were taken apart, `parts`:
+        the same per part (`@deg.1`). A head of which only parts were derived, since they came out as before, has
+        strategy "none". Per rule its text `rule`, its `head`, the `clause` that was evaluated, the same, and
+        `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds` of
+        the whole commit. Empty before the commit, and if it failed.
         """
         if self._done is None:
             return {}

@@ -14,6 +14,7 @@ from lftj.engine.aggregate import reading
 from lftj.engine.recording import trace_plan_of
 from lftj.engine.shared import shared_with
 from lftj.engine.strategy import why_untraced
+from lftj.paths.declare import counts_paths
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
 from lftj.rounds.content import has_rounds
@@ -40,6 +41,16 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
             "by": "rounds" if recursive else "delta",
             "why": f"{shown} {'is' if len(members) == 1 else 'are'} recursive" if recursive else "as declared",
             "recorded": has_rounds(state.relations[head]),
+            "current": head not in state.stale,
+            "support_bytes": 0,
+            "last_commit": traces.told.get(head),
+            "rules": [None for _ in clauses],
+        }
+    if clauses and counts_paths(clauses[0]):
+        return {
+            "by": "products",
+            "why": "an edge changes the counts by the paths to it times the paths from it",
+            "recorded": True,
             "current": head not in state.stale,
             "support_bytes": 0,
             "last_commit": traces.told.get(head),
@@ -121,6 +132,8 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
         lines = [f"{indent}follows changes by scans: {upkeep['why']}"]
     elif upkeep["by"] == "shared":
         lines = [f"{indent}follows changes without work: {upkeep['why']}"]
+    elif upkeep["by"] == "products":
+        lines = [f"{indent}follows changes by products: {upkeep['why']}"]
     elif upkeep["by"] == "recompute":
         lines = [f"{indent}follows changes by evaluation: {upkeep['why']}"]
     else:

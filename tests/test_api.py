@@ -61,6 +61,7 @@ def test_methods() -> None:
         "load",
         "memory",
         "on_commit",
+        "path_counts",
         "prepare",
         "query",
         "read_inputs",

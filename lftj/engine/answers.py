@@ -15,7 +15,7 @@ from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.wishes import check_order
-from lftj.errors import MemoryLimitError, UnknownRelationError
+from lftj.errors import CountRangeError, EvaluationError, MemoryLimitError, UnknownRelationError
 from lftj.join.run import Limits
 from lftj.language.check import check_query
 from lftj.language.clause import INTERNAL, Clause
@@ -24,6 +24,7 @@ from lftj.query import Query
 from lftj.relation import Relation
 from lftj.values.codes import Column, Schema
 from scantree.memory import ArenaFullError
+from scantree.version import Version
 
 
 class Answers:
@@ -87,14 +88,36 @@ class Answers:
         )
         return made
 
-    def _refresh(self, names: Iterable[str], timeout: float | None) -> None:
+    def _current(self, name: str) -> tuple[Schema, Version]:
+        """The schema and the content of a relation; evaluates what is not up to date."""
+        state = self._evaluator.state
+        if name in state.stale:
+            with self._lock:
+                self._refresh([name], None)
+                state = self._evaluator.state
+        if name not in state.relations:
+            raise unknown(name, state.relations)
+        relation = state.relations[name]
+        return relation.schema, relation.content
+
+    def _refresh_all(self, timeout: float | None) -> None:
+        """Bring everything up to date but path counts that no number holds, and what reads them as numbers."""
+        failed: dict[str, EvaluationError] = {}
+        self._refresh(tuple(self._evaluator.state.relations), timeout, failed)
+        for error in failed.values():
+            if not isinstance(error, CountRangeError):
+                raise error
+
+    def _refresh(
+        self, names: Iterable[str], timeout: float | None, failed: dict[str, EvaluationError] | None = None
+    ) -> None:
         until = Limits.within(timeout)
 
         def limits(head: str) -> Limits:
             return Limits(until.deadline, timeout, self._progress.rows(head))
 
         with self._progress.step("evaluating"):
-            self._guarded(refresh, self._evaluator, names, limits)
+            self._guarded(refresh, self._evaluator, names, limits, failed)
 
     def _prepared(self, clause: Clause, timeout: float | None) -> Limits:
         """Bring what the clause reads up to date; what is left of the time."""

@@ -31,7 +31,7 @@ from lftj.engine.strata import Strata
 from lftj.engine.strategy import Derived, RuleWork, derive_head
 from lftj.engine.trace import TraceChange
 from lftj.engine.tracelayout import Order
-from lftj.errors import EvaluationError
+from lftj.errors import CountRangeError, EvaluationError
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.strategy import follow
@@ -216,7 +216,14 @@ class Commit:
             started = time.perf_counter()
             limits = self._limits(head)
             limits.look(0)
-            content, change, done, strategy, reason, steps, removed, added, traced, work = self._derive(head, limits)
+            try:
+                derived = self._derive(head, limits)
+            except CountRangeError as error:
+                # The counts themselves are exact; only who reads them as numbers is told.
+                self.unknown[head] = failed[head] = error
+                stale.add(head)
+                continue
+            content, change, done, strategy, reason, steps, removed, added, traced, work = derived
             if traced is not None:
                 self._traced.append(traced)
             if relations[head].schema.functional:

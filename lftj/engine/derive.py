@@ -19,6 +19,7 @@ from lftj.engine.state import State
 from lftj.errors import EvaluationError
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
+from lftj.paths.declare import counts_paths
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
@@ -28,6 +29,10 @@ def derive(evaluator: Evaluator, head: str, limits: Limits) -> tuple[Version, di
     """What the rules of `head` derive from the evaluator's state, with the head's facts, as a version of its own."""
     relation = evaluator.relations[head]
     clauses = evaluator.state.strata.of(head)
+    if clauses and counts_paths(clauses[0]):
+        from lftj.paths.follow import derive_paths
+
+        return derive_paths(evaluator, clauses[0], limits), {}
     if clauses and clauses[0].aggregate is not None:
         content, evaluation = aggregated(evaluator, clauses[0], limits)
         return content, {clauses[0]: evaluation}

@@ -20,6 +20,7 @@ from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.check import check
 from lftj.language.parse import parse
+from lftj.paths.declare import refuse_rows
 from lftj.values import gate
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
@@ -44,10 +45,15 @@ def extended(
     new: Callable[[Schema], StoredRelation],
     symbols: SymbolTable,
 ) -> Extension:
-    """`state` with a program; `new` makes an empty relation. Raises `ProgramError` with every finding."""
+    """`state` with a program; `new` makes an empty relation.
+
+    Raises `ProgramError` with every finding, and `DataError` for facts and rules of path counts.
+    """
     parsed = parse(program) if isinstance(program, str) else program.ast() if isinstance(program, Program) else program
     known = {name: relation.schema for name, relation in state.relations.items()}
     checked = check(parsed, known=known, clauses=state.strata.clauses)
+    for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
+        refuse_rows(state, name)
     wishes.check(checked.clauses)
     fresh = {name: new(schema) for name, schema in checked.schemas.items() if name not in state.relations}
     relations = {**state.relations, **fresh}

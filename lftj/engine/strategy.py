@@ -5,6 +5,7 @@
     scan        a min, max or cat: of the groups that a change touches the result is read anew (extremes.py)
     record      the head is evaluated over the state after, recording its traces, and compared with what it was
     recompute   the same without recording: for bulk changes, and where traces are not wanted or not possible
+    products    path counts (lftj/paths/follow.py), and of these "copy", as numbers for rules
 
 A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating. Both are
 estimated from counts, which do not depend on the machine: steps, records and rows when it was last recorded, and the
@@ -40,6 +41,7 @@ from lftj.engine.texttrace import TextTrace
 from lftj.engine.undefined import look_for_error
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
+from lftj.paths.declare import counts_paths
 from lftj.plan.body import body_of
 from scantree.version import Version
 from sensitivity.records import MAX_WORDS
@@ -96,6 +98,10 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
     """The new content of `head` in a commit."""
     strata = commit.staged.state.strata
     clauses = tuple(strata.of(head))
+    if clauses and counts_paths(clauses[0]):
+        from lftj.paths.follow import follow_paths
+
+        return follow_paths(commit, clauses[0], limits)
     found = reading(commit.staged, clauses[0]) if clauses else None
     mode, why = _mode(commit, head, clauses) if found is None else _mode_of_scan(commit, head, clauses[0], found)
     if found is not None and mode == "scan":

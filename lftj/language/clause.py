@@ -161,6 +161,8 @@ class Aggregate:
     type `type`. Every distinct binding of all variables of the body counts once; a wildcard is a variable of its own.
 
     The body of "min", "max" and "cat" is one atom of distinct variables, and what they fold is one of them.
+
+    The heads of `Database.path_counts` have ops of their own, which no rule can write (lftj/paths/declare.py).
     """
 
     op: str
