@@ -6,11 +6,16 @@ from lftj.errors import DataError, Error, Span
 
 
 class PlanError(Error, ValueError):
-    """A program cannot be evaluated partition by partition, or does not fit. Nothing was started."""
+    """A program cannot be evaluated partition by partition, or does not fit. Nothing was started.
 
-    def __init__(self, what: str, *, span: Span | None = None, why: str = "", remedy: str = "") -> None:
+    `relation`: the one that cannot be derived so, "" if it is not about one.
+    """
+
+    def __init__(
+        self, what: str, *, span: Span | None = None, why: str = "", remedy: str = "", relation: str = ""
+    ) -> None:
         super().__init__(what, where=str(span) if span is not None and span.line else "", why=why, remedy=remedy)
-        self.span = span
+        self.span, self.relation = span, relation
 
 
 class StateError(Error, RuntimeError):

@@ -2,7 +2,7 @@
 
 Between machines rows travel as values, never as codes: every partition's database numbers its texts itself. A table of
 a relation has one column per column of its schema: number int64, unsigned uint64, float double (no NaN, 0.0 for -0.0),
-symbol string; no nulls.
+symbol string; no nulls. Of arity 0 it has one column, `_unit`, which says nothing.
 
 The hash of a key is 64 bits of its value and nothing else (splitmix64 of the bits of a number; BLAKE2 of the UTF-8 of a
 text), so that equal keys of any relation, batch and machine meet in one partition. Two keys with one hash are placed
@@ -25,11 +25,13 @@ from spark_bridge.errors import BatchError
 
 Hashes = npt.NDArray[np.uint64]
 TYPES = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64(), "symbol": pa.string()}
-OP = "_op"
+OP, UNIT = "_op", "_unit"
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
     """The columns of a table of a relation."""
+    if not schema.arity:
+        return pa.schema([(UNIT, pa.bool_())])
     return pa.schema([(column.name, TYPES[column.type]) for column in schema.columns])
 
 
@@ -96,7 +98,7 @@ def canonical(table: pa.Table, schema: Schema, *, changes: bool) -> tuple[pa.Tab
     fit. Without `changes` every row is an insert.
     """
     names = list(table.column_names)
-    given = [name for name in names if name != OP] if changes else names
+    given = [name for name in names if name != UNIT and not (changes and name == OP)]
     if len(given) != schema.arity:
         raise BatchError(
             f"`{schema.name}` takes {schema.arity} columns, the rows have {len(given)}: {', '.join(given) or 'none'}",
@@ -117,13 +119,8 @@ def canonical(table: pa.Table, schema: Schema, *, changes: bool) -> tuple[pa.Tab
     else:
         ops = np.ones(table.num_rows, np.int8)
     if not schema.arity:
-        return pa.table({"_": pa.nulls(table.num_rows)}).select([]) if not table.num_rows else _units(len(ops)), ops
+        return pa.table({UNIT: [True] * len(ops)}, arrow_schema(schema)), ops
     return pa.Table.from_arrays(columns, schema=arrow_schema(schema)), ops
-
-
-def _units(rows: int) -> pa.Table:
-    """A table of `rows` rows without columns."""
-    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))])
 
 
 def _ops(column: pa.ChunkedArray, schema: Schema) -> npt.NDArray[np.int8]:

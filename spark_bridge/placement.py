@@ -210,7 +210,7 @@ def place(
     heavy = order[work[order] > TABLE_PART * mean]
     light = np.ones(len(keys), np.bool_)
     light[heavy] = False
-    load = np.bincount((keys[light] % np.uint64(groups)).astype(np.int64), work[light], groups)
+    load = np.bincount((keys[light] % np.uint64(groups)).astype(np.int64), work[light], groups).astype(np.float64)
     placed: dict[int, list[int]] = {}
     for key in heavy.tolist():
         count = 1

@@ -315,6 +315,7 @@ class _Planner:
             span=deepest.clause.span,
             why="; ".join(dict.fromkeys(reasons)),
             remedy=f'replicate=["{name}"] lets every partition derive all of it, where it and what it reads are small',
+            relation=name,
         )
 
     def _copies(self, wanted: Iterable[Copy]) -> dict[Copy, None]:
