@@ -21,7 +21,9 @@ import time
 import uuid
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -35,22 +37,19 @@ from spark_bridge.plan import ALL
 from spark_bridge.state import Change, Changes, Layout, State, declaration, rows_for, table_of, tables_of
 from spark_bridge.store import OUTPUT, STATE, Body, Checkpoint
 
-FAULT = "LFTJ_SPARK_FAULT"  # tests only: "point:partition:file", see `stop_at`
+FAULTS = "LFTJ_SPARK_FAULTS"  # tests only: the folder that `stop_at` looks into
 
 
 def stop_at(point: str, partition: int) -> None:
-    """Where a test wants this process to be killed, or stopped, once: it says so in the environment."""
-    wanted = os.environ.get(FAULT)
-    if not wanted:
+    """Where tests kill this process, or stop it, once: by a file `<point>-<partition>-<kill or stop>`."""
+    folder = os.environ.get(FAULTS)
+    if not folder:
         return
-    where, which, flag = wanted.split(":", 2)
-    where, _, action = where.partition("-")
-    if where == point and int(which) == partition:
-        try:
-            os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            return
-        os.kill(os.getpid(), signal.SIGSTOP if action == "stop" else signal.SIGKILL)
+    for action, number in (("kill", signal.SIGKILL), ("stop", signal.SIGSTOP)):
+        wish = Path(folder) / f"{point}-{partition}-{action}"
+        with suppress(FileNotFoundError):
+            wish.rename(wish.with_suffix(f".{os.getpid()}"))
+            os.kill(os.getpid(), number)
 
 
 def database(layout: Layout, partition: int, facts: Mapping[str, pa.Table]) -> lftj.Database:

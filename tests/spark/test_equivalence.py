@@ -16,11 +16,12 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
+from lftj.errors import EvaluationError
 from spark_bridge.local import InProcess
 from tests.conftest import JIT
 from tests.engine import programs
 from tests.mixed.programs import make_program, make_rows
-from tests.spark.twin import FAILURES, PLACEMENTS, Twin, partitionable, placed, some_changes
+from tests.spark.twin import FAILURES, PLACEMENTS, Twin, partitionable, placed, some_changes, whole_refuses
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
@@ -46,6 +47,9 @@ def run(rng: Random, partitions: int, kind: str, batches: int) -> Twin:
             placement=placed(kind, partitions, rng),
         )
     except FAILURES:
+        assume(False)
+    except EvaluationError as error:
+        assert whole_refuses(mixed.text, facts), error
         assume(False)
     try:
         for _ in range(batches):
