@@ -82,7 +82,7 @@ def read(spark: SparkSession, path: str, schema: Schema, *, changes: bool) -> Da
     """A data frame of a path."""
     from spark_bridge.spark import sql_schema
 
-    columns = sql_schema(schema) + (", _op int" if changes else "")
+    columns = sql_schema(schema) + (", _op bigint" if changes else "")
     plain = path.removesuffix(".gz")
     if plain.endswith((".csv", ".tsv", ".txt")):
         delimiter = "," if plain.endswith(".csv") else "\t"
@@ -145,7 +145,7 @@ def _serve(spark: SparkSession, query: SparkQuery, given: argparse.Namespace) ->
     from spark_bridge.spark import sql_schema
 
     name, folder = given.changes
-    source = spark.readStream.schema(sql_schema(_of(query.schemas, name)) + ", _op int").parquet(folder)
+    source = spark.readStream.schema(sql_schema(_of(query.schemas, name)) + ", _op bigint").parquet(folder)
     writer = source.writeStream.foreachBatch(query.foreach_batch(name))
     writer = writer.option("checkpointLocation", str(Path(given.checkpoint) / f"stream-{name}"))
     trigger: dict[str, Any] = {"availableNow": True} if given.once else {"processingTime": given.every}

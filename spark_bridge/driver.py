@@ -32,6 +32,7 @@ from spark_bridge import errors
 from spark_bridge.errors import BatchError, PlanError, RaceError, StateError
 from spark_bridge.ingest import digest, stage
 from spark_bridge.keys import Keyed, arrow_schema
+from spark_bridge.partition import stop_at
 from spark_bridge.placement import Placement, choose_share, held_bytes, key_work, loads, place
 from spark_bridge.plan import PartitionPlan, make_plan
 from spark_bridge.state import Change, State, net
@@ -208,15 +209,18 @@ class Partitioned:
                     self.checkpoint, version + 1, layout.schemas[name], source, changes=True
                 )
             ]
+            stop_at("journaled", 0)
             content = digest(segments)
             known = self.checkpoint.batch(batch_id)
             if known is not None:
                 return _again(known, content)
             results = self._run("apply", version, version + 1, self.state.partitions(version), journal=segments)
-            batch = {"id": batch_id, "digest": content, "changed": _summed(results)}
+            stop_at("worked", 0)
+            batch: Body = {"id": batch_id, "digest": content, "changed": _summed(results)}
             body = self._body("apply", version + 1, self.checkpoint.base(version), results, journal=segments, batch=batch)
             if self.checkpoint.publish(body):
-                return Applied(version + 1, batch_id, {n: tuple(c) for n, c in batch["changed"].items()})  # type: ignore[attr-defined]
+                stop_at("committed", 0)
+                return Applied(version + 1, batch_id, _pairs(batch["changed"]))
         raise RaceError(
             f"another driver committed first, {RACES} times in a row",
             why="one version follows another, and somebody else keeps making them",
@@ -509,8 +513,11 @@ def _again(known: Body, content: str) -> Applied:
             why=f"it is version {known['version']}; an id stands for one content",
             remedy="give this batch an id of its own",
         )
-    changed = {name: (counts[0], counts[1]) for name, counts in known["changed"].items()}
-    return Applied(known["version"], known["id"], changed, repeated=True)
+    return Applied(known["version"], known["id"], _pairs(known["changed"]), repeated=True)
+
+
+def _pairs(changed: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, int]]:
+    return {name: (gone, come) for name, (gone, come) in changed.items()}
 
 
 def raised(told: Body, partition: int | None = None) -> lftj.Error:
