@@ -13,8 +13,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("LFTJ_QUIET", "1")
 
 if __name__ == "__main__":
-    import lftj
     from pyspark.daemon import manager
+
+    import lftj
 
     lftj.Database().prepare()
     manager()

@@ -217,7 +217,9 @@ class Partitioned:
             results = self._run("apply", version, version + 1, self.state.partitions(version), journal=segments)
             stop_at("worked", 0)
             batch: Body = {"id": batch_id, "digest": content, "changed": _summed(results)}
-            body = self._body("apply", version + 1, self.checkpoint.base(version), results, journal=segments, batch=batch)
+            body = self._body(
+                "apply", version + 1, self.checkpoint.base(version), results, journal=segments, batch=batch
+            )
             if self.checkpoint.publish(body):
                 stop_at("committed", 0)
                 return Applied(version + 1, batch_id, _pairs(batch["changed"]))
@@ -229,7 +231,8 @@ class Partitioned:
 
     def compact(self) -> int:
         """Write the content of every partition into one file of each kind, and remove what is older than the base
-        before. The new version."""
+        before. The new version.
+        """
         version = self.version
         base = self.checkpoint.commit(self.checkpoint.base(version))
         results = self._run("compact", version, version + 1, self.state.partitions(version))
@@ -254,9 +257,7 @@ class Partitioned:
         layout = self._placed(query["program"], options, rows, tables, placement)
         results = self._run("rescale", version, version + 1, partitions, layout=layout)
         history = self.checkpoint.history(version)
-        return self._based(
-            self._body("rescale", version + 1, version + 1, results, layout=layout, history=history)
-        )
+        return self._based(self._body("rescale", version + 1, version + 1, results, layout=layout, history=history))
 
     def _based(self, body: Body) -> int:
         if not self.checkpoint.publish(body):
@@ -522,11 +523,11 @@ def _pairs(changed: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, int]]:
 
 def raised(told: Body, partition: int | None = None) -> lftj.Error:
     """The error that a partition told of."""
-    kind = getattr(errors, told["kind"], None) or getattr(lftj_errors, told["kind"], lftj.Error)
+    kind: type[lftj.Error] = getattr(errors, told["kind"], getattr(lftj_errors, told["kind"], lftj.Error))
     where = told["where"] + (f" (partition {partition})" if partition is not None else "")
     plain = (lftj_errors.KeyConflictError, lftj_errors.ProgramError, PlanError)
     if issubclass(kind, plain):
         kind = lftj_errors.EvaluationError if kind is lftj_errors.KeyConflictError else lftj.Error
-    made: lftj.Error = kind(told["what"], where=where.strip(), why=told["why"], remedy=told["remedy"])
+    made = kind(told["what"], where=where.strip(), why=told["why"], remedy=told["remedy"])
     made.details = tuple(told["details"])
     return made

@@ -73,8 +73,12 @@ def main() -> None:
             pyarrow.parquet.write_table(changes(parts[:i], parts[i]), draft)
             draft.rename(arriving / f"{i:03}.parquet")
             stream.processAllAvailable()
-            by_op = {row["_op"]: row["count"] for row in query.delta("triangle", before).groupBy("_op").count().collect()}
-            line = f"file {i}: +{by_op.get(1, 0)} -{by_op.get(-1, 0)} triangles, {query.result('triangle').count()} now\n"
+            by_op = {
+                row["_op"]: row["count"] for row in query.delta("triangle", before).groupBy("_op").count().collect()
+            }
+            line = (
+                f"file {i}: +{by_op.get(1, 0)} -{by_op.get(-1, 0)} triangles, {query.result('triangle').count()} now\n"
+            )
             sys.stdout.write(line)
             sys.stdout.flush()
         stream.stop()

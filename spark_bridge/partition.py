@@ -187,6 +187,7 @@ class Worker:
             warnings.simplefilter("ignore")
             with kept.db.transaction() as tx:
                 _change(tx, layout, partition, routed)
+        done["stats"]["heads"] = {name: how["strategy"] for name, how in tx.stats.get("heads", {}).items()}
         outputs, undo = {}, {}
         for name, pattern in layout.plan.outputs.items():
             delta = tx.delta[layout.names[name, pattern]]
@@ -201,7 +202,9 @@ class Worker:
                     delta = tx.delta[layout.names[copy]]
                     if delta:
                         schema = layout.schemas[name]
-                        undo[layout.names[copy]] = Change(table_of(delta.inserted, schema), table_of(delta.erased, schema))
+                        undo[layout.names[copy]] = Change(
+                            table_of(delta.inserted, schema), table_of(delta.erased, schema)
+                        )
         kept.before, kept.undo = (kept.state if reversible else ""), undo
         kept.state = done["attempt"]
         clock.lap("evaluate")

@@ -43,7 +43,8 @@ BYTES = 20  # of a value in a partition's memory: it stands in two key orders, a
 @dataclass(frozen=True)
 class Placement:
     """`heavy`: the hashes of the keys of the table, sorted; the pieces of `heavy[i]` are in the groups
-    `pieces[starts[i]:starts[i + 1]]`, one unless it is split."""
+    `pieces[starts[i]:starts[i + 1]]`, one unless it is split.
+    """
 
     partitions: int
     share: int = 1
@@ -114,12 +115,14 @@ class Placement:
         if pattern == ALL:
             return np.ones(len(rows), np.bool_)
         if pattern.kind == "y":
-            return self._class(rows.hashes(pattern.columns[0])) == class_
+            shared: Mask = self._class(rows.hashes(pattern.columns[0])) == class_
+            return shared
         first = rows.hashes(pattern.columns[0])
         if pattern.kind == "xy":
             second = rows.hashes(pattern.columns[1])
-            return (self._group(first, second) == group) & (self._class(second) == class_)
-        hit = self._group(first, None) == group
+            exact: Mask = (self._group(first, second) == group) & (self._class(second) == class_)
+            return exact
+        hit: Mask = self._group(first, None) == group
         at, known = self._table(first)
         if known.any() and len(self.pieces) > len(self.heavy):
             held = np.zeros(len(self.heavy), np.bool_)
@@ -172,9 +175,7 @@ def _step_work(step: Step, tables: Mapping[str, Keyed]) -> list[tuple[Hashes, np
                 rest = {v for v in partner.args if isinstance(v, Var)} - {arg}
                 for cap, cap_pattern in own:
                     if cap is not atom and rest & set(cap.args):
-                        steps = np.minimum(
-                            steps, _degrees(tables[cap.predicate].hashes(cap_pattern.columns[0]), first)
-                        )
+                        steps = np.minimum(steps, _degrees(tables[cap.predicate].hashes(cap_pattern.columns[0]), first))
                 work += steps
         found.append((first, work))
     return found
@@ -189,7 +190,8 @@ def key_work(plan: PartitionPlan, tables: Mapping[str, Keyed]) -> tuple[Hashes, 
     if not parts:
         return np.empty(0, np.uint64), np.empty(0)
     keys, at = np.unique(np.concatenate([first for first, _ in parts]), return_inverse=True)
-    return keys, np.bincount(at, np.concatenate([work for _, work in parts]), len(keys))
+    work = np.bincount(at, np.concatenate([work for _, work in parts]), len(keys)).astype(np.float64)
+    return keys.astype(np.uint64), work
 
 
 # Choosing ------------------------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ A *copy* of a relation says which of its rows a partition holds, by a *pattern*:
     xy (c, d)   the rows whose pair of keys in columns c and d belongs to the partition
     y (d)       the rows whose key in column d may be the second key of a pair that belongs to the partition
 
-Every pair of keys belongs to one partition (`route.py`); while no key is split, it is that of the first key alone, and
-xy is x, y is all. The invariant of a plan: a derived copy holds exactly the rows of its relation that its pattern names.
-So partitions derive disjoint sets of rows, their deltas add up without any exchange, and an aggregate or a negation
+Every pair of keys belongs to one partition (`placement.py`); while no key is split, it is that of the first key alone,
+and xy is x, y is all. The invariant of a plan: a derived copy holds exactly the rows of its relation that its pattern
+names. So partitions derive disjoint sets of rows, their deltas add up without any exchange, and an aggregate or a negation
 sees the whole of what it is about.
 
 It is made from the heads down. To derive h by column c, each rule of h needs its variable x of that column in a body
@@ -209,7 +209,7 @@ class _Planner:
             what = "an aggregate" if clause.head.startswith(INTERNAL) else "a functional predicate"
             raise _Refusal(clause, f"{_shown(clause.head)} cannot be partitioned by the value of {what}, only by a key")
         same = _equalities(clause)
-        terms = []
+        terms: list[Term] = []
         for c in pattern.columns:
             if clause.aggregate is not None and c >= clause.aggregate.groups:
                 raise _Refusal(clause, "its groups cross partitions")

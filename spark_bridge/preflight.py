@@ -87,7 +87,7 @@ def session(master: str | None = None, *, name: str = "lftj", **settings: Any) -
 def check(spark: SparkSession) -> None:
     """Warn of settings under which a lost task fails a batch, or every worker compiles kernels for itself."""
     conf, lines = spark.sparkContext.getConf(), []
-    master = spark.sparkContext.master
+    master = str(spark.sparkContext.master)
     if re.fullmatch(r"local(\[[^,\]]+\])?", master):
         lines.append(f"master {master} retries nothing: a lost worker fails the batch; use e.g. local[2,4]")
     elif int(conf.get("spark.task.maxFailures", "4") or 4) < 2:

@@ -143,7 +143,9 @@ class SparkExecutor:
                 raise BatchError(what, why=why, remedy=remedy)
         return found
 
-    def read(self, checkpoint: Checkpoint, name: str, schema: Schema, until: int, since: int | None = None) -> DataFrame:
+    def read(
+        self, checkpoint: Checkpoint, name: str, schema: Schema, until: int, since: int | None = None
+    ) -> DataFrame:
         """The content, or change, of a relation, read by a task per partition when somebody looks."""
         partitions = len(checkpoint.commit(until)["parts"])
         columns = sql_schema(schema) + ("" if since is None else ", _op int")

@@ -132,8 +132,12 @@ def merged(schema: Schema, changes: Sequence[Change]) -> pa.Table:
             for change in changes:
                 for verb, table in ((tx.erase, change.erased), (tx.insert, change.inserted)):
                     if table.num_rows:
-                        verb("r", rows_for(table.rename_columns([f"c{i}" for i in range(schema.arity)]), schema)
-                             if schema.arity else [()])
+                        verb(
+                            "r",
+                            rows_for(table.rename_columns([f"c{i}" for i in range(schema.arity)]), schema)
+                            if schema.arity
+                            else [()],
+                        )
         return table_of(db["r"], schema)
 
 
@@ -271,7 +275,9 @@ class State:
     @staticmethod
     def _from_nothing(changes: list[Change]) -> list[Change]:
         first = changes[0]
-        return changes if not first.erased.num_rows else [Change(first.erased.slice(0, 0), first.inserted), *changes[1:]]
+        return (
+            changes if not first.erased.num_rows else [Change(first.erased.slice(0, 0), first.inserted), *changes[1:]]
+        )
 
     def everything(self, version: int) -> dict[str, pa.Table]:
         """The facts of all partitions. A row may come several times."""

@@ -1,8 +1,8 @@
-"""A checkpoint: the query, the journal, the state and the outputs of its partitions, and the commits that say which count.
+"""A checkpoint: journal, state and outputs of the partitions of a query, and the commits that say which of it counts.
 
     DIR/commits/V.json       version V, from 0. It exists, or version V does not
     DIR/commits/V-*.json     a twin of it, for when it is damaged
-    DIR/journal/  state/  output/     part files; those that a commit names count, others are what an attempt left behind
+    DIR/journal/  state/  output/     part files; those that a commit names count, others are left behind
 
 A version is a *base* (created, compacted, rescaled: every partition's facts and outputs in full) or a *batch* (what
 changed since the version before: journal, facts, outputs). A base holds the query (program, options, identity) and the

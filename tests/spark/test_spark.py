@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
@@ -40,9 +39,7 @@ class OnSpark:
     def __init__(self, spark: Any, folder: Path, seed: int = 0, partitions: int = 2, **options: Any) -> None:
         self.spark, self.graph = spark, Graph(seed)
         inputs = {name: spark.createDataFrame(table) for name, table in self.graph.inputs().items()}
-        self.query = SparkQuery.create(
-            spark, PROGRAM, inputs, checkpoint=folder, partitions=partitions, **options
-        )
+        self.query = SparkQuery.create(spark, PROGRAM, inputs, checkpoint=folder, partitions=partitions, **options)
         self.batches = 0
 
     def rows(self, frame: Any) -> list[tuple[Any, ...]]:
@@ -252,7 +249,8 @@ def executors(pid):
     return found
 
 spark = session("local-cluster[2,1,1024]", spark__driver__memory="512m", spark__executor__memory="512m",
-    spark__executorEnv__PYTHONPATH=os.environ["PYTHONPATH"], spark__executorEnv__LFTJ_CACHE_DIR=os.environ["LFTJ_CACHE_DIR"],
+    spark__executorEnv__PYTHONPATH=os.environ["PYTHONPATH"],
+    spark__executorEnv__LFTJ_CACHE_DIR=os.environ["LFTJ_CACHE_DIR"],
     spark__executorEnv__LFTJ_SPARK_FAULTS=os.environ["LFTJ_SPARK_FAULTS"])
 spark.sparkContext.setLogLevel("OFF")
 both = OnSpark(spark, Path(sys.argv[1]))
