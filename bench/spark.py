@@ -7,13 +7,14 @@
     growth   200 batches of 100, compacted every 50: time of a batch and files
 
 Every side gets the edges as a data frame and ends with all rows of the answer (or its change) counted. Spark SQL holds
-its edges cached; a batch's changes are a data frame for both. Each line of output is one JSON object; `--out` keeps it.
+its edges cached; a batch's changes are a data frame for both. Each line of output is one JSON object; `--keep` appends it to `bench/results/spark.jsonl`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -27,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from bench import results
 from bench.graphs import load
 from bench.updates import Batch, generated
 from spark_bridge.driver import Partitioned
@@ -174,14 +176,19 @@ def _by_size(rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[Batch]]]:
 def on_processes(name: str, _: int) -> Iterator[Figures]:
     """One partition against two, each in a process of its own."""
     rows = edges_of(name)
-    for partitions in (1, 2):
+    for partitions, how in ((1, "auto"), (2, "auto"), (1, "trace"), (2, "trace")):
         with tempfile.TemporaryDirectory() as folder:
             warm = Partitioned.create(
                 Processes(), PROGRAM, {"e": table(rows[:100])}, checkpoint=Path(folder) / "w", partitions=partitions
             )
             warm.close()
             query = Partitioned.create(
-                Processes(), PROGRAM, {"e": table(rows)}, checkpoint=Path(folder) / "q", partitions=partitions
+                Processes(),
+                PROGRAM,
+                {"e": table(rows)},
+                checkpoint=Path(folder) / "q",
+                partitions=partitions,
+                maintain={"tri": how},
             )
             parts = query.metrics()["last"]
             evaluated = max(part["evaluate"] for part in parts)
@@ -195,6 +202,7 @@ def on_processes(name: str, _: int) -> Iterator[Figures]:
                 "graph": name,
                 "what": "processes",
                 "partitions": partitions,
+                "maintain": how,
                 "evaluate": evaluated,
                 "batch of 10,000, evaluate": median(inside[1:]),
                 "batch of 10,000, whole": median(took[1:]),
@@ -254,18 +262,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--graph", help="comma separated")
     parser.add_argument("--partitions", type=int, default=2)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--keep", action="store_true")
     given = parser.parse_args(arguments)
     for part in given.part or PARTS:
         run, graphs = PARTS[part]
         for graph in (given.graph or graphs).split(","):
             for figures in run(graph, given.partitions):
-                line = json.dumps(_rounded(figures))
-                sys.stdout.write(line + "\n")
+                line = _rounded(figures)
+                sys.stdout.write(json.dumps(line) + "\n")
                 sys.stdout.flush()
-                if given.out:
-                    with given.out.open("a") as out:
-                        out.write(line + "\n")
+                if given.keep:
+                    results.append(results.RESULTS / "spark.jsonl", {**line, "load": os.getloadavg()[0]})
     return 0
 
 

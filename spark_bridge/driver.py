@@ -39,6 +39,7 @@ from spark_bridge.state import Change, State, net
 from spark_bridge.store import Body, Checkpoint
 
 RACES = 8  # so often a driver begins again when another one commits first
+WISHES = ("auto", "trace", "recompute")
 LOOKED_AT = 20_000_000  # rows of a relation at most, to estimate work by
 
 
@@ -99,6 +100,7 @@ class Partitioned:
         outputs: Sequence[str] | None = None,
         replicate: Sequence[str] = (),
         partition_memory: int | None = None,
+        maintain: Mapping[str, str] | None = None,
         placement: Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement] | None = None,
     ) -> Partitioned:
         """Check and plan, read the inputs, place their keys, evaluate, commit version 0."""
@@ -108,12 +110,19 @@ class Partitioned:
         plan = make_plan(program, **options)
         for name in inputs:
             _known(plan, name)
+        for name, how in (maintain or {}).items():
+            if name not in plan.derived or how not in WISHES:
+                raise PlanError(
+                    f"maintain={{{name!r}: {how!r}}} says nothing",
+                    remedy=f"name a relation that rules derive, and one of {', '.join(WISHES)}",
+                )
         store = Checkpoint(checkpoint)
         query = {
             "program": program,
             "outputs": None if outputs is None else list(outputs),
             "replicate": list(replicate),
             "memory": partition_memory,
+            "maintain": dict(maintain or {}),
             "identity": uuid.uuid4().hex,
         }
         store.begin(query)

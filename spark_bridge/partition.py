@@ -56,7 +56,8 @@ def database(layout: Layout, partition: int, facts: Mapping[str, pa.Table]) -> l
     """The database of a partition with the given facts, nothing evaluated yet."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the program was checked, and its warnings told, when the query was made
-        db = lftj.Database(layout.text)
+        db = lftj.Database()
+        db.rules(layout.text, maintain=layout.maintain)
     for name, table in facts.items():
         schema = layout.schemas[name]
         rows = Keyed(table, schema)

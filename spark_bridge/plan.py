@@ -9,8 +9,8 @@ A *copy* of a relation says which of its rows a partition holds, by a *pattern*:
 
 Every pair of keys belongs to one partition (`placement.py`); while no key is split, it is that of the first key alone,
 and xy is x, y is all. The invariant of a plan: a derived copy holds exactly the rows of its relation that its pattern
-names. So partitions derive disjoint sets of rows, their deltas add up without any exchange, and an aggregate or a negation
-sees the whole of what it is about.
+names. So partitions derive disjoint sets of rows, their deltas add up without any exchange, and an aggregate or a
+negation sees the whole of what it is about.
 
 It is made from the heads down. To derive h by column c, each rule of h needs its variable x of that column in a body
 atom that is partitioned by x; atoms without x are replicated, if they can be:

@@ -45,6 +45,7 @@ class SparkQuery:
         outputs: Sequence[str] | None = None,
         replicate: Sequence[str] = (),
         partition_memory: int | None = None,
+        maintain: Mapping[str, str] | None = None,
         holders: bool = True,
     ) -> SparkQuery:
         """Evaluate a program over data frames, as version 0 of a checkpoint in a folder that all nodes see.
@@ -52,6 +53,7 @@ class SparkQuery:
         `partitions` (default: as many as there are cores). `outputs`: the relations to be asked for (default: those of
         `.output`, else all that rules derive). `replicate`: derived relations that every partition may derive in full.
         `partition_memory`: bytes that a partition may take; what would be replicated is shared, if it has to be.
+        `maintain`: how partitions keep a head up to date, as `lftj.Database.rules` takes it.
         `holders=False` keeps no database between batches.
 
         `PlanError` names what cannot be partitioned, or does not fit, before anything runs.
@@ -67,6 +69,7 @@ class SparkQuery:
             outputs=outputs,
             replicate=replicate,
             partition_memory=partition_memory,
+            maintain=maintain,
         )
         return cls(executor, made)
 

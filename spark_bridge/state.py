@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,11 +47,14 @@ Changes = dict[str, Change]
 class Layout:
     """How a base is partitioned: the plan, the placement, and the program of a partition."""
 
-    def __init__(self, plan: PartitionPlan, placement: Placement) -> None:
+    def __init__(
+        self, plan: PartitionPlan, placement: Placement, maintain: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.plan, self.placement = plan, placement
         self.names: dict[Copy, str] = copy_names(plan.copies)
         self.text = program_text(plan)
         self.schemas = plan.schemas
+        self.maintain = {self.names[c]: maintain[c[0]] for c in plan.copies if c[0] in maintain}
 
     @staticmethod
     def of(query: Body, base: Body) -> Layout:
@@ -64,7 +68,7 @@ class Layout:
             rows=chosen["rows"],
             partitions=chosen["placement"]["partitions"],
         )
-        return Layout(plan, Placement.from_json(chosen["placement"]))
+        return Layout(plan, Placement.from_json(chosen["placement"]), query["maintain"])
 
     @cached_property
     def copies(self) -> dict[str, list[Copy]]:

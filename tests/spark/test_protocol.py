@@ -18,7 +18,7 @@ import pytest
 
 import lftj
 from spark_bridge.driver import Partitioned
-from spark_bridge.errors import BatchError, StateError
+from spark_bridge.errors import BatchError, PlanError, StateError
 from spark_bridge.local import InProcess
 from spark_bridge.partition import FAULTS
 from spark_bridge.store import Body
@@ -127,6 +127,17 @@ def test_a_refused_batch_changes_nothing_and_is_undone(tmp_path: Path) -> None:
     assert not any(part["rebuilt"] for part in query.metrics()["last"])
     assert done.changed["e"] == (0, 4)
     assert query.verify()["ok"]
+
+
+def test_wishes_reach_the_partitions(tmp_path: Path) -> None:
+    graph = Graph()
+    query = graph.create(InProcess(), tmp_path / "q", maintain={"tri": "recompute", "degree": "trace"})
+    graph.check_delta(query, query.apply(graph.changes(), batch_id="0"))
+    graph.check_delta(query, query.apply(graph.changes(), batch_id="1"))
+    ways = [part["heads"]["tri__x_0"] for part in query.metrics()["last"] if "tri__x_0" in part["heads"]]
+    assert set(ways) == {"recompute"}
+    with pytest.raises(PlanError, match="maintain="):
+        graph.create(InProcess(), tmp_path / "p", maintain={"edge": "trace"})
 
 
 @pytest.mark.parametrize(
