@@ -7,7 +7,8 @@
     growth   200 batches of 100, compacted every 50: time of a batch and files
 
 Every side gets the edges as a data frame and ends with all rows of the answer (or its change) counted. Spark SQL holds
-its edges cached; a batch's changes are a data frame for both. Each line of output is one JSON object; `--keep` appends it to `bench/results/spark.jsonl`.
+its edges cached; a batch's changes are a data frame for both. Each line of output is one JSON object; `--keep` appends
+it to `bench/results/spark.jsonl`.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def timed(call: Callable[..., Any], *args: Any, **options: Any) -> tuple[float, 
     return time.perf_counter() - started, found
 
 
-# Spark -------------------------------------------------------------------------------------------------------------------
+# Spark ---------------------------------------------------------------------------------------------------------------
 
 
 class Sql:
@@ -170,7 +171,7 @@ def _by_size(rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[Batch]]]:
         yield size, [next(stream) for _ in range(count)]
 
 
-# One machine -------------------------------------------------------------------------------------------------------------
+# One machine ---------------------------------------------------------------------------------------------------------
 
 
 def on_processes(name: str, _: int) -> Iterator[Figures]:

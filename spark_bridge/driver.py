@@ -4,12 +4,12 @@
     apply     journal -> a batch by every partition                      -> commit V
     compact, rescale     the content of V, anew, by every partition      -> commit V + 1
 
-Everything before the commit is attempts: files that nothing names. `Partitioned.apply` looks the batch's id up first, so
-whoever is not told whether a batch was committed sends it again. Two drivers that race make files side by side, one of
-them makes the commit, and the other begins again from there.
+Everything before the commit is attempts: files that nothing names. `Partitioned.apply` looks the batch's id up first,
+so whoever is not told whether a batch was committed sends it again. Two drivers that race make files side by side, one
+of them makes the commit, and the other begins again from there.
 
-An `Executor` runs the partition function somewhere and brings sources into the journal: `local.py` in this process or in
-processes of this machine, `spark.py` on a Spark cluster.
+An `Executor` runs the partition function somewhere and brings sources into the journal: `local.py` in this process or
+in processes of this machine, `spark.py` on a Spark cluster.
 """
 
 from __future__ import annotations
@@ -239,9 +239,7 @@ class Partitioned:
         )
 
     def compact(self) -> int:
-        """Write the content of every partition into one file of each kind, and remove what is older than the base
-        before. The new version.
-        """
+        """Make the present content a new base, and remove what is older than the base before; the new version."""
         version = self.version
         base = self.checkpoint.commit(self.checkpoint.base(version))
         results = self._run("compact", version, version + 1, self.state.partitions(version))
@@ -408,7 +406,7 @@ class Partitioned:
         return {"journal": [], "batch": None, **body, "parts": parts, **more}
 
 
-# Estimates -------------------------------------------------------------------------------------------------------------
+# Estimates -----------------------------------------------------------------------------------------------------------
 
 
 def _plans(

@@ -1,8 +1,8 @@
 """A stream that keeps triangles up to date: `python -m spark_bridge.example`.
 
 Private messages of a student network (CollegeMsg, shipped with lftj) arrive as Parquet files in a folder, one per
-stretch of time; each file also takes back the contacts of the stretch three before it. Structured Streaming applies them
-as they come, and the exact change of the triangles is printed after each.
+stretch of time; each file also takes back the contacts of the stretch three before it. Structured Streaming applies
+them as they come, and the exact change of the triangles is printed after each.
 """
 
 from __future__ import annotations

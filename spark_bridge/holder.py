@@ -105,7 +105,7 @@ def _connected(path: Path, watch: int) -> socket.socket:
     raise HolderDiedError(f"the process for {path.name} did not start")
 
 
-# The process ------------------------------------------------------------------------------------------------------------
+# The process ---------------------------------------------------------------------------------------------------------
 
 
 def _alive(pid: int) -> bool:

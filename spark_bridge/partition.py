@@ -157,8 +157,8 @@ class Worker:
         return self._base(state, request, done, layout, layout.routed(request["partition"], changes))
 
     def _layout_to_be(self, state: State, request: Body) -> Layout:
-        query = request["definition"] if "definition" in request else state.checkpoint.query
-        return Layout.of(query, {"layout": request["layout"]})
+        query = request.get("definition")  # at first there is no commit that has it
+        return Layout.of(query or state.checkpoint.query, {"layout": request["layout"]})
 
     def _base(self, state: State, request: Body, done: Body, layout: Layout, facts: Changes) -> Body:
         """A base: evaluate everything, write facts and outputs."""

@@ -2,9 +2,9 @@
 
 N partitions are G groups of `share` each. The *first* key chooses the group: most keys by their hash, those with much
 work by a table; one with more work than a part of a group is split into pieces, each in a group of its own, among which
-the *second* key chooses. Within the group the second key chooses by its hash (`share` > 1 is the HyperCube of Afrati and
-Ullman with shares G and `share`: relations read by the second key alone are then held by one partition per group, not
-by all).
+the *second* key chooses. Within the group the second key chooses by its hash (`share` > 1 is the HyperCube of Afrati
+and Ullman with shares G and `share`: relations read by the second key alone are then held by one partition per group,
+not by all).
 
     partition of (x, y) = group(x, y) * share + class(y)
     group(x, y)  = hash(x) mod G, or the table's, or pieces(x)[hash(y) mod number of pieces]
@@ -42,7 +42,9 @@ BYTES = 20  # of a value in a partition's memory: it stands in two key orders, a
 
 @dataclass(frozen=True)
 class Placement:
-    """`heavy`: the hashes of the keys of the table, sorted; the pieces of `heavy[i]` are in the groups
+    """Where keys are placed.
+
+    `heavy`: the hashes of the keys of the table, sorted; the pieces of `heavy[i]` are in the groups
     `pieces[starts[i]:starts[i + 1]]`, one unless it is split.
     """
 
