@@ -8,7 +8,7 @@ WORKERS ?= 2
 PYTEST  := $(BIN)/python -m pytest
 
 # Areas without kernels: their tests do not change when the JIT is off or bounds are checked.
-NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/test_house_rules.py tests/test_readme.py
+NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/spark tests/test_house_rules.py tests/test_readme.py
 SKIP_NO_KERNELS := $(addprefix --ignore=,$(NO_KERNELS))
 
 .PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow quick lint format types bench report wheel clean

@@ -70,7 +70,7 @@ def run(rng: Random, partitions: int, kind: str, batches: int) -> Twin:
     return twin
 
 
-@settings(max_examples=120 if JIT else 4)
+@settings(max_examples=50 if JIT else 4)
 @given(programs.seeds, st.sampled_from((1, 2, 4, 7)), st.sampled_from(PLACEMENTS))
 def test_histories(rng: Random, partitions: int, kind: str) -> None:
     run(rng, partitions, kind, 4 if JIT else 2)
@@ -96,6 +96,6 @@ def test_joins_that_pairs_can_be_told_apart_in(text: str, kind: str, partitions:
     twin = Twin(mixed, facts, InProcess(), tmp_path / "q", rng, partitions=partitions, placement=placement)
     if kind == "share" and text.endswith(JOINS[0]):
         assert twin.query.state.layout(0).placement.split == (partitions > 1)
-    for _ in range(3):
+    for _ in range(2):
         twin.apply(some_changes(rng, twin, 6))
     assert twin.query.verify()["ok"]
