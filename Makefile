@@ -1,4 +1,4 @@
-# Targets a person uses: demo, test, quick, lint, format, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
+# Targets a person uses: demo, test, test-spark, quick, lint, format, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
 # changes), so a fresh machine needs only make and a python3 of at least 3.11.
 
 PYTHON  ?= python3
@@ -8,10 +8,10 @@ WORKERS ?= 2
 PYTEST  := $(BIN)/python -m pytest
 
 # Areas without kernels: their tests do not change when the JIT is off or bounds are checked.
-NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/test_house_rules.py tests/test_readme.py
+NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/spark tests/test_house_rules.py tests/test_readme.py
 SKIP_NO_KERNELS := $(addprefix --ignore=,$(NO_KERNELS))
 
-.PHONY: demo test test-jit test-nojit test-bounds quick lint format types bench report wheel clean
+.PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow quick lint format types bench report wheel clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -34,24 +34,34 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.core
 	@$(BIN)/lftj demo
 
-test: test-jit test-nojit test-bounds
+test: test-jit test-nojit test-bounds test-spark
 
 # Each mode has a kernel cache of its own, empty at the start: numba's cache does not know about bounds checking (style.md, 5.3).
 test-jit: $(VENV)/.dev
 	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && echo "== suite, compiled ==" && \
-	LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS)
+	LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) -m "not spark"
 
 test-nojit: $(VENV)/.dev
 	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && echo "== kernels interpreted (NUMBA_DISABLE_JIT=1), tiny inputs ==" && \
-	NUMBA_DISABLE_JIT=1 LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) -m "not jit_only" $(SKIP_NO_KERNELS)
+	NUMBA_DISABLE_JIT=1 LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) -m "not jit_only and not spark" $(SKIP_NO_KERNELS)
 
 test-bounds: $(VENV)/.dev
 	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && echo "== kernels bounds-checked (NUMBA_BOUNDSCHECK=1) ==" && \
-	NUMBA_BOUNDSCHECK=1 LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) $(SKIP_NO_KERNELS)
+	NUMBA_BOUNDSCHECK=1 LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) -m "not spark" $(SKIP_NO_KERNELS)
+
+# One session for all, so one process; where Java is missing one line says so.
+test-spark: $(VENV)/.dev
+	@what=$$($(BIN)/python -c 'from spark_bridge.preflight import missing; import sys; sys.stdout.write(missing())'); \
+	if [ -n "$$what" ]; then echo "== Spark tests skipped: $$what =="; else \
+	echo "== on Spark ==" && $(PYTEST) -m "spark and not slow" tests/spark; fi
+
+# A cluster of processes and the command line: a minute or two more.
+test-spark-slow: $(VENV)/.dev
+	$(PYTEST) -m "spark and slow" tests/spark
 
 # While working: compiled, warm cache (.pytest_cache), no slow tests.
 quick: $(VENV)/.dev
-	@$(PYTEST) -q -m "not slow"
+	@$(PYTEST) -q -m "not slow and not spark"
 
 lint: $(VENV)/.dev types
 	$(BIN)/ruff check .

@@ -7,3 +7,46 @@ of changes into an exact output delta. What lives here is partitioning, partitio
 Imports point one way: this package uses `lftj` and the packages below it, and nothing uses this one. Install with
 `pip install 'lftj[spark]'`.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spark_bridge.driver import Applied, Estimate, Partitioned
+    from spark_bridge.errors import BatchError, PlanError, RaceError, SetupError, StateError
+    from spark_bridge.preflight import session
+    from spark_bridge.query import SparkQuery
+
+_HOMES = {
+    "Applied": "spark_bridge.driver",
+    "BatchError": "spark_bridge.errors",
+    "Estimate": "spark_bridge.driver",
+    "Partitioned": "spark_bridge.driver",
+    "PlanError": "spark_bridge.errors",
+    "RaceError": "spark_bridge.errors",
+    "SetupError": "spark_bridge.errors",
+    "SparkQuery": "spark_bridge.query",
+    "StateError": "spark_bridge.errors",
+    "session": "spark_bridge.preflight",
+}
+
+__all__ = [
+    "Applied",
+    "BatchError",
+    "Estimate",
+    "Partitioned",
+    "PlanError",
+    "RaceError",
+    "SetupError",
+    "SparkQuery",
+    "StateError",
+    "session",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'spark_bridge' has no attribute {name!r}")

@@ -1,0 +1,289 @@
+"""Partitions, with Spark and without: `python -m bench.spark [--part spark|local|skew|growth] [--graph pl200k,pl1m]`.
+
+    spark    triangles, data frame to result, wall seconds in one session: create and batches of 100, 1,000 and 10,000
+             changes against the same as Spark SQL, evaluated anew and by delta rules; and where the time goes
+    local    processes of this machine, one partition against two: full evaluation, and batches of 10,000
+    skew     the work of 32 partitions of pl1m_skew, counted in leapfrog steps, by hash and as placed
+    growth   200 batches of 100, compacted every 50: time of a batch and files
+
+Every side gets the edges as a data frame and ends with all rows of the answer (or its change) counted. Spark SQL holds
+its edges cached; a batch's changes are a data frame for both. Each line of output is one JSON object; `--keep` appends
+it to `bench/results/spark.jsonl`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bench import results
+from bench.graphs import load
+from bench.updates import Batch, generated
+from spark_bridge.driver import Partitioned
+from spark_bridge.keys import Keyed
+from spark_bridge.local import InProcess, Processes
+from spark_bridge.partition import database
+from spark_bridge.placement import Placement, key_work, loads, place
+from spark_bridge.plan import make_plan
+from spark_bridge.state import Layout
+
+PROGRAM = """
+.decl e(a:number, b:number)
+tri(x, y, z) :- e(x, y), e(y, z), e(x, z).
+"""
+SIZES = ((100, 4), (1_000, 4), (10_000, 4))  # of the first batch of each size only the rest is told
+Figures = dict[str, Any]
+
+#: Triangles, and those of an edge relation that hold a changed edge: each changed edge in each of the three places.
+FULL = "select a.a x, a.b y, b.b z from {e} a join {e} b on a.b = b.a join {e} c on a.a = c.a and b.b = c.b"
+DELTA = """
+select x, y, z from (
+  select a.a x, a.b y, b.b z from {d} a join {e} b on a.b = b.a join {e} c on a.a = c.a and b.b = c.b
+  union select a.a x, a.b y, b.b z from {d} b join {e} a on a.b = b.a join {e} c on a.a = c.a and b.b = c.b
+  union select c.a x, a.b y, c.b z from {d} c join {e} a on c.a = a.a join {e} b on a.b = b.a and b.b = c.b
+)"""
+
+
+def edges_of(name: str) -> npt.NDArray[np.int64]:
+    """The edges of a graph."""
+    return load(name).rows
+
+
+def table(rows: npt.NDArray[np.int64]) -> pa.Table:
+    """Edges as a table."""
+    return pa.table({"a": rows[:, 0].copy(), "b": rows[:, 1].copy()})
+
+
+def changes(batch: Batch) -> pa.Table:
+    """A batch as a table of changes."""
+    rows = np.concatenate([batch.erase, batch.insert])
+    ops = np.repeat(np.array([-1, 1], np.int32), [len(batch.erase), len(batch.insert)])
+    return table(rows).append_column("_op", pa.array(ops))
+
+
+def timed(call: Callable[..., Any], *args: Any, **options: Any) -> tuple[float, Any]:
+    """Wall seconds of a call, and the result."""
+    started = time.perf_counter()
+    found = call(*args, **options)
+    return time.perf_counter() - started, found
+
+
+# Spark ---------------------------------------------------------------------------------------------------------------
+
+
+class Sql:
+    """Triangles as Spark SQL."""
+
+    def __init__(self, spark: Any, frame: Any) -> None:
+        self.spark = spark
+        self._hold(frame)
+
+    def _hold(self, frame: Any) -> None:
+        # What it was made from is cut off: a plan that grows by every batch is Spark's burden, not the join's.
+        self.edges = frame.localCheckpoint(eager=True)
+        self.edges.createOrReplaceTempView("e")
+
+    def full(self) -> int:
+        """All triangles, counted."""
+        return int(self.spark.sql(f"select count(*) n from ({FULL.format(e='e')})").collect()[0].n)
+
+    def batch(self, given: Any) -> tuple[int, int]:
+        """The triangles that go and those that come, counted, and the edges after it."""
+        given.createOrReplaceTempView("d")
+        self.spark.sql("select a, b from d where _op = -1").createOrReplaceTempView("gone")
+        self.spark.sql("select a, b from d where _op = 1").createOrReplaceTempView("come")
+        erased = self.spark.sql(f"select count(*) n from ({DELTA.format(d='gone', e='e')})").collect()[0].n
+        after = "select a, b from e left anti join gone using (a, b) union all select a, b from come"
+        self._hold(self.spark.sql(after))
+        inserted = self.spark.sql(f"select count(*) n from ({DELTA.format(d='come', e='e')})").collect()[0].n
+        return int(erased), int(inserted)
+
+
+def on_spark(name: str, partitions: int) -> Iterator[Figures]:
+    """Create and batches, beside Spark SQL."""
+    from spark_bridge.preflight import session
+    from spark_bridge.query import SparkQuery
+
+    spark = session("local[2,4]", spark__driver__memory="3g", spark__sql__shuffle__partitions=4)
+    spark.sparkContext.setLogLevel("ERROR")
+    rows = edges_of(name)
+    frame = spark.createDataFrame(table(rows))
+    frame.count()
+    sql = Sql(spark, frame)
+    spark.range(0, 2, 1, 2).mapInArrow(_nothing, "id bigint").count()  # the daemon, its kernels and two workers
+    full, answer = timed(sql.full)
+    again, _ = timed(sql.full)
+    yield {"graph": name, "what": "Spark SQL, all triangles", "seconds": [full, again], "rows": answer}
+    with tempfile.TemporaryDirectory() as folder:
+
+        def create() -> tuple[Any, int]:
+            made = SparkQuery.create(spark, PROGRAM, {"e": frame}, checkpoint=Path(folder) / "q", partitions=partitions)
+            return made, made.result("tri").count()
+
+        seconds, (query, count) = timed(create)
+        assert count == answer, (count, answer)
+        yield {"graph": name, "what": "create", "seconds": [seconds], "rows": count, "parts": query.metrics()["last"]}
+        for size, batches in _by_size(rows):
+            ours, theirs, told = [], [], []
+            for batch in batches:
+                given = spark.createDataFrame(changes(batch))
+                given.count()
+                took, done = timed(query.apply, {"e": given}, batch_id=f"b{query.version}")
+                read, _ = timed(lambda: query.delta("tri", query.version - 1).count())
+                parts = query.metrics()["last"]
+                longest = max(parts, key=lambda part: part["seconds"])
+                told.append({"apply": took, "read delta": read, **longest, "job": took - longest["seconds"]})
+                ours.append(took + read)
+                took, found = timed(sql.batch, given)
+                theirs.append(took)
+                assert done.changed.get("tri", (0, 0)) == found, (done, found)
+            spent = {
+                key: median(t[key] for t in told[1:])
+                for key in ("apply", "read delta", "job", "read", "load", "evaluate", "write")
+            }
+            yield {"graph": name, "what": "batch", "size": size, "seconds": ours, "sql delta": theirs, "spent": spent}
+        last, _ = timed(sql.full)
+        yield {"graph": name, "what": "Spark SQL, all triangles, at the end", "seconds": [last]}
+        query.close()
+    spark.stop()
+
+
+def _nothing(batches: Any) -> Any:
+    yield from batches
+
+
+def _by_size(rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[Batch]]]:
+    stream = generated(rows, SIZES, seed=5)
+    for size, count in SIZES:
+        yield size, [next(stream) for _ in range(count)]
+
+
+# One machine ---------------------------------------------------------------------------------------------------------
+
+
+def on_processes(name: str, _: int) -> Iterator[Figures]:
+    """One partition against two, each in a process of its own."""
+    rows = edges_of(name)
+    for partitions, how in ((1, "auto"), (2, "auto"), (1, "trace"), (2, "trace")):
+        with tempfile.TemporaryDirectory() as folder:
+            warm = Partitioned.create(
+                Processes(), PROGRAM, {"e": table(rows[:100])}, checkpoint=Path(folder) / "w", partitions=partitions
+            )
+            warm.close()
+            query = Partitioned.create(
+                Processes(),
+                PROGRAM,
+                {"e": table(rows)},
+                checkpoint=Path(folder) / "q",
+                partitions=partitions,
+                maintain={"tri": how},
+            )
+            parts = query.metrics()["last"]
+            evaluated = max(part["evaluate"] for part in parts)
+            took, inside = [], []
+            for batch in generated(rows, ((10_000, 5),), seed=5):
+                seconds, _ = timed(query.apply, {"e": changes(batch)}, batch_id=f"b{query.version}")
+                took.append(seconds)
+                inside.append(max(part["evaluate"] for part in query.metrics()["last"]))
+            query.close()
+            yield {
+                "graph": name,
+                "what": "processes",
+                "partitions": partitions,
+                "maintain": how,
+                "evaluate": evaluated,
+                "batch of 10,000, evaluate": median(inside[1:]),
+                "batch of 10,000, whole": median(took[1:]),
+            }
+
+
+def skew(name: str, _: int) -> Iterator[Figures]:
+    """The work of 32 partitions, in steps of their joins."""
+    plan = make_plan(PROGRAM)
+    rows = table(edges_of(name))
+    keyed = Keyed(rows, plan.schemas["e"])
+    keys, work = key_work(plan, {"e": keyed})
+    for kind, placement in (("hash", Placement(32)), ("placed", place(keys, work, 32))):
+        layout, steps = Layout(plan, placement), []
+        expected = loads(placement, keys, work)
+        for partition in range(32):
+            with database(layout, partition, {"e": rows}) as db:
+                query = db.query("e__x_0(x, y), e__all(y, z), e__x_0(x, z)", order=("x", "y", "z"))
+                query.count()
+                steps.append(query.stats["steps"])
+        yield {
+            "graph": name,
+            "what": f"skew at 32, {kind}",
+            "estimated": float(expected.max() / expected.mean()),
+            "measured": max(steps) / (sum(steps) / len(steps)),
+        }
+
+
+def growth(name: str, partitions: int) -> Iterator[Figures]:
+    """200 batches of 100."""
+    rows, took, files = edges_of(name), [], []
+    with tempfile.TemporaryDirectory() as folder:
+        query = Partitioned.create(
+            InProcess(), PROGRAM, {"e": table(rows)}, checkpoint=Path(folder) / "q", partitions=partitions
+        )
+        for i, batch in enumerate(generated(rows, ((100, 200),), seed=7)):
+            took.append(timed(query.apply, {"e": changes(batch)}, batch_id=str(query.version))[0])
+            if i % 50 == 49:
+                query.compact()
+                files.append(sum(1 for path in Path(folder).rglob("*") if path.is_file()))
+    fifths = [median(took[lo : lo + 40]) for lo in range(0, 200, 40)]
+    yield {"graph": name, "what": "growth", "median of each 40": fifths, "files after compaction": files}
+
+
+PARTS: dict[str, tuple[Callable[[str, int], Iterator[Figures]], str]] = {
+    "spark": (on_spark, "pl200k,pl1m"),
+    "local": (on_processes, "pl1m"),
+    "skew": (skew, "pl1m_skew"),
+    "growth": (growth, "pl200k"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for."""
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
+    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--graph", help="comma separated")
+    parser.add_argument("--partitions", type=int, default=2)
+    parser.add_argument("--keep", action="store_true")
+    given = parser.parse_args(arguments)
+    for part in given.part or PARTS:
+        run, graphs = PARTS[part]
+        for graph in (given.graph or graphs).split(","):
+            for figures in run(graph, given.partitions):
+                line = _rounded(figures)
+                sys.stdout.write(json.dumps(line) + "\n")
+                sys.stdout.flush()
+                if given.keep:
+                    results.append(results.RESULTS / "spark.jsonl", {**line, "load": os.getloadavg()[0]})
+    return 0
+
+
+def _rounded(figures: Any) -> Any:
+    if isinstance(figures, float):
+        return round(figures, 4)
+    if isinstance(figures, dict):
+        return {key: _rounded(value) for key, value in figures.items()}
+    return [_rounded(value) for value in figures] if isinstance(figures, list) else figures
+
+
+if __name__ == "__main__":
+    sys.exit(main())

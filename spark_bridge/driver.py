@@ -1,0 +1,540 @@
+"""The driver: which version follows which. It moves metadata only; rows go from files to files.
+
+    create    journal -> placement -> a base by every partition          -> commit 0
+    apply     journal -> a batch by every partition                      -> commit V
+    compact, rescale     the content of V, anew, by every partition      -> commit V + 1
+
+Everything before the commit is attempts: files that nothing names. `Partitioned.apply` looks the batch's id up first,
+so whoever is not told whether a batch was committed sends it again. Two drivers that race make files side by side, one
+of them makes the commit, and the other begins again from there.
+
+An `Executor` runs the partition function somewhere and brings sources into the journal: `local.py` in this process or
+in processes of this machine, `spark.py` on a Spark cluster.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+import lftj
+from lftj import errors as lftj_errors
+from lftj.errors import UnknownRelationError
+from lftj.values.codes import Schema
+from spark_bridge import errors
+from spark_bridge.errors import BatchError, PlanError, RaceError, StateError
+from spark_bridge.ingest import digest, stage
+from spark_bridge.keys import Keyed, arrow_schema
+from spark_bridge.partition import stop_at
+from spark_bridge.placement import Placement, choose_share, held_bytes, key_work, loads, place
+from spark_bridge.plan import PartitionPlan, make_plan
+from spark_bridge.state import Change, State, net
+from spark_bridge.store import Body, Checkpoint
+
+RACES = 8  # so often a driver begins again when another one commits first
+WISHES = ("auto", "trace", "recompute")
+LOOKED_AT = 20_000_000  # rows of a relation at most, to estimate work by
+
+
+class Executor(Protocol):
+    """Runs requests, and brings sources into the journal."""
+
+    def run(self, requests: Sequence[Body]) -> list[Body]:
+        """What came of each request. A partition that is lost is run again, wherever."""
+
+    def stage(self, checkpoint: Checkpoint, version: int, schema: Schema, source: Any, *, changes: bool) -> list[Body]:
+        """Bring the rows of one relation into the journal: its files. Raises `BatchError` for rows that do not fit."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of a batch: the version it made, per relation rows erased and inserted; `repeated`: it was known."""
+
+    version: int
+    batch_id: str
+    changed: dict[str, tuple[int, int]]
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a query would take; `str()` shows it. `skew`: the largest estimated work of a partition by the mean."""
+
+    text: str
+    bytes: dict[str, int]
+    skew: float
+    share: int
+    split_keys: int
+    plan: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Partitioned:
+    """A query over partitions. Made by `create` or `open`."""
+
+    def __init__(self, executor: Executor, checkpoint: Checkpoint) -> None:
+        self.executor, self.checkpoint = executor, checkpoint
+        self.state = State(checkpoint)
+        self._last: list[Body] = []
+
+    # -- making one ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        executor: Executor,
+        program: str,
+        inputs: Mapping[str, Any],
+        *,
+        checkpoint: str | Path,
+        partitions: int,
+        outputs: Sequence[str] | None = None,
+        replicate: Sequence[str] = (),
+        partition_memory: int | None = None,
+        maintain: Mapping[str, str] | None = None,
+        placement: Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement] | None = None,
+    ) -> Partitioned:
+        """Check and plan, read the inputs, place their keys, evaluate, commit version 0."""
+        if partitions < 1:
+            raise PlanError(f"partitions={partitions}", remedy="give 1 or more")
+        options: dict[str, Any] = {"outputs": outputs, "replicate": replicate, "partitions": partitions}
+        plan = make_plan(program, **options)
+        for name in inputs:
+            _known(plan, name)
+        for name, how in (maintain or {}).items():
+            if name not in plan.derived or how not in WISHES:
+                raise PlanError(
+                    f"maintain={{{name!r}: {how!r}}} says nothing",
+                    remedy=f"name a relation that rules derive, and one of {', '.join(WISHES)}",
+                )
+        store = Checkpoint(checkpoint)
+        query = {
+            "program": program,
+            "outputs": None if outputs is None else list(outputs),
+            "replicate": list(replicate),
+            "memory": partition_memory,
+            "maintain": dict(maintain or {}),
+            "identity": uuid.uuid4().hex,
+        }
+        store.begin(query)
+        made = cls(executor, store)
+        segments = [
+            segment
+            for name, source in inputs.items()
+            for segment in executor.stage(store, 0, plan.schemas[name], source, changes=False)
+        ]
+        for name, rows in plan.program.facts.items():
+            table = _fact_table(plan.schemas[name], rows)
+            segment = stage(store, 0, plan.schemas[name], table, changes=False)
+            segments += [segment] if segment is not None else []
+        layout = made._layout(program, options, segments, placement)
+        results = made._run("create", None, 0, partitions, journal=segments, layout=layout, definition=query)
+        body = made._body("create", 0, 0, results, journal=segments, layout=layout, history=[])
+        if not store.publish(body):
+            raise StateError(f"{store.folder} was created by another driver", remedy="open it with `open`")
+        return made
+
+    @classmethod
+    def open(cls, executor: Executor, checkpoint: str | Path) -> Partitioned:
+        """The query of a checkpoint, as its last commit left it."""
+        store = Checkpoint(checkpoint)
+        if store.head() < 0:
+            raise StateError(
+                f"{store.folder} holds no checkpoint that was finished",
+                why="it has no commit: its creation did not get so far",
+                remedy="create the query in an empty folder",
+            )
+        return cls(executor, store)
+
+    def _layout(
+        self,
+        program: str,
+        options: dict[str, Any],
+        segments: Sequence[Body],
+        placement: Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement] | None,
+    ) -> Body:
+        """Where keys go, by the rows in the journal."""
+        schemas = make_plan(program, **options).schemas
+        rows = _rows(segments)
+        tables = {}
+        for name in rows:
+            mine = [s for s in segments if name + "+" in s["rows"]]
+            held, parts = 0, []
+            for segment in mine:
+                if held < LOOKED_AT:
+                    parts.append(self.state.read_segments([segment], schemas)[name].inserted)
+                    held += parts[-1].num_rows
+            tables[name] = Keyed(pa.concat_tables(parts), schemas[name])
+        return self._placed(program, options, rows, tables, placement)
+
+    def _placed(
+        self,
+        program: str,
+        options: dict[str, Any],
+        rows: Mapping[str, int],
+        tables: Mapping[str, Keyed],
+        placement: Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement] | None,
+    ) -> Body:
+        plan, second = _plans(program, options, rows)
+        if placement is not None:
+            chosen = placement(plan, second, tables)
+        else:
+            chosen, _, _ = _choose(plan, second, rows, tables, options["partitions"], self.checkpoint.query["memory"])
+        if chosen.split and second is None:
+            raise PlanError("keys were to be split, and this program cannot tell second keys apart")
+        return {"second": chosen.split, "rows": dict(rows), "placement": chosen.json()}
+
+    # -- versions -----------------------------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """The last version."""
+        return self.checkpoint.head()
+
+    def apply(self, changes: Mapping[str, Any], *, batch_id: str) -> Applied:
+        """Make the changes the next version; if a batch of this id and content was committed, only say so.
+
+        Erases come first, then inserts. `BatchError` if the id was used for other content, or rows do not fit; whatever
+        is raised, nothing was changed.
+        """
+        for _ in range(RACES):
+            version = self.version
+            layout = self.state.layout(version)
+            for name in changes:
+                _known(layout.plan, name)
+            segments = [
+                segment
+                for name, source in changes.items()
+                for segment in self.executor.stage(
+                    self.checkpoint, version + 1, layout.schemas[name], source, changes=True
+                )
+            ]
+            stop_at("journaled", 0)
+            content = digest(segments)
+            known = self.checkpoint.batch(batch_id)
+            if known is not None:
+                return _again(known, content)
+            results = self._run("apply", version, version + 1, self.state.partitions(version), journal=segments)
+            stop_at("worked", 0)
+            batch: Body = {"id": batch_id, "digest": content, "changed": _summed(results)}
+            body = self._body(
+                "apply", version + 1, self.checkpoint.base(version), results, journal=segments, batch=batch
+            )
+            if self.checkpoint.publish(body):
+                stop_at("committed", 0)
+                return Applied(version + 1, batch_id, _pairs(batch["changed"]))
+        raise RaceError(
+            f"another driver committed first, {RACES} times in a row",
+            why="one version follows another, and somebody else keeps making them",
+            remedy="let one driver write to a checkpoint",
+        )
+
+    def compact(self) -> int:
+        """Make the present content a new base, and remove what is older than the base before; the new version."""
+        version = self.version
+        base = self.checkpoint.commit(self.checkpoint.base(version))
+        results = self._run("compact", version, version + 1, self.state.partitions(version))
+        body = self._body(
+            "compact",
+            version + 1,
+            version + 1,
+            results,
+            layout=base["layout"],
+            history=self.checkpoint.history(version),
+        )
+        return self._based(body)
+
+    def rescale(self, partitions: int, *, partition_memory: int | None = None, placement: Any = None) -> int:
+        """Place the keys anew, over another number of partitions. The new version."""
+        version = self.version
+        query = self.checkpoint.query
+        options = {"outputs": query["outputs"], "replicate": query["replicate"], "partitions": partitions}
+        schemas = self.state.layout(version).schemas
+        tables = {n: Keyed(t, schemas[n]) for n, t in self.state.everything(version).items()}
+        rows = {name: len(table) for name, table in tables.items()}
+        layout = self._placed(query["program"], options, rows, tables, placement)
+        results = self._run("rescale", version, version + 1, partitions, layout=layout)
+        history = self.checkpoint.history(version)
+        return self._based(self._body("rescale", version + 1, version + 1, results, layout=layout, history=history))
+
+    def _based(self, body: Body) -> int:
+        if not self.checkpoint.publish(body):
+            raise RaceError("another driver committed first", remedy="try again")
+        self.checkpoint.clean()
+        return int(body["version"])
+
+    def verify(self) -> dict[str, Any]:
+        """Read every file, evaluate every partition's facts and compare with its outputs.
+
+        `damaged`: files that could not be used (a `compact` writes what they held anew); `wrong`: relations whose
+        outputs are not what the facts lead to, by partition.
+        """
+        version = self.version
+        results = self._run("check", version, version, self.state.partitions(version))
+        damaged = sorted({name for result in results for name in result["damaged"]})
+        wrong = {r["partition"]: r["wrong"] for r in results if r["wrong"]}
+        return {"version": version, "damaged": damaged, "wrong": wrong, "ok": not damaged and not wrong}
+
+    def close(self) -> None:
+        """Let the workers drop what they keep of this query."""
+        version = self.version
+        with suppress(lftj.Error):
+            self._run("close", version, version, self.state.partitions(version))
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def answered(self, name: str, version: int | None = None) -> tuple[int, Schema]:
+        """The version to be read (default: the last) and the schema of a relation; errors for what is not there."""
+        version = self.version if version is None else version
+        if version not in self.checkpoint.kept():
+            kept = self.checkpoint.kept()
+            raise StateError(
+                f"there is no version {version} any more" if version < kept.start else f"there is no version {version}",
+                why=f"versions {kept.start} to {kept.stop - 1} are kept",
+                remedy="ask for one of these",
+            )
+        plan = self.state.layout(version).plan
+        _known(plan, name)
+        if name not in plan.outputs:
+            raise UnknownRelationError(
+                f"`{name}` is derived, and not kept",
+                why="it is none of the outputs that were asked for",
+                remedy=f"create the query with `{name}` among its outputs",
+            )
+        return version, plan.schemas[name]
+
+    def table(self, name: str, version: int | None = None) -> pa.Table:
+        """The content of a relation, read here."""
+        version, schema = self.answered(name, version)
+        parts = [self.state.output(p, version, name) for p in range(self.state.partitions(version))]
+        return pa.concat_tables(parts) if parts else arrow_schema(schema).empty_table()
+
+    def span(self, name: str, since: int, until: int | None) -> tuple[int, int, Schema]:
+        """What `delta` is to read."""
+        last, schema = self.answered(name, until)
+        self.answered(name, since)
+        if since > last:
+            raise StateError(f"version {since} comes after version {last}", remedy="give the earlier one first")
+        moved = [v for v in range(since + 1, last + 1) if self.checkpoint.commit(v)["kind"] == "rescale"]
+        if moved:
+            raise StateError(
+                f"version {moved[0]} placed keys anew, and the delta from {since} to {last} would reach across it",
+                remedy=f"ask for the deltas from {since} to {moved[0] - 1} and from {moved[0]} to {last}",
+            )
+        return since, last, schema
+
+    def delta(self, name: str, since: int, until: int | None = None) -> Change:
+        """The exact change of a relation between two versions, read here."""
+        since, last, schema = self.span(name, since, until)
+        parts = [self.state.output_delta(p, since, last, name) for p in range(self.state.partitions(last))]
+        none = arrow_schema(schema).empty_table()
+        return net(
+            schema,
+            [Change(none, none)] if not parts else [Change(*(pa.concat_tables(t) for t in zip(*parts, strict=True)))],
+        )
+
+    def metrics(self) -> dict[str, Any]:
+        """Versions, files and bytes of the checkpoint, and what the partitions took in the last call."""
+        kept = self.checkpoint.kept()
+        files = {file["name"]: file["bytes"] for v in kept for file in self.checkpoint.files(v)}
+        return {
+            "version": self.version,
+            "kept": [kept.start, kept.stop - 1],
+            "partitions": self.state.partitions(self.version),
+            "files": len(files),
+            "bytes": sum(files.values()),
+            "last": [{"partition": r["partition"], **r["stats"]} for r in self._last],
+            "damaged": sorted({name for r in self._last for name in r["damaged"]}),
+        }
+
+    def estimate(self) -> Estimate:
+        """The same as `estimate_of`, of what is there."""
+        version, query = self.version, self.checkpoint.query
+        schemas = self.state.layout(version).schemas
+        tables = {n: Keyed(t, schemas[n]) for n, t in self.state.everything(version).items()}
+        return estimate_of(
+            query["program"],
+            tables,
+            partitions=self.state.partitions(version),
+            outputs=query["outputs"],
+            replicate=query["replicate"],
+            partition_memory=query["memory"],
+        )
+
+    # -- requests -----------------------------------------------------------------------------------------------------
+
+    def _run(self, work: str, version: int | None, target: int, partitions: int, **more: Any) -> list[Body]:
+        token = None if version is None else self.checkpoint.commit(version)["token"]
+        requests = [
+            {
+                "work": work,
+                "folder": str(self.checkpoint.folder),
+                "query": self.checkpoint.query["identity"],
+                "partition": partition,
+                "version": version,
+                "token": token,
+                "target": target,
+                **more,
+            }
+            for partition in range(partitions)
+        ]
+        results = sorted(self.executor.run(requests), key=lambda result: int(result["partition"]))
+        self._last = results
+        for result in results:
+            if "error" in result:
+                raise raised(result["error"], result["partition"])
+        return results
+
+    def _body(self, kind: str, version: int, base: int, results: list[Body], **more: Any) -> Body:
+        previous = self.checkpoint.commit(version - 1)["token"] if version else ""
+        parts = [
+            {k: result[k] for k in ("partition", "attempt", "state", "facts", "replica", "output", "stats")}
+            for result in results
+        ]
+        if base == version:
+            more["query"] = self.checkpoint.query
+        body = {"version": version, "token": uuid.uuid4().hex, "previous": previous, "kind": kind, "base": base}
+        return {"journal": [], "batch": None, **body, "parts": parts, **more}
+
+
+# Estimates -----------------------------------------------------------------------------------------------------------
+
+
+def _plans(
+    program: str, options: dict[str, Any], rows: Mapping[str, int]
+) -> tuple[PartitionPlan, PartitionPlan | None]:
+    plan = make_plan(program, rows=rows, **options)
+    second = None
+    with suppress(PlanError):
+        second = make_plan(program, rows=rows, second=True, **options)
+    return plan, second
+
+
+def _choose(
+    plan: PartitionPlan,
+    second: PartitionPlan | None,
+    rows: Mapping[str, int],
+    tables: Mapping[str, Keyed],
+    partitions: int,
+    memory: int | None,
+) -> tuple[Placement, Any, Any]:
+    """A placement, and the keys and their work that it was chosen by."""
+    share = choose_share(plan, second, rows, partitions, memory)
+    if second is not None:
+        keys, work = key_work(second, tables)
+        chosen = place(keys, work, partitions, share=share, split=True)
+        if chosen.split:
+            return chosen, keys, work
+    keys, work = key_work(plan, tables)
+    return place(keys, work, partitions), keys, work
+
+
+def estimate_of(
+    program: str,
+    tables: Mapping[str, Keyed],
+    *,
+    partitions: int,
+    outputs: Sequence[str] | None = None,
+    replicate: Sequence[str] = (),
+    partition_memory: int | None = None,
+) -> Estimate:
+    """What a query over these rows would take; `PlanError` for what `create` would refuse."""
+    options: dict[str, Any] = {"outputs": outputs, "replicate": replicate, "partitions": partitions}
+    rows = {name: len(table) for name, table in tables.items()}
+    plan, second = _plans(program, options, rows)
+    placement, keys, work = _choose(plan, second, rows, tables, partitions, partition_memory)
+    used = second if placement.split and second is not None else plan
+    load = loads(placement, keys, work)
+    skew = float(load.max() / load.mean()) if load.sum() else 1.0
+    hashed = loads(Placement(partitions), keys, work)
+    size = held_bytes(used, rows, partitions, placement.share)
+    split = int((np.diff(placement.starts) > 1).sum())
+    lines = [
+        used.explain(),
+        "",
+        f"partitions: {partitions}, in {placement.groups} groups of {placement.share}",
+        f"keys placed by the table: {len(placement.heavy):,}, of these split: {split:,}",
+        f"expected skew (largest work / mean): {skew:.2f}; by hash alone {hashed.max() / max(hashed.mean(), 1e-9):.2f}",
+        "bytes per partition, about: " + ", ".join(f"{name} {n:,}" for name, n in size.items()),
+    ]
+    if second is None:
+        lines.append("keys cannot be split: a rule's head does not hold two variables of one partitioned atom")
+    return Estimate("\n".join(lines), size, skew, placement.share, split, used.explain())
+
+
+def _rows(segments: Sequence[Body]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for segment in segments:
+        for key, rows in segment["rows"].items():
+            found[key[:-1]] = found.get(key[:-1], 0) + rows
+    return found
+
+
+def _known(plan: PartitionPlan, name: str) -> None:
+    if name not in plan.schemas:
+        raise UnknownRelationError(
+            f"there is no relation `{name}`",
+            why="no rule or declaration of the program names it",
+            remedy=f"the program has {', '.join(sorted(plan.schemas))}",
+        )
+    if not plan.patterns(name):
+        raise UnknownRelationError(
+            f"`{name}` has no effect on any output",
+            why="it is derived, and nothing that was asked for reads it",
+            remedy=f"create the query with `{name}` among its outputs",
+        )
+
+
+def _fact_table(schema: Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    typed = arrow_schema(schema)
+    if not schema.arity:
+        return pa.table({typed.names[0]: [True] * len(rows)}, typed)
+    columns = zip(*rows, strict=True)
+    return pa.Table.from_arrays(
+        [pa.array(column, type) for column, type in zip(columns, typed.types, strict=True)], schema=typed
+    )
+
+
+def _summed(results: Sequence[Body]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for result in results:
+        for name, (gone, come) in result["changed"].items():
+            known = found.setdefault(name, [0, 0])
+            known[0] += gone
+            known[1] += come
+    return {name: counts for name, counts in found.items() if any(counts)}
+
+
+def _again(known: Body, content: str) -> Applied:
+    if known["digest"] != content:
+        raise BatchError(
+            f"batch {known['id']!r} was committed before, with other rows",
+            why=f"it is version {known['version']}; an id stands for one content",
+            remedy="give this batch an id of its own",
+        )
+    return Applied(known["version"], known["id"], _pairs(known["changed"]), repeated=True)
+
+
+def _pairs(changed: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, int]]:
+    return {name: (gone, come) for name, (gone, come) in changed.items()}
+
+
+def raised(told: Body, partition: int | None = None) -> lftj.Error:
+    """The error that a partition told of."""
+    kind: type[lftj.Error] = getattr(errors, told["kind"], getattr(lftj_errors, told["kind"], lftj.Error))
+    where = told["where"] + (f" (partition {partition})" if partition is not None else "")
+    plain = (lftj_errors.KeyConflictError, lftj_errors.ProgramError, PlanError)
+    if issubclass(kind, plain):
+        kind = lftj_errors.EvaluationError if kind is lftj_errors.KeyConflictError else lftj.Error
+    made = kind(told["what"], where=where.strip(), why=told["why"], remedy=told["remedy"])
+    made.details = tuple(told["details"])
+    return made

@@ -1,0 +1,72 @@
+"""The program that every partition runs: the rules of a plan over its copies, written as text.
+
+A copy of a relation becomes a relation of its own, `edge__x_0` for `edge` by its first column, declared with the types
+of the original; what a rule was taken apart into (an aggregate, a negated group) becomes one as well. The text is
+ordinary lftj, so a partition's database knows nothing of partitions:
+
+    .decl edge__x_0(src:number, dst:number)
+    .decl edge__all(src:number, dst:number)
+    .decl tri__x_0(x:number, y:number, z:number)
+    tri__x_0(x, y, z) :- edge__x_0(x, y), edge__all(y, z), edge__x_0(x, z).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from lftj.language import BodyAtom
+from spark_bridge.plan import Copy, PartitionPlan, Pattern, Step
+
+
+def copy_names(copies: Iterable[Copy]) -> dict[Copy, str]:
+    """A name in the language for each copy, each another."""
+    names: dict[Copy, str] = {}
+    taken: set[str] = set()
+    for relation, pattern in copies:
+        name = re.sub(r"[^A-Za-z0-9_]", "_", relation).lstrip("_") + f"__{pattern}"
+        if not name[0].isalpha():
+            name = "r" + name
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names[relation, pattern] = name
+    return names
+
+
+def program_text(plan: PartitionPlan) -> str:
+    """The program of a partition."""
+    names = copy_names(plan.copies)
+    lines = []
+    for (relation, _), name in names.items():
+        schema = plan.program.schemas[relation]
+        columns = [f"{column.name}:{column.type}" for column in schema.columns]
+        if schema.functional:
+            lines.append(f".decl {name}({', '.join(columns[:-1])}) -> {columns[-1]}")
+        else:
+            lines.append(f".decl {name}({', '.join(columns)})")
+    lines += [_rule(step, names) for step in plan.steps]
+    return "\n".join(lines) + "\n"
+
+
+def _rule(step: Step, names: dict[Copy, str]) -> str:
+    def renamed(atoms: tuple[BodyAtom, ...], patterns: tuple[Pattern, ...]) -> tuple[BodyAtom, ...]:
+        pairs = zip(atoms, patterns, strict=True)
+        return tuple(replace(atom, predicate=names[atom.predicate, pattern]) for atom, pattern in pairs)
+
+    head = names[step.clause.head, step.head]
+    clause = replace(
+        step.clause,
+        head=head,
+        atoms=renamed(step.clause.atoms, step.positive),
+        negated=renamed(step.clause.negated, step.negated),
+    )
+    if clause.aggregate is None:
+        return str(clause)
+    # The text of an aggregate clause is no rule; that of the rule it comes from is: its head's keys are the groups.
+    groups = clause.aggregate.groups
+    keys = ", ".join(map(str, clause.head_args[:groups]))
+    operand = "".join(f" {term}" for term in clause.head_args[groups:])
+    body = str(replace(clause, aggregate=None, head_args=())).partition(" :- ")[2].removesuffix(".")
+    return f"{head}[{keys}] = {clause.aggregate.op}{operand} : {{ {body} }}."

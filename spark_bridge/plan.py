@@ -1,0 +1,401 @@
+"""The partition plan: which variable of each rule is partitioned, and what every partition needs to hold.
+
+A *copy* of a relation says which of its rows a partition holds, by a *pattern*:
+
+    all         every row, in every partition (replicated)
+    x (c)       the rows whose key in column c belongs to the partition
+    xy (c, d)   the rows whose pair of keys in columns c and d belongs to the partition
+    y (d)       the rows whose key in column d may be the second key of a pair that belongs to the partition
+
+Every pair of keys belongs to one partition (`placement.py`); while no key is split, it is that of the first key alone,
+and xy is x, y is all. The invariant of a plan: a derived copy holds exactly the rows of its relation that its pattern
+names. So partitions derive disjoint sets of rows, their deltas add up without any exchange, and an aggregate or a
+negation sees the whole of what it is about.
+
+It is made from the heads down. To derive h by column c, each rule of h needs its variable x of that column in a body
+atom that is partitioned by x; atoms without x are replicated, if they can be:
+
+    tri(x, y, z) :- edge(x, y), edge(y, z), edge(x, z).      tri x(0):  edge x(0), edge all, edge x(0)
+
+A relation that rules derive is replicated only if they are constant or the user asks for it (`replicate=`): every
+partition derives all of it then. Otherwise a rule that reads it by another column than the one it can be derived by is
+refused by name, which covers aggregates over groups that cross partitions. A relation may be derived in several copies,
+one per column it is read by. Of the ways found the one is taken that holds the fewest rows per partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from lftj.language import Apply, BodyAtom, CheckedProgram, Clause, Value, Var, check, parse
+from lftj.language.clause import INTERNAL, Term
+from lftj.values.codes import Schema
+from spark_bridge.errors import PlanError
+
+MANY = 512  # so many combinations of heads' columns are compared; beyond, each head takes its own best
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pattern:
+    """Which rows of a relation a partition holds: `kind` is "x", "xy", "y" or "all"."""
+
+    kind: str
+    columns: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return self.kind if not self.columns else f"{self.kind}{''.join(f'_{c}' for c in self.columns)}"
+
+
+ALL = Pattern("all")
+Copy = tuple[str, Pattern]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A rule for one copy of its head, and the pattern under which each atom of the body is read."""
+
+    clause: Clause
+    head: Pattern
+    positive: tuple[Pattern, ...]
+    negated: tuple[Pattern, ...]
+
+    def copies(self) -> Iterable[Copy]:
+        """The copies its body reads."""
+        for atom, pattern in zip(self.clause.atoms, self.positive, strict=True):
+            yield atom.predicate, pattern
+        for atom, pattern in zip(self.clause.negated, self.negated, strict=True):
+            yield atom.predicate, pattern
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The terms of the head that are partitioned."""
+        return tuple(self.clause.head_args[c] for c in self.head.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """What every partition derives.
+
+    `copies`: all that a partition holds, in an order in which each follows what it reads. `steps`: the rules of the
+    derived ones. `outputs`: of every relation whose content and change can be asked for, the pattern of the copy that
+    answers. `second`: whether pairs of keys, not only single keys, may be told apart.
+    """
+
+    program: CheckedProgram
+    copies: tuple[Copy, ...]
+    steps: tuple[Step, ...]
+    outputs: dict[str, Pattern]
+    second: bool
+
+    @property
+    def schemas(self) -> dict[str, Schema]:
+        """The schemas of the relations that the program names."""
+        return {n: s for n, s in self.program.schemas.items() if not n.startswith(INTERNAL)}
+
+    @property
+    def derived(self) -> frozenset[str]:
+        """The relations that rules derive."""
+        return frozenset(clause.head for clause in self.program.clauses)
+
+    def patterns(self, name: str) -> tuple[Pattern, ...]:
+        """The patterns of all copies of a relation."""
+        return tuple(pattern for relation, pattern in self.copies if relation == name)
+
+    def explain(self) -> str:
+        """Rule by rule, what is partitioned and what is replicated."""
+        lines = []
+        for step in self.steps:
+            if step.clause.head.startswith(INTERNAL) and step.head == ALL and not step.clause.atoms:
+                continue
+            by = " and ".join(map(str, step.terms))
+            lines.append(f"{step.clause}  [{f'partitioned by {by}' if by else 'derived in full by every partition'}]")
+            for sign, atoms, patterns in (
+                ("", step.clause.atoms, step.positive),
+                ("!", step.clause.negated, step.negated),
+            ):
+                for atom, pattern in zip(atoms, patterns, strict=True):
+                    lines.append(f"    {sign}{atom}: {_treatment(atom, pattern)}")
+        return "\n".join(lines)
+
+
+def _treatment(atom: BodyAtom, pattern: Pattern) -> str:
+    if pattern == ALL:
+        return "replicated"
+    by = " and ".join(str(atom.args[c]) for c in pattern.columns)
+    return f"shared by {by}" if pattern.kind == "y" else f"partitioned by {by}"
+
+
+def make_plan(
+    text: str,
+    *,
+    outputs: Sequence[str] | None = None,
+    replicate: Sequence[str] = (),
+    second: bool = False,
+    rows: Mapping[str, int] | None = None,
+    partitions: int = 2,
+) -> PartitionPlan:
+    """The plan for a program's text.
+
+    `outputs`: the relations to be asked for (default: those of `.output`, or all that rules derive). `replicate`: the
+    derived relations that every partition may derive in full. `second`: pairs of keys are to be told apart. `rows`: the
+    size of relations, to choose by. Raises `ProgramError`, or `PlanError` naming the rule that cannot be partitioned.
+    """
+    program = check(parse(text))
+    heads = list(dict.fromkeys(c.head for c in program.clauses if not c.head.startswith(INTERNAL)))
+    asked = list(dict.fromkeys(d.relation for d in program.directives if d.kind == "output"))
+    chosen = list(outputs) if outputs is not None else asked or heads
+    for name in (*chosen, *replicate):
+        if name not in program.schemas:
+            raise PlanError(f"there is no relation `{name}`", remedy="name a relation of the program")
+    planner = _Planner(program, frozenset(replicate), second)
+    return planner.plan([name for name in chosen if name in heads], rows or {}, partitions)
+
+
+class _Refusal(Exception):
+    def __init__(self, clause: Clause, why: str, remedy: str = "", cause: _Refusal | None = None) -> None:
+        super().__init__(why)
+        self.clause, self.why, self.remedy, self.cause = clause, why, remedy, cause
+
+
+class _Planner:
+    def __init__(self, program: CheckedProgram, replicate: frozenset[str], second: bool) -> None:
+        self.program, self.second = program, second
+        self.clauses: dict[str, list[Clause]] = {}
+        for clause in program.clauses:
+            self.clauses.setdefault(clause.head, []).append(clause)
+        self.constant: set[str] = set()
+        for name in (name for stratum in program.strata for name in stratum):
+            reads = {read for clause in self.clauses.get(name, ()) for read in clause.reads}
+            if name in self.clauses and reads <= self.constant:
+                self.constant.add(name)
+        self.whole = self._below(replicate) | self.constant
+        self._steps: dict[Copy, list[Step] | _Refusal] = {}
+
+    def _below(self, names: Iterable[str]) -> set[str]:
+        found, waiting = set[str](), list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += [read for clause in self.clauses.get(name, ()) for read in clause.reads]
+        return found
+
+    # -- one copy -----------------------------------------------------------------------------------------------------
+
+    def steps(self, name: str, pattern: Pattern) -> list[Step]:
+        """The rules of one copy; none for a relation without rules. Raises `_Refusal`."""
+        if name not in self.clauses:
+            return []
+        if (name, pattern) not in self._steps:
+            try:
+                self._steps[name, pattern] = [self._step(clause, pattern) for clause in self.clauses[name]]
+            except _Refusal as refusal:
+                self._steps[name, pattern] = refusal
+        found = self._steps[name, pattern]
+        if isinstance(found, _Refusal):
+            raise found
+        return found
+
+    def _step(self, clause: Clause, pattern: Pattern) -> Step:
+        if pattern == ALL:
+            if clause.head not in self.whole:
+                raise _Refusal(clause, f"{_shown(clause.head)} would have to be derived in full by every partition")
+            whole = (*(self._whole(clause, a) for a in (*clause.atoms, *clause.negated)),)
+            return Step(clause, ALL, whole[: len(clause.atoms)], whole[len(clause.atoms) :])
+        schema = self.program.schemas[clause.head]
+        if schema.functional and max(pattern.columns) >= schema.arity - 1:
+            what = "an aggregate" if clause.head.startswith(INTERNAL) else "a functional predicate"
+            raise _Refusal(clause, f"{_shown(clause.head)} cannot be partitioned by the value of {what}, only by a key")
+        same = _equalities(clause)
+        terms: list[Term] = []
+        for c in pattern.columns:
+            if clause.aggregate is not None and c >= clause.aggregate.groups:
+                raise _Refusal(clause, "its groups cross partitions")
+            term = same(clause.head_args[c])
+            if isinstance(term, Apply):
+                raise _Refusal(clause, f"`{term}` in its head is computed, and may belong to another partition")
+            terms.append(term)
+        positive = tuple(self._read(clause, atom, terms, same) for atom in clause.atoms)
+        negated = tuple(self._read(clause, atom, terms, same) for atom in clause.negated)
+        wanted = "xy" if len(terms) == 2 else "x"
+        if wanted not in {p.kind for p in positive}:
+            held = " and ".join(f"`{term}`" for term in terms)
+            raise _Refusal(clause, f"no atom of its body that holds {held} can be partitioned by it")
+        return Step(clause, pattern, positive, negated)
+
+    def _whole(self, clause: Clause, atom: BodyAtom) -> Pattern:
+        self.steps(atom.predicate, ALL)
+        return ALL
+
+    def _read(self, clause: Clause, atom: BodyAtom, terms: list[Term], same: _Same) -> Pattern:
+        """The pattern under which an atom is complete for the keys of a partition."""
+        places = [[i for i, arg in enumerate(atom.args) if arg is not None and same(arg) == t] for t in terms]
+        tries: list[Pattern] = []
+        if len(terms) == 2:
+            tries += [Pattern("xy", (i, j)) for i in places[0] for j in places[1] if i != j]
+            if atom.predicate not in self.clauses:
+                tries += [Pattern("x", (i,)) for i in places[0]]
+                tries += [Pattern("y", (j,)) for j in places[1]]
+        else:
+            tries += [Pattern("x", (i,)) for i in places[0]]
+        cause: _Refusal | None = None
+        for pattern in (*tries, ALL):
+            try:
+                self.steps(atom.predicate, pattern)
+            except _Refusal as refusal:
+                cause = cause or refusal
+            else:
+                return pattern
+        held = " and ".join(f"`{term}`" for term in terms)
+        if tries:
+            why = f"{_shown(atom.predicate)}, which it reads by {held}, cannot be partitioned so"
+        else:
+            why = f"{_shown(atom.predicate)}, which it reads without {held}, is derived, and spread over partitions"
+        raise _Refusal(clause, why, cause=cause)
+
+    # -- the program --------------------------------------------------------------------------------------------------
+
+    def plan(self, outputs: list[str], rows: Mapping[str, int], partitions: int) -> PartitionPlan:
+        """The cheapest plan that derives `outputs`."""
+        options = [self._options(name) for name in outputs]
+        count = 1
+        for found in options:
+            count *= len(found)
+        if count <= MANY:
+            ways: Iterable[tuple[Pattern, ...]] = product(*options)
+        else:
+            ways = [
+                tuple(
+                    min(found, key=lambda p, n=name: self._cost(self._copies([(n, p)]), rows, partitions))  # type: ignore[misc]
+                    for name, found in zip(outputs, options, strict=True)
+                )
+            ]
+        best = min(
+            (dict(zip(outputs, way, strict=True)) for way in ways),
+            key=lambda way: self._cost(self._copies(way.items()), rows, partitions),
+        )
+        return self._finished(best)
+
+    def _options(self, name: str) -> list[Pattern]:
+        if name in self.whole:
+            return [ALL]
+        arity = self.program.schemas[name].arity
+        if self.second:
+            tried = [Pattern("xy", (c, d)) for c in range(arity) for d in range(arity) if c != d]
+        else:
+            tried = [Pattern("x", (c,)) for c in range(arity)]
+        found, refusals = [], []
+        for pattern in tried:
+            try:
+                self.steps(name, pattern)
+                found.append(pattern)
+            except _Refusal as refusal:
+                refusals.append(refusal)
+        if not found:
+            raise self._error(name, refusals)
+        return found
+
+    def _error(self, name: str, refusals: list[_Refusal]) -> PlanError:
+        if not refusals:
+            clause = self.clauses[name][0]
+            why = (
+                "its head holds no second variable" if self.second and clause.head_args else "its head has no variable"
+            )
+            refusals = [_Refusal(clause, f"{why} to partition by")]
+        deepest = refusals[0]
+        reasons = [deepest.why]
+        while deepest.cause is not None:
+            deepest = deepest.cause
+            reasons.append(deepest.why)
+        clause = refusals[0].clause
+        return PlanError(
+            f"`{name}` cannot be derived partition by partition: {clause.text or clause}",
+            span=deepest.clause.span,
+            why="; ".join(dict.fromkeys(reasons)),
+            remedy=f'replicate=["{name}"] lets every partition derive all of it, where it and what it reads are small',
+            relation=name,
+        )
+
+    def _copies(self, wanted: Iterable[Copy]) -> dict[Copy, None]:
+        found: dict[Copy, None] = {}
+
+        def visit(copy: Copy) -> None:
+            if copy not in found:
+                for step in self.steps(*copy):
+                    for read in step.copies():
+                        visit(read)
+                found[copy] = None
+
+        for copy in wanted:
+            visit(copy)
+        return found
+
+    def _cost(self, copies: Iterable[Copy], rows: Mapping[str, int], partitions: int) -> tuple[float, list[Copy]]:
+        cost = 0.0
+        for name, pattern in copies:
+            held = 1.0 if pattern.kind in ("all", "y") else 1.0 / max(2, partitions)
+            cost += rows.get(name, 1) * held
+        return cost, sorted(copies)
+
+    def _finished(self, outputs: dict[str, Pattern]) -> PartitionPlan:
+        copies = self._copies(outputs.items())
+        answers = dict(outputs)
+        for name, schema in self.program.schemas.items():
+            if name.startswith(INTERNAL) or name in self.clauses:
+                continue
+            own = [p for n, p in copies if n == name]
+            if schema.functional and not any(_sees_conflicts(p, schema) for p in own):
+                own.append(Pattern("x", (0,)) if schema.arity > 1 else ALL)
+            elif not own:
+                own.append(Pattern("x", (0,)) if schema.arity else ALL)
+            copies |= dict.fromkeys((name, p) for p in own)
+            answers[name] = min(own, key=lambda p: ("xy", "x", "y", "all").index(p.kind))
+        steps = tuple(step for copy in copies for step in self.steps(*copy))
+        if not any(pattern.kind in ("x", "xy") for _, pattern in copies):
+            raise PlanError(
+                "nothing of this program can be partitioned",
+                why="every relation would be held, and derived, in full by every partition",
+                remedy="evaluate it with lftj.Database, on one machine",
+            )
+        return PartitionPlan(self.program, tuple(copies), steps, answers, self.second)
+
+
+def _sees_conflicts(pattern: Pattern, schema: Schema) -> bool:
+    """Whether two rows of a functional predicate under one key meet in a partition."""
+    return all(c < schema.arity - 1 for c in pattern.columns)
+
+
+def _shown(name: str) -> str:
+    """The relation a user knows: of a part that a rule was taken apart into, the rule's head."""
+    return f"a part of `{name[1:].split('.')[0]}`" if name.startswith(INTERNAL) else f"`{name}`"
+
+
+class _Same:
+    """Terms of a clause that its equalities make one."""
+
+    def __init__(self) -> None:
+        self._to: dict[Term, Term] = {}
+
+    def __call__(self, term: Term) -> Term:
+        while term in self._to:
+            term = self._to[term]
+        return term
+
+    def join(self, left: Term, right: Term) -> None:
+        """Both are one; a constant stands for a variable."""
+        a, b = self(left), self(right)
+        if a != b:
+            if isinstance(a, Value):
+                a, b = b, a
+            if isinstance(a, Var):
+                self._to[a] = b
+
+
+def _equalities(clause: Clause) -> _Same:
+    same = _Same()
+    for compare in clause.compares:
+        if compare.op == "=" and not isinstance(compare.left, Apply) and not isinstance(compare.right, Apply):
+            same.join(compare.left, compare.right)
+    return same

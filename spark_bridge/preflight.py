@@ -1,0 +1,98 @@
+"""What a session needs, before anything runs: Java, an address, retries, warm kernels.
+
+`session()` makes one that has it all; `check()` looks at one made elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from spark_bridge.errors import SetupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA = 17
+DAEMON = "spark_bridge.daemon"
+_INSTALL = "install Java 17, e.g. `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME"
+
+
+def java_version() -> int | None:
+    """The major version of the Java that Spark would run; None if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    program = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if program is None or not os.path.exists(program):
+        return None
+    told = subprocess.run([program, "-version"], capture_output=True, text=True).stderr
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', told)
+    if found is None:
+        return None
+    return int(found[2]) if found[1] == "1" and found[2] else int(found[1])
+
+
+def missing() -> str:
+    """What is missing to run Spark, in one line; "" if nothing is."""
+    version = java_version()
+    if version is None:
+        return f"there is no Java: {_INSTALL}"
+    if version < JAVA:
+        return f"Java {version} is too old for Spark: {_INSTALL}"
+    try:
+        import pyspark
+    except ImportError:
+        return "there is no PySpark: pip install 'lftj[spark]'"
+    if tuple(map(int, re.findall(r"\d+", pyspark.__version__)[:2])) < (4, 1):
+        return f"PySpark {pyspark.__version__} is too old: pip install 'lftj[spark]'"
+    return ""
+
+
+def session(master: str | None = None, *, name: str = "lftj", **settings: Any) -> SparkSession:
+    """A session that partitioned queries run well on. `settings`: of Spark, `__` for a dot in a name.
+
+    `master`: where (default: what spark-submit says, else `local[*,4]`). `SetupError` if something is missing.
+    """
+    if what := missing():
+        raise SetupError(what)
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    builder = SparkSession.builder.appName(name)
+    submitted = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
+    if master is None and not submitted:
+        master = "local[*,4]"
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            # Workers on this machine are this Python, not whichever `python3` is on the path.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+    given = {
+        "spark.python.daemon.module": DAEMON,
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        **{key.replace("__", "."): str(value) for key, value in settings.items()},
+    }
+    for key, value in given.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def check(spark: SparkSession) -> None:
+    """Warn of settings under which a lost task fails a batch, or every worker compiles kernels for itself."""
+    conf, lines = spark.sparkContext.getConf(), []
+    master = str(spark.sparkContext.master)
+    if re.fullmatch(r"local(\[[^,\]]+\])?", master):
+        lines.append(f"master {master} retries nothing: a lost worker fails the batch; use e.g. local[2,4]")
+    elif int(conf.get("spark.task.maxFailures", "4") or 4) < 2:
+        lines.append("spark.task.maxFailures is 1: a lost worker fails the batch")
+    if conf.get("spark.python.daemon.module", "") != DAEMON:
+        lines.append(f"spark.python.daemon.module is not {DAEMON}: every Python worker loads the kernels for itself")
+    if lines:
+        warnings.warn("; ".join(lines) + " (spark_bridge.session sets all of it)", RuntimeWarning, stacklevel=3)

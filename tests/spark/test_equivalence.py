@@ -1,0 +1,101 @@
+"""Random programs over random partitions: contents and deltas equal those of the plain reference after every batch.
+
+Catches: a row that no partition derives, or two do; a placement that sends the rows of a key to different places; a
+change that does not reach a partition that reads it; a state that is not what the files say. The executor is in this
+process, so many cases fit; what Spark adds is in test_spark.py.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import assume, given, note, settings
+from hypothesis import strategies as st
+
+from lftj.errors import EvaluationError
+from spark_bridge.local import InProcess
+from tests.conftest import JIT
+from tests.engine import programs
+from tests.mixed.programs import Mixed, make_program, make_rows
+from tests.spark.twin import FAILURES, PLACEMENTS, Twin, partitionable, placed, some_changes, whole_refuses
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
+
+
+def run(rng: Random, partitions: int, kind: str, batches: int) -> Twin:
+    mixed = make_program(rng)
+    note(f"{mixed.text}\n{partitions} partitions, {kind}")
+    replicate = partitionable(mixed.text, rng)
+    assume(replicate is not None)
+    facts = {name: set(make_rows(rng, mixed.known[name], 12)) for name in mixed.base}
+    for name in mixed.functional & set(mixed.base):
+        facts[name] = set({row[:-1]: row for row in facts[name]}.values())
+    folder, executor = Path(tempfile.mkdtemp()), InProcess()
+    try:
+        twin = Twin(
+            mixed,
+            facts,
+            executor,
+            folder / "q",
+            rng,
+            partitions=partitions,
+            replicate=replicate,
+            placement=placed(kind, partitions, rng),
+        )
+    except FAILURES:
+        assume(False)
+    except EvaluationError:
+        if not whole_refuses(mixed.text, facts):
+            raise
+        assume(False)
+    try:
+        for _ in range(batches):
+            twin.apply(some_changes(rng, twin, 6))
+            step = rng.randrange(12)
+            if step == 0:
+                executor.worker.forget()
+            elif step == 1:
+                twin.query.compact()
+            elif step == 2:
+                again = rng.choice((1, 2, 3))
+                twin.query.rescale(again, placement=placed(kind, again, rng))
+            twin.verify()
+        assert twin.query.verify()["ok"]
+    finally:
+        shutil.rmtree(folder)
+    return twin
+
+
+@settings(max_examples=50 if JIT else 4)
+@given(programs.seeds, st.sampled_from((1, 2, 4, 7)), st.sampled_from(PLACEMENTS))
+def test_histories(rng: Random, partitions: int, kind: str) -> None:
+    run(rng, partitions, kind, 4 if JIT else 2)
+
+
+JOINS = (
+    "t(x, y, z) :- r0(x, y), r0(y, z), r0(x, z).",
+    "t(x, y, z) :- r0(x, y), r0(y, z), !r0(x, z).  u[x, y] = count : { t(x, y, _) }.",
+    "t(x, y, z, w) :- r0(x, y), r0(y, z), r0(x, z), r0(x, w), r0(y, w).",
+    "t(x, y) :- r0(x, y), r1(y), !r0(y, x).  u(x, y, n) :- t(x, y), n = sum z : { r0(x, z), r0(z, y) }.",
+)
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 4, 7])
+@pytest.mark.parametrize("kind", PLACEMENTS)
+@pytest.mark.parametrize("text", JOINS)
+def test_joins_that_pairs_can_be_told_apart_in(text: str, kind: str, partitions: int, tmp_path: Path) -> None:
+    """Split keys and shares are for these."""
+    rng, text = Random(partitions), ".decl r0(a:number, b:number) .decl r1(a:number) " + text
+    mixed = Mixed(lines=[text], known={"r0": ("number", "number"), "r1": ("number",)}, base=["r0", "r1"])
+    facts = {"r0": {(rng.randrange(6), rng.randrange(6)) for _ in range(20)}, "r1": {(1,), (2,), (5,)}}
+    placement = placed(kind, partitions, rng)
+    twin = Twin(mixed, facts, InProcess(), tmp_path / "q", rng, partitions=partitions, placement=placement)
+    if kind == "share" and text.endswith(JOINS[0]):
+        assert twin.query.state.layout(0).placement.split == (partitions > 1)
+    for _ in range(2):
+        twin.apply(some_changes(rng, twin, 6))
+    assert twin.query.verify()["ok"]

@@ -1,0 +1,292 @@
+"""The same protocol on Spark: tasks that are retried, workers and executors that are killed, streams, the command line.
+
+Only processes that the session of the test started are killed, by their own hand (`partition.stop_at`) or by their id.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from spark_bridge.errors import BatchError, PlanError
+from spark_bridge.holder import node_folder
+from spark_bridge.preflight import missing
+from spark_bridge.query import SparkQuery
+from tests.conftest import JIT, ROOT
+from tests.spark.graph import OUTPUTS, PROGRAM, Graph
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.jit_only,
+    pytest.mark.filterwarnings("ignore"),  # of pandas, py4j and sockets that pyspark leaves open
+    pytest.mark.skipif(bool(missing()) or not JIT, reason=f"Spark tests: {missing() or 'compiled only'}"),
+]
+
+
+class OnSpark:
+    """A query on Spark beside the database that holds everything."""
+
+    def __init__(self, spark: Any, folder: Path, seed: int = 0, partitions: int = 2, **options: Any) -> None:
+        self.spark, self.graph = spark, Graph(seed)
+        inputs = {name: spark.createDataFrame(table) for name, table in self.graph.inputs().items()}
+        self.query = SparkQuery.create(spark, PROGRAM, inputs, checkpoint=folder, partitions=partitions, **options)
+        self.batches = 0
+
+    def rows(self, frame: Any) -> list[tuple[Any, ...]]:
+        return sorted(tuple(row) for row in frame.collect())
+
+    def batch(self) -> None:
+        """A batch of changes, compared."""
+        changes = {name: self.spark.createDataFrame(t) for name, t in self.graph.changes().items()}
+        self.batches += 1
+        done = self.query.apply(changes, batch_id=f"b{self.batches}")
+        assert (done.version, done.repeated) == (self.query.version, False)
+        self.check_delta()
+        again = self.query.apply(changes, batch_id=f"b{self.batches}")
+        assert (again.version, again.changed, again.repeated) == (done.version, done.changed, True)
+
+    def check_delta(self) -> None:
+        version = self.query.version
+        for name in ("tri", "named"):
+            delta, last = self.rows(self.query.delta(name, version - 1)), self.graph.last[name]
+            assert [row[:-1] for row in delta if row[-1] == 1] == sorted(last.inserted), name
+            assert [row[:-1] for row in delta if row[-1] == -1] == sorted(last.erased), name
+
+    def check(self) -> None:
+        for name in OUTPUTS:
+            assert self.rows(self.query.result(name)) == sorted(self.graph.db[name]), name
+
+    def holders(self) -> list[int]:
+        return [int(part["process"]) for part in self.query.metrics()["last"]]
+
+
+def test_a_query(spark: Any, tmp_path: Path) -> None:
+    both = OnSpark(spark, tmp_path / "q", partitions=3)
+    both.check()
+    first = both.holders()
+    both.batch()
+    assert both.holders() == first
+    assert not any(part["rebuilt"] for part in both.query.metrics()["last"])
+    both.query.compact()
+    both.batch()
+    assert both.query.verify()["ok"]
+    both.query.rescale(2)
+    both.batch()
+    both.check()
+    assert "replicated" in str(both.query.estimate())
+    old = both.rows(both.query.result("tri", version=both.query.version - 1))
+    assert old != both.rows(both.query.result("tri")) or not both.graph.last["tri"]
+    both.query.close()
+    again = SparkQuery.open(spark, tmp_path / "q")
+    both.query = again
+    both.batch()
+    both.check()
+    again.close()
+
+
+def test_refusals(spark: Any, tmp_path: Path) -> None:
+    edges = spark.createDataFrame([(1, 2), (2, 3)], "a bigint, b bigint")
+    with pytest.raises(PlanError, match="`n` cannot be derived partition by partition"):
+        SparkQuery.create(
+            spark,
+            ".decl e(a:number, b:number) n(c) :- c = count : { e(_, _) }.",
+            {"e": edges},
+            checkpoint=tmp_path / "n",
+        )
+    query = SparkQuery.create(
+        spark,
+        ".decl e(a:number, b:number) t(x, z) :- e(x, y), e(y, z).",
+        {"e": edges},
+        checkpoint=tmp_path / "q",
+        partitions=2,
+        holders=False,
+    )
+    with pytest.raises(BatchError, match="column `b` of `e` is a number: the rows have string"):
+        query.apply({"e": spark.createDataFrame([(1, "x", 1)], "a bigint, b string, _op int")}, batch_id="b")
+    assert query.version == 0
+    done = query.apply({"e": spark.createDataFrame([(3, 4, 1)], "a bigint, b bigint, _op int")}, batch_id="b")
+    assert done.changed == {"e": (0, 1), "t": (0, 1)}
+    query.close()
+
+
+@pytest.mark.parametrize("point", ["task", "before", "output", "state", "return", "returned"])
+def test_a_worker_is_killed(spark: Any, faults: Path, tmp_path: Path, point: str) -> None:
+    """Before evaluation, after output, after state, after return; "task" and "return" in Spark's own worker."""
+    both = OnSpark(spark, tmp_path / "q", seed=len(point))
+    for partition in (0, 1):
+        wish = faults / f"{point}-{partition}-kill"
+        wish.touch()
+        both.batch()
+        assert not wish.exists()
+    both.check()
+    both.query.compact()
+    both.query.compact()
+    assert both.query.verify()["ok"]
+    both.query.close()
+
+
+def test_a_holder_that_was_suspended_finishes_late(spark: Any, faults: Path, tmp_path: Path) -> None:
+    both = OnSpark(spark, tmp_path / "q", seed=3)
+    (stopped,) = both.holders()[:1]
+    (faults / "output-0-stop").touch()
+    changes = {name: spark.createDataFrame(t) for name, t in both.graph.changes().items()}
+    failed: list[BaseException] = []
+
+    def apply() -> None:
+        try:
+            both.query.apply(changes, batch_id="lost")
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=apply)
+    thread.start()
+    until = time.monotonic() + 120
+    while (faults / "output-0-stop").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    other = SparkQuery.open(spark, tmp_path / "q")
+    both.query, first = other, both.query
+    done = other.apply(changes, batch_id="lost")  # another driver goes on
+    assert not done.repeated
+    both.check()
+    os.kill(stopped, signal.SIGCONT)
+    thread.join(120)
+    assert not thread.is_alive()
+    assert not failed
+    assert other.version == done.version
+    both.check()
+    both.batch()
+    first.close()
+    other.close()
+
+
+def test_a_stream(spark: Any, tmp_path: Path) -> None:
+    both, arriving = OnSpark(spark, tmp_path / "q"), tmp_path / "arriving"
+    arriving.mkdir()
+    source = spark.readStream.schema("a bigint, b bigint, _op bigint").parquet(str(arriving))
+
+    def drain() -> None:
+        writer = source.writeStream.foreachBatch(both.query.foreach_batch("edge"))
+        writer = writer.option("checkpointLocation", str(tmp_path / "stream"))
+        stream = writer.trigger(availableNow=True).start()
+        assert stream.awaitTermination(120)
+
+    for i in range(2):
+        changes = both.graph.changes()
+        pyarrow.parquet.write_table(changes["edge"], arriving / f"{i}.parquet")
+        done = both.query.apply({"name": spark.createDataFrame(changes["name"])}, batch_id=f"n{i}")
+        drain()
+        assert both.query.version == done.version + 1
+        both.check()
+    both.query.close()
+
+
+def run(*arguments: object) -> tuple[int, Any, str]:
+    command = [sys.executable, "-W", "ignore", "-m", "spark_bridge", "--master", "local[2,4]", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+
+
+@pytest.mark.slow
+def test_the_command_line(tmp_path: Path) -> None:
+    graph, at = Graph(), ("--checkpoint", tmp_path / "q")
+    (tmp_path / "q.dl").write_text(PROGRAM)
+    inputs: list[object] = []
+    for name, table in graph.inputs().items():
+        pyarrow.parquet.write_table(table, tmp_path / f"{name}.parquet")
+        inputs += ["--input", f"{name}={tmp_path / name}.parquet"]
+    program = ("--program", tmp_path / "q.dl", *inputs, "--partitions", 2)
+    code, told, shown = run("estimate", *program)
+    assert (code, told["share"]) == (0, 1)
+    assert "edge(y, z): replicated" in shown
+    assert run("create", *program, *at)[:1] == (0,)
+    changes = graph.changes()
+    given: list[object] = []
+    for name, table in changes.items():
+        pyarrow.parquet.write_table(table, tmp_path / f"{name}-changes.parquet")
+        given += ["--changes", f"{name}={tmp_path / name}-changes.parquet"]
+    for repeated in (False, True):
+        code, told, _ = run("apply", *given, *at, "--batch-id", "b")
+        assert (code, told["version"], told["repeated"]) == (0, 1, repeated)
+    code, told, _ = run("verify", *at)
+    assert (code, told["ok"]) == (0, True)
+    assert run("rescale", *at, "--partitions", 3)[:2] == (0, {"version": 2})
+    assert run("result", *at, "--output", f"tri={tmp_path / 'tri'}")[0] == 0
+    found = pyarrow.parquet.read_table(tmp_path / "tri").to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == sorted(graph.db["tri"])
+    code, told, shown = run("result", *at, "--output", f"what={tmp_path / 'what'}")
+    assert (code, told) == (3, None)
+    assert "there is no relation `what`" in shown
+
+
+CLUSTER = """
+import os, signal, sys, time
+from pathlib import Path
+from spark_bridge.preflight import session
+from tests.spark.test_spark import OnSpark
+
+def children(pid):
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found += [int(c) for c in (task / "children").read_text().split()]
+    return found
+
+def executors(pid):
+    found = []
+    for child in children(pid):
+        line = Path(f"/proc/{child}/cmdline").read_bytes()
+        found += [child] if b"CoarseGrainedExecutorBackend" in line and b"java" in line.split(bytes(1))[0] else []
+        found += executors(child)
+    return found
+
+spark = session("local-cluster[2,1,1024]", spark__driver__memory="512m", spark__executor__memory="512m",
+    spark__executorEnv__PYTHONPATH=os.environ["PYTHONPATH"],
+    spark__executorEnv__LFTJ_CACHE_DIR=os.environ["LFTJ_CACHE_DIR"],
+    spark__executorEnv__LFTJ_SPARK_FAULTS=os.environ["LFTJ_SPARK_FAULTS"])
+spark.sparkContext.setLogLevel("OFF")
+both = OnSpark(spark, Path(sys.argv[1]))
+both.batch()
+killed = executors(os.getpid())
+assert len(killed) == 2, killed
+os.kill(killed[0], signal.SIGKILL)
+both.batch()
+faults = Path(os.environ["LFTJ_SPARK_FAULTS"])
+for point in ("before", "output", "state", "return"):
+    (faults / f"{point}-1-kill").touch()
+    both.batch()
+    assert not (faults / f"{point}-1-kill").exists()
+both.check()
+assert both.query.verify()["ok"]
+both.query.close()
+spark.stop()
+sys.stdout.write("exact")
+"""
+
+
+@pytest.mark.slow
+def test_an_executor_is_killed(tmp_path: Path) -> None:
+    """A cluster of two executors on this machine, in a process of its own: one session per process."""
+    faults = tmp_path / "faults"
+    faults.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LFTJ_SPARK_FAULTS": str(faults)}
+    command = [sys.executable, "-W", "ignore", "-c", CLUSTER, str(tmp_path / "q")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, "exact"), done.stderr[-3000:]
+
+
+def test_sockets_go_with_their_holders(spark: Any, tmp_path: Path) -> None:
+    both = OnSpark(spark, tmp_path / "q")
+    mine = f"{both.query._query.checkpoint.query['identity'][:16]}-*.sock"
+    assert len(list(node_folder().glob(mine))) == 2
+    both.query.close()
+    time.sleep(0.5)
+    assert list(node_folder().glob(mine)) == []
