@@ -19,7 +19,6 @@ from lftj.language import ast
 from lftj.language.conjunction import Conjunction
 from lftj.language.walks import nodes
 
-
 _PLAIN = (ast.Variable, ast.Constant, ast.Wildcard)
 
 
