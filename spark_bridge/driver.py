@@ -1,4 +1,7 @@
-"""The driver: which version follows which. It moves metadata only; rows go from files to files.
+"""The driver: which version follows which. Batches move metadata only; rows go from files to files.
+
+Placing keys (create, rescale, estimate) does read rows here: of the journal up to `LOOKED_AT` per relation, of a
+rescale or an estimate all of them.
 
     create    journal -> placement -> a base by every partition          -> commit 0
     apply     journal -> a batch by every partition                      -> commit V

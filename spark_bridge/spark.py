@@ -2,7 +2,7 @@
 
 A job of `run` is `range(N)` in N tasks, each through `mapInArrow`: it has the holder of its partition on that node do
 the work, and returns the metadata as JSON. A job of `stage` is the source itself through `mapInArrow`: each task writes
-the rows it gets to the journal. Rows never come to the driver.
+the rows it gets to the journal. The driver gets metadata; to place keys it reads the journal's files (`driver.py`).
 """
 
 from __future__ import annotations

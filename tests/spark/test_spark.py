@@ -5,7 +5,6 @@ Only processes that the session of the test started are killed, by their own han
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from spark_bridge import __main__ as command
 from spark_bridge.errors import BatchError, PlanError
 from spark_bridge.holder import node_folder
 from spark_bridge.preflight import missing
@@ -190,14 +190,12 @@ def test_a_stream(spark: Any, tmp_path: Path) -> None:
     both.query.close()
 
 
-def run(*arguments: object) -> tuple[int, Any, str]:
-    command = [sys.executable, "-W", "ignore", "-m", "spark_bridge", "--master", "local[2,4]", *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
+def test_the_commands(spark: Any, tmp_path: Path) -> None:
+    """Each as the command line runs it, on the session of the suite."""
 
+    def run(*arguments: object) -> tuple[dict[str, Any], int]:
+        return command._run(spark, command.parser().parse_args(list(map(str, arguments))))
 
-@pytest.mark.slow
-def test_the_command_line(tmp_path: Path) -> None:
     graph, at = Graph(), ("--checkpoint", tmp_path / "q")
     (tmp_path / "q.dl").write_text(PROGRAM)
     inputs: list[object] = []
@@ -205,27 +203,43 @@ def test_the_command_line(tmp_path: Path) -> None:
         pyarrow.parquet.write_table(table, tmp_path / f"{name}.parquet")
         inputs += ["--input", f"{name}={tmp_path / name}.parquet"]
     program = ("--program", tmp_path / "q.dl", *inputs, "--partitions", 2)
-    code, told, shown = run("estimate", *program)
-    assert (code, told["share"]) == (0, 1)
-    assert "edge(y, z): replicated" in shown
-    assert run("create", *program, *at)[:1] == (0,)
+    assert run("estimate", *program)[0]["share"] == 1
+    assert run("create", *program, *at)[0]["version"] == 0
     changes = graph.changes()
-    given: list[object] = []
-    for name, table in changes.items():
-        pyarrow.parquet.write_table(table, tmp_path / f"{name}-changes.parquet")
-        given += ["--changes", f"{name}={tmp_path / name}-changes.parquet"]
-    for repeated in (False, True):
-        code, told, _ = run("apply", *given, *at, "--batch-id", "b")
-        assert (code, told["version"], told["repeated"]) == (0, 1, repeated)
-    code, told, _ = run("verify", *at)
+    rows = zip(*(column.to_pylist() for column in changes["edge"].columns), strict=True)
+    (tmp_path / "edge.tsv").write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    pyarrow.parquet.write_table(changes["name"], tmp_path / "name-changes.parquet")
+    given = ["--changes", f"edge={tmp_path / 'edge.tsv'}", "--changes", f"name={tmp_path / 'name-changes.parquet'}"]
+    delta = ["--delta", f"tri={tmp_path / 'delta'}"]
+    assert run("apply", *given, *at, "--batch-id", "b", *delta)[0]["version"] == 1
+    assert run("apply", *given, *at, "--batch-id", "b")[0]["repeated"]
+    assert pyarrow.parquet.read_table(tmp_path / "delta").num_rows == len(graph.last["tri"].inserted) + len(
+        graph.last["tri"].erased
+    )
+    told, code = run("verify", *at)
     assert (code, told["ok"]) == (0, True)
-    assert run("rescale", *at, "--partitions", 3)[:2] == (0, {"version": 2})
-    assert run("result", *at, "--output", f"tri={tmp_path / 'tri'}")[0] == 0
+    assert run("rescale", *at, "--partitions", 3) == ({"version": 2}, 0)
+    assert run("compact", *at) == ({"version": 3}, 0)
+    (tmp_path / "arriving").mkdir()
+    pyarrow.parquet.write_table(graph.changes()["edge"], tmp_path / "arriving" / "1.parquet")
+    assert run("serve", *at, "--changes", f"edge={tmp_path / 'arriving'}", "--once")[0] == {"version": 4}
+    run("result", *at, "--output", f"tri={tmp_path / 'tri'}")
     found = pyarrow.parquet.read_table(tmp_path / "tri").to_pylist()
     assert sorted(tuple(row.values()) for row in found) == sorted(graph.db["tri"])
-    code, told, shown = run("result", *at, "--output", f"what={tmp_path / 'what'}")
-    assert (code, told) == (3, None)
-    assert "there is no relation `what`" in shown
+
+
+@pytest.mark.slow
+def test_the_command_line(tmp_path: Path) -> None:
+    """In a process of its own: exit codes, and what goes where."""
+    (tmp_path / "q.dl").write_text(".decl e(a:number) n(c) :- c = count : { e(_) }.")
+    line = [sys.executable, "-W", "ignore", "-m", "spark_bridge", "--master", "local[2,4]"]
+    for arguments, code, told in (
+        (["create", "--program", tmp_path / "q.dl", "--checkpoint", tmp_path / "q"], 1, "cannot be derived"),
+        (["verify", "--checkpoint", tmp_path / "q"], 3, "holds no checkpoint that was finished"),
+    ):
+        done = subprocess.run([*line, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert told in done.stderr
 
 
 CLUSTER = """
