@@ -9,6 +9,9 @@ edge and without it. Edges are taken one after the other, those that go before t
 is then part of the one before or of the one after, and an edge that closes a cycle closes one of the graph after. Each
 edge touches exactly |T'(., x)| * |T'(y, .)| pairs, which are the steps that are counted.
 
+A column or a row of a graph in between is that of the graph before and what the products so far change of it; the
+stored counts are changed once, by the sum of all products.
+
 Source: incremental-transitive-closure.txt (G. Dong and others), the sections on insertion and deletion. Deviation: one
 edge at a time in the place of a matrix S of them, so nothing is raised to powers.
 """
@@ -16,7 +19,7 @@ edge at a time in the place of a matrix S of them, so nothing is raised to power
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,7 +31,7 @@ from lftj.language.notation import literal_text
 from lftj.paths.count import counted
 from lftj.paths.cycle import cycle_error, way
 from lftj.paths.declare import NUMBERS
-from lftj.paths.limbs import REVERSE, Counts, Ints, between, narrowed, products, rows_of, total, under, widened
+from lftj.paths.limbs import REVERSE, Counts, Ints, between, narrowed, products, rows_of, sum_of, summed, under
 
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 # A change of so many edges, and such a part of all, is counted anew.
 BULK_ROWS, BULK_PART = 1_000, 1 / 8
+# Edges that touch so many pairs, and such a part of all, likewise: a product costs several times what counting does.
+BULK_PAIRS, BULK_PAIRS_PART = 10_000, 1 / 4
 
 
 def derive_paths(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
@@ -75,9 +80,13 @@ def follow_paths(commit: Commit, clause: Clause, limits: Limits) -> Derived:
         content = relation.content
         if len(change.kinds):
             content, _ = content.update(change.rows, change.kinds)
-    else:
+    elif (found := _products(commit, clause, changed, limits)) is not None:
         strategy, why = "products", f"{len(changed.kinds):,} edges changed"
-        content, change, steps = _products(commit, clause, changed, limits)
+        content, change, steps = found
+    else:
+        strategy, why = "recompute", "many pairs changed"
+        content = derive_paths(staged, clause, limits)
+        change = Change.between(relation.content, content)
     surgeries = 0 if changed is None else len(changed.kinds)
     work = RuleWork(0, steps, 0, 0, surgeries, time.perf_counter() - began)
     content = content if len(change.kinds) else relation.content
@@ -88,56 +97,81 @@ def _bulk(change: Change, edges: StoredRelation) -> bool:
     return len(change.kinds) >= BULK_ROWS and len(change.kinds) > BULK_PART * len(edges)
 
 
-def _products(commit: Commit, clause: Clause, changed: Change, limits: Limits) -> tuple[Version, Change, int]:
-    """The counts after a change of the edges: (content, change, pairs touched)."""
+def _products(commit: Commit, clause: Clause, changed: Change, limits: Limits) -> tuple[Version, Change, int] | None:
+    """The counts after a change of the edges: (content, change, pairs touched); None if that is too many pairs."""
     staged, edge = commit.staged, clause.atoms[0].predicate
     relation = staged.relations[clause.head]
     forward, reverse = relation.content, relation.order(REVERSE)
-    waiting = [(x, y, kind) for kind in (ERASED, INSERTED) for x, y in changed.of_kind(kind).T.tolist()]
-    touched = 0
-    for number, (x, y, kind) in enumerate(waiting, 1):
-        limits.look(touched)
-        sources, column = _with_itself(x, *under(reverse, x))
-        targets, row = _with_itself(y, *under(forward, y))
-        if kind == INSERTED and x in targets[np.searchsorted(targets, x) :][:1]:
-            edges = staged.relations[edge].content
-            raise cycle_error(staged, edge, owner(clause.head), [x, *way(edges, y, x)])
-        touched += len(sources) * len(targets)
-        src, dst = np.repeat(sources, len(targets)), np.tile(targets, len(sources))
-        old, more = between(forward, sources, targets), products(column, row).ravel()
-        new = total(old, more) if kind == INSERTED else _difference(old, more)
-        batch, ops = _replacing(src, dst, old, new)
-        forward, done = forward.update(batch, ops)
-        if number < len(waiting):
-            reverse, _ = reverse.update(batch[list(REVERSE)], ops)
-    change = Change.of_update(done) if len(waiting) == 1 else Change.between(relation.content, forward)
-    return forward, change, touched
-
-
-def _with_itself(node: int, others: Ints, counts: Counts) -> tuple[Ints, Counts]:
-    """The ends of the paths at a node, and their counts, with the path of length 0."""
-    at = int(np.searchsorted(others, node))
-    return np.insert(others, at, node), np.insert(counts, at, 1)
-
-
-def _difference(counts: Counts, less: Counts) -> Counts:
-    if counts.dtype == less.dtype:
-        return narrowed(counts - less)
-    return narrowed(widened(counts) - widened(less))
-
-
-def _replacing(
-    src: Ints, dst: Ints, old: Counts, new: Counts
-) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.int8]]]:
-    """The rows of pairs with their `old` counts and with their `new` ones, and whether they go (-1) or come (1).
-
-    A row of both is there last as one that comes, which changes nothing.
-    """
+    done: list[Product] = []
+    touched, most = 0, max(BULK_PAIRS, int(BULK_PAIRS_PART * len(relation)))
+    for kind in (ERASED, INSERTED):
+        for x, y in changed.of_kind(kind).T.tolist():
+            limits.look(touched)
+            sources, column = summed([_identity(x), under(reverse, x), *(p.to(x) for p in done)])
+            targets, row = summed([_identity(y), under(forward, y), *(p.from_(y) for p in done)])
+            if kind == INSERTED and x in targets[np.searchsorted(targets, x) :][:1]:
+                edges = staged.relations[edge].content
+                raise cycle_error(staged, edge, owner(clause.head), [x, *way(edges, y, x)])
+            done.append(Product(sources, column, targets, row, kind))
+            touched += len(sources) * len(targets)
+            if touched > most:
+                return None
+    src, dst, more = _net(done)
+    limits.look(touched)
+    old = between(forward, src, dst)
+    gone = (old > 0).astype(bool)
+    new = narrowed(sum_of(old, more))
+    come = (new > 0).astype(bool)
     assert not new.size or int(new.min()) >= 0, "paths went that were never counted"
-    there, stays = (old > 0).astype(bool), (new > 0).astype(bool)
-    gone, come = rows_of(src[there], dst[there], old[there]), rows_of(src[stays], dst[stays], new[stays])
-    ops = np.repeat(np.array([ERASED, INSERTED], np.int8), [gone.shape[1], come.shape[1]])
-    return np.concatenate([gone, come], axis=1), ops
+    parts = [rows_of(src[there], dst[there], counts[there]) for there, counts in ((gone, old), (come, new))]
+    ops = np.repeat(np.array([ERASED, INSERTED], np.int8), [rows.shape[1] for rows in parts])
+    # Of a limb that stays as it is the last word is that it comes, which changes nothing.
+    content, changes = forward.update(np.concatenate(parts, axis=1), ops)
+    return content, Change.of_update(changes), touched
+
+
+class Product(NamedTuple):
+    """What an edge adds (`kind` 1) or takes (-1): `column` by `sources` times `row` by `targets`, all in order."""
+
+    sources: Ints
+    column: Counts
+    targets: Ints
+    row: Counts
+    kind: int
+
+    def to(self, node: int) -> tuple[Ints, Counts]:
+        """What it changes of the paths to a node: sources and signed counts."""
+        return self._along(node, self.targets, self.row, self.sources, self.column)
+
+    def from_(self, node: int) -> tuple[Ints, Counts]:
+        """What it changes of the paths from a node: targets and signed counts."""
+        return self._along(node, self.sources, self.column, self.targets, self.row)
+
+    def _along(self, node: int, ends: Ints, by: Counts, others: Ints, counts: Counts) -> tuple[Ints, Counts]:
+        at = int(np.searchsorted(ends, node))
+        if at == len(ends) or ends[at] != node:
+            return others[:0], counts[:0]
+        return others, self.kind * products(counts, by[at : at + 1]).ravel()
+
+
+def _identity(node: int) -> tuple[Ints, Counts]:
+    """The path of length 0."""
+    return np.array([node], np.int64), np.ones(1, np.int64)
+
+
+def _net(done: list[Product]) -> tuple[Ints, Ints, Counts]:
+    """The pairs whose counts change, in order, and by how much."""
+    nodes = np.unique(np.concatenate([ends for p in done for ends in (p.sources, p.targets)]))
+    n = len(nodes)
+    keyed = [
+        (
+            np.add.outer(np.searchsorted(nodes, p.sources) * n, np.searchsorted(nodes, p.targets)).ravel(),
+            p.kind * products(p.column, p.row).ravel(),
+        )
+        for p in done
+    ]
+    keys, more = summed(keyed)
+    return nodes[keys // n], nodes[keys % n], more
 
 
 def _check_range(evaluator: Evaluator, into: str, limbs: Version) -> None:

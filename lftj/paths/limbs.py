@@ -30,7 +30,7 @@ REVERSE = (0, 2, 1, 3)
 
 def narrowed(counts: Counts) -> Counts:
     """The same counts, as int64 if all of them fit."""
-    if counts.dtype == np.int64 or (counts.size and int(counts.max()) > MOST):
+    if counts.dtype == np.int64 or (counts.size and max(int(counts.max()), -int(counts.min())) > MOST):
         return counts
     return counts.astype(np.int64)
 
@@ -52,11 +52,25 @@ def products(column: Counts, row: Counts) -> Counts:
     return np.multiply.outer(widened(column), widened(row))
 
 
-def total(counts: Counts, more: Counts) -> Counts:
-    """The sums of two arrays of one shape, neither empty."""
-    if counts.dtype == more.dtype == np.int64 and int(counts.max()) + int(more.max()) <= MOST:
+def sum_of(counts: Counts, more: Counts) -> Counts:
+    """The sums of two arrays of one shape; `more` may be negative."""
+    if counts.dtype == more.dtype == np.int64 and (not counts.size or int(counts.max()) + int(more.max()) <= MOST):
         return counts + more
     return widened(counts) + widened(more)
+
+
+def summed(parts: list[tuple[Ints, Counts]]) -> tuple[Ints, Counts]:
+    """Signed counts by key, summed: keys in order, those whose sum is 0 left out."""
+    keys = np.concatenate([key for key, _ in parts])
+    counts = np.concatenate([count for _, count in parts])
+    if counts.dtype == np.int64 and sum(int(np.abs(count).max()) for _, count in parts if count.size) > MOST:
+        counts = widened(counts)
+    order = np.argsort(keys, kind="stable")
+    keys, counts = keys[order], counts[order]
+    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else order
+    sums = narrowed(np.add.reduceat(counts, starts)) if len(keys) else counts
+    kept = (sums != 0).astype(bool)
+    return keys[starts][kept], sums[kept]
 
 
 def rows_of(src: Ints, dst: Ints, counts: Counts) -> Ints:
@@ -99,13 +113,16 @@ def under(version: Version, node: int) -> tuple[Ints, Counts]:
 
 
 def between(version: Version, src: Ints, dst: Ints) -> Counts:
-    """The count of every pair of `src` [m] and `dst` [n], both in order and without repeats: [m * n], 0 for no path."""
-    counts: Counts = np.zeros(len(src) * len(dst), np.int64)
-    pairs = np.stack([np.zeros_like(counts), np.repeat(src, len(dst)), np.tile(dst, len(src))])
+    """The counts of pairs (src, dst), in order and without repeats; 0 for no path."""
+    counts: Counts = np.zeros(len(src), np.int64)
+    pairs = np.stack([counts, src, dst])
+    sources, targets = np.unique(src), np.unique(dst)
+    keys = np.searchsorted(sources, src) * len(targets) + np.searchsorted(targets, dst)
     for place in range(places(version)):
         pairs[0] = place
         found = version.rows_under(pairs)
-        at = np.searchsorted(src, found[1]) * len(dst) + np.searchsorted(dst, found[2])
+        there = np.searchsorted(sources, found[1]) * len(targets) + np.searchsorted(targets, found[2])
+        at = np.searchsorted(keys, there)
         if place == 0:
             counts[at] = found[3]
         elif len(at):

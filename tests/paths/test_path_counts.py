@@ -360,3 +360,18 @@ def test_callbacks_hear_of_counts() -> None:
     with db.transaction() as tx:
         tx.insert("edge", [(1, 3)])
     assert heard == [([(1, 2, 1)], []), ([(1, 2, 2), (1, 3, 1), (3, 2, 1)], [(1, 2, 1)])]
+
+
+def test_too_many_pairs_are_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "BULK_PAIRS", 3)
+    db = database()
+    db.load("edge", [(1, 2), (3, 4)])
+    counts = db.path_counts("edge", into="paths")
+    with db.transaction() as tx:
+        tx.insert("edge", [(2, 3)])
+    told = tx.stats["heads"]["paths"]["parts"]["@paths.limbs"]
+    assert (told["strategy"], told["why"]) == ("recompute", "`edge` changed; many pairs changed")
+    assert set(tx.delta["paths"].inserted) == {(1, 3, 1), (1, 4, 1), (2, 3, 1), (2, 4, 1)}
+    with pytest.raises(CycleError, match="4 -> 1 -> 2 -> 3 -> 4"), db.transaction() as tx:
+        tx.insert("edge", [(4, 1)])
+    assert len(counts) == 6
