@@ -263,8 +263,9 @@ def run_columns(code, columns, regs, result, out, defined, cell):
 
     Register `result` goes to `out` int64[n]; `defined` bool[n] says which rows have a value, the others get 0.
     """
+    first = np.int64(0)  # a literal would compile `run_code` once more
     for i in range(columns.shape[1]):
         for a in range(columns.shape[0]):
             regs[a] = columns[a, i]
-        defined[i] = run_code(code, 0, code.shape[0], regs, regs, cell) == HOLDS
+        defined[i] = run_code(code, first, code.shape[0], regs, regs, cell) == HOLDS
         out[i] = regs[result] if defined[i] else 0
