@@ -251,7 +251,7 @@ REFUSED = {
     ("--maintain", "tri"): (
         2,
         "lftj: error: --maintain tri is unknown\n"
-        "  do: name a head and what it is to do, as in tri=auto, tri=trace or tri=recompute\n",
+        "  do: name a head and what it is to do, as in tri=auto, tri=trace, tri=delta or tri=recompute\n",
     ),
     ("--granularity", "tri=step"): (
         2,
