@@ -343,7 +343,8 @@ class Version:
             pair = _prefix.pair_under(mem, self.root, shape, self._prefixes(prefixes))
         if pair[0] < 0:
             return None
-        return np.array([[mem[at + (c << shape.page_bits)] for at in pair] for c in range(shape.cols)], np.int64)
+        cols = shape.keys if self.store.hidden else shape.cols
+        return np.array([[mem[at + (c << shape.page_bits)] for at in pair] for c in range(cols)], np.int64)
 
     def _prefixes(self, prefixes: Rows) -> Rows:
         """int64[m, k], as the kernels read prefixes."""

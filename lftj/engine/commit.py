@@ -267,8 +267,10 @@ class Commit:
         derived = follow(self, heads, limits)
         staged.state.evaluations.update(derived.evaluations)
         for head in heads:
-            relations[head] = derived.relations[head]
             change = derived.changes[head]
+            if relations[head].schema.functional:
+                check_content(staged, head, derived.relations[head].content, change.of_kind(INSERTED), limits)
+            relations[head] = derived.relations[head]
             if len(change.kinds):
                 self.changes[head] = change
             self.work[head] = strata.of(head), []

@@ -54,6 +54,9 @@ def _component(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> 
     work, done = evaluate(evaluator, heads, limits)
     state = evaluator.state
     members = {head: work.relations[head] for head in heads}
+    for head, relation in members.items():
+        if relation.schema.functional:
+            check_content(evaluator, head, relation.content, None, limits)
     return state._replace(
         relations={**state.relations, **members},
         stale=state.stale - set(heads),

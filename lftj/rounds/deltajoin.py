@@ -161,6 +161,7 @@ class DeltaJoin:
         if large or made.lowered is None:
             lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large)
             if not large:
+                lowered.kept = ()  # what is kept from run to run must not keep versions
                 made.lowered = lowered
         else:
             lowered = made.lowered
