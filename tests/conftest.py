@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parent.parent
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 BOUNDSCHECK = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
+# Compiled and unchecked: the mode in which most random cases are tried.
+FULL = JIT and not BOUNDSCHECK
 
 # No deadlines: the first example of a test compiles kernels. In CI the examples are the same every time; elsewhere
 # they are new ones.

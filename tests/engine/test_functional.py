@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import lftj
 from lftj.errors import EvaluationError, KeyConflictError, MissingKeyError
-from tests.conftest import JIT
+from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.engine.functions import functional, make_functional
 from tests.engine.histories import check_stored, source
@@ -200,7 +200,7 @@ class Functions(RuleBasedStateMachine):
 
 
 TestFunctions = Functions.TestCase
-TestFunctions.settings = settings(max_examples=60 if JIT else 6, stateful_step_count=15 if JIT else 8)
+TestFunctions.settings = settings(max_examples=60 if FULL else 6, stateful_step_count=15 if JIT else 8)
 
 
 # What is told ---------------------------------------------------------------------------------------------------------

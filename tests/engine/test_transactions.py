@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import lftj
 from lftj.errors import UnknownRelationError
-from tests.conftest import JIT
+from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.engine.histories import Twin, check_stored, new_rule, some_rows, source
 
@@ -168,7 +168,7 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=40 if JIT else 5, stateful_step_count=15 if JIT else 6)
+TestHistories.settings = settings(max_examples=40 if FULL else 5, stateful_step_count=15 if JIT else 6)
 
 
 # The promise, part by part -----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from lftj.language.check import check
 from lftj.language.clause import Clause, variables_of
 from lftj.language.parse import parse
 from tests import reference
-from tests.conftest import JIT
+from tests.conftest import FULL
 from tests.engine import programs
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
@@ -102,7 +102,7 @@ def data(rng: Random) -> dict[str, list[Any]]:
 
 
 @given(programs.seeds)
-@settings(max_examples=150 if JIT else 12)
+@settings(max_examples=80 if FULL else 12)
 def test_errors_are_those_of_the_reference_in_every_key_order(rng: Random) -> None:
     rows, body = data(rng), rng.choice(BODIES)
     db = lftj.Database(DECLARED, page_rows=2, directory_rows=2)
@@ -140,7 +140,7 @@ def test_errors_are_those_of_the_reference_in_every_key_order(rng: Random) -> No
 
 
 @given(programs.seeds)
-@settings(max_examples=60 if JIT else 5)
+@settings(max_examples=60 if FULL else 5)
 def test_errors_come_and_go_with_changes(rng: Random) -> None:
     """A trace that cut a branch where a term has no value must notice when the rest of the body gets its rows."""
     rows, body = data(rng), rng.choice(BODIES)

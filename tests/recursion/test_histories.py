@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from tests.conftest import JIT
+from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.mixed.programs import Mixed
 from tests.recursion.programs import WRITTEN, make_program, recursive_programs
@@ -40,26 +40,26 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-@settings(max_examples=8 if JIT else 2)
+@settings(max_examples=8 if FULL else 2)
 @given(programs.seeds, st.booleans())
 def test_written(name: str, rng: Random, facts_in_heads: bool) -> None:
     """Programs by hand; `facts_in_heads`: their heads hold facts too."""
     run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=facts_in_heads))
 
 
-@settings(max_examples=150 if JIT else 8)
+@settings(max_examples=80 if FULL else 8)
 @given(programs.seeds)
 def test_random(rng: Random) -> None:
     run(rng, make_program(rng))
 
 
-@settings(max_examples=60 if JIT else 4)
+@settings(max_examples=60 if FULL else 4)
 @given(recursive_programs(), st.data())
 def test_random_that_shrink(mixed: Mixed, data: st.DataObject) -> None:
     run(data.draw, mixed, ROUNDS - 2, 6 if JIT else 3)
 
 
-@settings(max_examples=15 if JIT else 1)
+@settings(max_examples=15 if FULL else 1)
 @given(programs.seeds)
 def test_long(rng: Random) -> None:
     """Many transactions on one database, a few rows each."""
@@ -69,7 +69,7 @@ def test_long(rng: Random) -> None:
 MODEL = ("closure, right", "closure, nonlinear", "same generation", "mutual", "guarded")
 
 
-@settings(max_examples=80 if JIT else 5)
+@settings(max_examples=80 if FULL else 5)
 @given(st.integers(0, 2**48))
 def test_cases_of_the_model(seed: int) -> None:
     """The programs, sizes and updates of the executable model of design section 7."""
@@ -96,7 +96,7 @@ def test_cases_of_the_model(seed: int) -> None:
         twin.transact(calls, [False] * len(calls))
 
 
-@settings(max_examples=12 if JIT else 1)
+@settings(max_examples=12 if FULL else 1)
 @given(programs.seeds)
 def test_larger_graphs(rng: Random) -> None:
     """Closures of some hundred rows, so that pages split, empty and are shared between versions."""

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from tests.conftest import JIT
+from tests.conftest import FULL, JIT
 from tests.trace import cases
 from tests.trace.bodies import NEGATED, SHAPES, BodyTraced, some_body
 from tests.trace.cases import KEY_MAX, KEY_MIN, Domain, changed
@@ -26,7 +26,7 @@ from tests.trace.test_laws import sorted_rows
 from tests.trace.traced import GRANULARITIES, Data, rows_of
 
 seeds = st.integers(0, 2**48)
-few = settings(max_examples=150 if JIT else 12)
+few = settings(max_examples=80 if FULL else 12)
 ROUNDS = 5 if JIT else 2
 # As in test_laws.py, for queries without an existential suffix: those are redone as a whole.
 CONSTANT = 4.0
@@ -153,7 +153,7 @@ def test_keys_beyond_the_recorded_ranges(seed: int, far: int) -> None:
         traced.verify()
 
 
-@settings(max_examples=100 if JIT else 10)
+@settings(max_examples=100 if FULL else 10)
 @given(seeds)
 def test_steps_are_bounded_by_the_distance_of_the_traces(seed: int) -> None:
     """The paper's promise holds with negated atoms; a look into one is a step of the trace."""
