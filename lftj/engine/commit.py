@@ -128,6 +128,7 @@ class Commit:
                 base.directives,
                 base.maintain,
                 base.granularity,
+                base.stopped,
             )
             self.changes = touched
         self.seconds = time.perf_counter() - started
@@ -171,7 +172,7 @@ class Commit:
         self._built = [(relation, relation.built) for relation in base.relations.values()]
         self.staged = staged = self._evaluator.over(base)
         failed: dict[str, EvaluationError] = {}
-        refresh(staged, strata.below(concerned) | self._heads, self._limits, failed)
+        refresh(staged, strata.below(concerned) | self._heads, self._limits, failed, again=False)
         self.before = before = staged.state
         relations, evaluations = dict(before.relations), dict(before.evaluations)
         stale = set(before.stale)
@@ -194,7 +195,11 @@ class Commit:
                 self.changes[name] = change
         info = program or base
         staged.state = info._replace(
-            relations=relations, strata=strata, stale=frozenset(stale), evaluations=evaluations
+            relations=relations,
+            strata=strata,
+            stale=frozenset(stale),
+            evaluations=evaluations,
+            stopped=base.not_stopped_in(concerned),
         )
         finished = set[str]()
         for head in strata.order:

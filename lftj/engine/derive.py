@@ -16,7 +16,7 @@ from lftj.engine.aggregate import aggregated
 from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.functional import check_content
 from lftj.engine.state import State
-from lftj.errors import EvaluationError
+from lftj.errors import EvaluationError, TimeoutExpired
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.paths.declare import counts_paths
@@ -69,10 +69,13 @@ def refresh(
     names: Iterable[str],
     limits: Callable[[str], Limits],
     failed: dict[str, EvaluationError] | None = None,
+    *,
+    again: bool = True,
 ) -> None:
     """Bring `names` up to date in the evaluator's state; `limits` is asked once per evaluated relation.
 
-    With `failed`, heads that cannot be computed, and what is derived from them, are told there and stay stale.
+    With `failed`, heads that cannot be computed, and what is derived from them, are told there and stay stale; without
+    `again`, those too that once ran out of time over these relations.
     """
     if not evaluator.state.stale:
         return
@@ -83,6 +86,9 @@ def refresh(
             continue
         if failed and (causes := [name for name in strata.reads(head) if name in failed]):
             failed[head] = failed[causes[0]]
+            continue
+        if failed is not None and not again and head in evaluator.state.stopped:
+            failed[head] = EvaluationError(evaluator.state.stopped[head])
             continue
         try:
             within = limits(head)
@@ -98,4 +104,7 @@ def refresh(
                 raise
             failed[head] = error
             continue
+        except TimeoutExpired as expired:
+            evaluator.state = evaluator.state.stopped_in(head, expired.what)
+            raise
         evaluator.state = evaluator.state.evaluated(head, content, done)

@@ -9,7 +9,7 @@ Each derived relation is *fresh* (its content is what its rules derive from the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from lftj.engine.stored import StoredRelation
@@ -25,7 +25,8 @@ class State(NamedTuple):
     """`relations` and `strata`, the `stale` heads, how each clause was last evaluated, and what programs asked for.
 
     `key_orders`: variable orders forced by the user, by rule number; `maintain`: strategies ("trace", "delta"...);
-    `granularity`: of traces ("node" or "interval").
+    `granularity`: of traces ("node" or "interval"). `stopped`: stale heads whose evaluation over these relations ran out
+    of time, and in words how: a commit does not begin it again to learn what they were.
     """
 
     relations: dict[str, StoredRelation] = {}  # noqa: RUF012  (no state is ever changed)
@@ -36,6 +37,7 @@ class State(NamedTuple):
     directives: tuple[Directive, ...] = ()
     maintain: dict[int, str] = {}  # noqa: RUF012
     granularity: dict[int, str] = {}  # noqa: RUF012
+    stopped: dict[str, str] = {}  # noqa: RUF012
 
     def together(self, head: str) -> tuple[str, ...]:
         """The heads that are derived together with `head`, by rounds (lftj/rounds); none if it is derived otherwise.
@@ -60,8 +62,7 @@ class State(NamedTuple):
         if facts is relation.facts:
             return self
         after = relation.successor(relation.content if self.strata.of(name) else facts, facts)
-        stale = self.stale | self.strata.above((name,))
-        return self._replace(relations={**self.relations, name: after}, stale=stale)
+        return self._replace(relations={**self.relations, name: after}).made_stale((name,))
 
     def evaluated(self, head: str, content: Version, evaluations: Mapping[Clause, Evaluation]) -> State:
         """The state after the evaluation of a stale head."""
@@ -71,9 +72,18 @@ class State(NamedTuple):
             evaluations={**self.evaluations, **evaluations},
         )
 
-    def made_stale(self, heads: Iterable[str]) -> State:
-        """The state in which `heads` and all that is derived from them is stale."""
-        return self._replace(stale=self.stale | self.strata.above(heads))
+    def stopped_in(self, head: str, how: str) -> State:
+        """The state after an evaluation of the stale `head` ran out of time."""
+        return self._replace(stopped={**self.stopped, head: how})
+
+    def made_stale(self, names: Iterable[str]) -> State:
+        """The state in which what is derived from `names`, and those of them that are heads, is stale."""
+        above = self.strata.above(names)
+        return self._replace(stale=self.stale | above, stopped=self.not_stopped_in(above))
+
+    def not_stopped_in(self, heads: Collection[str]) -> dict[str, str]:
+        """`stopped` without `heads`, for which other relations are to be read."""
+        return {head: how for head, how in self.stopped.items() if head not in heads}
 
     def without_rules(self, head: str) -> State:
         """The state without the clauses of `head`, and what only they were taken apart into.
@@ -91,6 +101,7 @@ class State(NamedTuple):
             relations={name: r for name, r in self.relations.items() if name not in gone},
             strata=strata,
             stale=self.stale - gone,
+            stopped=self.not_stopped_in({head} | gone),
             evaluations={c: e for c, e in self.evaluations.items() if c in kept},
             key_orders={rule: order for rule, order in self.key_orders.items() if rule in rules},
             maintain={rule: wish for rule, wish in self.maintain.items() if rule in rules},

@@ -58,6 +58,11 @@ def test_an_endless_computation_is_stopped_by_a_time_limit() -> None:
         db.evaluate(timeout=0.3)
     check_told(caught.value)
     assert list(db["b"]) == [(0,)]
+    with db.transaction() as tx:
+        tx.erase("b", [(0,)])
+    with pytest.raises(EvaluationError, match="not known"):
+        _ = tx.delta["n"].inserted
+    assert list(db["n"]) == []
 
 
 def test_an_endless_transaction_is_stopped_by_a_time_limit() -> None:
