@@ -10,7 +10,9 @@ A *copy* of a relation says which of its rows a partition holds, by a *pattern*:
 Every pair of keys belongs to one partition (`placement.py`); while no key is split, it is that of the first key alone,
 and xy is x, y is all. The invariant of a plan: a derived copy holds exactly the rows of its relation that its pattern
 names. So partitions derive disjoint sets of rows, their deltas add up without any exchange, and an aggregate or a
-negation sees the whole of what it is about.
+negation sees the whole of what it is about. Recursion is no exception where every round keeps the partitioned variable:
+
+    reach(x, z) :- reach(x, y), edge(y, z).                  reach x(0):  reach x(0), edge all
 
 It is made from the heads down. To derive h by column c, each rule of h needs its variable x of that column in a body
 atom that is partitioned by x; atoms without x are replicated, if they can be:
@@ -78,9 +80,9 @@ class Step:
 class PartitionPlan:
     """What every partition derives.
 
-    `copies`: all that a partition holds, in an order in which each follows what it reads. `steps`: the rules of the
-    derived ones. `outputs`: of every relation whose content and change can be asked for, the pattern of the copy that
-    answers. `second`: whether pairs of keys, not only single keys, may be told apart.
+    `copies`: all that a partition holds, in an order in which each follows what it reads, but within recursion.
+    `steps`: the rules of the derived ones. `outputs`: of every relation whose content and change can be asked for, the
+    pattern of the copy that answers. `second`: whether pairs of keys, not only single keys, may be told apart.
     """
 
     program: CheckedProgram
@@ -185,14 +187,20 @@ class _Planner:
     # -- one copy -----------------------------------------------------------------------------------------------------
 
     def steps(self, name: str, pattern: Pattern) -> list[Step]:
-        """The rules of one copy; none for a relation without rules. Raises `_Refusal`."""
+        """The rules of one copy; none for a relation without rules. Raises `_Refusal`.
+
+        A copy that is read while its own rules are looked at is taken to be derivable: so recursion is partitioned by
+        a variable that every round keeps. If it is refused after all, nothing that was found meanwhile stands.
+        """
         if name not in self.clauses:
             return []
         if (name, pattern) not in self._steps:
+            known = dict(self._steps)
+            self._steps[name, pattern] = []
             try:
                 self._steps[name, pattern] = [self._step(clause, pattern) for clause in self.clauses[name]]
             except _Refusal as refusal:
-                self._steps[name, pattern] = refusal
+                self._steps = {**known, (name, pattern): refusal}
         found = self._steps[name, pattern]
         if isinstance(found, _Refusal):
             raise found
@@ -320,9 +328,11 @@ class _Planner:
 
     def _copies(self, wanted: Iterable[Copy]) -> dict[Copy, None]:
         found: dict[Copy, None] = {}
+        begun: set[Copy] = set()
 
         def visit(copy: Copy) -> None:
-            if copy not in found:
+            if copy not in begun:
+                begun.add(copy)
                 for step in self.steps(*copy):
                     for read in step.copies():
                         visit(read)

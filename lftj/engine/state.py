@@ -25,8 +25,8 @@ class State(NamedTuple):
     """`relations` and `strata`, the `stale` heads, how each clause was last evaluated, and what programs asked for.
 
     `key_orders`: variable orders forced by the user, by rule number; `maintain`: strategies ("trace", "delta"...);
-    `granularity`: of traces ("node" or "interval"). `stopped`: stale heads whose evaluation over these relations ran out
-    of time, and in words how: a commit does not begin it again to learn what they were.
+    `granularity`: of traces ("node" or "interval"). `stopped`: stale heads whose evaluation over these relations ran
+    out of time, and in words how: a commit does not begin it again to learn what they were.
     """
 
     relations: dict[str, StoredRelation] = {}  # noqa: RUF012  (no state is ever changed)

@@ -102,7 +102,7 @@ def data(rng: Random) -> dict[str, list[Any]]:
 
 
 @given(programs.seeds)
-@settings(max_examples=80 if FULL else 12)
+@settings(max_examples=150 if FULL else 12)
 def test_errors_are_those_of_the_reference_in_every_key_order(rng: Random) -> None:
     rows, body = data(rng), rng.choice(BODIES)
     db = lftj.Database(DECLARED, page_rows=2, directory_rows=2)

@@ -41,7 +41,7 @@ def run(mixed: Mixed, draw: Any, strategy: str) -> None:
     history(draw, twin, ROUNDS, MOST)
 
 
-@settings(max_examples=100 if FULL else 8)
+@settings(max_examples=200 if FULL else 8)
 @given(programs.seeds, st.sampled_from(("mixed", "trace", "delta", "recompute", "auto")))
 def test_full_histories(rng: Random, strategy: str) -> None:
     run(make_program(rng), rng, strategy)

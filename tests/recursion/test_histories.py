@@ -47,7 +47,7 @@ def test_written(name: str, rng: Random, facts_in_heads: bool) -> None:
     run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=facts_in_heads))
 
 
-@settings(max_examples=80 if FULL else 8)
+@settings(max_examples=150 if FULL else 8)
 @given(programs.seeds)
 def test_random(rng: Random) -> None:
     run(rng, make_program(rng))

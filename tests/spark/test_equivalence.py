@@ -99,3 +99,26 @@ def test_joins_that_pairs_can_be_told_apart_in(text: str, kind: str, partitions:
     for _ in range(2):
         twin.apply(some_changes(rng, twin, 6))
     assert twin.query.verify()["ok"]
+
+
+RECURSIVE = (
+    "t(x, y) :- r0(x, y). t(x, z) :- t(x, y), r0(y, z).",
+    "t(x, y) :- r0(x, y). t(x, z) :- u(x, y), r0(y, z). u(x, z) :- t(x, y), r0(y, z), !r1(z).",
+    "t(x, y) :- r0(x, y). t(x, z) :- t(x, y), r0(y, z). n[x] = count : { t(x, _) }. u(x) :- n(x, c), c > 2, !t(x, x).",
+    "t(y, x) :- r0(x, y). t(z, x) :- r0(y, z), t(y, x), z < 5.",
+)
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 4, 7])
+@pytest.mark.parametrize("kind", [kind for kind in PLACEMENTS if kind != "share"])
+@pytest.mark.parametrize("text", RECURSIVE)
+def test_recursion_inside_a_partition(text: str, kind: str, partitions: int, tmp_path: Path) -> None:
+    rng, text = Random(partitions), ".decl r0(a:number, b:number) .decl r1(a:number) " + text
+    mixed = Mixed(lines=[text], known={"r0": ("number", "number"), "r1": ("number",)}, base=["r0", "r1"])
+    facts = {"r0": {(rng.randrange(7), rng.randrange(7)) for _ in range(12)}, "r1": {(1,), (2,), (5,)}}
+    placement = placed(kind, partitions, rng)
+    twin = Twin(mixed, facts, InProcess(), tmp_path / "q", rng, partitions=partitions, placement=placement)
+    for _ in range(4):
+        twin.apply(some_changes(rng, twin, 5))
+        twin.verify()
+    assert twin.query.verify()["ok"]

@@ -90,9 +90,34 @@ def test_refusals(text: str, relation: str, why: str) -> None:
         assert (relation, ALL) in plan.copies
 
 
-def test_recursion_is_refused_by_name() -> None:
-    with pytest.raises(lftj.Error, match="recurs"):
-        make_plan(BASE + "t(x, y) :- e(x, y). t(x, z) :- t(x, y), e(y, z).")
+def test_recursion_keeps_a_variable_inside_a_partition() -> None:
+    plan = make_plan(BASE + "t(x, y) :- e(x, y). t(x, z) :- t(x, y), e(y, z).", rows={"e": 9, "t": 9})
+    assert plan.patterns("t") == (Pattern("x", (0,)),)
+    assert set(plan.patterns("e")) == {Pattern("x", (0,)), ALL}
+    lftj.Database(program_text(plan))
+
+
+def test_mutual_recursion_keeps_a_variable_inside_a_partition() -> None:
+    odd = "odd(x, y) :- e(x, y). odd(x, z) :- even(x, y), e(y, z). even(x, z) :- odd(x, y), e(y, z)."
+    plan = make_plan(BASE + odd)
+    assert plan.patterns("odd") == plan.patterns("even") == (Pattern("x", (0,)),)
+    lftj.Database(program_text(plan))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z).",
+        "u(x, y) :- e(x, y). u(x, z) :- v(x, y), e(y, z). v(x, y) :- u(y, x). t(x, y) :- u(x, y).",
+        "v(x, y) :- u(y, x). u(x, z) :- v(x, y), e(y, z). u(x, y) :- e(x, y). t(x, y) :- v(x, y), u(x, y).",
+    ],
+)
+def test_recursion_across_partitions_is_refused_by_name(text: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        make_plan(BASE + text, outputs=["t"])
+    assert refused.value.relation == "t"
+    assert "spread over partitions" in refused.value.why or "cannot be partitioned so" in refused.value.why
+    lftj.Database(program_text(make_plan(BASE + text + " other(x) :- e(x, _).", replicate=["t"])))
 
 
 def test_nothing_to_partition() -> None:
@@ -113,7 +138,7 @@ def test_the_text_of_a_partition() -> None:
         ".decl e__x_0(a:number, b:number)\n"
         ".decl e__all(a:number, b:number)\n"
         ".decl d_1__x_0(x:number) -> sum:number\n"
-        ".decl d__x_0(c0:number) -> c1:number\n"
+        ".decl d__x_0(x:number) -> c1:number\n"
         "d_1__x_0[x] = sum y : { e__x_0(x, y), !e__all(y, _) }.\n"
         "d__x_0(x, _v1) :- d_1__x_0(x, _v1).\n"
     )

@@ -26,7 +26,7 @@ from tests.trace.test_laws import sorted_rows
 from tests.trace.traced import GRANULARITIES, Data, rows_of
 
 seeds = st.integers(0, 2**48)
-few = settings(max_examples=80 if FULL else 12)
+few = settings(max_examples=150 if FULL else 12)
 ROUNDS = 5 if JIT else 2
 # As in test_laws.py, for queries without an existential suffix: those are redone as a whole.
 CONSTANT = 4.0
