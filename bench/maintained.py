@@ -85,7 +85,7 @@ def index_figures(db: Any, head: str) -> dict[str, Any]:
     sites, records, size, rest = {}, 0, 0, 0
     if held is not None:
         rest = held.memory()
-        for trace in held.traces:
+        for trace in held.parts:
             for s in trace.indexes.packings:
                 count, memory = trace.indexes.count(s), trace.indexes.memory(s)
                 sites[trace.site_name(s)] = {"records": count, "bytes": memory}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lftj.engine.aggregate import reading
-from lftj.engine.recording import trace_plan_of
+from lftj.engine.recording import deltas_of, trace_plan_of
 from lftj.engine.shared import shared_with
 from lftj.engine.strategy import why_untraced
 from lftj.paths.declare import counts_paths
@@ -35,11 +35,10 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     state, traces = evaluator.state, evaluator.traces
     clauses = tuple(state.strata.of(head))
     if members := state.together(head):
-        recursive = head in state.strata.recursive
         shown = ", ".join(f"`{member}`" for member in members)
         return {
-            "by": "rounds" if recursive else "delta",
-            "why": f"{shown} {'is' if len(members) == 1 else 'are'} recursive" if recursive else "as declared",
+            "by": "rounds",
+            "why": f"{shown} {'is' if len(members) == 1 else 'are'} recursive",
             "recorded": has_rounds(state.relations[head]),
             "current": head not in state.stale,
             "support_bytes": 0,
@@ -69,15 +68,17 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
         untraced = f"it has the rows of `{below}`"
     if held is not None and (untraced or held.clauses != clauses):
         held = None
+    by_delta = not untraced and (bool(deltas_of(evaluator, clauses, state)) if held is None else held.by_delta)
+    by = "delta" if by_delta else "trace"
     found: dict[str, Any] = {
-        "by": "scan" if scanned else "shared" if shared else "recompute" if untraced else "trace",
-        "why": untraced or ("its rules are declared so" if "trace" in wishes else ""),
+        "by": "scan" if scanned else "shared" if shared else "recompute" if untraced else by,
+        "why": untraced or ("its rules are declared so" if by in wishes else ""),
         "recorded": held is not None,
         "current": held is not None and head not in state.stale and held.holds_for(clauses, state.relations, head),
         "support_bytes": 0 if held is None else held.memory(),
         "last_commit": traces.told.get(head),
     }
-    if untraced:
+    if untraced or by_delta:
         return found | {"rules": [None for _ in clauses]}
     if held is not None:
         return found | {"rules": [_parts(trace.parts) for trace in held.traces]}
@@ -126,8 +127,13 @@ def _rule(plan: JoinPlan, chosen: TracePlan, trace: ClauseTrace | None) -> dict[
 
 def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
     """The lines about a head as a whole."""
-    if upkeep["by"] in ("rounds", "delta"):
-        lines = [f"{indent}follows changes by {upkeep['by']}: {upkeep['why']}"]
+    if upkeep["by"] == "rounds":
+        lines = [f"{indent}follows changes by rounds: {upkeep['why']}"]
+    elif upkeep["by"] == "delta":
+        why = ", as declared" if upkeep["why"] else ""
+        lines = [f"{indent}follows changes by delta{why}: what changed in an atom is joined with the others"]
+        if upkeep["support_bytes"]:
+            lines.append(f"{indent}  support: {size(upkeep['support_bytes'])}")
     elif upkeep["by"] == "scan":
         lines = [f"{indent}follows changes by scans: {upkeep['why']}"]
     elif upkeep["by"] == "shared":

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.change import Change
+from lftj.engine.clausedelta import ClauseDelta, Followed
 from lftj.engine.stored import StoredRelation
 from lftj.engine.trace import ClauseTrace, Maintained, TraceChange
 from lftj.language.clause import Clause, Var
@@ -37,6 +38,16 @@ if TYPE_CHECKING:
     from lftj.engine.texttrace import TextMaintained, TextTrace
 
 Rows = npt.NDArray[np.int64]
+
+# Nanoseconds, measured on triangles over a million edges (bench/latency): a changed row with all its lookups and index
+# pages, and a step of maintenance; the same where changed rows are joined with the rest.
+CHANGE, MAINTENANCE_STEP = 10_000.0, 15.0
+JOINED, JOINED_STEP = 3_000.0, 15.0
+
+
+def price(steps: float, *, by_delta: bool) -> float:
+    """Nanoseconds that a changed row is estimated to take, that many steps included."""
+    return JOINED + JOINED_STEP * steps if by_delta else CHANGE + MAINTENANCE_STEP * steps
 
 
 def derives_once(plan: JoinPlan) -> bool:
@@ -55,7 +66,7 @@ class HeadTrace:
     """
 
     clauses: tuple[Clause, ...]
-    traces: list[ClauseTrace | TextTrace]
+    traces: list[ClauseTrace | TextTrace | ClauseDelta]
     support: Version | None
     seen: dict[str, weakref.ref[Version]]
     cost: float
@@ -65,7 +76,7 @@ class HeadTrace:
     _names: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._reads = [{order[0] for order in trace.orders} for trace in self.traces]
+        self._reads = [{order[0] for order in trace.watched} for trace in self.traces]
         self._names = {name for clause in self.clauses for name in clause.reads}
 
     def holds_for(self, clauses: Iterable[Clause], relations: Mapping[str, StoredRelation], head: str) -> bool:
@@ -97,7 +108,17 @@ class HeadTrace:
 
     def between(self) -> int:
         """Bytes of the relations between the parts of rules that compute texts."""
-        return sum(trace.memory() for trace in self.traces if not isinstance(trace, ClauseTrace))
+        return sum(trace.memory() for trace in self.traces if not isinstance(trace, ClauseTrace | ClauseDelta))
+
+    @property
+    def by_delta(self) -> bool:
+        """Whether the head is followed by the deltas of its rules, without traces."""
+        return any(isinstance(trace, ClauseDelta) for trace in self.traces)
+
+    @property
+    def price(self) -> float:
+        """Nanoseconds that following a changed row is estimated to take."""
+        return price(self.steps_per_change, by_delta=self.by_delta)
 
 
 class Traces:
@@ -142,7 +163,7 @@ class StagedTrace:
     trace: HeadTrace
     content: Version
     relations: Mapping[str, StoredRelation]
-    maintained: list[tuple[Any, Maintained | TextMaintained]] = field(default_factory=list)
+    maintained: list[tuple[Any, Maintained | TextMaintained | Followed]] = field(default_factory=list)
     support: Version | None = None
     accumulators: Accumulators | None = None
 

@@ -1,24 +1,33 @@
-"""Recording the trace of a clause, of one join or of the parts of a clause that computes texts."""
+"""What a clause is followed by: its trace (of one join, or of the parts of a clause with texts), or its delta."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from lftj.engine.clausedelta import ClauseDelta
 from lftj.engine.evaluate import Evaluation, Evaluator
-from lftj.engine.headtrace import derives_once
+from lftj.engine.headtrace import derives_once, price
+from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import split_text, step
 from lftj.engine.texttrace import TextTrace, is_map, mapped
 from lftj.engine.trace import ClauseTrace
-from lftj.join.run import Limits
+from lftj.engine.undefined import look_for_error
+from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
+from lftj.language.options import AUTO
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.traceplan import TracePlan, plan_trace
 
 Rows = npt.NDArray[np.int64]
+
+# Rows of what a head reads, all together, from which on following it without records is considered: below, records are
+# few, and traces take no more steps than deltas.
+LARGE = 1 << 16
 
 
 def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish: str | None) -> TracePlan:
@@ -30,7 +39,7 @@ def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish:
     return plan_trace(plan, distinct, force=wish)
 
 
-def known_by_row(trace: ClauseTrace | TextTrace) -> bool:
+def known_by_row(trace: ClauseTrace | TextTrace | ClauseDelta) -> bool:
     """Whether a binding of the traced rule is known by the row it derives."""
     return trace.once if isinstance(trace, TextTrace) else derives_once(trace.plan)
 
@@ -60,6 +69,48 @@ def record_clause(
     outer, chunks, last = record_clause(evaluator, split.outer, limits, {**(also or {}), split.schema.name: between})
     text = TextTrace(clause, split, inner, symbols, outer, between, stepped.undefined)
     return text, chunks, Evaluation(clause, last.plan, last.counters, inner=first, split=split, trace=text)
+
+
+def count_clause(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[ClauseDelta, list[Rows], Evaluation]:
+    """Evaluate `clause`, every derivation once: (what follows it, rows int64[head, n] with repeats, how it went)."""
+    body, plan = evaluator.plan(clause, limits=limits)
+    run = evaluator._run(clause, body, replace(plan, until=len(plan.depths)), limits, {})
+    chunks = [] if run is None else list(run.chunks())
+    counters = Counters() if run is None else run.counters
+    if run is not None and run.trouble:
+        look_for_error(evaluator, clause, limits)
+    made = _delta_of(evaluator, clause, plan, evaluator.relations)
+    made.counters = counters
+    return made, chunks, Evaluation(clause, plan, counters)
+
+
+def deltas_of(evaluator: Evaluator, clauses: Sequence[Clause], state: State) -> list[ClauseDelta]:
+    """What follows these clauses of a head without traces; none if traces are wished for, or expected to be better.
+
+    Planned over `state`, in which the clauses may have been evaluated.
+    """
+    asked = {state.maintain.get(c.rule, AUTO) for c in clauses}
+    if any(split_text(clause) is not None for clause in clauses) or not asked <= {AUTO, "delta"}:
+        return []
+    relations = state.relations
+    if "delta" not in asked:
+        names = {name for clause in clauses for name in clause.reads}
+        if sum(len(relations[name]) for name in names) < LARGE or any(c.rule in state.granularity for c in clauses):
+            return []
+    found, contexts = [], 0.0
+    for clause in clauses:
+        done = state.evaluations.get(clause)
+        plan = evaluator.plan(clause)[1] if done is None else done.plan
+        found.append(_delta_of(evaluator, clause, plan, relations))
+        contexts += trace_plan_of(plan, relations, None).contexts
+    joined = sum(delta.steps for delta in found)
+    return found if "delta" in asked or price(joined, by_delta=True) <= price(contexts, by_delta=False) else []
+
+
+def _delta_of(
+    evaluator: Evaluator, clause: Clause, plan: JoinPlan, relations: Mapping[str, StoredRelation]
+) -> ClauseDelta:
+    return ClauseDelta(clause, plan, relations, evaluator.arena, evaluator._encode, evaluator.symbols.ranks)
 
 
 def _record_join(

@@ -40,21 +40,8 @@ class State(NamedTuple):
     stopped: dict[str, str] = {}  # noqa: RUF012
 
     def together(self, head: str) -> tuple[str, ...]:
-        """The heads that are derived together with `head`, by rounds (lftj/rounds); none if it is derived otherwise.
-
-        Those of a recursive component, or a head alone whose rules wish "delta", unless they aggregate or compute
-        texts.
-        """
-        members = self.strata.recursive.get(head, ())
-        if members or not self.maintain:
-            return members
-        clauses = self.strata.of(head)
-        if not any(self.maintain.get(clause.rule) == "delta" for clause in clauses):
-            return ()
-        from lftj.engine.textsteps import split_text
-
-        possible = all(clause.aggregate is None and split_text(clause) is None for clause in clauses)
-        return (head,) if possible else ()
+        """The heads of the recursive component of `head`, which are derived by rounds (lftj/rounds); else none."""
+        return self.strata.recursive.get(head, ())
 
     def with_facts(self, name: str, facts: Version) -> State:
         """The state after a load: what is derived from `name` is stale, and so is `name` itself if rules derive it."""

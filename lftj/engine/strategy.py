@@ -2,6 +2,7 @@
 
     shared      the head is another relation under a new name, and has its content (shared.py)
     trace       what the change concerns is redone, the rest stands; needs traces of the state before
+    delta       what changed in each atom is joined with the other atoms (clausedelta.py); needs key orders, no traces
     scan        a min, max or cat: of the groups that a change touches the result is read anew (extremes.py)
     record      the head is evaluated over the state after, recording its traces, and compared with what it was
     recompute   the same without recording: for bulk changes, and where traces are not wanted or not possible
@@ -18,11 +19,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from lftj.engine import extremes
 from lftj.engine.aggregate import accumulates, followed, reading, recorded
 from lftj.engine.change import Change
+from lftj.engine.clausedelta import ClauseDelta
 from lftj.engine.derive import derive
 from lftj.engine.evaluate import Evaluation
 from lftj.engine.extremes import Reading
@@ -30,10 +33,11 @@ from lftj.engine.headtrace import (
     HeadTrace,
     StagedTrace,
     change_of_rows,
+    derives_once,
     support_of,
     supported_change,
 )
-from lftj.engine.recording import known_by_row, record_clause
+from lftj.engine.recording import count_clause, deltas_of, known_by_row, record_clause
 from lftj.engine.shared import shared_with
 from lftj.engine.state import State
 from lftj.engine.textsteps import parts_of
@@ -50,12 +54,10 @@ if TYPE_CHECKING:
     from lftj.engine.commit import Commit
 
 # Nanoseconds, measured on triangles over a million edges (bench/latency, bench/recording): a step of evaluation, a
-# record written and indexed, a row stored and compared, planning and the like in any case; a changed row with all its
-# lookups and index pages, and a step of maintenance.
+# record written and indexed, a row stored and compared, planning and the like in any case.
 EVALUATION_STEP, RECORD, ROW, ANEW = 8.0, 30.0, 100.0, 1_000_000.0
 # A row for which texts are computed.
 TEXT = 5_000.0
-CHANGE, MAINTENANCE_STEP = 10_000.0, 15.0
 # Changes from which on the steps of a maintenance say something about those of the next.
 MANY = 16
 
@@ -103,15 +105,19 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
 
         return follow_paths(commit, clauses[0], limits)
     found = reading(commit.staged, clauses[0]) if clauses else None
-    mode, why = _mode(commit, head, clauses) if found is None else _mode_of_scan(commit, head, clauses[0], found)
+    held = None
+    if found is None:
+        mode, why, held = _mode(commit, head, clauses)
+    else:
+        mode, why = _mode_of_scan(commit, head, clauses[0], found)
     if found is not None and mode == "scan":
         return _scan(commit, head, found, why, limits)
     if mode == "shared":
         return _share(commit, head, clauses, why)
-    if mode == "trace":
-        return _maintain(commit, head, clauses, why, limits)
-    if mode == "record":
-        return _record(commit, head, clauses, why, limits)
+    if held is not None:
+        return _maintain(commit, head, clauses, held, why, limits)
+    if mode in ("record", "delta"):
+        return _record(commit, head, clauses, mode, why, limits)
     commit.untraced.add(head)
     content, done = derive(commit.staged, head, limits)
     old = commit.staged.relations[head].content
@@ -124,29 +130,61 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
     return Derived(_kept(old, content, change), change, done, "recompute", why, steps, 0, 0, None, work)
 
 
-def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str]:
-    """(strategy, why)."""
+def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str, HeadTrace | None]:
+    """(strategy, why, what the head is maintained by if that is the strategy).
+
+    Without the latter "record" and "delta" say what is to be made for the next commits, while the head is evaluated.
+    """
     state = commit.staged.state
     wishes = {state.maintain.get(c.rule, "auto") for c in clauses} if state.maintain else frozenset[str]()
     if "recompute" in wishes:
-        return "recompute", "its rules are declared so"
+        return "recompute", "its rules are declared so", None
     held = commit.traces.heads.get(head)
-    valid = held is not None and held.holds_for(clauses, commit.before.relations, head)
-    if not valid and (below := _shared(commit, head, clauses)):
-        return "shared", f"it has the rows of `{below}`"
-    if not valid and (untraced := why_untraced(clauses, state)):
-        return "recompute", untraced
-    if "trace" not in wishes and (bulk := _bulk(commit, clauses)):
-        return "recompute", bulk
-    if held is None or not valid:
-        return "record", "there is no trace of it yet" if held is None else "its trace is outdated"
-    if "trace" in wishes:
-        return "trace", "its rules are declared so"
+    outdated = held is not None and not held.holds_for(clauses, commit.before.relations, head)
+    if held is None or outdated:
+        held = None
+        if below := _shared(commit, head, clauses):
+            return "shared", f"it has the rows of `{below}`", None
+        if untraced := why_untraced(clauses, state):
+            return "recompute", untraced, None
+    deltas: list[ClauseDelta] = []
+    if held is None:
+        planned = state if head in commit.new_heads else commit.before
+        deltas = deltas_of(commit.staged, clauses, planned)
+    by_delta = held.by_delta if held is not None else bool(deltas)
+    forced = ("delta" if by_delta else "trace") in wishes
+    if not forced and (bulk := _bulk(commit, clauses)):
+        return "recompute", bulk, None
+    if held is None and by_delta:
+        held = _begun(commit, head, clauses, deltas)
+    if held is None:
+        if by_delta:
+            return "delta", "its derivations are not counted yet", None
+        return "record", "its trace is outdated" if outdated else "there is no trace of it yet", None
+    strategy = "delta" if by_delta else "trace"
+    if forced:
+        return strategy, "its rules are declared so", held
     changed = held.changed(commit.changes)
-    estimate = changed * (CHANGE + MAINTENANCE_STEP * held.steps_per_change)
+    estimate = changed * held.price
     rows = f"{changed:,} changed {'row' if changed == 1 else 'rows'}"
     why = f"{_milliseconds(estimate)} for {rows}, {_milliseconds(held.cost)} anew"
-    return ("trace" if estimate <= held.cost else "record"), why
+    return (strategy, why, held) if estimate <= held.cost else ("delta" if by_delta else "record", why, None)
+
+
+def _begun(commit: Commit, head: str, clauses: tuple[Clause, ...], deltas: list[ClauseDelta]) -> HeadTrace | None:
+    """What `head` can be followed by from here on, its content being at hand, without evaluating it once more.
+
+    None if derivations have to be counted.
+    """
+    relation = commit.before.relations.get(head)
+    clause = clauses[0]
+    done = commit.before.evaluations.get(clause)
+    if head in commit.new_heads or len(clauses) > 1 or relation is None or done is None or done.counters is None:
+        return None
+    if accumulates(clause) or len(relation.facts) or not derives_once(replace(done.plan, until=len(done.plan.depths))):
+        return None
+    cost = ANEW + EVALUATION_STEP * done.counters.seeks + ROW * (done.counters.rows + len(relation))
+    return HeadTrace(clauses, [*deltas], None, {}, cost, deltas[0].steps)
 
 
 def _shared(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> str:
@@ -222,13 +260,14 @@ def _scan(commit: Commit, head: str, found: Reading, why: str, limits: Limits) -
     return Derived(content, change, {}, "scan", why, steps, 0, 0, None, [work])
 
 
-def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
+def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], mode: str, why: str, limits: Limits) -> Derived:
+    """Evaluate the head anew; `mode` says what for the next commits: "record" its traces, or prepare for "delta"."""
     staged, relations = commit.staged, commit.staged.relations
     relation = relations[head]
     traces, chunks, done, work = [], [], {}, []
     for i, clause in enumerate(clauses):
         began = time.perf_counter()
-        trace, rows, evaluation = record_clause(staged, clause, limits)
+        trace, rows, evaluation = (record_clause if mode == "record" else count_clause)(staged, clause, limits)
         chunks += rows
         traces.append(trace)
         seconds = time.perf_counter() - began
@@ -255,14 +294,17 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, li
     texts = sum(trace.stepped_rows for trace in traces if isinstance(trace, TextTrace))
     cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation)) + TEXT * texts
     contexts = sum(part.trace_plan.contexts for trace in traces for part in trace.parts)
+    contexts += sum(trace.steps for trace in traces if isinstance(trace, ClauseDelta))
     held = HeadTrace(clauses, traces, support, {}, cost, contexts)
     plan_for = StagedTrace(head, held, content, relations, support=support, accumulators=accumulators)
     steps = sum(rule.steps for rule in work)
-    return Derived(content, change, done, "record", why, steps, 0, records, plan_for, work)
+    strategy = "record" if mode == "record" else "recompute"
+    return Derived(content, change, done, strategy, why, steps, 0, records, plan_for, work)
 
 
-def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, limits: Limits) -> Derived:
-    held = commit.traces.heads[head]
+def _maintain(
+    commit: Commit, head: str, clauses: tuple[Clause, ...], held: HeadTrace, why: str, limits: Limits
+) -> Derived:
     before, after = commit.before.relations, commit.staged.relations
     relation = after[head]
     staged = StagedTrace(head, held, relation.content, after, support=held.support)
@@ -271,7 +313,7 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
     work = []
     try:
         for i, trace in enumerate(held.traces):
-            changes = {order: commit.trace_change(order) for order in trace.orders if order[0] in commit.changes}
+            changes = {order: commit.trace_change(order) for order in trace.watched if order[0] in commit.changes}
             if not changes:
                 continue
             changed += sum(len(change.kinds) for change in changes.values())
@@ -317,7 +359,7 @@ def _maintain(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str, 
         staged.content,
         change,
         {},
-        "trace",
+        "delta" if held.by_delta else "trace",
         why,
         sum(rule.steps for rule in work),
         sum(rule.removed for rule in work),

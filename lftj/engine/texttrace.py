@@ -115,6 +115,11 @@ class TextTrace:
         self.orders = tuple(dict.fromkeys((*self.inner.orders, *(o for o in own if o[0] != self.split.schema.name))))
 
     @property
+    def watched(self) -> tuple[Order, ...]:
+        """The key orders in which changes are looked at."""
+        return self.orders
+
+    @property
     def parts(self) -> tuple[ClauseTrace, ...]:
         """The traces of joins that it consists of."""
         return (self.inner, *(() if self.outer is None else self.outer.parts))

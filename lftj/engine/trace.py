@@ -225,6 +225,11 @@ class ClauseTrace:
         ]
 
     @property
+    def watched(self) -> tuple[Order, ...]:
+        """The key orders in which changes are looked at."""
+        return self.orders
+
+    @property
     def parts(self) -> tuple[ClauseTrace, ...]:
         """The traces of joins that it consists of: itself."""
         return (self,)

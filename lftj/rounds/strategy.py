@@ -75,8 +75,7 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
         if not len(changes[head].kinds) and relation.content is not before[head].content:
             staged.rounds.note(relation.content, work.round)
     why = f"{sum(len(c.kinds) for c in (*changed.values(), *facts.values())):,} rows changed"
-    strategy = "rounds" if heads[0] in staged.state.strata.recursive else "delta"
-    return Followed(found, changes, {}, strategy, why, joins.steps, told)
+    return Followed(found, changes, {}, "rounds", why, joins.steps, told)
 
 
 def _anew(commit: Commit, heads: tuple[str, ...]) -> str:

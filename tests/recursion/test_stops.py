@@ -200,7 +200,7 @@ def test_a_memory_limit_leaves_the_state_and_smaller_changes_go_through() -> Non
     db.evaluate()
     before = contents(db)
     with pytest.raises(MemoryLimitError), db.transaction() as tx:
-        tx.insert("e", [(i, i + 1) for i in range(13, 400 if JIT else 120)])
+        tx.insert("e", [(i, i + 1) for i in range(13, 400)])
     assert contents(db) == before
     with db.transaction() as tx:
         tx.insert("e", [(13, 14)])

@@ -71,13 +71,13 @@ def picture(db: lftj.Database) -> dict[str, Any]:
     gc.collect()
     db._arena.collect()
     state, heads = db._state, db._evaluator.traces.heads
-    filters = {f.page: f.mask + 1 for held in heads.values() for t in held.traces for f in t.filters.values()}
+    filters = {f.page: f.mask + 1 for held in heads.values() for t in held.parts for f in t.filters.values()}
     return {
         "rows": {name: relation.content.columns().tolist() for name, relation in state.relations.items()},
         "facts": {name: relation.facts.columns().tolist() for name, relation in state.relations.items()},
         "stale": state.stale,
         "records": {
-            head: [[t.indexes.records(s).tolist() for s in t.indexes.packings] for t in held.traces]
+            head: [[t.indexes.records(s).tolist() for s in t.indexes.packings] for t in held.parts]
             for head, held in heads.items()
         },
         "supports": {head: held.support.columns().tolist() for head, held in heads.items() if held.support is not None},
@@ -91,8 +91,8 @@ def check_pages(db: lftj.Database) -> None:
     heads = db._evaluator.traces.heads.values()
     versions = [v for r in db._state.relations.values() for v in (r.facts, *r.orders.values())]
     versions += [held.support for held in heads if held.support is not None]
-    versions += [t.indexes._view(s) for held in heads for t in held.traces for s in t.indexes.packings]
-    assert not any(trace.filters for held in heads for trace in held.traces)
+    versions += [t.indexes._view(s) for held in heads for t in held.parts for s in t.indexes.packings]
+    assert not any(trace.filters for held in heads for trace in held.parts)
     check_arena(db._arena, list({version.root: version for version in versions}.values()))
 
 
