@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lftj.engine.texttrace import TextMaintained, TextTrace
 
 Rows = npt.NDArray[np.int64]
+_NO_KEYS = np.empty(0, np.int64)
 
 # Nanoseconds, measured on triangles over a million edges (bench/latency): a changed row with all its lookups and index
 # pages, and a step of maintenance; the same where changed rows are joined with the rest.
@@ -249,6 +250,11 @@ def supported_change(
     now = (after > 0) | facts.contains(rows)
     flips = was != now
     return following, Change(np.compress(flips, rows, axis=1), np.where(now[flips], 1, -1).astype(np.int8))
+
+
+def whole_change(change: Change) -> TraceChange:
+    """A change of whole rows, every one of which counts, in the order of the columns."""
+    return TraceChange(change.rows, change.kinds, np.zeros(len(change.kinds), np.int64), _NO_KEYS, _NO_KEYS)
 
 
 def trace_change(change: Change, old: Version, new: Version, columns: tuple[int, ...]) -> TraceChange:

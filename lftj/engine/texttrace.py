@@ -115,6 +115,11 @@ class TextTrace:
         self.orders = tuple(dict.fromkeys((*self.inner.orders, *(o for o in own if o[0] != self.split.schema.name))))
 
     @property
+    def whole(self) -> frozenset[Order]:
+        """The key orders of which only whole rows are looked at."""
+        return frozenset()
+
+    @property
     def watched(self) -> tuple[Order, ...]:
         """The key orders in which changes are looked at."""
         return self.orders

@@ -225,6 +225,11 @@ class ClauseTrace:
         ]
 
     @property
+    def whole(self) -> frozenset[Order]:
+        """The key orders of which only whole rows are looked at."""
+        return frozenset()
+
+    @property
     def watched(self) -> tuple[Order, ...]:
         """The key orders in which changes are looked at."""
         return self.orders
