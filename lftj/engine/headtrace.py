@@ -147,7 +147,8 @@ class Traces:
             for trace in held.parts:
                 for s in trace.indexes.packings:
                     parts[trace.site_name(s)] = parts.get(trace.site_name(s), 0) + trace.indexes.memory(s)
-            parts["support and filters"] = held.memory()
+            if not held.by_delta or held.support is not None:
+                parts["support and filters"] = held.memory()
             if held.accumulators is not None:
                 parts["accumulators"] = held.accumulators.memory()
             if between := held.between():
