@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from lftj.language import ast
 from lftj.language.conjunction import Conjunction
 from lftj.language.ground import bound_variables, check_bound
-from lftj.language.parts import Fold, Part
+from lftj.language.parts import GROUPS, WITH_ZERO, Fold, Part
 from lftj.language.walks import Node, all_names, nodes
 
 if TYPE_CHECKING:
@@ -209,14 +209,14 @@ class Braces:
 
     def _with_zero(self, aggregate: ast.Aggregate, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> str:
         """Derive the relation that has 0 for the groups without a binding."""
-        with0, rule, span = f"{name}.with0", self.whole.rule, aggregate.span
+        with0, rule, span = f"{name}{WITH_ZERO}", self.whole.rule, aggregate.span
         if with0 in self.whole.parts.names.relations:
             return with0
         self._enter(with0, aggregate, variables)
         result, zero = ast.Variable(self.whole.fresh(), span), ast.Constant(0, "number", span)
         plain = ast.Atom(name, (*variables, result), span)
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
-        groups = (ast.Atom(f"{name}.groups", scope.placed(variables), span),) if variables else ()
+        groups = (ast.Atom(f"{name}{GROUPS}", scope.placed(variables), span),) if variables else ()
         self.whole.made += [
             Part(rule, replace(plain, name=with0), Conjunction((plain,))),
             Part(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, negated=(none,))),
