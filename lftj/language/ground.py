@@ -49,14 +49,15 @@ def check_bound(
 ) -> set[str]:
     """Report the variables that some alternative of a body leaves unbound, and wildcards where a value is due.
 
-    `heads`: those of each alternative, none if no head asks for values. `reported`: names of variables that need no
+    `heads`: that of each alternative, none if no head asks for values. `reported`: names of variables that need no
     further finding; the unbound ones are added to it, and it is returned.
     """
     _check_wildcards(heads, bodies, findings)
     bound = [bound_variables(body) for body in bodies]
     reported = set() if reported is None else reported
-    for body, has in zip(bodies, bound, strict=True):
-        for variable in _variables(heads, body):
+    for at, (body, has) in enumerate(zip(bodies, bound, strict=True)):
+        # What a head was taken apart into (`f[x]`) has other variables in each alternative.
+        for variable in _variables(heads[at : at + 1], body):
             name = variable.name
             if name in has or name in reported:
                 continue
