@@ -17,7 +17,8 @@ for the groups with a binding and one for those without. (With a larger body a j
 The group is what the braces, with their operand, share with the outside. Its values come from outside: a group variable
 that nothing outside binds is an error, as in Souffle, but for the keys of a head `deg[x] = count : { e(x, _) }`, whose
 groups are those that have a binding. Every distinct binding of all variables counts once, and each wildcard is a
-variable. Of `min`, `max`, `mean` and `cat` an empty group has no row, so their atom is read as it is.
+variable. Of `min`, `max`, `mean` and `cat` an empty group has no row, so their atom is read as it is. A group whose sum
+its type does not hold has no row either, and is an error where the rule asks for it (lftj/engine/refused.py).
 
 `min`, `max` and `cat` fold one atom of distinct variables; what else stands in the braces, and a disjunction, becomes a
 relation first, `@p.1.all`. The alternatives of a disjunction bind the same variables, so that it is plain what a

@@ -257,3 +257,27 @@ def test_in_recursion(strategy: str) -> None:
     change(db, ("erase", "e", [(2, TOP)]), ("insert", "q", [(7,)]))
     assert list(db["p"]) == [(1,), (2,), (3,), (4,), (7,)]
     fails(db, ("insert", "e", [(2, TOP)]))
+
+
+@STRATEGIES
+def test_a_missing_value_is_no_zero_to_divide_by(strategy: str) -> None:
+    rule = "p(x) :- r(x), n = count : { g(x, y), 10 / (sum v : { e(y, v) }) > 0 }, n > 0."
+    db = database(rule, strategy, r=[(1,)], g=[(1, 1), (7, 2)], e=[(1, 5), (2, TOP), (2, 1)])
+    assert list(db["p"]) == [(1,)]
+    for i in range(2):
+        change(db, ("insert", "g", [(8 + i, 2)]), ("insert", "e", [(2, 2 + i)]))
+    fails(db, ("insert", "r", [(7,)]))
+    fails(db, ("insert", "g", [(7, 3)]), what="division by zero")  # a sum of nothing is
+
+
+@STRATEGIES
+def test_groups_that_are_sums_themselves(strategy: str) -> None:
+    rule = "p(x) :- r(x), s = sum v : { e(x, v) }, n = count : { g(_, z), z > s }, n > 0."
+    db = database(rule, strategy, r=[(1,)], g=[(5, 9)], e=[(1, 3), (2, TOP), (2, 1)])
+    assert list(db["p"]) == [(1,)]
+    for i in range(2):
+        change(db, ("insert", "g", [(6, i)]), ("insert", "e", [(2, 2 + i)]))
+    assert list(db["p"]) == [(1,)]
+    fails(db, ("insert", "r", [(2,)]))
+    change(db, ("erase", "e", [(2, TOP)]), ("insert", "r", [(2,)]))
+    assert list(db["p"]) == [(1,), (2,)]
