@@ -35,7 +35,7 @@ def evaluated(db: Any, head: str) -> Any:
     from lftj.engine.derive import derive
     from lftj.join.run import Limits
 
-    return derive(db._evaluator, head, Limits())[0]
+    return derive(db._evaluator, head, Limits()).content
 
 
 def recorded(db: Any, head: str) -> tuple[Any, Any]:

@@ -9,7 +9,8 @@ A *table* holds a row per group that has a binding, keyed by the group:
 All of it is linear in the bindings. So a trace's bindings that go and come are first summed per group, with weights -1
 and 1 (`Sums`), and then added to the accumulators of these groups; a group without a binding goes. The results before
 and after, which are exact, tell the change of the head. An integer sum must fit into its type, but what is accumulated
-need not: a sum may leave the range and come back within a transaction.
+need not: a sum may leave the range and come back. A group whose result its type does not hold, or that sums inf and
+-inf, has no row; it is *lacking*, and what that means is left to who asks for the group (refused.py).
 
 The sum of floats is `math.fsum` of the surviving values. The mean is the sum divided by the count: of floats the
 rounded sum, as `statistics.fmean` does, of integers the exact one.
@@ -23,7 +24,7 @@ Source: incremental-leapfrog-triejoin.txt, sections 2.3.1, 2.3.2 and 2.3.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,8 +46,42 @@ MOST = 1 << 31
 # Integers up to here are floats, so that numpy's quotient of two is that of the integers.
 EXACT = 1 << 53
 
-# What to raise for a group that has no result: its codes, and whether it holds inf and -inf.
-Refuse = Callable[[list[int], bool], Exception]
+
+class Lacking(NamedTuple):
+    """Groups without a result: `groups` int64[k, n] in order, and whether each holds inf and -inf, `undefined` bool[n].
+
+    The others are out of the range of their type.
+    """
+
+    groups: Ints
+    undefined: npt.NDArray[np.bool_]
+
+    def __bool__(self) -> bool:
+        return len(self.undefined) > 0
+
+    def after(self, touched: Ints, again: Lacking) -> Lacking:
+        """These, but of the groups `touched` int64[k, g] those that lack a result now, `again`."""
+        if not self:
+            return again
+        n = len(self.undefined)
+        # A row (group..., touched or not): the places of those of its own that were not looked at again.
+        rows = np.concatenate([self.groups, touched], axis=1)
+        if len(rows) == 0:
+            return again if touched.shape[1] else self
+        distinct, inverse = np.unique(rows, axis=1, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        looked = np.zeros(distinct.shape[1], np.bool_)
+        looked[inverse[n:]] = True
+        kept = ~looked[inverse[:n]]
+        groups = np.concatenate([np.compress(kept, self.groups, axis=1), again.groups], axis=1)
+        undefined = np.concatenate([self.undefined[kept], again.undefined])
+        order = np.lexsort(groups[::-1])
+        return Lacking(np.ascontiguousarray(groups[:, order]), undefined[order])
+
+
+def nothing_lacking(groups: int) -> Lacking:
+    """No group of `groups` columns lacks a result."""
+    return Lacking(np.empty((groups, 0), np.int64), np.empty(0, np.bool_))
 
 
 class Folding(NamedTuple):
@@ -142,12 +177,16 @@ class Gathering:
 
 
 class Accumulators:
-    """The accumulators of all groups at one moment; never changed, `updated` makes the next."""
+    """The accumulators of all groups at one moment; never changed, `updated` makes the next.
 
-    __slots__ = ("folding", "segments", "table")
+    `lacking`: the groups without a result, as whoever made them found by `rows` or `all_rows`.
+    """
+
+    __slots__ = ("folding", "lacking", "segments", "table")
 
     def __init__(self, folding: Folding, table: Version, segments: Version | None) -> None:
         self.folding, self.table, self.segments = folding, table, segments
+        self.lacking = nothing_lacking(folding.groups)
 
     @classmethod
     def of(cls, arena: Arena, folding: Folding, sums: Sums, *, page_rows: int, dir_rows: int) -> Accumulators:
@@ -174,62 +213,71 @@ class Accumulators:
             segments, _ = segments.update(np.vstack([sums.segments, pieces]), ops)
         return Accumulators(folding, table, segments)
 
-    def rows(self, groups: Ints, refuse: Refuse) -> Ints:
-        """The rows (group..., code of the result) of those of `groups` int64[k, g] that have a binding, in order.
+    def rows(self, groups: Ints) -> tuple[Ints, Lacking]:
+        """(the rows (group..., code of the result) of those of `groups` int64[k, g] that have one, in order; the rest).
 
-        Raises what `refuse` makes for a group without a result: a sum that its type does not hold, or inf - inf.
+        A group without a binding is in neither.
         """
         values = self.table.values_of(groups)
         there = values[COUNT] > 0
         if not there.all():
             groups, values = np.compress(there, groups, axis=1), np.compress(there, values, axis=1)
-        return np.vstack([groups, self._results(groups, values, refuse)])
+        return self._rows(groups, values)
 
-    def all_rows(self, refuse: Refuse) -> Ints:
-        """The rows of all groups, in order."""
+    def all_rows(self) -> tuple[Ints, Lacking]:
+        """The same of all groups."""
         table, k = self.table.columns(), self.folding.groups
-        return np.vstack([table[:k], self._results(table[:k], table[k:], refuse)])
+        return self._rows(table[:k], table[k:])
 
     def memory(self) -> int:
         """Bytes of their pages."""
         return self.table.memory() + (0 if self.segments is None else self.segments.memory())
 
-    def _results(self, groups: Ints, values: Ints, refuse: Refuse) -> Ints:
-        """The code of the result of each group, none of which is empty."""
+    def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, Lacking]:
+        """The rows of groups with their values in the table, none of which is empty."""
+        codes, without = self._results(groups, values)
+        if without is None or not without.any():
+            return np.vstack([groups, codes]), nothing_lacking(self.folding.groups)
+        undefined = np.zeros(np.count_nonzero(without), np.bool_)
+        if self.folding.operand == "float":
+            undefined = (values[HIGH][without] > 0) & (values[LOWER][without] > 0)
+        lacking = Lacking(np.compress(without, groups, axis=1), undefined)
+        return np.compress(~without, np.vstack([groups, codes]), axis=1), lacking
+
+    def _results(self, groups: Ints, values: Ints) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
+        """(the code of the result of each group, those that have none; None if all have one)."""
         op, operand = self.folding.op, self.folding.operand
         counts: Ints = values[COUNT]
         if op == "count" or not groups.shape[1]:
-            return counts
-        if counts.max() >= MOST:
-            raise refuse(groups[:, counts.argmax()].tolist(), False)
+            return counts, None
+        without = counts >= MOST
         if operand == "float":
-            codes = self._rounded(groups, values, refuse)
-            return encode_float(decode_float(codes) / counts) if op == "mean" else codes
+            codes = self._rounded(groups, values)
+            without |= codes == exactsum.NO_SUM
+            if op == "mean":
+                codes = encode_float(decode_float(np.where(without, 0, codes)) / counts)
+            return codes, without
         high, low = values[HIGH], values[LOWER]
         if op == "mean":
-            return encode_float(_quotients(high, low, counts))
+            return encode_float(_quotients(high, low, counts)), without
         bound = (-(1 << 31), 1 << 31) if operand == "number" else (0, 1 << 32)
-        outside = (high < bound[0]) | (high >= bound[1])
-        if outside.any():
-            raise refuse(groups[:, outside.argmax()].tolist(), False)
+        without |= (high < bound[0]) | (high >= bound[1])
         sums: Ints = (high << BITS) | low
-        return sums if operand == "number" else sums ^ SIGN
+        return sums if operand == "number" else sums ^ SIGN, without
 
-    def _rounded(self, groups: Ints, values: Ints, refuse: Refuse) -> Ints:
+    def _rounded(self, groups: Ints, values: Ints) -> Ints:
+        """The codes of sums of floats; `exactsum.NO_SUM` for a group that has none."""
         assert self.segments is not None
         version, codes = self.segments, np.empty(groups.shape[1], np.int64)
-        infinite = np.ascontiguousarray(values[HIGH:])
-        done = exactsum.rounded_sums(
+        exactsum.rounded_sums(
             version.store.arena.space.mem,
             version.root,
             version.store.shape,
             np.ascontiguousarray(groups.T),
-            infinite,
+            np.ascontiguousarray(values[HIGH:]),
             np.zeros(exactsum.DIGITS, np.int64),
             codes,
         )
-        if done < len(codes):
-            raise refuse(groups[:, done].tolist(), bool(infinite[:, done].all()))
         return codes
 
 

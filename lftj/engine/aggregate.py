@@ -6,6 +6,9 @@ Its evaluation enumerates every binding of all variables (`Body.every`), as rows
     count, sum, mean   fold the bindings into accumulators, which its trace keeps up (accumulators.py)
     min, max, cat      read the rows of the one relation below, whatever changed there (extremes.py)
 
+A group may lack a result (a sum out of the range of its type): it has no row, and when that is an error is said in
+refused.py.
+
 Source: incremental-leapfrog-triejoin.txt, section 2.3.
 """
 
@@ -17,11 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.accumulators import Accumulators, Folding, Gathering, Refuse, weighted
+from lftj.engine.accumulators import Accumulators, Folding, Gathering, Lacking, nothing_lacking, weighted
 from lftj.engine.change import Change
 from lftj.engine.extremes import Reading, folded, reading_of
 from lftj.engine.headtrace import change_of_rows
-from lftj.errors import EvaluationError
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
 from scantree.version import Version
@@ -55,33 +57,6 @@ def folding_of(clause: Clause) -> Folding:
     return Folding(aggregate.op, aggregate.groups, operand)
 
 
-def refusal(evaluator: Evaluator, clause: Clause) -> Refuse:
-    """What makes the error for a group of `clause` without a result."""
-    aggregate = clause.aggregate
-    assert aggregate is not None
-
-    def refuse(group: list[int], undefined: bool) -> EvaluationError:
-        terms = clause.head_args[: aggregate.groups]
-        bound = [f"{t} = {evaluator.decode(c, t.type)!r}" for t, c in zip(terms, group, strict=True)]
-        operand = clause.head_args[-1].type
-        where = f"{clause.span}: in `{clause.text or clause}`" + (f" with {', '.join(bound)}" if bound else "")
-        if undefined:
-            return EvaluationError(
-                f"the {aggregate.op} of inf and -inf has no value",
-                where=where,
-                why="both are among the values of this group; nothing was changed",
-                remedy="exclude one of them in the body",
-            )
-        return EvaluationError(
-            f"the sum of a group is out of the range of {operand}",
-            where=where,
-            why="it could not be stored as a value; nothing was changed",
-            remedy="sum floats (`itof`, `utof`)" if operand in ("number", "unsigned") else "scale the values down",
-        )
-
-    return refuse
-
-
 def recorded(evaluator: Evaluator, clause: Clause, chunks: list[Ints]) -> tuple[Accumulators, list[Ints]]:
     """(accumulators, rows of the head in order) of all bindings of `clause`, in `chunks` int64[width, n]."""
     gathering = Gathering(folding_of(clause))
@@ -89,17 +64,20 @@ def recorded(evaluator: Evaluator, clause: Clause, chunks: list[Ints]) -> tuple[
     while chunks:
         gathering.add(chunks.pop())
     held = _held(evaluator, gathering)
-    return held, [held.all_rows(refusal(evaluator, clause))]
+    rows, held.lacking = held.all_rows()
+    return held, [rows]
 
 
 def followed(
-    evaluator: Evaluator, clause: Clause, before: Accumulators, erased: list[Ints], inserted: list[Ints]
+    clause: Clause, before: Accumulators, erased: list[Ints], inserted: list[Ints]
 ) -> tuple[Accumulators, Change]:
     """(the next accumulators, the change of the head) when bindings int64[width, n] of `clause` go and come."""
     sums = weighted(before.folding, erased, inserted)
-    after, refuse = before.updated(sums), refusal(evaluator, clause)
-    arity = before.folding.groups + 1
-    return after, change_of_rows(arity, [before.rows(sums.groups, refuse)], [after.rows(sums.groups, refuse)])
+    after = before.updated(sums)
+    gone, _ = before.rows(sums.groups)
+    come, lacking = after.rows(sums.groups)
+    after.lacking = before.lacking.after(sums.groups, lacking)
+    return after, change_of_rows(before.folding.groups + 1, [gone], [come])
 
 
 def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
@@ -107,10 +85,15 @@ def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
     return Accumulators.of(evaluator.arena, gathering.folding, gathering.sums(), **sizes)
 
 
-def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation]:
-    """The content of the head of an aggregate clause, evaluated."""
+def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, Lacking]:
+    """The content of the head of an aggregate clause, evaluated, and the groups without a result."""
     found = reading(evaluator, clause)
-    return _accumulated(evaluator, clause, limits) if found is None else _read(evaluator, clause, found, limits)
+    if found is not None:
+        return *_read(evaluator, clause, found, limits), nothing_lacking(len(clause.head_args) - 1)
+    gathering = Gathering(folding_of(clause))
+    evaluation = evaluator.rows(clause, limits, gathering.add)
+    rows, lacking = _held(evaluator, gathering).all_rows()
+    return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, lacking
 
 
 def _read(evaluator: Evaluator, clause: Clause, found: Reading, limits: Limits) -> tuple[Version, Evaluation]:
@@ -124,10 +107,3 @@ def _read(evaluator: Evaluator, clause: Clause, found: Reading, limits: Limits) 
     counters = Counters(steps=len(relation), rows=rows.shape[1])
     content = evaluator.relations[clause.head].assemble([rows], in_order=True)
     return content, Evaluation(clause, plan, counters, time.perf_counter() - start)
-
-
-def _accumulated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation]:
-    gathering = Gathering(folding_of(clause))
-    evaluation = evaluator.rows(clause, limits, gathering.add)
-    rows = _held(evaluator, gathering).all_rows(refusal(evaluator, clause))
-    return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation

@@ -25,6 +25,7 @@ from lftj.engine.derive import refresh
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.functional import check_content, check_facts
 from lftj.engine.headtrace import StagedTrace, trace_change, whole_change
+from lftj.engine.refused import Refused, alike, groups_of, refused_in, refused_together
 from lftj.engine.state import State
 from lftj.engine.stored import Built, StoredRelation
 from lftj.engine.strata import Strata
@@ -60,6 +61,7 @@ class Commit:
         "_limits",
         "_orders",
         "_program",
+        "_refusing",
         "_traced",
         "base",
         "before",
@@ -95,6 +97,8 @@ class Commit:
         self._traced: list[StagedTrace] = []
         self.untraced: set[str] = set()
         self._orders: dict[Order, TraceChange] = {}
+        # The heads of which other rows are refused than before.
+        self._refusing: set[str] = set()
         self.seconds = 0.0
 
     def run(self) -> None:
@@ -129,6 +133,7 @@ class Commit:
                 base.maintain,
                 base.granularity,
                 base.stopped,
+                base.refused,
             )
             self.changes = touched
         self.seconds = time.perf_counter() - started
@@ -174,13 +179,14 @@ class Commit:
         failed: dict[str, EvaluationError] = {}
         refresh(staged, strata.below(concerned) | self._heads, self._limits, failed, again=False)
         self.before = before = staged.state
-        relations, evaluations = dict(before.relations), dict(before.evaluations)
+        relations, evaluations, refused = dict(before.relations), dict(before.evaluations), dict(before.refused)
         stale = set(before.stale)
         if program is not None:
             relations = {n: relations.get(n, r) for n, r in program.relations.items()}
             kept = set(strata.clauses)
             evaluations = {c: e for c, e in evaluations.items() if c in kept}
             stale = {head for head in stale if strata.of(head)}
+            refused = {head: rows for head, rows in refused.items() if strata.of(head)}
         for name in {**facts, **dict.fromkeys(self._heads)}:
             relation = relations[name]
             new = facts.get(name, relation.facts)
@@ -200,6 +206,7 @@ class Commit:
             stale=frozenset(stale),
             evaluations=evaluations,
             stopped=base.not_stopped_in(concerned),
+            refused=refused,
         )
         finished = set[str]()
         for head in strata.order:
@@ -217,6 +224,8 @@ class Commit:
                 continue
             why = self._why(head, reads, facts)
             if not why:
+                if not self._refusing.isdisjoint(reads):
+                    self._refuse(head, groups_of(refused.get(head, ())), self._limits(head))
                 continue
             started = time.perf_counter()
             limits = self._limits(head)
@@ -228,9 +237,10 @@ class Commit:
                 self.unknown[head] = failed[head] = error
                 stale.add(head)
                 continue
-            content, change, done, strategy, reason, steps, removed, added, traced, work = derived
+            content, change, done, strategy, reason, steps, removed, added, traced, work, own = derived
             if traced is not None:
                 self._traced.append(traced)
+            self._refuse(head, own, limits)
             if relations[head].schema.functional:
                 check_content(staged, head, content, change.of_kind(INSERTED), limits)
             relations[head] = relations[head].successor(content, change=change)
@@ -265,11 +275,14 @@ class Commit:
             return
         why = [cause for head in heads if (cause := self._why(head, strata.reads(head), facts))]
         if not why:
+            if not self._refusing.isdisjoint(reads):
+                self._refuse_together(heads, relations, self._limits(heads[0]))
             return
         started = time.perf_counter()
         limits = self._limits(heads[0])
         limits.look(0)
         derived = follow(self, heads, limits)
+        self._refuse_together(heads, {**relations, **derived.relations}, limits)
         staged.state.evaluations.update(derived.evaluations)
         for head in heads:
             change = derived.changes[head]
@@ -288,6 +301,24 @@ class Commit:
                 "seconds": time.perf_counter() - started if head == heads[0] else 0.0,
                 **derived.told,
             }
+
+    def _refuse(self, head: str, own: tuple[Refused, ...], limits: Limits) -> None:
+        """Look at what is refused in a head that was derived, or reads what is refused now."""
+        self._now_refused(head, refused_in(self.staged, head, own, limits))
+
+    def _refuse_together(self, heads: tuple[str, ...], relations: Mapping[str, StoredRelation], limits: Limits) -> None:
+        found = refused_together(self.staged, heads, relations, limits)
+        for head in heads:
+            self._now_refused(head, found.get(head, ()))
+
+    def _now_refused(self, head: str, found: tuple[Refused, ...]) -> None:
+        refused = self.staged.state.refused
+        if found or head in refused:
+            if not alike(found, refused.get(head, ())):
+                self._refusing.add(head)
+            refused.pop(head, None)
+            if found:
+                refused[head] = found
 
     @property
     def new_heads(self) -> frozenset[str]:

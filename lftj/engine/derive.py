@@ -8,6 +8,7 @@ between (Ctrl-C, time-out, an error in a rule) leaves every published content as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from lftj.engine.aggregate import aggregated
 from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.functional import check_content
+from lftj.engine.refused import Refused, refused_groups, refused_in, refused_together
 from lftj.engine.state import State
 from lftj.errors import EvaluationError, TimeoutExpired
 from lftj.join.run import Limits
@@ -25,17 +27,25 @@ from scantree.version import Version
 Rows = npt.NDArray[np.int64]
 
 
-def derive(evaluator: Evaluator, head: str, limits: Limits) -> tuple[Version, dict[Clause, Evaluation]]:
+class Made(NamedTuple):
+    """What the rules of a head derive: its content, how each was evaluated, its own groups without a result."""
+
+    content: Version
+    evaluations: dict[Clause, Evaluation]
+    refused: tuple[Refused, ...] = ()
+
+
+def derive(evaluator: Evaluator, head: str, limits: Limits) -> Made:
     """What the rules of `head` derive from the evaluator's state, with the head's facts, as a version of its own."""
     relation = evaluator.relations[head]
     clauses = evaluator.state.strata.of(head)
     if clauses and counts_paths(clauses[0]):
         from lftj.paths.follow import derive_paths
 
-        return derive_paths(evaluator, clauses[0], limits), {}
+        return Made(derive_paths(evaluator, clauses[0], limits), {})
     if clauses and clauses[0].aggregate is not None:
-        content, evaluation = aggregated(evaluator, clauses[0], limits)
-        return content, {clauses[0]: evaluation}
+        content, evaluation, lacking = aggregated(evaluator, clauses[0], limits)
+        return Made(content, {clauses[0]: evaluation}, refused_groups(clauses[0], lacking))
     chunks: list[Rows] = []
     done: dict[Clause, Evaluation] = {}
     for clause in clauses:
@@ -44,7 +54,7 @@ def derive(evaluator: Evaluator, head: str, limits: Limits) -> tuple[Version, di
     in_order = alone and done[clauses[0]].sorted
     if len(relation.facts):
         chunks.append(relation.facts.columns())
-    return relation.assemble(chunks, in_order=in_order), done
+    return Made(relation.assemble(chunks, in_order=in_order), done)
 
 
 def _component(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> State:
@@ -54,6 +64,7 @@ def _component(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> 
     work, done = evaluate(evaluator, heads, limits)
     state = evaluator.state
     members = {head: work.relations[head] for head in heads}
+    refused = refused_together(evaluator, heads, work.relations, limits)
     for head, relation in members.items():
         if relation.schema.functional:
             check_content(evaluator, head, relation.content, None, limits)
@@ -61,6 +72,7 @@ def _component(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> 
         relations={**state.relations, **members},
         stale=state.stale - set(heads),
         evaluations={**state.evaluations, **done},
+        refused=refused,
     )
 
 
@@ -96,7 +108,8 @@ def refresh(
                 if head in evaluator.state.stale:
                     evaluator.state = _component(evaluator, members, within)
                 continue
-            content, done = derive(evaluator, head, within)
+            content, done, own = derive(evaluator, head, within)
+            refused = refused_in(evaluator, head, own, within)
             if evaluator.relations[head].schema.functional:
                 check_content(evaluator, head, content, None, within)
         except EvaluationError as error:
@@ -107,4 +120,4 @@ def refresh(
         except TimeoutExpired as expired:
             evaluator.state = evaluator.state.stopped_in(head, expired.what)
             raise
-        evaluator.state = evaluator.state.evaluated(head, content, done)
+        evaluator.state = evaluator.state.evaluated(head, content, done, refused)

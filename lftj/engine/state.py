@@ -19,6 +19,7 @@ from scantree.version import Version
 
 if TYPE_CHECKING:
     from lftj.engine.evaluate import Evaluation
+    from lftj.engine.refused import Refused
 
 
 class State(NamedTuple):
@@ -26,7 +27,8 @@ class State(NamedTuple):
 
     `key_orders`: variable orders forced by the user, by rule number; `maintain`: strategies ("trace", "delta"...);
     `granularity`: of traces ("node" or "interval"). `stopped`: stale heads whose evaluation over these relations ran
-    out of time, and in words how: a commit does not begin it again to learn what they were.
+    out of time, and in words how: a commit does not begin it again to learn what they were. `refused`: the rows of
+    internal heads that have no value (refused.py), of those that have such rows.
     """
 
     relations: dict[str, StoredRelation] = {}  # noqa: RUF012  (no state is ever changed)
@@ -38,6 +40,7 @@ class State(NamedTuple):
     maintain: dict[int, str] = {}  # noqa: RUF012
     granularity: dict[int, str] = {}  # noqa: RUF012
     stopped: dict[str, str] = {}  # noqa: RUF012
+    refused: dict[str, tuple[Refused, ...]] = {}  # noqa: RUF012
 
     def together(self, head: str) -> tuple[str, ...]:
         """The heads of the recursive component of `head`, which are derived by rounds (lftj/rounds); else none."""
@@ -51,13 +54,23 @@ class State(NamedTuple):
         after = relation.successor(relation.content if self.strata.of(name) else facts, facts)
         return self._replace(relations={**self.relations, name: after}).made_stale((name,))
 
-    def evaluated(self, head: str, content: Version, evaluations: Mapping[Clause, Evaluation]) -> State:
+    def evaluated(
+        self, head: str, content: Version, evaluations: Mapping[Clause, Evaluation], refused: tuple[Refused, ...]
+    ) -> State:
         """The state after the evaluation of a stale head."""
         return self._replace(
             relations={**self.relations, head: self.relations[head].successor(content)},
             stale=self.stale - {head},
             evaluations={**self.evaluations, **evaluations},
+            refused=self.with_refused(head, refused),
         )
+
+    def with_refused(self, head: str, refused: tuple[Refused, ...]) -> dict[str, tuple[Refused, ...]]:
+        """`refused` once these rows of `head` are."""
+        if not refused and head not in self.refused:
+            return self.refused
+        others = {name: rows for name, rows in self.refused.items() if name != head}
+        return {**others, head: refused} if refused else others
 
     def stopped_in(self, head: str, how: str) -> State:
         """The state after an evaluation of the stale `head` ran out of time."""
@@ -93,4 +106,5 @@ class State(NamedTuple):
             key_orders={rule: order for rule, order in self.key_orders.items() if rule in rules},
             maintain={rule: wish for rule, wish in self.maintain.items() if rule in rules},
             granularity={rule: wish for rule, wish in self.granularity.items() if rule in rules},
+            refused={name: rows for name, rows in self.refused.items() if name not in gone},
         )

@@ -38,6 +38,7 @@ from lftj.engine.headtrace import (
     supported_change,
 )
 from lftj.engine.recording import count_clause, deltas_of, known_by_row, record_clause
+from lftj.engine.refused import Refused, refused_groups
 from lftj.engine.shared import shared_with
 from lftj.engine.state import State
 from lftj.engine.textsteps import parts_of
@@ -81,7 +82,7 @@ class RuleWork(NamedTuple):
 class Derived(NamedTuple):
     """A head's new content, how it differs from the old, how it was found and why so, and what is to be adopted.
 
-    `work`: what the rules took that had anything to do.
+    `work`: what the rules took that had anything to do. `refused`: the groups without a result, of an aggregate.
     """
 
     content: Version
@@ -94,6 +95,7 @@ class Derived(NamedTuple):
     added: int
     staged: StagedTrace | None
     work: list[RuleWork]
+    refused: tuple[Refused, ...] = ()
 
 
 def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
@@ -119,7 +121,7 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
     if mode in ("record", "delta"):
         return _record(commit, head, clauses, mode, why, limits)
     commit.untraced.add(head)
-    content, done = derive(commit.staged, head, limits)
+    content, done, refused = derive(commit.staged, head, limits)
     old = commit.staged.relations[head].content
     change = Change.between(old, content)
     work = []
@@ -127,7 +129,7 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
         taken = sum(part.counters.steps for part in done[clause].parts() if part.counters)
         work.append(RuleWork(i, taken, 0, 0, 0, done[clause].seconds))
     steps = sum(rule.steps for rule in work)
-    return Derived(_kept(old, content, change), change, done, "recompute", why, steps, 0, 0, None, work)
+    return Derived(_kept(old, content, change), change, done, "recompute", why, steps, 0, 0, None, work, refused)
 
 
 def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str, HeadTrace | None]:
@@ -299,7 +301,8 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], mode: str, w
     plan_for = StagedTrace(head, held, content, relations, support=support, accumulators=accumulators)
     steps = sum(rule.steps for rule in work)
     strategy = "record" if mode == "record" else "recompute"
-    return Derived(content, change, done, strategy, why, steps, 0, records, plan_for, work)
+    refused = () if accumulators is None else refused_groups(clauses[0], accumulators.lacking)
+    return Derived(content, change, done, strategy, why, steps, 0, records, plan_for, work, refused)
 
 
 def _maintain(
@@ -337,7 +340,7 @@ def _maintain(
             inserted += result.inserted
         facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
         if held.accumulators is not None:
-            staged.accumulators, change = followed(commit.staged, clauses[0], held.accumulators, erased, inserted)
+            staged.accumulators, change = followed(clauses[0], held.accumulators, erased, inserted)
         elif held.support is None and facts is facts_before:
             change = change_of_rows(relation.arity, erased, inserted)
         else:
@@ -370,4 +373,5 @@ def _maintain(
         sum(rule.added for rule in work),
         staged,
         work,
+        () if staged.accumulators is None else refused_groups(clauses[0], staged.accumulators.lacking),
     )

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from lftj.engine.refused import spared
 from lftj.engine.texts import FUNCTIONS
 from lftj.engine.textsteps import TextColumns, computes_text
 from lftj.errors import EvaluationError
@@ -46,6 +47,9 @@ def look_for_error(
     Which row is told depends on the rows alone: the first term in the order of the text, then the least values.
     """
     terms = partial_in(clause)
+    if evaluator.state.refused:
+        clause, more_relations = spared(evaluator, clause)
+        also = {**(also or {}), **more_relations}
     waiting: list[tuple[Apply, ...]] = [(term,) for term in terms]
     seen = set(map(frozenset, waiting))
     while waiting:
@@ -73,9 +77,28 @@ def rest_of(clause: Clause, without: tuple[Apply, ...]) -> Clause | None:
 
     Its head holds the variables that atoms and conditions connect to those of the terms.
     """
+    rest = without_terms(clause, without)
+    if rest is None:
+        return None
+    scopes = [{v.name for v in atom.args if isinstance(v, Var)} for atom in (*rest.atoms, *rest.negated)]
+    scopes += [{v.name for side in (c.left, c.right) for v in variables_of(side)} for c in rest.compares]
+    scopes += [{v.name for term in without for v in variables_of(term)}]
+    connected, grew = scopes[-1], True
+    while grew:
+        grown = connected.union(*(s for s in scopes if s & connected))
+        grew, connected = grown != connected, grown
+    head = tuple(var for name, var in bound_in(rest).items() if name in connected)
+    return replace(rest, head_args=head)
+
+
+def without_terms(clause: Clause, without: tuple[Apply, ...]) -> Clause | None:
+    """`clause` where the terms `without` have no value, without what needs them or a variable that nothing binds.
+
+    None if the terms need each other. Its head is left to the caller.
+    """
     left_out = set(without)
     compares = [c for c in clause.compares if left_out.isdisjoint(_terms_of(c))]
-    bound = _bound(clause, compares)
+    bound = bound_in(replace(clause, compares=tuple(compares)))
     if not {v.name for term in without for v in variables_of(term)} <= bound.keys():
         return None
     compares = [
@@ -83,16 +106,8 @@ def rest_of(clause: Clause, without: tuple[Apply, ...]) -> Clause | None:
     ]
     compares += [_no_value(term) for term in without]
     negated = tuple(a for a in clause.negated if {v.name for v in a.args if isinstance(v, Var)} <= bound.keys())
-    scopes = [{v.name for v in atom.args if isinstance(v, Var)} for atom in (*clause.atoms, *negated)]
-    scopes += [{v.name for side in (c.left, c.right) for v in variables_of(side)} for c in compares]
-    scopes += [{v.name for term in without for v in variables_of(term)}]
-    connected, grew = scopes[-1], True
-    while grew:
-        grown = connected.union(*(s for s in scopes if s & connected))
-        grew, connected = grown != connected, grown
-    head = tuple(var for name, var in bound.items() if name in connected)
     # Rule 0: what is asked for the rule (key orders) names variables that may be missing here.
-    return replace(clause, head_args=head, compares=tuple(compares), negated=negated, aggregate=None, rule=0)
+    return replace(clause, compares=tuple(compares), negated=negated, aggregate=None, rule=0)
 
 
 def _terms_of(compare: Compare) -> Iterator[Term]:
@@ -110,13 +125,13 @@ def _terms_of(compare: Compare) -> Iterator[Term]:
         yield Apply(MATCH, (compare.left, compare.right), "number")
 
 
-def _bound(clause: Clause, compares: list[Compare]) -> dict[str, Var]:
-    """The variables that the atoms and `compares` bind, in the order of the clause."""
+def bound_in(clause: Clause) -> dict[str, Var]:
+    """The variables that the atoms and comparisons of a clause bind, in its order."""
     names = {v.name for atom in clause.atoms for v in atom.args if isinstance(v, Var)}
     grew = True
     while grew:
         grew = False
-        for c in compares:
+        for c in clause.compares:
             for side, other in ((c.left, c.right), (c.right, c.left)):
                 known = c.op == "=" and names >= {v.name for v in variables_of(other)}
                 if known and isinstance(side, Var) and side.name not in names:

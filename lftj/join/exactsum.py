@@ -36,6 +36,7 @@ BITS = 32
 LOW = (1 << BITS) - 1
 FRACTION = 52
 INFINITE = 0x7FF << FRACTION  # the code of inf; ~INFINITE is that of -inf
+NO_SUM = INFINITE + 1  # the code of no float
 
 
 @kernel
@@ -125,15 +126,16 @@ def rounded_sums(mem, root, shape, groups, infinite, digits, codes):
 
     `mem`, `root`, `shape`: the version, keys (group..., segment), one value · `groups` int64[m, k] · `infinite`
     int64[2, m]: how many values of each group are inf, and -inf · `digits` int64[DIGITS]: scratch.
-    Returns m, or the place of the first group that has no sum: inf and -inf, or more than a float64 holds.
+    A group that has no sum (inf and -inf, or more than a float64 holds) gets `NO_SUM`. Returns how many have none.
     """
     cap, fan, end = 1 << shape.page_bits, 1 << shape.dir_bits, end_pos(mem, root, shape)
-    k = groups.shape[1]
+    k, without = groups.shape[1], 0
     for j in range(len(groups)):
         if infinite[0, j] > 0 or infinite[1, j] > 0:
-            if infinite[0, j] > 0 and infinite[1, j] > 0:
-                return j
             codes[j] = INFINITE if infinite[0, j] > 0 else ~INFINITE
+            if infinite[0, j] > 0 and infinite[1, j] > 0:
+                codes[j] = NO_SUM
+                without += 1
             continue
         for s in range(DIGITS):
             digits[s] = 0
@@ -149,10 +151,11 @@ def rounded_sums(mem, root, shape, groups, infinite, digits, codes):
                 break
             pos = normal(mem, root, shape, d, s, p)
         code = round_digits(digits)
-        if code >= INFINITE or code <= ~INFINITE:
-            return j
         codes[j] = code
-    return len(groups)
+        if code >= INFINITE or code <= ~INFINITE:
+            codes[j] = NO_SUM
+            without += 1
+    return without
 
 
 def segments_of(codes: Ints, weights: Ints, starts: Ints) -> tuple[Ints, Ints]:

@@ -24,7 +24,7 @@ from lftj.language.conjunction import LIMIT, Conjunction, conjunctions
 from lftj.language.findings import Findings
 from lftj.language.functional import Lookups
 from lftj.language.ground import bound_variables, check_bound
-from lftj.language.parts import Part, Parts
+from lftj.language.parts import GROUPS, Part, Parts
 from lftj.language.walks import Literals, Node, all_names, open_variables
 
 Supply = Callable[[], ast.Atom]
@@ -231,14 +231,14 @@ class TakenApart:
         def atom() -> ast.Atom:
             called.append(True)
             words = ["a variable from outside"] * len(variables)
-            groups = self.parts.relation(f"{name}.groups", [v.name for v in variables], words, ast.NOWHERE)
+            groups = self.parts.relation(f"{name}{GROUPS}", [v.name for v in variables], words, ast.NOWHERE)
             return ast.Atom(groups, variables, variables[0].span if variables else ast.NOWHERE)
 
         return atom
 
     def groups(self, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> None:
         """Derive `@..groups` from what binds these variables in a scope."""
-        part = Part(self.rule, ast.Atom(f"{name}.groups", variables), binders(variables, scope.body))
+        part = Part(self.rule, ast.Atom(f"{name}{GROUPS}", variables), binders(variables, scope.body))
         if part not in self.made:
             self.made.append(part)
 

@@ -17,7 +17,8 @@ for the groups with a binding and one for those without. (With a larger body a j
 The group is what the braces, with their operand, share with the outside. Its values come from outside: a group variable
 that nothing outside binds is an error, as in Souffle, but for the keys of a head `deg[x] = count : { e(x, _) }`, whose
 groups are those that have a binding. Every distinct binding of all variables counts once, and each wildcard is a
-variable. Of `min`, `max`, `mean` and `cat` an empty group has no row, so their atom is read as it is.
+variable. Of `min`, `max`, `mean` and `cat` an empty group has no row, so their atom is read as it is. A group whose sum
+its type does not hold has no row either, and is an error where the rule asks for it (lftj/engine/refused.py).
 
 `min`, `max` and `cat` fold one atom of distinct variables; what else stands in the braces, and a disjunction, becomes a
 relation first, `@p.1.all`. The alternatives of a disjunction bind the same variables, so that it is plain what a
@@ -33,7 +34,7 @@ from typing import TYPE_CHECKING
 from lftj.language import ast
 from lftj.language.conjunction import Conjunction
 from lftj.language.ground import bound_variables, check_bound
-from lftj.language.parts import Fold, Part
+from lftj.language.parts import GROUPS, WITH_ZERO, Fold, Part
 from lftj.language.walks import Node, all_names, nodes
 
 if TYPE_CHECKING:
@@ -212,14 +213,14 @@ class Braces:
 
     def _with_zero(self, aggregate: ast.Aggregate, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> str:
         """Derive the relation that has 0 for the groups without a binding."""
-        with0, rule, span = f"{name}.with0", self.whole.rule, aggregate.span
+        with0, rule, span = f"{name}{WITH_ZERO}", self.whole.rule, aggregate.span
         if with0 in self.whole.parts.names.relations:
             return with0
         self._enter(with0, aggregate, variables)
         result, zero = ast.Variable(self.whole.fresh(), span), ast.Constant(0, "number", span)
         plain = ast.Atom(name, (*variables, result), span)
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
-        groups = (ast.Atom(f"{name}.groups", scope.placed(variables), span),) if variables else ()
+        groups = (ast.Atom(f"{name}{GROUPS}", scope.placed(variables), span),) if variables else ()
         self.whole.made += [
             Part(rule, replace(plain, name=with0), Conjunction((plain,))),
             Part(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, negated=(none,))),

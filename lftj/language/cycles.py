@@ -21,11 +21,11 @@ from lftj.language import ast
 from lftj.language.clause import INTERNAL, Clause
 from lftj.language.findings import Findings
 from lftj.language.infer import TypedClause
+from lftj.language.parts import GROUPS
 from lftj.language.strata import path
 from lftj.language.walks import atoms_of
 
 _EXTREMES = {"min": "minimum", "max": "maximum"}
-_GROUPS = ".groups"
 
 
 class Need(NamedTuple):
@@ -117,7 +117,7 @@ def refuse_cycles(
                 need.span,
                 remedy=f"derive the candidates in a relation of their own, within a bound, and `{need.op}` over it",
             )
-        elif any(name.startswith(INTERNAL) and name.endswith(_GROUPS) for name in round_):
+        elif any(name.startswith(INTERNAL) and name.endswith(GROUPS) for name in round_):
             what = f"aggregate `{need.op}`" if need.op else "a negated conjunction"
             findings.unsupported(
                 f"{what} whose groups come from recursion ({shown(round_)})",

@@ -23,6 +23,9 @@ from lftj.language.clause import INTERNAL
 from lftj.language.conjunction import Conjunction
 from lftj.language.names import Names, Relation
 
+# How the names of the last two end.
+GROUPS, WITH_ZERO = ".groups", ".with0"
+
 
 @dataclass(frozen=True, slots=True)
 class Fold:

@@ -50,6 +50,12 @@ def total(values: Sequence[Scalar]) -> Scalar:
 def exact(values: Sequence[Scalar]) -> float:
     """`math.fsum`, which gives up where a partial sum is beyond the largest float though the sum is not."""
     floats = [float(value) for value in values]
+    # Infinities first: with them `math.fsum` gives up as well where a partial sum of the others is too large.
+    infinite = {value for value in floats if math.isinf(value)}
+    if len(infinite) > 1:
+        raise Overflow("infinities of both signs")
+    if infinite:
+        return infinite.pop()
     try:
         return math.fsum(floats)
     except OverflowError:
@@ -57,5 +63,3 @@ def exact(values: Sequence[Scalar]) -> float:
             return float(sum(map(Fraction, floats)))
         except OverflowError:
             raise Overflow("float sum") from None
-    except ValueError:
-        raise Overflow("infinities of both signs") from None

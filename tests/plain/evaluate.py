@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.plain.aggregates import Empty, folded
+from tests.plain.aggregates import Empty, Overflow, folded
 from tests.plain.syntax import (
     Agg,
     Apply,
@@ -187,36 +187,49 @@ def derived(rule: Rule, world: World) -> Iterator[Row]:
 # Conjunctions ---------------------------------------------------------------------------------------------------
 
 
-def solve(body: Conj, env: Env, world: World) -> Iterator[Env]:
-    """Every way to bind the variables of a conjunction that `env` leaves open."""
-    if not body:
+def solve(body: Conj, env: Env, world: World, error: Overflow | None = None) -> Iterator[Env]:
+    """Every way to bind the variables of a conjunction that `env` leaves open.
+
+    Raises `Overflow` if an aggregate has no value for it where all holds that does not need that value. `error`: one
+    that a literal met, which is left out.
+    """
+    at = min(range(len(body)), key=lambda i: urgency(body[i], env), default=None)
+    if at is None or urgency(body[at], env) == len(_URGENCY):
+        if error is not None:  # what is left needs the value
+            raise error
+        if at is not None:
+            raise Ungrounded(body[at])
         yield env
         return
-    at = min(range(len(body)), key=lambda i: urgency(body[i], env))
     literal, rest = body[at], (*body[:at], *body[at + 1 :])
-    if urgency(literal, env) == len(_URGENCY):
-        raise Ungrounded(literal)
     if isinstance(literal, Atom):
         for extended in matches(literal, env, world):
-            yield from solve(rest, extended, world)
+            yield from solve(rest, extended, world, error)
     elif isinstance(literal, Or):
         for alternative in literal.alternatives:
-            yield from solve((*alternative, *rest), env, world)
-    elif isinstance(literal, Not):
-        inner = solve(literal.body, {v: env[v] for v in literal.outer}, world)
-        if next(inner, None) is None:
-            yield from solve(rest, env, world)
-    elif known(literal.left, env) and known(literal.right, env):
-        if holds(literal, env, world):
-            yield from solve(rest, env, world)
+            yield from solve((*alternative, *rest), env, world, error)
     else:
-        var, term = (literal.left, literal.right) if known(literal.right, env) else (literal.right, literal.left)
-        assert isinstance(var, Var)
         try:
-            value = value_of(term, env, world.fold)
-        except Empty:
-            return
-        yield from solve(rest, {**env, var.name: value}, world)
+            after = tested(literal, env, world)
+        except Overflow as found:
+            after, error = env, found
+        if after is not None:
+            yield from solve(rest, after, world, error)
+
+
+def tested(literal: Cmp | Not, env: Env, world: World) -> Env | None:
+    """`env` with the variable that a literal binds, if it binds one; None if the literal does not hold."""
+    if isinstance(literal, Not):
+        # All of it, so that it does not depend on an order whether a value is missing.
+        return None if list(solve(literal.body, {v: env[v] for v in literal.outer}, world)) else env
+    if known(literal.left, env) and known(literal.right, env):
+        return env if holds(literal, env, world) else None
+    var, term = (literal.left, literal.right) if known(literal.right, env) else (literal.right, literal.left)
+    assert isinstance(var, Var)
+    try:
+        return {**env, var.name: value_of(term, env, world.fold)}
+    except Empty:
+        return None
 
 
 _URGENCY = ("test", "bind", "atom", "or")

@@ -208,6 +208,11 @@ PROGRAMS: dict[str, tuple[str, dict[str, set[tuple[Any, ...]]]]] = {
         ".decl all() -> c:number\nall[] = c :- c = count : { e(_, _) }.\np(all[]) :- flag().",
         {"all": singles(5), "p": singles(5)},
     ),
+    "lookup in the head over alternatives": ("p(price[i]) :- stock[i] = _ ; m(i, _, _).", {"p": singles(3, 5)}),
+    "aggregate in the head over alternatives": (
+        "p(x, count : { e(x, _) }) :- n(x), x < 2 ; e(_, x), !(z(_), n(x)).",
+        {"p": {(1, 2), (2, 1), (3, 1), (4, 1)}},
+    ),
     # Projection and existentials
     "projection": ("p(x) :- e(x, _).\nq(y) :- e(_, y), e(y, _).", {"p": singles(1, 2, 3, 4), "q": singles(2, 3, 4)}),
     "semi-join": ("p(x) :- n(x), e(x, y), e(y, t), s(_).", {"p": singles(1, 2, 3, 4)}),

@@ -16,12 +16,11 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
-from lftj.errors import EvaluationError
 from spark_bridge.local import InProcess
 from tests.conftest import JIT
 from tests.engine import programs
 from tests.mixed.programs import Mixed, make_program, make_rows
-from tests.spark.twin import FAILURES, PLACEMENTS, Twin, partitionable, placed, some_changes, whole_refuses
+from tests.spark.twin import FAILURES, PLACEMENTS, Twin, partitionable, placed, some_changes
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
@@ -47,10 +46,6 @@ def run(rng: Random, partitions: int, kind: str, batches: int) -> Twin:
             placement=placed(kind, partitions, rng),
         )
     except FAILURES:
-        assume(False)
-    except EvaluationError:
-        if not whole_refuses(mixed.text, facts):
-            raise
         assume(False)
     try:
         for _ in range(batches):
