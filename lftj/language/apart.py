@@ -127,9 +127,7 @@ class TakenApart:
         atoms = [ast.Atom(head.name, scope.head, head.span) for scope in scopes]
         if not self.failed:
             self.unbound |= check_bound(self.rule, atoms, [scope.body for scope in scopes], self.findings)
-        return [
-            Part(self.rule, atom, scope.body, best=extreme.op) for atom, scope in zip(atoms, scopes, strict=True)
-        ]
+        return [Part(self.rule, atom, scope.body, best=extreme.op) for atom, scope in zip(atoms, scopes, strict=True)]
 
     # What its constructs need
 

@@ -108,7 +108,8 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     options: dict[int, tuple[tuple[str, str], ...]] = {}
     text = ""
     for clause in typed:
-        row = None if clause.rule.body or clause.body.atoms or clause.body.negated else fact_row(clause)
+        stated = not (clause.rule.body or clause.body.atoms or clause.body.negated or clause.best)
+        row = fact_row(clause) if stated else None
         if row is not None:
             facts.setdefault(clause.head.name, {})[row] = None
             continue

@@ -34,7 +34,10 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One head with one conjunction, in AST terms; made from one alternative of `rule`. `best`: as in `clause.Clause`."""
+    """One head with one conjunction, in AST terms; made from one alternative of `rule`.
+
+    `best`: as in `clause.Clause`.
+    """
 
     rule: ast.Rule
     head: ast.Atom
