@@ -116,8 +116,8 @@ def refuse_cycles(
             findings.unsupported(
                 f"recursive {EXTREMES[need.op]} ({shown(round_)})",
                 need.span,
-                remedy=f"make it all that a rule says, `f[key] = {need.op} value : {{ ... }}`, with nothing but such "
-                "predicates in the recursion",
+                remedy=f"make it all that a rule says, `f[key] = {need.op} value : {{ ... }}`, and load the rules of "
+                "the recursion together",
             )
         elif any(name.startswith(INTERNAL) and name.endswith(_GROUPS) for name in round_):
             what = f"aggregate `{need.op}`" if need.op else "a negated conjunction"

@@ -12,7 +12,7 @@ A row that is replaced may have supported others: of equal value by either (a la
 are now older than what supports them; or not at all, where a rule is not monotone. So rows whose derivations used
 replaced rows are doubtful, and when the rounds have ended they are examined as suspects are: those without support of
 smaller rounds go, and come back, just they, in new rounds from what stands. If one does not come back, nothing
-that stands derives it, and the component has no such solution: `UnsettledError`. So what is published is always
+that stands derives it, or only from itself: `UnsettledError`. So what is published is always
 
     supported   every row that is no fact has a derivation from rows that stand, of smaller rounds
     best        no derivation from rows that stand gives a key a better value
@@ -234,10 +234,10 @@ class BestWork(Work):
         shown = shown_row(relation.schema, gate.decode_row(codes, relation.schema, self.evaluator.symbols))
         rule = next(clause for clause in self.joins.clauses if clause.best and clause.head == head)
         return UnsettledError(
-            f"a recursive `{op}` has no solution: {shown} was derived in some round, and from nothing that stands",
+            f"a recursive `{op}` does not settle: {shown} was derived, and nothing that stands derives it",
             where=f"{rule.span}: in `{rule.text}`",
-            why=f"what it was derived from was replaced by a better value, and a rule of a recursive `{op}` must find "
-            "nothing worse when what it reads gets better (be monotone); nothing was changed",
-            remedy="let the value grow with what it is computed from, as in `d = c + w`, and test it by bounds that a "
-            f"better value meets too, such as `c {'<' if op == 'min' else '>'} 9`",
+            why="what it came from was replaced by a better value, which gives a worse one (a rule of a recursive "
+            f"`{op}` must find nothing worse when what it reads gets better), or comes from it; nothing was changed",
+            remedy="let values grow with those they are computed from, as in `d = c + w`, bound them so that a better "
+            f"one passes too, as in `c {'<' if op == 'min' else '>'} 9`, and let none improve itself round a cycle",
         )
