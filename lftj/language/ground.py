@@ -55,8 +55,8 @@ def check_bound(
     _check_wildcards(heads, bodies, findings)
     bound = [bound_variables(body) for body in bodies]
     reported = set() if reported is None else reported
-    for body, has in zip(bodies, bound, strict=True):
-        for variable in _variables(heads, body):
+    for at, (body, has) in enumerate(zip(bodies, bound, strict=True)):
+        for variable in _variables(heads[at : at + 1], body):
             name = variable.name
             if name in has or name in reported:
                 continue
