@@ -6,7 +6,8 @@
 What the rules and facts of a key propose are *candidates*; in each round the best new one takes the place of the value
 that is there, if it is better. The result is the least solution of the rules: values only get better from round to
 round, and the last round finds no better candidate. That is sound for rules that are *monotone*, which find nothing
-worse if what they read gets better.
+worse if what they read gets better. Rows of good values have their turn before others, as long as no value is better
+than what it is derived from (Dijkstra's order, by the bundle): most of the others are replaced before their turn.
 
 A row that is replaced may have supported others: of equal value by either (a label, `d = max(c, w)`), which stand, and
 are now older than what supports them; or not at all, where a rule is not monotone. So rows whose derivations used
@@ -52,6 +53,8 @@ Rows = npt.NDArray[np.int64]
 
 # Doubtful rows that wait to be made distinct, at most about.
 WAITING = 1 << 16
+# Rows of which a round takes all; of more it takes this part, the best ones.
+MANY, PART = 1 << 10, 16
 
 
 class UnsettledError(EvaluationError):
@@ -72,6 +75,7 @@ class BestWork(Work):
 
     ops: dict[str, str] = field(default_factory=dict)
     only: dict[str, Version] | None = None
+    _ordered: bool = True
     _replaced: bool = False
     _doubtful: dict[str, list[Rows]] = field(default_factory=dict)
     _waiting: int = 0
@@ -95,11 +99,55 @@ class BestWork(Work):
         return new
 
     def go_on(self, new: Deltas) -> None:
-        """Rounds from those of the rows `new` that stand, until nothing gets better."""
-        standing = {
-            name: np.compress(self.relations[name].content.contains(rows), rows, axis=1) for name, rows in new.items()
-        }
-        Work.go_on(self, {name: rows for name, rows in standing.items() if rows.shape[1]})
+        """Rounds from those of the rows `new` that stand, until nothing gets better.
+
+        Of many rows the best go first: a row that is replaced before its turn has none.
+        """
+        waiting = self._standing(new)
+        while waiting:
+            first, waiting = self._first(waiting)
+            fresh = self.next_round(first)
+            if not waiting:
+                waiting = fresh
+                continue
+            self._ordered = self._ordered and self._worse(first, fresh)
+            for name, rows in fresh.items():
+                waiting[name] = self.distinct([waiting[name], rows], len(rows)) if name in waiting else rows
+            waiting = self._standing(waiting)
+
+    def _standing(self, rows: Deltas) -> Deltas:
+        """Those of the rows that are there."""
+        found = Deltas()
+        for name, some in rows.items():
+            found[name] = np.compress(self.relations[name].content.contains(some), some, axis=1)
+        return _rows_of(found)
+
+    def _first(self, rows: Deltas) -> tuple[Deltas, Deltas]:
+        """(the rows that go first, those that wait); nothing waits where there are few, or order is of no use."""
+        count = sum(some.shape[1] for some in rows.values())
+        types = {self.relations[head].types[-1] for head in self.heads}
+        if count <= MANY or not self._ordered or self.only is not None or len(types) > 1:
+            return rows, {}
+        order = self._orders([rows])
+        bound = np.partition(order, count // PART)[count // PART]
+        first, wait, at = Deltas(), Deltas(), 0
+        for name, some in rows.items():
+            early = order[at : at + some.shape[1]] <= bound
+            at += some.shape[1]
+            first[name], wait[name] = np.compress(early, some, axis=1), np.compress(~early, some, axis=1)
+        return _rows_of(first), _rows_of(wait)
+
+    def _worse(self, first: Deltas, fresh: Deltas) -> bool:
+        """Whether the rows `fresh` are no better than the best of those they were derived from."""
+        if not fresh:
+            return True
+        order, n = self._orders([first, fresh]), sum(rows.shape[1] for rows in first.values())
+        return bool(order[:n].min() <= order[n:].min())
+
+    def _orders(self, parts: list[Deltas]) -> Rows:
+        """The order of the values of all rows, one part after the other."""
+        values = [rows[-1] for part in parts for rows in part.values()]
+        return self._order(self.heads[0], np.concatenate(values))
 
     def returning(self, head: str, gone: Rows) -> Rows:
         """All candidates for the keys of the rows `gone` int64[arity, n] of `head`."""
@@ -241,3 +289,8 @@ class BestWork(Work):
             remedy="let values grow with those they are computed from, as in `d = c + w`, bound them so that a better "
             f"one passes too, as in `c {'<' if op == 'min' else '>'} 9`, and let none improve itself round a cycle",
         )
+
+
+def _rows_of(found: Deltas) -> Deltas:
+    """`found` without the heads of which there are no rows."""
+    return {name: rows for name, rows in found.items() if rows.shape[1]}

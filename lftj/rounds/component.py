@@ -185,15 +185,19 @@ class Work:
     def go_on(self, new: Deltas) -> None:
         """Rounds from the rows that are `new`, until there are none."""
         while new:
-            self.round += 1
-            self.rounds += 1
-            found: dict[str, list[Rows]] = {}
-            for name, rows in new.items():
-                for c, i in self.joins.positive(name):
-                    heads = self.run(self.joins.forward(c, i), self.relations, rows, None)
-                    if heads.shape[1]:
-                        found.setdefault(self.joins.clauses[c].head, []).append(heads)
-            new = self.grow(found)
+            new = self.next_round(new)
+
+    def next_round(self, new: Deltas) -> Deltas:
+        """What is new after one more round, by the derivations of the rows that are `new`."""
+        self.round += 1
+        self.rounds += 1
+        found: dict[str, list[Rows]] = {}
+        for name, rows in new.items():
+            for c, i in self.joins.positive(name):
+                heads = self.run(self.joins.forward(c, i), self.relations, rows, None)
+                if heads.shape[1]:
+                    found.setdefault(self.joins.clauses[c].head, []).append(heads)
+        return self.grow(found)
 
     def supported(self, head: str, rows: Rows, limit: int) -> Rows:
         """Those of `rows` int64[arity, n] of `head` that a clause derives from rows of rounds less than `limit`."""
