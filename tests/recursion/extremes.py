@@ -121,7 +121,7 @@ class Twin:
 
     def _check_component(self, component: tuple[str, ...]) -> None:
         rounds = {head: self.rounds(head) for head in component}
-        values = self.program.solve(self.facts)
+        values = {head: {row[:-1]: row[-1] for row in self.db[head]} for head in self.program.heads}
         for number in sorted({n for found in rounds.values() for n in found.values()}):
             older = dict(values)
             for head, found in rounds.items():

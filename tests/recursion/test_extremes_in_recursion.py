@@ -21,7 +21,21 @@ from scantree.version import Version
 from tests.conftest import FULL, JIT
 from tests.engine.programs import make_sizes, seeds
 from tests.injected import fails_at
-from tests.recursion.extremes import DIST, EDGE, ONE_RULE, PROGRAMS, Twin, full, some_calls
+from tests.recursion.extremes import (
+    DIST,
+    EDGE,
+    ONE_RULE,
+    PROGRAMS,
+    Extremes,
+    Proposed,
+    Relations,
+    Twin,
+    Values,
+    full,
+    node,
+    some_calls,
+    weighted,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
@@ -174,6 +188,57 @@ def test_rules_that_are_not_monotone_are_told_or_give_what_stands() -> None:
         tx.insert("edge", [(3, 2, 11), (2, 2, 9)])
     assert "dist[y] = min d" in str(caught.value)
     assert contents(db) == before
+
+
+def _turned(facts: Relations, values: Values) -> Proposed:
+    """What gets better makes others worse, or takes their ground away."""
+    dist = values["dist"]
+    yield from (("dist", source, 0) for source in facts["source"])
+    for x, y, w in facts["edge"]:
+        if (x,) in dist:
+            yield "dist", (y,), w - dist[x,]
+            if dist[x,] > 1:
+                yield "dist", (y,), dist[x,] - 1
+
+
+TURNED = Extremes(
+    "min",
+    EDGE + DIST + "dist[y] = min d : { source(y), d = 0 ; edge(x, y, w), d = w - dist[x] }.\n"
+    "dist[y] = min dist[x] - 1 : { edge(x, y, _), dist[x] > 1 }.",
+    {"source": node, "edge": weighted},
+    _turned,
+    ("dist",),
+)
+
+
+class Turned(Twin):
+    """Rules that are not monotone: what stands is supported, and nothing that stands gives better values."""
+
+    def verify(self) -> Relations:
+        contents = self.contents()
+        assert {name: contents[name] for name in self.facts} == self.facts
+        values = {head: {row[:-1]: row[-1] for row in contents[head]} for head in self.program.heads}
+        for head, key, value in self.program.rules(self.facts, values):
+            assert values[head][key] <= value
+        self.check_rounds()
+        return contents
+
+
+@settings(max_examples=40 if FULL else 5)
+@given(seeds)
+def test_what_rules_that_are_not_monotone_come_to_stands(rng: Random) -> None:
+    twin = Turned(TURNED, make_sizes(rng))
+    for at in range(10 if JIT else 4):
+        calls = full(rng, twin, 4, 6) if at == 0 else some_calls(rng, twin, 4, 2)
+        note(str(calls))
+        before, facts = twin.contents(), {name: set(rows) for name, rows in twin.facts.items()}
+        told = ""
+        try:
+            twin.transact(calls)
+        except EvaluationError as error:
+            told = str(error)
+        assert not told or "does not settle" in told
+        assert not told or (twin.contents() == before and twin.facts == facts)
 
 
 def test_a_value_that_improves_itself_round_a_cycle_is_refused() -> None:
