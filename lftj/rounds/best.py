@@ -53,6 +53,8 @@ Rows = npt.NDArray[np.int64]
 
 # Doubtful rows that wait to be made distinct, at most about.
 WAITING = 1 << 16
+# So many suspects, if they are such a part of all rows, are too many: chains of them are examined row by row.
+BULK_ROWS, BULK_PART = 1_000, 1 / 4
 # Rows of which a round takes all; of more it takes this part, the best ones.
 MANY, PART = 1 << 10, 16
 
@@ -64,6 +66,10 @@ class UnsettledError(EvaluationError):
 def ops_of(clauses: Iterable[Clause]) -> dict[str, str]:
     """Head -> "min" or "max", of the heads of best values."""
     return {clause.head: clause.best for clause in clauses if clause.best}
+
+
+class TooManyError(Exception):
+    """So many rows may have lost their support that an evaluation from scratch is likely to take less."""
 
 
 @dataclass(slots=True)
@@ -148,6 +154,13 @@ class BestWork(Work):
         """The order of the values of all rows, one part after the other."""
         values = [rows[-1] for part in parts for rows in part.values()]
         return self._order(self.heads[0], np.concatenate(values))
+
+    def look(self, examined: int) -> None:
+        """Go on after so many suspects, or stop."""
+        self.limits.look(examined)
+        rows = sum(len(self.relations[head]) for head in self.heads)
+        if examined >= BULK_ROWS and examined > BULK_PART * rows:
+            raise TooManyError(f"{examined:,} rows were to be examined, of {rows:,}")
 
     def returning(self, head: str, gone: Rows) -> Rows:
         """All candidates for the keys of the rows `gone` int64[arity, n] of `head`."""

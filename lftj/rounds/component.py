@@ -215,6 +215,10 @@ class Work:
 
     # What a component of best values does otherwise (best.py).
 
+    def look(self, examined: int) -> None:
+        """Go on after so many suspects, or stop."""
+        self.limits.look(examined)
+
     def returning(self, head: str, gone: Rows) -> Rows:
         """Those of the rows `gone` int64[arity, n] of `head` that have a derivation still."""
         return self.supported(head, gone, NO_LIMIT)

@@ -81,4 +81,4 @@ class Retraction:
                 self.remove(head, rows)
             for head, rows in gone.items():
                 self.consumers(head, rows, round_)
-            work.limits.look(self.examined)
+            work.look(self.examined)

@@ -15,7 +15,7 @@ from lftj.engine.evaluate import Evaluation
 from lftj.engine.stored import StoredRelation
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
-from lftj.rounds.best import UnsettledError
+from lftj.rounds.best import TooManyError, UnsettledError
 from lftj.rounds.content import has_rounds
 from lftj.rounds.evaluation import evaluate, work_of
 from lftj.rounds.maintain import maintain
@@ -48,6 +48,8 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
     if not anew:
         try:
             return _maintained(commit, heads, limits)
+        except TooManyError as many:
+            anew = str(many)
         except UnsettledError:
             anew = "values lost their support, and rules that are not monotone may find others"
     staged, before = commit.staged, commit.before.relations

@@ -180,6 +180,7 @@ def level(rng: Random, n: int) -> Row:
     return rng.randrange(n), rng.choice((0, 1, 2, 3, 7))
 
 
+TOP = 2**64 - 1
 EDGE = ".decl edge(x:number, y:number, w:number)\n.decl source(x:number)\n"
 WEIGHT = ".decl edge(x:number, y:number) -> w:number\n.decl source(x:number)\n"
 DIST = ".decl dist(x:number) -> d:number\n"
@@ -286,11 +287,48 @@ def _floats(facts: Relations, values: Values) -> Proposed:
     yield from (("p", (y,), p[x,] * w) for x, y, w in facts["edge"] if (x,) in p)
 
 
+def _counted(facts: Relations, values: Values) -> Proposed:
+    """Roads that are open are edges, and a step costs as many as lead on from where it begins."""
+    dist = values["dist"]
+    edges = {(x, y) for x, y, _ in facts["road"] if (x,) not in facts["closed"]}
+    yield from (("dist", source, 0) for source in facts["source"])
+    yield from (("dist", (y,), dist[x,] + sum(a == x for a, _ in edges)) for x, y in edges if (x,) in dist)
+
+
+def _unsigned(facts: Relations, values: Values) -> Proposed:
+    width = values["width"]
+    yield from (("width", source, TOP) for source in facts["source"])
+    yield from (("width", (y,), min(width[x,], w)) for x, y, w in facts["edge"] if (x,) in width)
+
+
+def _wide(rng: Random, n: int) -> Row:
+    return *pair(rng, n), rng.choice((0, 1, 2**63 - 1, 2**63, TOP))
+
+
 def _likely(rng: Random, n: int) -> Row:
     return *pair(rng, n), rng.choice((0.0, 0.25, 0.5, 1.0))
 
 
 PROGRAMS = {
+    "over what is derived and counted": Extremes(
+        "min",
+        ".decl road(x:number, y:number, w:number)\n.decl closed(x:number)\n.decl source(x:number)\n"
+        + DIST
+        + "edge(x, y)"
+        " :- road(x, y, _), !closed(x).\n"
+        "dist[y] = min d : { source(y), d = 0 ; edge(x, y), n = count : { edge(x, _) }, d = dist[x] + n }.",
+        {"source": node, "road": weighted, "closed": node},
+        _counted,
+        ("dist",),
+    ),
+    "widest paths, unsigned": Extremes(
+        "max",
+        ".decl edge(x:number, y:number, w:unsigned)\n.decl source(x:number)\n.decl width(x:number) -> w:unsigned\n"
+        f"width[y] = max d : {{ source(y), d = {TOP}u ; edge(x, y, w), d = min(width[x], w) }}.",
+        {"source": node, "edge": _wide},
+        _unsigned,
+        ("width",),
+    ),
     "shortest paths": _shortest(EDGE + DIST + ONE_RULE),
     "shortest paths, two rules": _shortest(EDGE + DIST + TWO_RULES),
     "shortest paths, upserts": _shortest(WEIGHT + DIST + PLAIN_START, ("edge",)),

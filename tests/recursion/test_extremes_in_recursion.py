@@ -58,6 +58,7 @@ def test_histories(name: str, rng: Random) -> None:
         patch.setattr(best, "MANY", rng.choice((0, 2, 1024)))
         patch.setattr(best, "PART", rng.choice((2, 16)))
         patch.setattr(best, "WAITING", rng.choice((0, 1 << 16)))
+        patch.setattr(best, "BULK_ROWS", rng.choice((4, 1000, 1000)))
         twin = Twin(PROGRAMS[name], make_sizes(rng))
         history(rng, twin, rng.choice((3, 4, 6)), 8 if JIT else 4, 10 if JIT else 6)
     assert twin.strategies <= {"rounds", "recompute"}
