@@ -9,6 +9,8 @@ Of best values a round stores only what is better than the present value of its 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -82,9 +84,11 @@ def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tu
     done = {}
     for c, clause in enumerate(joins.clauses):
         first = next((join for (k, _), join in joins._forward.items() if k == c), None) or joins.forward(c, None)
-        done[clause] = Evaluation(
-            clause, first.plan({**work.relations, variants.CHANGED: _none(work, first)}), Counters()
-        )
+        if first.texts:
+            done[clause] = replace(evaluator.describe(clause), counters=Counters())
+            continue
+        plan = first.plan({**work.relations, variants.CHANGED: _none(work, first)})
+        done[clause] = Evaluation(clause, plan, Counters())
     return work, done
 
 

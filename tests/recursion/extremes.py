@@ -229,6 +229,12 @@ def _seeds(facts: Relations, values: Values) -> Proposed:
     yield from (("label", (y,), label[x,]) for x, y in facts["edge"] if (x,) in label)
 
 
+def _made(facts: Relations, values: Values) -> Proposed:
+    """Names that are computed before they spread."""
+    seeds = {(x, name + "Z") for x, name in facts["seed"]}
+    yield from _seeds({**facts, "seed": seeds}, values)
+
+
 def _seed_row(rng: Random, n: int) -> Row:
     return rng.randrange(n), rng.choice(("b", "é", "", "ab", "Z", "a"))
 
@@ -348,6 +354,14 @@ PROGRAMS = {
         "label[x] = min t : { seed(x, t) ; edge(y, x), t = label[y] }.",
         {"seed": _seed_row, "edge": pair},
         _seeds,
+        ("label",),
+    ),
+    "least names made": Extremes(
+        "min",
+        ".decl seed(x:number, t:symbol)\n.decl edge(x:number, y:number)\n.decl label(x:number) -> t:symbol\n"
+        'label[x] = min t : { seed(x, s), t = cat(s, "Z") ; edge(y, x), t = label[y] }.',
+        {"seed": _seed_row, "edge": pair},
+        _made,
         ("label",),
     ),
     "greatest names": Extremes(
