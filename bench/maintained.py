@@ -22,7 +22,7 @@ TRIANGLE = """
 tri(x, y, z) :- e(x, y), e(y, z), e(x, z).
 """
 
-Maintain = Literal["trace", "recompute"]
+Maintain = Literal["trace", "delta", "recompute"]
 Granularity = Literal["node", "interval"]
 
 
@@ -70,7 +70,7 @@ def warm() -> None:
     """Compile (or load) all kernels that recording and maintaining a trace, and evaluating, need."""
     rows = np.stack([np.arange(300) % 20, np.arange(300) // 20], axis=1)
     database(TRIANGLE, "tri").prepare()
-    for way in (WAYS["lftj-interval"], WAYS["lftj-node"], PLANNED):
+    for way in (WAYS["lftj-interval"], WAYS["lftj-node"], Way("delta")):
         db = database(TRIANGLE, "tri", way)
         db.load("e", rows[:200])
         db.evaluate()

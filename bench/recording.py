@@ -4,8 +4,9 @@
 
 Both in one process, taking turns: the rule's rows stored (what `db.query(...).relation()` does), and the same with the
 trace recorded and its indexes built, for INTERVAL and NODE at every depth that has a choice and for the planner's
-choice. The first round of each touches fresh memory and is reported apart. CPU seconds, medians. Each graph and way in
-a process of its own, so that resident memory can be told apart. Results go to `bench/results/recording.jsonl`.
+choice (which may be to follow the rule by delta: then what is built are key orders). The first round of each touches
+fresh memory and is reported apart. CPU seconds, medians. Each graph and way in a process of its own, so that resident
+memory can be told apart. Results go to `bench/results/recording.jsonl`.
 """
 
 from __future__ import annotations
@@ -38,27 +39,27 @@ def evaluated(db: Any, head: str) -> Any:
 
 
 def recorded(db: Any, head: str) -> tuple[Any, Any]:
-    """(the content of `head`, the trace of its one rule)."""
-    from lftj.engine.recording import trace_plan_of
-    from lftj.engine.trace import ClauseTrace
+    """(the content of `head`, the trace of its one rule; None if the rule is followed by delta).
+
+    Of a rule that is followed by delta the key orders are built that only this needs.
+    """
+    from lftj.engine.recording import deltas_of, record_clause
     from lftj.join.run import Limits
 
-    evaluator, limits = db._evaluator, Limits()
+    evaluator = db._evaluator
     (clause,) = evaluator.state.strata.of(head)
     relations = evaluator.relations
-    _, plan = evaluator.plan(clause, limits=limits)
-    trace = ClauseTrace(
-        plan,
-        trace_plan_of(plan, relations, evaluator.state.granularity.get(clause.rule)),
-        evaluator.arena,
-        evaluator._encode,
-        evaluator.symbols.ranks,
-        page_rows=evaluator.page_rows,
-        dir_rows=evaluator.dir_rows,
-    )
-    versions = {order: relations[order[0]].order(order[1]) for order in trace.orders}
-    chunks = trace.record(versions, limits, buffer_rows=evaluator.buffer_rows)
-    return relations[head].assemble(chunks, in_order=plan.in_order), trace
+    if deltas := deltas_of(evaluator, (clause,), evaluator.state):
+        content = evaluated(db, head)
+        built = {name: relations[name].built for name, _ in deltas[0].orders}
+        for name, order in deltas[0].orders:
+            relations[name].order(order)
+        for name, before in built.items():
+            for order in relations[name].built - before:
+                relations[name].forget(order)
+        return content, None
+    trace, chunks, evaluation = record_clause(evaluator, clause, Limits())
+    return relations[head].assemble(chunks, in_order=evaluation.sorted), trace
 
 
 def measured(request: dict[str, Any]) -> dict[str, Any]:
@@ -74,9 +75,10 @@ def measured(request: dict[str, Any]) -> dict[str, Any]:
     if len(same) != len(content):
         raise AssertionError(f"{len(content):,} rows evaluated, {len(same):,} recorded")
     resident["recorded"] = status_mb("VmRSS")
-    sites = {trace.site_name(s): (trace.indexes.count(s), trace.indexes.memory(s)) for s in trace.indexes.packings}
+    parts = () if trace is None else trace.parts
+    sites = {t.site_name(s): (t.indexes.count(s), t.indexes.memory(s)) for t in parts for s in t.indexes.packings}
     count = len(content)
-    del content, same, trace
+    del content, same, trace, parts
     plain: list[float] = []
     with_trace: list[float] = []
     calls: tuple[tuple[Callable[[Any, str], Any], list[float]], ...] = ((evaluated, plain), (recorded, with_trace))

@@ -132,9 +132,9 @@ class Database(Answers):
 
         What may be asked for the rules of a head, never changing an answer: `key_orders` forces the order in which
         they bind their variables, `{"tri": ("y", "x", "z")}`. `maintain` says how transactions keep it up to date:
-        "trace", "delta" (key orders instead of records), "recompute" (neither) or "auto", which chooses between traces
-        and recomputing by what is estimated to be quicker; recursive heads follow by rounds. `granularity`
-        says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups), or "auto".
+        "trace", "delta" (key orders instead of records), "recompute" (neither) or "auto", which chooses by what is
+        estimated to be quicker; recursive heads follow by rounds. `granularity` says what traces keep where there is a
+        choice, "node" (few records) or "interval" (few lookups), or "auto".
         """
         self._add_rules(program, Wishes.of(key_orders, maintain, granularity))
 
@@ -355,10 +355,15 @@ class Database(Answers):
         # Traces of either granularity; `p` counts derivations. First they are recorded, then maintained.
         warm.rules("n(x, y, z) :- e(x, y), e(y, z), e(x, z).", granularity={"n": "node"}, maintain={"n": "trace"})
         warm.rules("p(x, z) :- e(x, y), e(y, z).", granularity={"p": "interval"}, maintain={"p": "trace"})
+        # What follows by delta, and recursion by rounds.
+        warm.rules("d(x, z) :- e(x, y), e(y, z), !e(x, z).", maintain={"d": "delta"})
+        warm.rules("r(x, y) :- e(x, y), x > 190.  r(x, z) :- r(x, y), e(y, z).")
         for row in (600, 601), (199, 205), (601, 602):
             with warm.transaction() as tx:
                 tx.insert("e", [row])
                 tx.erase("e", [(500, 501), (50, 52)])
+        assert tx.stats["heads"]["d"]["strategy"] == "delta"
+        assert tx.stats["heads"]["r"]["strategy"] == "rounds"
         assert tx.stats["heads"]["n"]["strategy"] == tx.stats["heads"]["p"]["strategy"] == "trace"
         assert list(tx.delta["p"].inserted) == [(600, 602)]
         assert (1, 2, 3) in warm["t"]

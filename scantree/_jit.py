@@ -29,6 +29,8 @@ from numba import config, types
 from numba.core import cgutils, event
 from numba.extending import intrinsic
 
+from scantree._cache import cache_root
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGES = ("scantree", "sensitivity", "lftj/join")
@@ -44,15 +46,7 @@ def _source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def _cache_root() -> Path:
-    if chosen := os.environ.get("LFTJ_CACHE_DIR"):
-        return Path(chosen)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("lftj"))
-
-
-CACHE_DIR = _cache_root() / f"kernels-{_source_hash()}"
+CACHE_DIR = cache_root() / f"kernels-{_source_hash()}"
 
 
 class _Announcer(event.Listener):

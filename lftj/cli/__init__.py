@@ -34,12 +34,16 @@ In every case but 0 the outputs are those of before, or whole files of this run;
 
 The life of a call: `app` parses the arguments (typer) into a *job* and does nothing else; `main` runs the job and turns
 what it raises into a message and an exit code (`outcome`). Each job lives in a file of its own and imports what it
-needs when it runs: `lftj check` never sees numba.
+needs when it runs: `lftj check` never sees numba. Nor does it see typer if its arguments are plain, since editors run
+it at every save, and typer takes longer to import than a program to check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 
 __all__ = ["main"]
 
@@ -49,9 +53,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from lftj.cli.outcome import outcome_of
 
     def command() -> int:
+        given = sys.argv[1:] if arguments is None else arguments
+        if check := _plain_check(given):
+            return check()
         from lftj.cli.app import parse
 
         job = parse(arguments)
         return job() if callable(job) else job
 
     return outcome_of(command)
+
+
+def _plain_check(arguments: Sequence[str]) -> Callable[[], int] | None:
+    """The job of `check PROGRAM... [--json]`; None if the arguments are any others, which are typer's."""
+    programs = [argument for argument in arguments[1:] if argument != "--json"]
+    plain = all(program == "-" or program[:1] not in ("", "-") for program in programs)
+    # typer expands `*.dl` on Windows
+    if list(arguments[:1]) != ["check"] or not programs or not plain or os.name == "nt":
+        return None
+    from lftj.cli.check import check_programs
+
+    return partial(check_programs, programs, as_json=len(programs) < len(arguments) - 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -25,6 +24,8 @@ def check_programs(programs: Sequence[str], *, as_json: bool) -> int:
             say(told(error))
             unread += 1
     if as_json:
+        import json
+
         print(json.dumps([as_dict(diagnostic) for diagnostic in found], indent=2))
     elif found:
         print(painted("\n\n".join(diagnostic.render() for diagnostic in found), sys.stdout))

@@ -14,9 +14,10 @@ where the head's support counts, each join worst-case optimal (F. McSherry et al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ from lftj.join.run import SLICE, Counters, Limits
 from lftj.language.clause import Clause
 from lftj.plan.body import Atom, Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import Choice, rank_orders
+from lftj.plan.keyorder import rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.statistics import OneRow, Statistics
 from scantree.memory import Arena
@@ -42,6 +43,7 @@ Versions = Mapping[Order, Version]
 # The relation of changed rows, where plans are chosen.
 CHANGED = "@Δ"
 LEAST_ROWS, MOST_ROWS = 1 << 8, 1 << 14
+NOWHERE = (0, 0, 0)
 # What a row of a key order costs that is built once, for many changes.
 REPEATED = 0.05
 
@@ -63,61 +65,99 @@ class Followed:
 
 
 class _Variant:
-    """The plan of one atom, and its arrays while the clause is followed.
+    """The plan of one atom.
 
-    `order`: in which its changed rows are read, the `depth` columns that bind variables first · `negated`.
+    `order`: in which its changed rows are read, the columns that bind `variables` first · `negated` · `places`: the key
+    order of each trie node.
     """
 
     def __init__(self, body: Body, atom: Atom, relations: Mapping[str, StoredRelation]) -> None:
         self.negated = all(a is not atom for a in body.atoms)
         bound = [c for c, v in enumerate(atom.columns) if v is not None]
-        self.depth = len(bound)
-        self.order: Order = (
-            atom.predicate,
-            (*bound, *(c for c, v in enumerate(atom.columns) if v is None)),
-        )
+        self.order: Order = (atom.predicate, (*bound, *(c for c, v in enumerate(atom.columns) if v is None)))
         self.variables = tuple(v for v in atom.columns if v is not None)
         others = tuple(a for a in body.atoms if a is not atom)
         blocking = tuple(a for a in body.negated if a is not atom)
         asked = replace(body, atoms=(replace(atom, predicate=CHANGED), *others), negated=blocking)
-        statistics: dict[str, Statistics] = {a.predicate: relations[a.predicate].statistics for a in others}
-        statistics |= {a.predicate: relations[a.predicate].statistics for a in asked.negated}
+        statistics: dict[str, Statistics] = {
+            a.predicate: relations[a.predicate].statistics for a in (*others, *blocking)
+        }
         statistics[CHANGED] = OneRow(relations[atom.predicate])
         best = rank_orders(asked, statistics, sort=REPEATED)[0]
         rest = tuple(v for v in best.order if v not in self.variables)
         choice = rank_orders(asked, statistics, forced=(*self.variables, *rest), sort=REPEATED)[0]
         self.steps = choice.cost
-        self.plan = self._planned(replace(asked, atoms=others), choice, relations)
-        self.places = [(node.predicate, node.key_order) for node in self.plan.nodes]
-        self._made: tuple[cells.Walk, bool] | None = None
-        self.out = np.empty((0, 0), np.int64)
+        plan = plan_join(replace(asked, atoms=others), choice, relations)
+        # Every derivation counts, so there is no existential suffix.
+        self.plan = replace(plan, until=len(plan.depths))
+        self.places: list[Order] = [(node.predicate, node.key_order) for node in plan.nodes]
 
-    @staticmethod
-    def _planned(body: Body, choice: Choice, relations: Mapping[str, StoredRelation]) -> JoinPlan:
-        """Every derivation counts, so there is no existential suffix."""
-        plan = plan_join(body, choice, relations)
-        return replace(plan, until=len(plan.depths))
 
-    def walk(self, versions: Versions, encode: Encode, ranks: Callable[[], Ints], names: tuple[str, ...]) -> cells.Walk:
-        """The walk over `versions`, at its beginning; of each derivation it writes the head, then `names`."""
-        if self._made is None:
-            lowered = lower(self.plan, versions, encode, np.zeros(1, np.int64), jumps=False)
-            place = {depth.variable: d for d, depth in enumerate(self.plan.depths)}
-            head = np.concatenate([lowered.walk.head, np.array([place[v] for v in names], np.int64)])
-            walk = lowered.walk._replace(head=head)
+class _Arrays:
+    """All variants as one walk (join/changed.py), made once for many changes."""
+
+    def __init__(
+        self, variants: Sequence[_Variant], names: tuple[str, ...], versions: Versions, encode: Encode
+    ) -> None:
+        walks, self.ranked = [], False
+        spans = np.zeros((len(variants) + 1, changed.SPAN), np.int64)
+        head, places = 0, list[int]()
+        self.places: list[Order | None] = []
+        for v, variant in enumerate(variants):
+            lowered = lower(variant.plan, versions, encode, np.zeros(1, np.int64), jumps=False)
+            walk = lowered.walk
             machine.run_code(lowered.prelude, 0, len(lowered.prelude), walk.regs, walk.ranks, walk.cell)
-            self._made = walk, lowered.ranked
-            self.out = np.empty((len(head), LEAST_ROWS), np.int64)
-        walk, ranked = self._made
-        walk.frames[: len(self.places), trie.ROOT] = [versions[order].root for order in self.places]
-        walk.frames[:, trie.OPENED] = 0
-        control = walk.control
+            at = {depth.variable: d for d, depth in enumerate(variant.plan.depths)}
+            head = len(walk.head)
+            walk = walk._replace(head=np.concatenate([walk.head, np.array([at[n] for n in names], np.int64)]))
+            self.ranked |= lowered.ranked
+            spans[v, changed.BOUND :] = len(variant.variables), variant.negated, len(places)
+            spans[v + 1, : changed.BOUND] = spans[v, : changed.BOUND] + [len(part) for part in walk[: changed.BOUND]]
+            places += [head + names.index(variable) for variable in variant.variables]
+            # A walk has one frame at least.
+            self.places += variant.places or [None]
+            walks.append(walk)
+        joined = (np.concatenate(parts) for parts in zip(*(walk[: changed.BOUND] for walk in walks), strict=True))
+        self.walk = cells.Walk(*joined, *walks[0][changed.BOUND :])
+        self.frames = (self.walk.frames.copy(), self.walk.frames)
+        self.spans, self.variables = spans, np.array(places, np.int64)
+        self.deltas = np.zeros((len(variants), 3), np.int64)
+        self.state = np.zeros(changed.STATE, np.int64)
+        self.out = np.empty((head + len(names), LEAST_ROWS), np.int64)
+
+    def reset(self, old: Versions, new: Versions) -> None:
+        """Forget the last change; look at these versions."""
+        for frames, versions in zip(self.frames, (old, new), strict=True):
+            frames[:, trie.ROOT] = [0 if order is None else versions[order].root for order in self.places]
+            frames[:, trie.OPENED] = 0
+        control = self.walk.control
         control[cells.STEPS] = control[cells.LANDED] = control[cells.WRITTEN] = 0
-        return walk._replace(ranks=ranks()) if ranked else walk
+        self.walk.cell[machine.TROUBLE] = 0.0
+        self.state[:] = 0
+
+    def tell(self, variants: Sequence[_Variant], changes: Mapping[Order, TraceChange]) -> Ints:
+        """All changes in one array; the variants are told where theirs is."""
+        parts: list[npt.NDArray[Any]] = []
+        places, at = {}, 0
+        for order, change in changes.items():
+            arity, m = change.rows.shape
+            places[order] = (at, m, arity)
+            parts += [change.rows.reshape(-1), change.kinds, change.tops]
+            at += (arity + 2) * m
+        self.deltas[:] = [places.get(variant.order, NOWHERE) for variant in variants]
+        return np.concatenate(parts, dtype=np.int64)
 
 
 class ClauseDelta:
-    """A clause that is followed by its delta."""
+    """A clause that is followed by its delta.
+
+    `watched`: the key orders in which changes are looked at, of `whole` ones all columns · `orders`: those and the ones
+    that are joined · `steps`: what a changed row is estimated to take.
+    """
+
+    # It has no trace of a join, and what asks for one looks for errors itself.
+    parts: tuple[()] = ()
+    trouble = False
 
     def __init__(
         self,
@@ -136,67 +176,40 @@ class ClauseDelta:
         self._head = len(body.head)
         self.counters = Counters()
         self.watched: tuple[Order, ...] = tuple(dict.fromkeys(v.order for v in self._variants))
+        partial = {v.order for v in self._variants if len(v.variables) < len(v.order[1])}
+        self.whole = frozenset(self.watched) - partial
         joined = chain.from_iterable(v.places for v in self._variants)
-        self.orders: tuple[Order, ...] = tuple(dict.fromkeys((*self.watched, *joined)))
+        self.orders: tuple[Order, ...] = tuple(dict.fromkeys((*partial, *joined)))
         self.steps = sum(v.steps for v in self._variants)
-
-    # It has no trace of a join, and looks for errors of its own.
-    trouble = False
-    parts: tuple[()] = ()
+        self._made: _Arrays | None = None
 
     def maintain(self, old: Versions, new: Versions, changes: Mapping[Order, TraceChange], limits: Limits) -> Followed:
         """The derivations that the `changes`, which lead from `old` to `new`, take away and bring."""
-        found = Followed([], [], 0, 0, False)
-        for kind, versions, rows in ((-1, old, found.erased), (1, new, found.inserted)):
-            earlier: list[tuple[_Variant, int, TraceChange]] = []
-            for variant in self._variants:
-                change = changes.get(variant.order)
-                own = -kind if variant.negated else kind
-                if change is None or not (change.kinds == own).any():
-                    continue
-                try:
-                    self._join(found, variant, versions, change, own, earlier, rows, limits)
-                except BaseException:
-                    variant._made = None
-                    raise
-                earlier.append((variant, own, change))
-        return found
-
-    def _join(
-        self,
-        found: Followed,
-        variant: _Variant,
-        versions: Versions,
-        change: TraceChange,
-        kind: int,
-        earlier: list[tuple[_Variant, int, TraceChange]],
-        rows: list[Ints],
-        limits: Limits,
-    ) -> None:
-        walk = variant.walk(versions, self.encode, self.ranks, self._names)
-        control, mem = walk.control, self.arena.space.mem
-        state = np.zeros(changed.STATE, np.int64)
-        walk.cell[machine.TROUBLE] = 0.0
-        place = {v: self._head + i for i, v in enumerate(self._names)}
+        made = self._made
+        self._made = None  # unless it ends well: the arrays are in no known state
+        if made is None:
+            made = _Arrays(self._variants, self._names, new, self.encode)
+        made.reset(old, new)
+        told = made.tell(self._variants, changes)
+        walk = made.walk._replace(ranks=self.ranks()) if made.ranked else made.walk
+        control, state, mem = walk.control, made.state, self.arena.space.mem
+        rows: tuple[list[Ints], list[Ints]] = ([], [])
         status = triejoin.PAUSED
         while status != triejoin.FINISHED:
             status = changed.join_changed(
-                mem, walk, change.rows, change.kinds, change.tops, kind, variant.depth, variant.out, state, SLICE
+                mem, walk, *made.frames, made.spans, made.variables, told, made.deltas, made.out, state, SLICE
             )
-            if status in (triejoin.FULL, triejoin.FINISHED) and (n := int(control[cells.WRITTEN])):
-                kept = n
-                for other, own, theirs in earlier:
-                    at = np.array([place[v] for v in other.variables], np.int64)
-                    kept = changed.keep_others(variant.out, kept, at, theirs.rows, theirs.kinds, theirs.tops, own)
-                if kept:
-                    rows.append(variant.out[: self._head, :kept].copy())
-                control[cells.WRITTEN] = 0
-                if n == variant.out.shape[1] < MOST_ROWS:
-                    variant.out = np.empty((len(variant.out), 4 * n), np.int64)
+            if status == triejoin.FULL:
+                n = int(control[cells.WRITTEN])
+                rows[state[changed.SIDE]].append(made.out[: self._head, :n].copy())
+                control[cells.WRITTEN] = state[changed.CHECKED] = 0
+                if n == made.out.shape[1] < MOST_ROWS:
+                    made.out = np.empty((len(made.out), 4 * n), np.int64)
             limits.look(0)
-        found.steps += int(control[cells.STEPS] + control[cells.LANDED])
-        found.surgeries += change.rows.shape[1]
-        found.trouble |= bool(walk.cell[machine.TROUBLE])
+        self._made = made
+        looked = int(made.deltas[:, changed.COUNT].sum())
+        steps = int(control[cells.STEPS] + control[cells.LANDED])
+        return Followed(*rows, steps, looked, bool(walk.cell[machine.TROUBLE]))
 
     def adopt(self, result: Followed) -> None:
         """There is nothing to adopt: no records are kept."""

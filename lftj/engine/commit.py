@@ -24,7 +24,7 @@ from lftj.engine.change import INSERTED, Change
 from lftj.engine.derive import refresh
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.functional import check_content, check_facts
-from lftj.engine.headtrace import StagedTrace, trace_change
+from lftj.engine.headtrace import StagedTrace, trace_change, whole_change
 from lftj.engine.state import State
 from lftj.engine.stored import Built, StoredRelation
 from lftj.engine.strata import Strata
@@ -306,8 +306,10 @@ class Commit:
         """The new content of `head`, by the strategy that suits it."""
         return derive_head(self, head, limits)
 
-    def trace_change(self, order: Order) -> TraceChange:
-        """The change of a relation in a key order, with its tree surgeries."""
+    def trace_change(self, order: Order, *, whole: bool = False) -> TraceChange:
+        """The change of a relation in a key order, with its tree surgeries; `whole`: of whole rows, in their order."""
+        if whole:
+            return whole_change(self.changes[order[0]])
         if order not in self._orders:
             name, columns = order
             old, new = (state.relations[name].order(columns) for state in (self.before, self.staged.state))

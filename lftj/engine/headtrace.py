@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lftj.engine.texttrace import TextMaintained, TextTrace
 
 Rows = npt.NDArray[np.int64]
+_NO_KEYS = np.empty(0, np.int64)
 
 # Nanoseconds, measured on triangles over a million edges (bench/latency): a changed row with all its lookups and index
 # pages, and a step of maintenance; the same where changed rows are joined with the rest.
@@ -146,7 +147,8 @@ class Traces:
             for trace in held.parts:
                 for s in trace.indexes.packings:
                     parts[trace.site_name(s)] = parts.get(trace.site_name(s), 0) + trace.indexes.memory(s)
-            parts["support and filters"] = held.memory()
+            if not held.by_delta or held.support is not None:
+                parts["support and filters"] = held.memory()
             if held.accumulators is not None:
                 parts["accumulators"] = held.accumulators.memory()
             if between := held.between():
@@ -249,6 +251,11 @@ def supported_change(
     now = (after > 0) | facts.contains(rows)
     flips = was != now
     return following, Change(np.compress(flips, rows, axis=1), np.where(now[flips], 1, -1).astype(np.int8))
+
+
+def whole_change(change: Change) -> TraceChange:
+    """A change of whole rows, every one of which counts, in the order of the columns."""
+    return TraceChange(change.rows, change.kinds, np.zeros(len(change.kinds), np.int64), _NO_KEYS, _NO_KEYS)
 
 
 def trace_change(change: Change, old: Version, new: Version, columns: tuple[int, ...]) -> TraceChange:

@@ -313,7 +313,11 @@ def _maintain(
     work = []
     try:
         for i, trace in enumerate(held.traces):
-            changes = {order: commit.trace_change(order) for order in trace.watched if order[0] in commit.changes}
+            changes = {
+                order: commit.trace_change(order, whole=order in trace.whole)
+                for order in trace.watched
+                if order[0] in commit.changes
+            }
             if not changes:
                 continue
             changed += sum(len(change.kinds) for change in changes.values())

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from lftj.engine.headtrace import change_of_rows, trace_change
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import TextColumns, TextSplit, step
-from lftj.engine.trace import ClauseTrace, Maintained, TraceChange
+from lftj.engine.trace import ClauseTrace, Maintained, Trace, TraceChange
 from lftj.engine.tracelayout import Order
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause, Var
@@ -95,7 +95,7 @@ class TextMaintained:
 
 
 @dataclass(slots=True)
-class TextTrace:
+class TextTrace(Trace):
     """The recorded trace of `clause`, split as `split`.
 
     `outer` and `between` are None for a map. `stepped`: whether a term of the step had no value for some row.
@@ -113,11 +113,6 @@ class TextTrace:
     def __post_init__(self) -> None:
         own = () if self.outer is None else self.outer.orders
         self.orders = tuple(dict.fromkeys((*self.inner.orders, *(o for o in own if o[0] != self.split.schema.name))))
-
-    @property
-    def watched(self) -> tuple[Order, ...]:
-        """The key orders in which changes are looked at."""
-        return self.orders
 
     @property
     def parts(self) -> tuple[ClauseTrace, ...]:

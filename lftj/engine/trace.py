@@ -181,7 +181,24 @@ class _Upkeep:
             self.order = np.empty((2, max(len(self.states), len(self.tasks))), np.int64)
 
 
-class ClauseTrace:
+class Trace:
+    """What the traces of all kinds of clauses are: maintained by the surgeries in every key order that they read."""
+
+    __slots__ = ()
+    orders: tuple[Order, ...]
+
+    @property
+    def whole(self) -> frozenset[Order]:
+        """The key orders of which only whole rows are looked at."""
+        return frozenset()
+
+    @property
+    def watched(self) -> tuple[Order, ...]:
+        """The key orders in which changes are looked at."""
+        return self.orders
+
+
+class ClauseTrace(Trace):
     """The recorded trace of a clause under a pinned plan.
 
     `trouble`: a term has no value somewhere in the walk, which then needs a look (undefined.py) after every change.
@@ -211,7 +228,7 @@ class ClauseTrace:
         self._recording_room = room or RECORDING_ROOM
         self.ranges: Ranges = {}
         self.counters = Counters()
-        self.orders: tuple[Order, ...] = tuple(dict.fromkeys((node.predicate, node.key_order) for node in plan.nodes))
+        self.orders = tuple(dict.fromkeys((node.predicate, node.key_order) for node in plan.nodes))
         self.indexes = SensitivityIndexes(arena, len(trace_plan.sites), **self._sizes)
         self.filters: dict[tuple[Order, int], BranchFilter] = {}
         # What each filter covers, by identity: a version that a failed commit made must not outlive it here.
@@ -223,11 +240,6 @@ class ClauseTrace:
             for node in (plan.nodes[site.frame],)
             if site.granularity == records.NODE and site.turn < len(plan.depths[site.depth].participants)
         ]
-
-    @property
-    def watched(self) -> tuple[Order, ...]:
-        """The key orders in which changes are looked at."""
-        return self.orders
 
     @property
     def parts(self) -> tuple[ClauseTrace, ...]:

@@ -1,8 +1,12 @@
 """Joining what changed in one atom with the rest of a body: the derivations that one changed row each takes part in.
 
-The plan begins with the variables of the changed atom, which is not in it: each of its changed rows is a binding of
-these, and the walk is kept to the subtree below it. What is walked over the versions before a change are derivations
-that go, over those after it derivations that come.
+A *variant* is the plan of one atom: it begins with the variables of that atom, which is not in it. Each changed row is
+a binding of these, and the walk is kept to the subtree below it. What is walked over the versions before a change are
+derivations that go, over those after it derivations that come. A derivation with several changed rows is met by the
+variants of all of them, and written by the first.
+
+The arrays of all variants lie one behind the other, so that a change of one row is one call; `spans` says where those
+of each begin. As the walk it can be stopped and taken up again anywhere.
 """
 
 from __future__ import annotations
@@ -13,121 +17,189 @@ import numpy.typing as npt
 from lftj.join.leapfrog import forget
 from lftj.join.machine import FAILS, HOLDS
 from lftj.join.place import admit, is_plain, place
-from lftj.join.trie import LEVEL, REGISTER, ask_for_key
 from lftj.join.triejoin import ERROR, FINISHED, FULL, NO_TRACE, OPENING, PAUSED, triejoin, write_row
-from lftj.join.walk import DEPTH, ENTER, STAY, WRITTEN
+from lftj.join.walk import DEPTH, ENTER, STAY, UNTIL, WRITTEN, Walk
 from scantree._jit import kernel
 
 Ints = npt.NDArray[np.int64]
 
-# Cells of `state`: the number of the row, whether it is under way
-AT, UNDER_WAY, STATE = 0, 1, 2
-# Rows between the one under way and the one whose pages are asked for
-AHEAD_ROWS = 4
+# Columns of `spans`: where the part of a variant begins in each array of the walk (it ends where the next one's begins)
+FRAMES, DEPTHS, PARTS, MOVES, BOUNDS, BLOCKS, CODE, REGS, HEAD = range(9)
+# ... the variables that a changed row binds, whether the atom is negated, and where the places of its variables in a
+# row of output begin in `places`
+BOUND, NEGATED, PLACES = 9, 10, 11
+SPAN = 12
+# Columns of `deltas`, a row per variant: where its change lies in `changes` (rows int64[arity, m], kinds[m], tops[m],
+# as in engine.trace.TraceChange), m and arity; m is 0 where nothing changed.
+AT, COUNT, ARITY = 0, 1, 2
+# Cells of `state`: the side (0: before, 1: after), the variant, the number of the row, whether it is under way, and
+# from where on rows of output have not been looked at by `_drop_earlier`
+SIDE, VARIANT, ROW, UNDER_WAY, CHECKED, STATE = 0, 1, 2, 3, 4, 5
 # Rows after which the caller may look at limits, whatever the steps
 ROWS_AT_ONCE = 1 << 14
 
 
 @kernel
-def _begins(rows, kinds, tops, at, kind, depth):
-    """Whether row `at` is of `kind`, changes the first `depth` columns, and is the first with these keys to do so."""
-    if kinds[at] != kind or tops[at] >= depth:
+def _counts(changes, deltas, v, j, kind, depth):
+    """Whether row `j` of the change of variant `v` is of `kind` and brings or takes the first `depth` columns."""
+    at, m, arity = deltas[v, AT], deltas[v, COUNT], deltas[v, ARITY]
+    return changes[at + arity * m + j] == kind and changes[at + (arity + 1) * m + j] < depth
+
+
+@kernel
+def _begins(changes, deltas, v, j, kind, depth):
+    """Whether row `j` counts, and is the first with its first `depth` columns to do so."""
+    if not _counts(changes, deltas, v, j, kind, depth):
         return False
-    earlier = at - 1
+    at, m, arity = deltas[v, AT], deltas[v, COUNT], deltas[v, ARITY]
+    if depth == arity:
+        return True
+    earlier = j - 1
     while earlier >= 0:
-        for level in range(depth):
-            if rows[level, earlier] != rows[level, at]:
+        for c in range(depth):
+            if changes[at + c * m + earlier] != changes[at + c * m + j]:
                 return True
-        if kinds[earlier] == kind and tops[earlier] < depth:
+        if _counts(changes, deltas, v, earlier, kind, depth):
             return False
         earlier -= 1
     return True
 
 
 @kernel
-def join_changed(mem, walk, rows, kinds, tops, kind, depth, out, state, budget):
-    """The heads of derivations that changed rows of one `kind` take part in, written to `out` int64[h, n].
+def _changed(changes, deltas, v, kind, depth, places, at_places, out, i):
+    """Whether row `i` of `out` holds, at the places of variant `v`, a row of its change that counts."""
+    at, m = deltas[v, AT], deltas[v, COUNT]
+    lo, hi = 0, m
+    while lo < hi:
+        mid = (lo + hi) >> 1
+        less = False
+        for c in range(depth):
+            a, b = changes[at + c * m + mid], out[places[at_places + c], i]
+            if a != b:
+                less = a < b
+                break
+        if less:
+            lo = mid + 1
+        else:
+            hi = mid
+    while lo < m:
+        for c in range(depth):
+            if changes[at + c * m + lo] != out[places[at_places + c], i]:
+                return False
+        if _counts(changes, deltas, v, lo, kind, depth):
+            return True
+        lo += 1
+    return False
 
-    rows int64[arity, m] in order, kinds int8[m], tops int64[m]: a change (engine.trace.TraceChange) · `depth`: the
-    variables that a row binds, its first columns. Stops as `triejoin` does (FINISHED, FULL, PAUSED, ERROR + status) and
-    goes on from where `state` says.
-    """
-    n, m, plain = len(walk.depths), rows.shape[1], is_plain(walk)
-    frames, control, regs = walk.frames, walk.control, walk.regs
-    last = state[AT] + ROWS_AT_ONCE
-    while state[AT] < m:
-        at = state[AT]
+
+@kernel
+def _drop_earlier(changes, deltas, spans, places, v, kind, out, first, n):
+    """Of rows [first, n) of `out`, written by variant `v`, keep those that no variant before it writes; how many."""
+    kept = first
+    for i in range(first, n):
+        known = False
+        for u in range(v):
+            own = -kind if spans[u, NEGATED] else kind
+            depth = spans[u, BOUND]
+            if deltas[u, COUNT] > 0 and _changed(changes, deltas, u, own, depth, places, spans[u, PLACES], out, i):
+                known = True
+                break
+        if not known:
+            for k in range(len(out)):
+                out[k, kept] = out[k, i]
+            kept += 1
+    return kept
+
+
+@kernel
+def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, budget):
+    """Walk what the changed rows of one variant derive; its walk `own` is over the versions of one side."""
+    n, m, plain = len(own.depths), deltas[v, COUNT], is_plain(own)
+    at, control, regs = deltas[v, AT], own.control, own.regs
+    last = state[ROW] + ROWS_AT_ONCE
+    control[UNTIL] = n
+    while state[ROW] < m:
+        j = state[ROW]
         if not state[UNDER_WAY]:
-            if at >= last:
+            if j >= last:
                 return PAUSED
-            if at + AHEAD_ROWS < m:
-                for f in range(len(frames)):
-                    if frames[f, LEVEL] == 0 and frames[f, REGISTER] < depth:
-                        ask_for_key(mem, frames, f, rows[frames[f, REGISTER], at + AHEAD_ROWS])
-            if not _begins(rows, kinds, tops, at, kind, depth):
-                state[AT] += 1
+            if not _begins(changes, deltas, v, j, kind, depth):
+                state[ROW] += 1
                 continue
             if depth == n and control[WRITTEN] >= out.shape[1]:
                 return FULL
             stopped = HOLDS
             for e in range(depth):
                 if plain:
-                    regs[e] = rows[e, at]
+                    regs[e] = changes[at + e * m + j]
                 elif stopped == HOLDS:
-                    stopped = admit(walk, e, rows[e, at])
+                    stopped = admit(own, e, changes[at + e * m + j])
             if stopped > FAILS:
                 return ERROR + stopped
-            if stopped == FAILS or not place(mem, frames, walk, depth):
-                state[AT] += 1
+            if stopped == FAILS or not place(mem, own.frames, own, depth):
+                state[ROW] += 1
                 continue
             if depth == n:
-                write_row(walk, out)
-                state[AT] += 1
+                write_row(own, out)
+                state[ROW] += 1
                 continue
             for e in range(depth):
-                forget(walk, e)
+                forget(own, e)
             control[DEPTH], control[ENTER], control[STAY] = depth, OPENING, depth - 1
             state[UNDER_WAY] = 1
-        status = triejoin(mem, walk, NO_TRACE, out, budget)
+        status = triejoin(mem, own, NO_TRACE, out, budget)
         if status != FINISHED:
             return status
         state[UNDER_WAY] = 0
-        state[AT] += 1
+        state[ROW] += 1
     return FINISHED
 
 
 @kernel
-def keep_others(out, n, columns, rows, kinds, tops, kind):
-    """Of the `n` first columns of `out` keep those without a changed row of `kind` at `columns`; how many are left.
+def join_changed(mem, walk, old, new, spans, places, changes, deltas, out, state, budget):
+    """Write the derivations that go and come to `out` int64[h, n], those of one side after the other.
 
-    rows, kinds, tops: as above, of another atom, whose variables are at `columns` int64[depth] of a column of `out`.
+    `walk`: all variants behind each other · `old`, `new`: its frames over the versions before and after · `spans`
+    int64[v + 1, SPAN], `places`, `changes`, `deltas` int64[v, 3]: above. A row of output is the head's and then every
+    variable of the clause. FULL: the caller takes the `control[WRITTEN]` rows of side `state[SIDE]` out of `out`, and
+    sets WRITTEN and `state[CHECKED]` to 0; PAUSED and ERROR + status: as `triejoin`. At FINISHED all sides are out.
     """
-    depth, m, kept = len(columns), rows.shape[1], 0
-    for i in range(n):
-        lo, hi = 0, m
-        while lo < hi:
-            mid = (lo + hi) >> 1
-            less = False
-            for level in range(depth):
-                a, b = rows[level, mid], out[columns[level], i]
-                if a != b:
-                    less = a < b
-                    break
-            if less:
-                lo = mid + 1
-            else:
-                hi = mid
-        found = False
-        while lo < m and not found:
-            same = True
-            for level in range(depth):
-                same = same and rows[level, lo] == out[columns[level], i]
-            if not same:
-                break
-            found = kinds[lo] == kind and tops[lo] < depth
-            lo += 1
-        if not found:
-            for k in range(len(out)):
-                out[k, kept] = out[k, i]
-            kept += 1
-    return kept
+    control = walk.control
+    while state[SIDE] < 2:
+        kind = -1 if state[SIDE] == 0 else 1
+        frames = old if state[SIDE] == 0 else new
+        while state[VARIANT] < len(deltas):
+            v = state[VARIANT]
+            lo, hi = spans[v], spans[v + 1]
+            status = FINISHED
+            if deltas[v, COUNT] > 0:
+                own = Walk(
+                    frames[lo[FRAMES] : hi[FRAMES]],
+                    walk.depths[lo[DEPTHS] : hi[DEPTHS]],
+                    walk.parts[lo[PARTS] : hi[PARTS]],
+                    walk.moves[lo[MOVES] : hi[MOVES]],
+                    walk.bounds[lo[BOUNDS] : hi[BOUNDS]],
+                    walk.blocks[lo[BLOCKS] : hi[BLOCKS]],
+                    walk.code[lo[CODE] : hi[CODE]],
+                    walk.regs[lo[REGS] : hi[REGS]],
+                    walk.head[lo[HEAD] : hi[HEAD]],
+                    walk.ranks,
+                    control,
+                    walk.cell,
+                )
+                sign = -kind if lo[NEGATED] else kind
+                status = _join_variant(mem, own, changes, deltas, v, sign, lo[BOUND], out, state, budget)
+                if v > 0 and control[WRITTEN] > state[CHECKED]:
+                    control[WRITTEN] = _drop_earlier(
+                        changes, deltas, spans, places, v, kind, out, state[CHECKED], control[WRITTEN]
+                    )
+                state[CHECKED] = control[WRITTEN]
+            if status == FULL and control[WRITTEN] < out.shape[1]:
+                continue
+            if status != FINISHED:
+                return status
+            state[VARIANT], state[ROW] = v + 1, 0
+        if control[WRITTEN] > 0:
+            return FULL
+        state[SIDE], state[VARIANT] = state[SIDE] + 1, 0
+    return FINISHED

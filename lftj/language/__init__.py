@@ -4,17 +4,22 @@
     builder --ast()--^      |
                          to_text
 
-Nothing here imports numba, numpy or pyarrow; lark is imported by the first `parse`. `tests/language` holds what each
-message says.
+Nothing here imports numba, numpy or pyarrow; lark is imported by the first `parse`, the builder by the first name of
+it. `tests/language` holds what each message says.
 """
 
-from lftj.language.builder import Program
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from lftj.language.check import check, check_query
 from lftj.language.clause import Apply, BodyAtom, CheckedProgram, Clause, Compare, Directive, Value, Var
 from lftj.language.functors import FUNCTORS, Signature
 from lftj.language.parse import parse
-from lftj.language.terms import Condition, Relation, Term, agg, any_of, fn, unsigned, variables
 from lftj.language.text import to_text
+
+if TYPE_CHECKING:
+    from lftj.language.builder import Program
+    from lftj.language.terms import Condition, Relation, Term, agg, any_of, fn, unsigned, variables
 
 __all__ = [
     "FUNCTORS",
@@ -41,3 +46,12 @@ __all__ = [
     "unsigned",
     "variables",
 ]
+
+_OF_TERMS = ("Condition", "Relation", "Term", "agg", "any_of", "fn", "unsigned", "variables")
+_HOMES = {"Program": "lftj.language.builder", **dict.fromkeys(_OF_TERMS, "lftj.language.terms")}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lftj.language' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

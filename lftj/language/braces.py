@@ -72,6 +72,9 @@ class Braces:
                 continue
             # in the head form, the aggregates bind the keys together
             free = [a for a in waiting if set(_group(a, names)) - bound <= scope.keys]
+            if not free and scope.supply is not None:  # `x = count : { e(x, _) }` seemed to bind the group x
+                scope.call_supply()
+                continue
             for aggregate in free:
                 self._read(aggregate, waiting.pop(aggregate), names, scope, zero=False)
             if not free:

@@ -49,8 +49,9 @@ def check_bound(
 ) -> set[str]:
     """Report the variables that some alternative of a body leaves unbound, and wildcards where a value is due.
 
-    `heads`: those of each alternative, none if no head asks for values. `reported`: names of variables that need no
-    further finding; the unbound ones are added to it, and it is returned.
+    `heads`: one for each alternative, whose lookups and aggregates are variables of that alternative only; none if no
+    head asks for values. `reported`: names of variables that need no further finding; the unbound ones are added to it,
+    and it is returned.
     """
     _check_wildcards(heads, bodies, findings)
     bound = [bound_variables(body) for body in bodies]

@@ -9,6 +9,7 @@ query is an error.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,15 @@ from lftj.language import ast
 from lftj.language.reader import Reader
 from lftj.language.source import Source
 from lftj.language.syntax import syntax_error
+from lftj.language.tables import lalr
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
+
+
+_WORDS = "(?:sum|min|max|mean|cat)"  # of the aggregates with an operand
+_END = r"(?![A-Za-z0-9_?])"
+_MAY_AGGREGATE = re.compile(_WORDS + _END)
 
 
 def _aggregate() -> str:
@@ -28,8 +35,8 @@ def _aggregate() -> str:
     What is nested in an operand is skipped to a depth of 12, and strings anywhere; no word of another aggregate may
     stand between the two, unless in parentheses. A word before several arguments, `max(x, y)`, is a functor's.
     """
-    words, text, nested = "(?:sum|min|max|mean|cat)", r'"(?:\\.|[^"\\])*"', "(?!)"
-    name, end = r"[A-Za-z0-9_?]", r"(?![A-Za-z0-9_?])"
+    words, end, name = _WORDS, _END, r"[A-Za-z0-9_?]"
+    text, nested = r'"(?:\\.|[^"\\])*"', "(?!)"
     for _ in range(12):
         nested = rf'[(\[{{](?:[^()\[\]{{}}"]|{text}|{nested})*+[)\]}}]'
     operators = rf"(?!\s*(?:bshru|bshr|bshl|band|bor|bxor|land|lor|lxor){end})"
@@ -40,15 +47,18 @@ def _aggregate() -> str:
 
 
 @cache
-def _lark() -> Lark:
-    """The parser tables, built once per process on first use."""
-    from importlib.resources import files
+def _lark(*, aggregates: bool) -> Lark:
+    """The parser, made or read from its file once per process, on first use.
 
-    from lark import Lark
+    Without `aggregates`, for a text that has none of their words: the pattern of these is compiled again for every set
+    of tokens that may come next, which takes longer than all the others.
+    """
+    import pkgutil
 
-    grammar = files("lftj.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    grammar = grammar.replace("%AGGREGATE%", _aggregate())
-    return Lark(grammar, parser="lalr", lexer="contextual", start=["program", "query"], propagate_positions=True)
+    grammar = pkgutil.get_data("lftj.language", "grammar.lark")
+    assert grammar is not None, "every loader of packages reads their files"
+    text = grammar.decode("utf-8").replace("%AGGREGATE%", _aggregate() if aggregates else "(?!)sum")
+    return lalr(text, ["program", "query"])
 
 
 def parse(text: str, source: str = "<rules>") -> ast.Program:
@@ -97,7 +107,7 @@ def _tree(place: Source, start: int, end: int, rule: str) -> Tree[Token] | Diagn
 
     text = place.text[start:end]
     try:
-        return _lark().parse(text, start=rule)
+        return _lark(aggregates=bool(_MAY_AGGREGATE.search(text))).parse(text, start=rule)
     except UnexpectedInput as error:
         at = stop = len(text.rstrip())
         expected: set[str] = set()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
 from lftj import __version__
+from lftj.cli import _plain_check
+from lftj.cli.app import parse
 from tests.cli.conftest import TRIANGLES, Shell
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of interpreted kernels
@@ -88,6 +91,28 @@ def test_findings_as_json(shell: Shell) -> None:
         }
     ]
     assert shell("check", "c.dl", "--json") == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("a.dl",), ("-",), ("a.dl", "--json"), ("--json", "a b.dl", "-", "é.dl"), ("a.dl", "--json", "--json", "check")],
+)
+def test_plain_arguments_mean_what_typer_takes_them_for(arguments: tuple[str, ...]) -> None:
+    plain, typers = _plain_check(("check", *arguments)), parse(("check", *arguments))
+    assert isinstance(plain, partial)
+    assert isinstance(typers, partial)
+    assert (plain.func, plain.args, plain.keywords) == (typers.func, typers.args, typers.keywords)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (), ("check",), ("check", "--json"), ("check", "--help"), ("check", "a.dl", "-h"), ("check", "--", "a.dl"),
+        ("check", "a.dl", "--js"), ("check", ""), ("run", "a.dl"), ("--version", "check", "a.dl"),
+    ],
+)  # fmt: skip
+def test_other_arguments_are_left_to_typer(arguments: tuple[str, ...]) -> None:
+    assert _plain_check(arguments) is None
 
 
 def test_explain_on_the_facts_there_are(triangles: Shell) -> None:

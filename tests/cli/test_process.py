@@ -55,7 +55,7 @@ def test_the_command_is_installed() -> None:
 
 
 def test_check_is_light_and_quick(folder: Path) -> None:
-    heavy = ("numba", "llvmlite", "numpy", "pyarrow", "pandas", "polars")
+    heavy = ("numba", "llvmlite", "numpy", "pyarrow", "pandas", "polars", "typer", "pydantic", "rich")
     code = (
         "import sys\nfrom lftj.cli import main\ncode = main(['check', 'tri.dl'])\n"
         f"sys.stdout.write(str(code) + ' ' + str([m for m in {heavy} if m in sys.modules]))"

@@ -22,6 +22,10 @@ def checked(text: str) -> CheckedProgram:
     return check(parse(DECLARED + text))
 
 
+def shown(text: str) -> list[str]:
+    return [str(clause) for clause in checked(text).clauses]
+
+
 NEGATION = [
     ("p(x) :- e(x, y), !e(y, x).", ["p(x) :- e(x, y), !e(y, x)."]),
     (
@@ -318,6 +322,52 @@ def test_plain_clauses_can_be_read_again(rules: str, clauses: list[str]) -> None
         return
     functional = ".decl g(x:number) -> y:number g[1] = 2." if "g(" in "".join(clauses) else ""
     assert [str(clause) for clause in checked(functional + "\n".join(clauses)).clauses] == clauses
+
+
+def test_values_in_a_head_are_variables_of_each_alternative() -> None:
+    """Random programs found `p(f[]) :- q(x), !(q(x), q(x)).` refused: "not bound in every alternative"."""
+    assert shown("p(price[1]) :- q(x), !(f(x), q(x)).") == [
+        "p(_v1) :- q(x), price(1, _v1), !f(x).",
+        "p(_v2) :- q(x), price(1, _v2), !q(x).",
+    ]
+    assert shown("p(price[x]) :- q(x) ; e(x, _).") == [
+        "p(_v1) :- q(x), price(x, _v1).",
+        "p(_v2) :- e(x, _), price(x, _v2).",
+    ]
+    assert shown("g[] = 1. h[x] = x :- q(x). p(h[g[]]) :- q(x), !(f(x), h[x] > g[]).") == [
+        "h(x, x) :- q(x).",
+        "p(_v1) :- q(x), g(_v2), h(_v2, _v1), !f(x).",
+        "p(_v3) :- q(x), g(_v4), h(_v4, _v3), h(x, _v5), _v5 <= _v4.",
+    ]
+    assert shown("p(max y : { e(x, y) }) :- q(x) ; f(x).") == [
+        "@p.1(x, max y) :- e(x, y).",
+        "p(_v1) :- q(x), @p.1(x, _v1).",
+        "p(_v2) :- f(x), @p.1(x, _v2).",
+    ]
+
+
+def test_a_group_that_an_equality_with_its_own_aggregate_was_to_bind() -> None:
+    """Random programs found these refused: "`x` is bound only inside the braces", where the rule binds it."""
+    assert shown("p(x) :- q(x), !(e(x, y), x = max z : { e(y, z), z < x }).") == [
+        "@p.2.all(y, z, x) :- e(y, z), @p.2.groups(y, x), z < x.",
+        "@p.2(y, x, max z) :- @p.2.all(y, z, x).",
+        "@p.2.groups(y, x) :- e(x, y).",
+        "@p.1(x) :- e(x, y), @p.2(y, x, x).",
+        "p(x) :- q(x), !@p.1(x).",
+    ]
+    assert shown("p(x) :- q(x), !(f(y), x = max z : { e(x, z) }).") == [
+        "@p.2(x, max z) :- e(x, z).",
+        "@p.1(x) :- f(y), @p.1.groups(x), @p.2(x, x).",
+        "@p.1.groups(x) :- q(x).",
+        "p(x) :- q(x), !@p.1(x).",
+    ]
+    assert shown("p(n) :- f(x), n = max y : { q(y), x = max z : { e(x, z) } }.") == [
+        "@p.2(x, max z) :- e(x, z).",
+        "@p.1.all(y, x) :- q(y), @p.1.groups(x), @p.2(x, x).",
+        "@p.1(x, max y) :- @p.1.all(y, x).",
+        "@p.1.groups(x) :- f(x).",
+        "p(n) :- f(x), @p.1(x, n).",
+    ]
 
 
 def test_aggregates_have_their_types() -> None:

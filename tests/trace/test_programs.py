@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import lftj
+from lftj.engine.clausedelta import ClauseDelta
+from lftj.engine.recording import count_clause
 from lftj.engine.textsteps import step
 from lftj.engine.texttrace import TextTrace, mapped
 from lftj.engine.trace import ClauseTrace
 from lftj.join.run import Limits
-from tests.conftest import JIT
+from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.engine.histories import Twin, check_stored, some_rows
 from tests.trace.traced import rows_of
@@ -82,12 +84,12 @@ deep(m, x) :- twice(x, v), m = substr(v, 0, 2), q(m, y), s(y, cat(m, "")).
 """
 
 
-def forced(db: lftj.Database, granularity: str | None = None) -> None:
-    """Maintain every head by its trace from here on."""
+def forced(db: lftj.Database, granularity: str | None = None, strategy: str = "trace") -> None:
+    """Maintain every head by its trace (or as said) from here on."""
     state = db._evaluator.state
     rules = {clause.rule for clause in state.strata.clauses}
     db._evaluator.state = state._replace(
-        maintain=dict.fromkeys(rules, "trace"),
+        maintain=dict.fromkeys(rules, strategy),
         granularity=dict.fromkeys(rules, granularity) if granularity else {},
     )
 
@@ -120,14 +122,21 @@ def trace_rows(trace: ClauseTrace) -> Any:
 
 
 def check_traces(db: lftj.Database) -> int:
-    """Every trace that is up to date equals one recorded now, and every support counts; how many there are."""
+    """Every trace that is up to date equals one recorded now, and every support counts; how many there are.
+
+    Of what is followed by delta, the support.
+    """
     evaluator, state, checked = db._evaluator, db._state, 0
     for head, held in evaluator.traces.heads.items():
         if not held.holds_for(tuple(state.strata.of(head)), state.relations, head):
             continue
         derived: Counter[tuple[int, ...]] = Counter()
-        for trace in held.traces:
-            derived.update(rows_of(recorded_again(db, trace, state.relations)))
+        for clause, trace in zip(held.clauses, held.traces, strict=True):
+            if isinstance(trace, ClauseDelta):
+                chunks = count_clause(evaluator, clause, Limits())[1]
+            else:
+                chunks = recorded_again(db, trace, state.relations)
+            derived.update(rows_of(chunks))
             checked += 1
         relation = state.relations[head]
         if held.support is None:
@@ -148,6 +157,8 @@ class Stop(Exception):
 
 class TracedHistories(RuleBasedStateMachine):
     """Transactions, loads, rules and readers, on databases whose heads are all traced, in tiny buffers."""
+
+    strategy = "trace"
 
     def __init__(self) -> None:
         super().__init__()
@@ -174,7 +185,7 @@ class TracedHistories(RuleBasedStateMachine):
     @rule(rng=programs.seeds, fails=st.sampled_from((False, False, False, True)))
     def transact(self, rng: Random, fails: bool) -> None:
         twin = self.twin
-        forced(twin.db, self.granularity)
+        forced(twin.db, self.granularity, self.strategy)
         before, facts = twin.contents(), copy.deepcopy(twin.facts)
         try:
             with twin.db.transaction() as tx:
@@ -229,6 +240,16 @@ class TracedHistories(RuleBasedStateMachine):
 
 TestTracedHistories = TracedHistories.TestCase
 TestTracedHistories.settings = settings(max_examples=60 if JIT else 6, stateful_step_count=12 if JIT else 6)
+
+
+class DeltaHistories(TracedHistories):
+    """The same where heads follow by delta, but for those that compute texts."""
+
+    strategy = "delta"
+
+
+TestDeltaHistories = DeltaHistories.TestCase
+TestDeltaHistories.settings = settings(max_examples=60 if FULL else 6, stateful_step_count=12 if JIT else 6)
 
 
 # One by one -----------------------------------------------------------------------------------------------------
