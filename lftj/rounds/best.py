@@ -31,7 +31,7 @@ Source: R. Ross, Y. Sagiv, PODS 1992 (the least solution); design section 7 (rou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,7 +86,7 @@ class BestWork(Work):
     _doubtful: dict[str, list[Rows]] = field(default_factory=dict)
     _waiting: int = 0
 
-    def grow(self, found: dict[str, list[Rows]]) -> Deltas:  # type: ignore[override]
+    def grow(self, found: Mapping[str, list[Rows]]) -> Deltas:
         """Store the best of the candidates found for each head, where they are better; what is new."""
         if self.only is not None:
             return self._come_back(found, self.only)
@@ -276,7 +276,7 @@ class BestWork(Work):
             if lost.shape[1]:
                 raise self._unsettled(head, lost[:, 0].tolist())
 
-    def _come_back(self, found: dict[str, list[Rows]], only: dict[str, Version]) -> Deltas:
+    def _come_back(self, found: Mapping[str, list[Rows]], only: dict[str, Version]) -> Deltas:
         """Store those of the rows found for each head that are in `only` and not there."""
         new = Deltas()
         for head, chunks in found.items():

@@ -171,6 +171,34 @@ def test_a_program_that_closes_a_cycle_later_is_told_so() -> None:
     db = lftj.Database(EDGE + DIST + "start(x, 0) :- source(x).\ndist[y] = min d : { start(y, d) }.")
     with pytest.raises(ProgramError, match=r"recursive minimum \(`start` -> `dist` -> `start`\)"):
         db.rules("start(y, c + w) :- edge(x, y, w), dist[x] = c.")
+    db = paths([(1, 2, 3)])
+    with pytest.raises(ProgramError, match=r"`step` within a recursive minimum \(`step` -> `dist` -> `step`\)"):
+        db.rules("step(y, c) :- dist[y] = c.\ndist[y] = c :- step(y, c).")
+    with pytest.raises(ProgramError, match="minimum and maximum in one recursion"):
+        db.rules("dist[y] = max d : { edge(_, y, d) }.")
+    assert list(db["dist"]) == [(1, 0), (2, 3)]
+
+
+def test_keys_that_are_constants_and_keys_that_repeat() -> None:
+    text = (
+        ".decl edge(x:number, y:number, w:number)\n.decl a(x:number) -> d:number\n"
+        ".decl b(x:number, y:number) -> d:number\n"
+        "a[0] = min d : { edge(9, 9, d) ; d = a[1] + 1 ; d = 7 }.\na[y] = min a[x] + w : { edge(x, y, w) }.\n"
+        "b[x, x] = min 0 : { edge(x, _, _) ; edge(_, x, _) }.\nb[x, z] = min b[x, y] + w : { edge(y, z, w) }."
+    )
+    db = lftj.Database(text, page_rows=4, directory_rows=4)
+    around = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 2, 0), (2, 0, 0), (2, 2, 0)]
+    with db.transaction() as tx:
+        tx.insert("edge", [(0, 1, 2), (1, 2, 0), (2, 0, 0), (9, 9, 3)])
+    assert list(db["a"]) == [(0, 3), (1, 5), (2, 5)]
+    assert list(db["b"]) == sorted([*around, (0, 1, 2), (0, 2, 2), (2, 1, 2), (9, 9, 0)])
+    with db.transaction() as tx:
+        tx.erase("edge", [(9, 9, 3)])
+    assert list(db["a"]) == [(0, 7), (1, 9), (2, 9)]
+    with db.transaction() as tx:
+        tx.erase("edge", [(0, 1, 2)])
+    assert list(db["a"]) == [(0, 7)]
+    assert list(db["b"]) == around
 
 
 def test_rules_that_are_not_monotone_are_told_or_give_what_stands() -> None:
