@@ -59,7 +59,7 @@ def derive(evaluator: Evaluator, head: str, limits: Limits) -> Made:
 
 def _component(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> State:
     """The state in which `heads` are evaluated together, with rounds."""
-    from lftj.rounds.component import evaluate
+    from lftj.rounds.evaluation import evaluate
 
     work, done = evaluate(evaluator, heads, limits)
     state = evaluator.state

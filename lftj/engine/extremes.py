@@ -183,8 +183,8 @@ def folded(reading: Reading, relation: StoredRelation, rows: Ints, symbols: Symb
     operand, n = rows[reading.operand], rows.shape[1]
     if reading.op == "cat":
         rest = [c for c in range(relation.arity) if c not in (*reading.groups, reading.operand)]
-        keys = [_ranked(rows[c], symbols) if relation.types[c] == "symbol" else rows[c] for c in rest]
-        order = np.lexsort([_ranked(operand, symbols), *reversed(keys)])
+        keys = [ranked(rows[c], symbols) if relation.types[c] == "symbol" else rows[c] for c in rest]
+        order = np.lexsort([ranked(operand, symbols), *reversed(keys)])
         groups, operand = np.take(groups, order, axis=1), operand[order]
     # Of the rows of one group those that came first stay first.
     if len(groups):
@@ -202,13 +202,13 @@ def folded(reading: Reading, relation: StoredRelation, rows: Ints, symbols: Symb
     best = np.minimum if reading.op == "min" else np.maximum
     if relation.types[reading.operand] != "symbol":
         return np.vstack([distinct, best.reduceat(operand, starts)])
-    ranks = _ranked(operand, symbols)
+    ranks = ranked(operand, symbols)
     coded = np.empty(int(ranks.max()) + 1, np.int64)
     coded[ranks] = operand
     return np.vstack([distinct, coded[best.reduceat(ranks, starts)]])
 
 
-def _ranked(codes: Ints, symbols: SymbolTable) -> Ints:
+def ranked(codes: Ints, symbols: SymbolTable) -> Ints:
     """Numbers in the order of the texts of `codes`."""
     distinct, places = np.unique(codes, return_inverse=True)
     if len(distinct) > FEW:

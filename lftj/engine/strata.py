@@ -16,7 +16,7 @@ class Strata:
     """`clauses`, and `order`: the heads, bottom up.
 
     `recursive`: of each head that is derived from itself, all heads that are derived together, one after the other in
-    `order`.
+    `order`. A head of best values (`Clause.best`) is there whether or not it is still derived from itself.
     """
 
     __slots__ = ("_of", "_readers", "_reads", "clauses", "order", "recursive")
@@ -34,7 +34,8 @@ class Strata:
         graph = {head: list(self.reads(head)) for head in self._of}
         self.recursive: dict[str, tuple[str, ...]] = {}
         for found in components(graph):
-            if len(found) > 1 or found[0] in graph[found[0]]:
+            alone = len(found) == 1 and found[0] not in graph[found[0]]
+            if not alone or any(clause.best for clause in self._of[found[0]]):
                 self.recursive |= dict.fromkeys(found, found)
 
     def extended(self, added: Iterable[Clause], order: Iterable[str]) -> Strata:

@@ -14,13 +14,14 @@ the outside by name, and it is taken apart by the same steps with its group as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 
 from lftj.language import ast
 from lftj.language.braces import Braces
 from lftj.language.conjunction import LIMIT, Conjunction, conjunctions
+from lftj.language.extremes import extreme_of
 from lftj.language.findings import Findings
 from lftj.language.functional import Lookups
 from lftj.language.ground import bound_variables, check_bound
@@ -94,16 +95,20 @@ class TakenApart:
         self._nones: dict[tuple[Literals, tuple[str, ...]], tuple[str, bool]] = {}
         self._braces = Braces(self)
 
-    def clauses(self, *, query: bool = False) -> list[Part]:
+    def clauses(self, *, query: bool = False, best: Container[str] = ()) -> list[Part]:
         """The clauses of the rule, internal ones first; none if it makes no sense, with the findings that say why.
 
-        The head of a query asks for no values.
+        The head of a query asks for no values. `best`: heads in recursion, whose extremes are taken apart into
+        candidates (extremes.py).
         """
         bodies = self.alternatives(self.rule.body, self.rule.heads)
         if bodies is None:
             return []
         plain: list[Part] = []
         for head in self.rule.heads:
+            if head.name in best and (extreme := extreme_of(head, self.rule)) is not None:
+                plain += self._candidates(head, extreme)
+                continue
             keys = open_variables(head.keys) if isinstance(head, ast.Assignment) else ()
             names = frozenset(variable.name for variable in keys)
             done = [self._scope(head.args, body, keys=names, splits=not query) for body in bodies]
@@ -114,6 +119,15 @@ class TakenApart:
             for atom, scope in zip(atoms, done, strict=True):
                 plain += [Part(self.rule, atom, body) for body in (scope.body, scope.empty) if body is not None]
         return [] if self.failed else [*self.made, *plain]
+
+    def _candidates(self, head: ast.Head, extreme: ast.Aggregate) -> list[Part]:
+        """A clause for each alternative in the braces of an extreme: all derive the head, and the best values stand."""
+        terms = (*head.args[:-1], *(() if extreme.operand is None else (extreme.operand,)))
+        scopes = [self._scope(terms, body) for body in self.alternatives(extreme.body, terms) or ()]
+        atoms = [ast.Atom(head.name, scope.head, head.span) for scope in scopes]
+        if not self.failed:
+            self.unbound |= check_bound(self.rule, atoms, [scope.body for scope in scopes], self.findings)
+        return [Part(self.rule, atom, scope.body, best=extreme.op) for atom, scope in zip(atoms, scopes, strict=True)]
 
     # What its constructs need
 

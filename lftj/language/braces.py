@@ -22,7 +22,7 @@ its type does not hold has no row either, and is an error where the rule asks fo
 
 `min`, `max` and `cat` fold one atom of distinct variables; what else stands in the braces, and a disjunction, becomes a
 relation first, `@p.1.all`. The alternatives of a disjunction bind the same variables, so that it is plain what a
-binding is.
+binding is; of `min` and `max`, to which repeats do not matter, only the variables that they share are kept.
 """
 
 from __future__ import annotations
@@ -292,6 +292,8 @@ class Braces:
         """The variables that a binding consists of: all that the braces bind."""
         found = [all_names(body) for body in bodies]
         common = {name: place for name, place in found[0].items() if all(name in other for other in found)}
+        if aggregate.op in ("min", "max"):
+            return common
         written = {name for node in nodes(aggregate.body) if isinstance(node, ast.Variable) for name in (node.name,)}
         for names in found:
             for name, place in names.items():

@@ -6,6 +6,7 @@
     cycles.py       dependencies, and negation through itself
     strata.py       the order of evaluation
     infer.py        types, bottom up along the strata
+    extremes.py     minimum and maximum in recursion
     recursion.py    what recursive rules cannot hold
     lower.py        ranges of constants; clauses, if nothing was found
 
@@ -16,13 +17,14 @@ one `ProgramError`, in source order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from lftj.language import ast
 from lftj.language.apart import TakenApart
 from lftj.language.clause import CheckedProgram, Clause
 from lftj.language.cycles import Dependencies, refuse_cycles
 from lftj.language.directives import check_directives
+from lftj.language.extremes import recursive_heads, refuse_mixed
 from lftj.language.findings import Findings, too_deep
 from lftj.language.ground import check_single_use
 from lftj.language.infer import Inference, TypedClause
@@ -90,8 +92,9 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     typed: list[TypedClause] = []
     dependencies = Dependencies()
     dependencies.known(before)
+    best = recursive_heads(rules, before)
     for rule in rules:
-        clauses = _rule(rule, parts, findings)
+        clauses = _rule(rule, parts, findings, best=best)
         dependencies.rule(rule, clauses)
         typed += clauses
     found = components(dependencies.reads)
@@ -105,7 +108,8 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     options: dict[int, tuple[tuple[str, str], ...]] = {}
     text = ""
     for clause in typed:
-        row = None if clause.rule.body or clause.body.atoms or clause.body.negated else fact_row(clause)
+        stated = not (clause.rule.body or clause.body.atoms or clause.body.negated or clause.best)
+        row = fact_row(clause) if stated else None
         if row is not None:
             facts.setdefault(clause.head.name, {})[row] = None
             continue
@@ -150,17 +154,22 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
     return lower(typed[0], text, 0)
 
 
-def _rule(rule: ast.Rule, parts: Parts, findings: Findings, *, query: bool = False) -> list[TypedClause]:
-    """The clauses of a rule, checked for names and groundness; none if it holds something unsupported."""
+def _rule(
+    rule: ast.Rule, parts: Parts, findings: Findings, *, query: bool = False, best: Container[str] = ()
+) -> list[TypedClause]:
+    """The clauses of a rule, checked for names and groundness; none if it holds something unsupported.
+
+    `best`: the heads whose extremes are taken apart into candidates.
+    """
     if not query:
         check_uses(rule, parts.names, findings)
     if any(isinstance(node, ast.Unsupported) for node in (*literals_of(rule.body), *terms_of(rule))):
         return []
     apart = TakenApart(rule, parts, findings)
-    clauses = apart.clauses(query=query)
+    clauses = apart.clauses(query=query, best=best)
     if not query:
         check_single_use(rule, apart.unbound, findings)
-    return [TypedClause(part.rule, part.head, part.body, part.fold) for part in clauses]
+    return [TypedClause(part.rule, part.head, part.body, part.fold, part.best) for part in clauses]
 
 
 def _recursion(
@@ -180,7 +189,8 @@ def _recursion(
     recursive = refuse_cycles(found, dependencies, functional, findings)
     places = {clause.head: clause.span for clause in reversed(before)}
     places |= {clause.head.name: clause.head.span for clause in reversed(typed)}
-    refuse_functional(recursive, dependencies.reads, functional, places, findings)
+    plain = refuse_mixed(recursive, dependencies.reads, typed, before, findings)
+    refuse_functional(plain, dependencies.reads, functional, places, findings)
     _infer(found, typed, names, findings)
     if not findings.failed:  # what is missing there is missing here
         refuse_untyped(recursive, names, findings)

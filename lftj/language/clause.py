@@ -176,6 +176,9 @@ class Clause:
 
     `text` is the source rule on one line, `rule` its number in the program (from 1; 0 for a query). With `aggregate`
     the clause is the only one of its head.
+
+    `best`, "min" or "max", makes a functional predicate in recursion one of best values: what all clauses of the head
+    derive under a key, and the fact that may be there, are candidates, of which the least or the greatest value stands.
     """
 
     head: str
@@ -187,6 +190,7 @@ class Clause:
     rule: int = 0
     negated: tuple[BodyAtom, ...] = ()
     aggregate: Aggregate | None = None
+    best: str = ""
 
     @property
     def reads(self) -> dict[str, None]:
@@ -211,6 +215,8 @@ class Clause:
         if self.aggregate is not None:
             groups = self.aggregate.groups
             shown[groups:] = [" ".join((self.aggregate.op, *shown[groups:]))]
+        if self.best:
+            shown[-1] = f"{self.best} {shown[-1]}"
         head = f"{self.head}({', '.join(shown)})"
         parts = [*map(str, self.atoms), *(f"!{atom}" for atom in self.negated), *map(str, self.compares)]
         body = ", ".join(parts)

@@ -2,9 +2,10 @@
 
 A relation may not depend on its own negation, nor on an aggregate over itself: it would have to be complete before it
 is complete (the program is not stratified). Such a cycle is an error of the program. A minimum or maximum that is the
-value of a functional predicate means something even so (shortest paths), and so does an aggregate whose groups alone
-come from the cycle; they are refused only because they are not evaluated yet. What recursion without such a cycle may
-not hold is in recursion.py.
+value of a functional predicate means something even so (shortest paths): where it is all that a rule says, its rule is
+among candidates and on no such cycle (extremes.py). In other places it is refused only because it is not evaluated
+yet, and so is an aggregate whose groups alone come from the cycle. What recursion without such a cycle may not hold is
+in recursion.py.
 
 Cycles are found among clauses and told in the program's own words: relations that rules were taken apart into
 (`clause.INTERNAL`) are left out of what is shown.
@@ -25,7 +26,7 @@ from lftj.language.parts import GROUPS
 from lftj.language.strata import path
 from lftj.language.walks import atoms_of
 
-_EXTREMES = {"min": "minimum", "max": "maximum"}
+EXTREMES = {"min": "minimum", "max": "maximum"}
 
 
 class Need(NamedTuple):
@@ -111,11 +112,12 @@ def refuse_cycles(
             continue
         round_, need = negative
         needs = {n.op for (h, r), n in dependencies.complete.items() if h in component and r in component}
-        if need.op in _EXTREMES and needs == {need.op} and any(functional(name) for name in _named(round_)):
+        if need.op in EXTREMES and needs == {need.op} and any(functional(name) for name in _named(round_)):
             findings.unsupported(
-                f"recursive {_EXTREMES[need.op]} ({shown(round_)})",
+                f"recursive {EXTREMES[need.op]} ({shown(round_)})",
                 need.span,
-                remedy=f"derive the candidates in a relation of their own, within a bound, and `{need.op}` over it",
+                remedy=f"make it all that a rule says, `f[key] = {need.op} value : {{ ... }}`, and load the rules of "
+                "the recursion together",
             )
         elif any(name.startswith(INTERNAL) and name.endswith(GROUPS) for name in round_):
             what = f"aggregate `{need.op}`" if need.op else "a negated conjunction"

@@ -58,12 +58,16 @@ class Slot:
 
 @dataclass(slots=True)
 class TypedClause:
-    """One head with one conjunction, and the slots of its terms. `fold`: what an aggregate makes of them."""
+    """One head with one conjunction, and the slots of its terms.
+
+    `fold`: what an aggregate makes of them · `best`: which of them stands under a key, as in `clause.Clause`.
+    """
 
     rule: ast.Rule
     head: ast.Atom
     body: Conjunction
     fold: Fold | None = None
+    best: str = ""
     variables: dict[str, Slot] = field(default_factory=dict)
     terms: dict[int, Slot] = field(default_factory=dict)  # by identity of the AST node
 

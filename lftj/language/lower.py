@@ -96,6 +96,7 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
         rule,
         negated=negated,
         aggregate=_aggregate(clause),
+        best=clause.best,
     )
 
 

@@ -37,12 +37,16 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One head with one conjunction, in AST terms; made from one alternative of `rule`."""
+    """One head with one conjunction, in AST terms; made from one alternative of `rule`.
+
+    `best`: as in `clause.Clause`.
+    """
 
     rule: ast.Rule
     head: ast.Atom
     body: Conjunction
     fold: Fold | None = None
+    best: str = ""
 
 
 class Parts:

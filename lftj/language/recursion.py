@@ -1,9 +1,9 @@
 """What a recursive component may hold: joins, filters, arithmetic; negation and aggregates over what lies below.
 
 Refused by name, since they are not evaluated yet: a functional predicate that is derived from itself (each of its keys
-would have to keep one value through the rounds), and texts computed in a clause that reads its own component (each
-round would make new symbols). A component in which no rule says what type a column has derives nothing at all; that is
-a mistake.
+would have to keep one value through the rounds) without a minimum or maximum that says which value stands
+(extremes.py), and texts computed in a clause that reads its own component (each round would make new symbols). A
+component in which no rule says what type a column has derives nothing at all; that is a mistake.
 
 Runs after the types are inferred: `to_number` computes with a text or does not, by the type of its argument.
 """
@@ -44,7 +44,8 @@ def refuse_functional(
                 findings.unsupported(
                     f"functional predicate `{name}` in recursion ({shown(around)})",
                     places[name],
-                    remedy="derive a relation, and the functional predicate from it",
+                    remedy="derive a relation, and the functional predicate from it, or say which value stands: "
+                    f"`{name}[...] = min ... : {{ ... }}`",
                 )
 
 

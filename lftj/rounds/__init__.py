@@ -3,8 +3,12 @@
     variants.py    what a clause becomes when one of its atoms ranges over changed rows only, or its head is known
     deltajoin.py   a variant, planned once and run many times
     content.py     rows with their rounds, and how they grow and shrink
-    component.py   evaluation from scratch: semi-naive, every derived row with the round it came in
-    maintain.py    the next content after a change: suspects, checks, rows that return, rows that are new
+    component.py   a component while it is worked on: its joins, and the relations as they are so far
+    evaluation.py  evaluation from scratch: semi-naive, every derived row with the round it came in
+    retraction.py  which rows lose their support when others go
+    maintain.py    the next content after a change: suspects, rows that return, rows that are new
+    best.py        minimum and maximum: one row per key, which gives way to a better one
+    strategy.py    whether a component is maintained or evaluated again
 
 Every derived row has a derivation whose rows all have smaller rounds (rows of lower strata, and facts, have round 0),
 so no row is supported by itself. Design section 7; `spec/rounds_model.py` is its executable form. Sources: B. Motik et

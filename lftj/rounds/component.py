@@ -1,8 +1,4 @@
-"""Evaluating a component from scratch: semi-naive, round by round.
-
-    round 0   facts
-    round 1   what the rules derive from the strata below, and from facts of the component
-    round r   what has a derivation with a row of round r - 1, and is not there yet
+"""A component while it is evaluated or maintained: its joins, and the relations as they are so far.
 
 A head that is there already is never proposed: a variant's last atom is the head's own negation, looked at while it
 walks (variants.forward). What a round proposes twice is made distinct before it is stored. Semi-naive evaluation: F.
@@ -19,20 +15,22 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.evaluate import Evaluation, Evaluator
+from lftj.engine.evaluate import Evaluator
+from lftj.engine.headtrace import summed
 from lftj.engine.stored import StoredRelation
 from lftj.engine.undefined import look_for_error
 from lftj.errors import TimeoutExpired
-from lftj.join.run import Counters, Limits
+from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds import variants
-from lftj.rounds.content import grown, with_rounds
-from lftj.rounds.deltajoin import DeltaJoin
+from lftj.rounds.content import grown
+from lftj.rounds.deltajoin import NO_LIMIT, DeltaJoin
 from lftj.values.codes import Column, Schema
 from scantree.memory import ArenaFullError
 
 Rows = npt.NDArray[np.int64]
 Deltas = dict[str, Rows]
+Relations = Mapping[str, StoredRelation]
 
 
 class Joins:
@@ -43,6 +41,7 @@ class Joins:
         self._forward: dict[tuple[int, int | None], DeltaJoin] = {}
         self._consumers: dict[tuple[int, int], DeltaJoin] = {}
         self._checks: dict[int, DeltaJoin] = {}
+        self._under: dict[int, DeltaJoin] = {}
 
     def forward(self, c: int, i: int | None) -> DeltaJoin:
         """Clause `c`: new heads by atom `i` over changed rows."""
@@ -61,6 +60,12 @@ class Joins:
         if c not in self._checks:
             self._checks[c] = DeltaJoin(*variants.check(self.clauses[c], self.members))
         return self._checks[c]
+
+    def under(self, c: int) -> DeltaJoin:
+        """Clause `c`: all heads under the asked keys."""
+        if c not in self._under:
+            self._under[c] = DeltaJoin(variants.under(self.clauses[c]))
+        return self._under[c]
 
     def positive(self, name: str) -> Iterator[tuple[int, int]]:
         """(clause, atom) of all positive atoms over `name`."""
@@ -90,19 +95,23 @@ class Joins:
     def trouble(self) -> set[int]:
         """The clauses in which a term had no value."""
         found = {c for (c, _), join in self._forward.items() if join.trouble}
+        found |= {c for c, join in self._under.items() if join.trouble}
         return found | {c for c, join in self._checks.items() if join.trouble}
 
     def _all(self) -> Iterator[DeltaJoin]:
         yield from self._forward.values()
         yield from self._consumers.values()
         yield from self._checks.values()
+        yield from self._under.values()
 
 
 @dataclass(slots=True)
 class Work:
     """A component while it is evaluated or maintained: the relations as they are so far, and what was done.
 
-    `relations`: those below, and the members; a member's content grows and shrinks here only.
+    `relations`: those below, and the members; a member's content grows and shrinks here only. `round`: the present one
+    · `rounds`: how many there were · `rows`: how many were stored · `examined`: how many, after the last round ·
+    `anew`: this is an evaluation from scratch.
     """
 
     evaluator: Evaluator
@@ -113,6 +122,8 @@ class Work:
     round: int = 0
     rounds: int = 0
     rows: int = 0
+    examined: int = 0
+    anew: bool = False
     at: Clause | None = None
     schemas: dict[int, Schema] = field(default_factory=dict)
 
@@ -174,68 +185,58 @@ class Work:
     def go_on(self, new: Deltas) -> None:
         """Rounds from the rows that are `new`, until there are none."""
         while new:
-            self.round += 1
-            self.rounds += 1
-            found: dict[str, list[Rows]] = {}
-            for name, rows in new.items():
-                for c, i in self.joins.positive(name):
-                    heads = self.run(self.joins.forward(c, i), self.relations, rows, None)
-                    if heads.shape[1]:
-                        found.setdefault(self.joins.clauses[c].head, []).append(heads)
-            new = self.grow(found)
+            new = self.next_round(new)
+
+    def next_round(self, new: Deltas) -> Deltas:
+        """What is new after one more round, by the derivations of the rows that are `new`."""
+        self.round += 1
+        self.rounds += 1
+        found: dict[str, list[Rows]] = {}
+        for name, rows in new.items():
+            for c, i in self.joins.positive(name):
+                heads = self.run(self.joins.forward(c, i), self.relations, rows, None)
+                if heads.shape[1]:
+                    found.setdefault(self.joins.clauses[c].head, []).append(heads)
+        return self.grow(found)
+
+    def supported(self, head: str, rows: Rows, limit: int) -> Rows:
+        """Those of `rows` int64[arity, n] of `head` that a clause derives from rows of rounds less than `limit`."""
+        arity = len(rows)
+        found = [np.empty((arity, 0), np.int64)]
+        left = rows
+        for c, clause in enumerate(self.joins.clauses):
+            if clause.head != head or not left.shape[1]:
+                continue
+            heads = self.run(self.joins.check(c), self.relations, left, limit)[:arity]
+            if heads.shape[1]:
+                found.append(self.evaluator.distinct([heads], arity)[0])
+                left = without(left, found[-1])
+        return self.distinct(found, arity) if len(found) > 1 else found[0]
+
+    # What a component of best values does otherwise (best.py).
+
+    def look(self, examined: int) -> None:
+        """Go on after so many suspects, or stop."""
+        self.limits.look(examined)
+
+    def returning(self, head: str, gone: Rows) -> Rows:
+        """Those of the rows `gone` int64[arity, n] of `head` that have a derivation still."""
+        return self.supported(head, gone, NO_LIMIT)
+
+    def uncovered(self, head: str, gone: Rows) -> Rows:
+        """Facts of `head` that the rows `gone` stood in for."""
+        return gone[:, :0]
+
+    def finish(self) -> None:
+        """What is left to do after the last round."""
 
 
-def joins_of(evaluator: Evaluator, heads: tuple[str, ...]) -> Joins:
-    """The variants of the clauses of `heads`, kept from one evaluation to the next."""
-    strata, kept = evaluator.state.strata, evaluator.rounds.joins
-    clauses = tuple(clause for head in heads for clause in strata.of(head))
-    if clauses not in kept:
-        for others in [others for others in kept if not set(others) <= set(strata.clauses)]:
-            del kept[others]
-        kept[clauses] = Joins(clauses, heads)
-    joins: Joins = kept[clauses]
-    joins.begin()
-    return joins
-
-
-def _evaluate(work: Work) -> None:
-    joins = work.joins
-    new: Deltas = {}
-    for head in work.heads:
-        relation = work.relations[head]
-        facts = relation.facts.columns()
-        work.relations[head] = with_rounds(relation, facts, 0)
-        if len(relation.facts):
-            new[head] = facts if relation.arity else np.empty((0, 1), np.int64)
-    work.round = 1
-    found: dict[str, list[Rows]] = {}
-    for c, clause in enumerate(joins.clauses):
-        if not joins.members & clause.reads.keys():
-            found.setdefault(clause.head, []).append(work.run(joins.forward(c, None), work.relations, None, None))
-    for name, rows in new.items():
-        for c, i in joins.positive(name):
-            found.setdefault(joins.clauses[c].head, []).append(
-                work.run(joins.forward(c, i), work.relations, rows, None)
-            )
-    work.go_on(work.grow(found))
-    settle(work)
-
-
-def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Work, dict[Clause, Evaluation]]:
-    """The component `heads` over the evaluator's state, from scratch: its relations are in `Work.relations`."""
-    joins = joins_of(evaluator, heads)
-    work = Work(evaluator, joins, heads, dict(evaluator.relations), limits)
-    with work.told():
-        _evaluate(work)
-    for head in heads:
-        evaluator.rounds.note(work.relations[head].content, work.round)
-    done = {}
-    for c, clause in enumerate(joins.clauses):
-        first = next((join for (k, _), join in joins._forward.items() if k == c), None) or joins.forward(c, None)
-        done[clause] = Evaluation(
-            clause, first.plan({**work.relations, variants.CHANGED: _none(work, first)}), Counters()
-        )
-    return work, done
+def without(rows: Rows, others: Rows) -> Rows:
+    """`rows` int64[arity, n] that are not in `others`, which are some of them; both distinct."""
+    if not others.shape[1]:
+        return rows
+    both, times = summed(np.concatenate([rows, others], axis=1), np.ones(rows.shape[1] + others.shape[1], np.int64))
+    return np.compress(times == 1, both, axis=1)
 
 
 def settle(work: Work) -> None:
@@ -244,9 +245,3 @@ def settle(work: Work) -> None:
         state = work.evaluator.state
         staged = work.evaluator.over(state._replace(relations=work.relations))
         look_for_error(staged, work.joins.clauses[c], work.limits)
-
-
-def _none(work: Work, join: DeltaJoin) -> StoredRelation:
-    """No changed rows, of the arity that `join` reads."""
-    columns = next((len(a.args) for a in join.clause.atoms if a.predicate == variants.CHANGED), 0)
-    return work.changed(columns, np.empty((columns, 0), np.int64))

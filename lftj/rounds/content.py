@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.change import ERASED, Change
+from lftj.engine.change import ERASED, INSERTED, Change
 from lftj.engine.stored import StoredRelation
 from lftj.language.clause import Clause
 from scantree.version import Version
@@ -60,6 +60,21 @@ def shrunk(relation: StoredRelation, rows: Rows) -> StoredRelation:
     kinds = np.full(n, ERASED, np.int8)
     following, _ = relation.content.update(np.concatenate([rows, np.zeros((1, n), np.int64)]), kinds)
     return relation.successor(following, change=Change(rows, kinds))
+
+
+def exchanged(relation: StoredRelation, old: Rows, new: Rows, round_: int) -> StoredRelation:
+    """The relation without rows `old`, which are there, and with rows `new` of one round, which are not.
+
+    Both int64[arity, n], distinct and in order.
+    """
+    if not old.shape[1]:
+        return grown(relation, new, round_)
+    gone, come = old.shape[1], new.shape[1]
+    rounds = np.repeat(np.array([0, round_]), [gone, come])
+    kinds = np.repeat(np.array([ERASED, INSERTED], np.int8), [gone, come])
+    following, done = relation.content.update(np.vstack([np.concatenate([old, new], axis=1), rounds]), kinds)
+    change = Change.of_update(done)
+    return relation.successor(following, change=Change(change.rows[: relation.arity], change.kinds))
 
 
 def as_facts(relation: StoredRelation, rows: Rows) -> StoredRelation:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.stored import StoredRelation
+from lftj.engine.textsteps import split_text
 from lftj.engine.tracelayout import column_range
 from lftj.join import machine, trie, triejoin
 from lftj.join import walk as cells
@@ -81,6 +82,7 @@ class DeltaJoin:
 
     def __init__(self, clause: Clause, tested: tuple[int, ...] = ()) -> None:
         self.clause, self.tested = clause, tested
+        self.texts = split_text(clause) is not None
         self.body: Body = body_of(clause)
         self.reads = tuple(dict.fromkeys(atom.predicate for atom in (*self.body.atoms, *self.body.negated)))
         self._plans: dict[tuple[int, ...], _Made] = {}
@@ -140,9 +142,19 @@ class DeltaJoin:
         """The key orders of stored relations that the present plan reads."""
         return set() if self._made is None else {at for at in _orders_of(self._made.plan) if at[0] != CHANGED}
 
+    def _with_texts(self, evaluator: Evaluator, relations: Relations, limits: Limits) -> Rows:
+        """The distinct heads of a clause that computes texts, in the steps that takes; it reads no member."""
+        chunks: list[Rows] = []
+        evaluation, trouble = evaluator.walk(self.clause, limits, chunks.append, also=relations)
+        self.steps += sum(part.counters.steps for part in evaluation.parts() if part.counters is not None)
+        self.trouble |= trouble
+        return evaluator.distinct(chunks, len(self.clause.head_args))[0]
+
     def rows(self, evaluator: Evaluator, relations: Relations, limits: Limits, limit: int = NO_LIMIT) -> Rows:
         """The distinct heads int64[head, n] over `relations`; `limit`: of the rounds of tested rows."""
         arity = len(self.clause.head_args)
+        if self.texts:
+            return self._with_texts(evaluator, relations, limits)
         if any(len(relations[name]) == 0 for name in (*self.body.guards, *(a.predicate for a in self.body.atoms))):
             return np.empty((arity, 0), np.int64)
         if any(len(relations[name]) for name in self.body.voids):

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lftj.engine.change import ERASED, Change
+from lftj.engine.change import Change
 from lftj.engine.evaluate import Evaluation
 from lftj.engine.stored import StoredRelation
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
-from lftj.rounds.component import Work, evaluate, joins_of
+from lftj.rounds.best import TooManyError, UnsettledError
 from lftj.rounds.content import has_rounds
+from lftj.rounds.evaluation import evaluate, work_of
 from lftj.rounds.maintain import maintain
 
 if TYPE_CHECKING:
@@ -43,17 +44,28 @@ class Followed(NamedTuple):
 
 def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
     """The component `heads` after the changes of a commit."""
-    staged, before = commit.staged, commit.before.relations
     anew = _anew(commit, heads)
-    if anew:
-        work, done = evaluate(staged, heads, limits)
-        told = {"rounds": work.rounds, "examined": 0, "returned": 0}
-        found = {head: work.relations[head] for head in heads}
-        olds = {head: before[head].content if head in before else staged.relations[head].facts for head in heads}
-        changes = {head: Change.between(olds[head], relation.content) for head, relation in found.items()}
-        return Followed(found, changes, done, "recompute", anew, work.joins.steps, told)
-    joins = joins_of(staged, heads)
+    if not anew:
+        try:
+            return _maintained(commit, heads, limits)
+        except TooManyError as many:
+            anew = str(many)
+        except UnsettledError:
+            anew = "values lost their support, and rules that are not monotone may find others"
+    staged, before = commit.staged, commit.before.relations
+    work, done = evaluate(staged, heads, limits)
+    told = {"rounds": work.rounds, "examined": 0, "returned": 0}
+    found = {head: work.relations[head] for head in heads}
+    olds = {head: before[head].content if head in before else staged.relations[head].facts for head in heads}
+    changes = {head: Change.between(olds[head], relation.content) for head, relation in found.items()}
+    return Followed(found, changes, done, "recompute", anew, work.joins.steps, told)
+
+
+def _maintained(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
+    staged, before = commit.staged, commit.before.relations
     relations = staged.state.relations
+    work = work_of(staged, heads, dict(relations), limits)
+    joins = work.joins
     reads = {name for clause in joins.clauses for name in clause.reads} - set(heads)
     changed = {name: commit.changes[name] for name in reads if name in commit.changes}
     facts = {
@@ -61,16 +73,15 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
         for head in heads
         if relations[head].facts is not before[head].facts
     }
-    work = Work(staged, joins, heads, dict(relations), limits)
     top = staged.rounds.top([before[head].content for head in heads])
     assert top is not None
     with work.told():
         retraction = maintain(work, before, changed, facts, top)
     found = {head: work.relations[head] for head in heads}
     changes = {head: Change.between(before[head].content, found[head].content) for head in heads}
-    removed = sum(rows.shape[1] for chunks in retraction.removed.values() for rows in chunks)
-    gone = sum(int(np.count_nonzero(change.kinds == ERASED)) for change in changes.values())
-    told = {"rounds": work.rounds, "examined": retraction.examined, "returned": removed - gone}
+    removed = retraction.rows_removed()
+    returned = sum(int(np.count_nonzero(found[head].content.contains(rows))) for head, rows in removed.items())
+    told = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
     for head, relation in found.items():
         if not len(changes[head].kinds) and relation.content is not before[head].content:
             staged.rounds.note(relation.content, work.round)

@@ -3,6 +3,7 @@
     forward    one atom ranges over changed rows, and only heads that are not there yet are wanted
     consumers  one atom ranges over changed rows; all heads are wanted
     check      the head is one of the asked rows: which of them have a derivation, from rows older than a limit
+    under      the head's key is one of the asked ones: all heads, of a functional predicate
 
 For `t(x, z) :- e(x, y), t(y, z)` and its second atom these are
 
@@ -68,6 +69,12 @@ def check(clause: Clause, members: Collection[str]) -> tuple[Clause, tuple[int, 
     }
     found = replace(found, head_args=(*found.head_args, *more.values()))
     return found, tuple(i for i, atom in enumerate(found.atoms) if atom.predicate in members)
+
+
+def under(clause: Clause) -> Clause:
+    """The heads whose columns but the last are one of the changed rows."""
+    found, columns = _with_head(clause)
+    return replace(found, atoms=(*found.atoms, BodyAtom(CHANGED, columns[:-1])))
 
 
 def _over_changed(clause: Clause, i: int | None, *, keep: bool) -> Clause:

@@ -70,6 +70,9 @@ WRITTEN = {
         "t(x, y) :- e(x, y).\nt(x, z) :- e(x, y), t(y, z).\nt(x, z) :- t(x, y), e(y, z).\nt(x, z) :- t(x, y), t(y, z).",
     ),
     "closure of texts": Written("e/ss", "t/ss", "t(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z), x != z."),
+    "closure of texts made": Written(
+        "e/ss", "t/ss", 't(cat(x, "!"), y) :- e(x, y), strlen(y) < 2.\nt(x, z) :- t(x, y), e(y, z).'
+    ),
     "closure of floats": Written("e/ff", "t/ff", "t(x, y) :- e(x, y).\nt(x, z) :- t(x, y), t(y, z), x < 100.5."),
     "closure of unsigned": Written("e/uu", "t/uu", "t(x, y) :- e(x, y).\nt(x, z) :- e(x, y), t(y, z), z < 4u."),
     "symmetric": Written("e/2", "t/2", "t(x, y) :- e(x, y).\nt(y, x) :- t(x, y).\nt(x, z) :- t(x, y), t(y, z)."),

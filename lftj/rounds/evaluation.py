@@ -1,0 +1,98 @@
+"""Evaluating a component from scratch: semi-naive, round by round.
+
+    round 0   facts
+    round 1   what the rules derive from the strata below, and from facts of the component
+    round r   what has a derivation with a row of round r - 1, and is not there yet
+
+Of best values a round stores only what is better than the present value of its key, in the place of that (best.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.engine.evaluate import Evaluation, Evaluator
+from lftj.engine.stored import StoredRelation
+from lftj.join.run import Counters, Limits
+from lftj.language.clause import Clause
+from lftj.rounds import variants
+from lftj.rounds.best import BestWork, ops_of
+from lftj.rounds.component import Deltas, Joins, Work, settle
+from lftj.rounds.content import with_rounds
+from lftj.rounds.deltajoin import DeltaJoin
+
+Rows = npt.NDArray[np.int64]
+
+
+def joins_of(evaluator: Evaluator, heads: tuple[str, ...]) -> Joins:
+    """The variants of the clauses of `heads`, kept from one evaluation to the next."""
+    strata, kept = evaluator.state.strata, evaluator.rounds.joins
+    clauses = tuple(clause for head in heads for clause in strata.of(head))
+    if clauses not in kept:
+        for others in [others for others in kept if not set(others) <= set(strata.clauses)]:
+            del kept[others]
+        kept[clauses] = Joins(clauses, heads)
+    joins: Joins = kept[clauses]
+    joins.begin()
+    return joins
+
+
+def work_of(evaluator: Evaluator, heads: tuple[str, ...], relations: dict[str, StoredRelation], limits: Limits) -> Work:
+    """The component `heads` over `relations`, before anything is done."""
+    joins = joins_of(evaluator, heads)
+    ops = ops_of(joins.clauses)
+    if ops:
+        return BestWork(evaluator, joins, heads, relations, limits, ops=ops)
+    return Work(evaluator, joins, heads, relations, limits)
+
+
+def _evaluate(work: Work) -> None:
+    joins = work.joins
+    new: Deltas = {}
+    for head in work.heads:
+        relation = work.relations[head]
+        facts = relation.facts.columns()
+        work.relations[head] = with_rounds(relation, facts, 0)
+        if len(relation.facts):
+            new[head] = facts if relation.arity else np.empty((0, 1), np.int64)
+    work.round = 1
+    found: dict[str, list[Rows]] = {}
+    for c, clause in enumerate(joins.clauses):
+        if not joins.members & clause.reads.keys():
+            found.setdefault(clause.head, []).append(work.run(joins.forward(c, None), work.relations, None, None))
+    for name, rows in new.items():
+        for c, i in joins.positive(name):
+            found.setdefault(joins.clauses[c].head, []).append(
+                work.run(joins.forward(c, i), work.relations, rows, None)
+            )
+    work.go_on(work.grow(found))
+    settle(work)
+    work.finish()
+
+
+def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Work, dict[Clause, Evaluation]]:
+    """The component `heads` over the evaluator's state, from scratch: its relations are in `Work.relations`."""
+    work = work_of(evaluator, heads, dict(evaluator.relations), limits)
+    joins, work.anew = work.joins, True
+    with work.told():
+        _evaluate(work)
+    for head in heads:
+        evaluator.rounds.note(work.relations[head].content, work.round)
+    done = {}
+    for c, clause in enumerate(joins.clauses):
+        first = next((join for (k, _), join in joins._forward.items() if k == c), None) or joins.forward(c, None)
+        if first.texts:
+            done[clause] = replace(evaluator.describe(clause), counters=Counters())
+            continue
+        plan = first.plan({**work.relations, variants.CHANGED: _none(work, first)})
+        done[clause] = Evaluation(clause, plan, Counters())
+    return work, done
+
+
+def _none(work: Work, join: DeltaJoin) -> StoredRelation:
+    """No changed rows, of the arity that `join` reads."""
+    columns = next((len(a.args) for a in join.clause.atoms if a.predicate == variants.CHANGED), 0)
+    return work.changed(columns, np.empty((columns, 0), np.int64))
