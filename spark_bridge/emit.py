@@ -62,11 +62,14 @@ def _rule(step: Step, names: dict[Copy, str]) -> str:
         atoms=renamed(step.clause.atoms, step.positive),
         negated=renamed(step.clause.negated, step.negated),
     )
-    if clause.aggregate is None:
+    if clause.aggregate is None and not clause.best:
         return str(clause)
-    # The text of an aggregate clause is no rule; that of the rule it comes from is: its head's keys are the groups.
-    groups = clause.aggregate.groups
+    # The text of an aggregate clause, or of one that proposes best values, is no rule; that of the rule it comes from
+    # is: its head's keys are the groups.
+    op, groups = clause.best, len(clause.head_args) - 1
+    if clause.aggregate is not None:
+        op, groups = clause.aggregate.op, clause.aggregate.groups
     keys = ", ".join(map(str, clause.head_args[:groups]))
     operand = "".join(f" {term}" for term in clause.head_args[groups:])
-    body = str(replace(clause, aggregate=None, head_args=())).partition(" :- ")[2].removesuffix(".")
-    return f"{head}[{keys}] = {clause.aggregate.op}{operand} : {{ {body} }}."
+    body = str(replace(clause, aggregate=None, best="", head_args=())).partition(" :- ")[2].removesuffix(".")
+    return f"{head}[{keys}] = {op}{operand} : {{ {body} }}."

@@ -1,4 +1,4 @@
-"""How a head follows a change: by maintaining the traces of its rules, or by evaluating them again.
+"""How a head follows a change: by the traces of its rules, by their deltas, or by evaluating them again.
 
     shared      the head is another relation under a new name, and has its content (shared.py)
     trace       what the change concerns is redone, the rest stands; needs traces of the state before
@@ -10,9 +10,10 @@
 
 A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating. Both are
 estimated from counts, which do not depend on the machine: steps, records and rows when it was last recorded, and the
-steps per changed row when it was last maintained (before the first time, the contexts that the planner expects).
-A head without traces is recorded: this transaction costs an evaluation anyway, the next ones will not. A rule that
-only asks whether a relation is empty is not traced.
+steps per changed row when it was last maintained (before the first time, what the planner expects). A head without
+traces is recorded: this transaction costs an evaluation anyway, the next ones will not. Where deltas are expected to
+do better than traces (recording.deltas_of) nothing is recorded, and nothing evaluated unless derivations have to be
+counted. A rule that only asks whether a relation is empty is evaluated again.
 """
 
 from __future__ import annotations

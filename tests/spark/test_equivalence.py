@@ -16,11 +16,13 @@ import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
+from spark_bridge.driver import Partitioned
 from spark_bridge.local import InProcess
+from spark_bridge.plan import make_plan
 from tests.conftest import JIT
 from tests.engine import programs
 from tests.mixed.programs import Mixed, make_program, make_rows
-from tests.spark.twin import FAILURES, PLACEMENTS, Twin, partitionable, placed, some_changes
+from tests.spark.twin import FAILURES, PLACEMENTS, Twin, partitionable, placed, rows_of, some_changes, table
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
@@ -117,3 +119,37 @@ def test_recursion_inside_a_partition(text: str, kind: str, partitions: int, tmp
         twin.apply(some_changes(rng, twin, 5))
         twin.verify()
     assert twin.query.verify()["ok"]
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_best_values_inside_a_partition(partitions: int, tmp_path: Path) -> None:
+    """Distances, against a breadth-first search per source."""
+
+    def distances(edges: set[tuple[int, int]]) -> set[tuple[int, int, int]]:
+        found = dict.fromkeys(edges, 1)
+        step = found
+        while step:
+            nexts = {(x, z): n + 1 for (x, y), n in step.items() for v, z in edges if v == y and (x, z) not in found}
+            found |= nexts
+            step = nexts
+        return {(x, y, n) for (x, y), n in found.items()}
+
+    rng = Random(partitions)
+    text = """
+        .decl e(a:number, b:number)
+        .decl d(a:number, b:number) -> n:number
+        d[x, y] = min n : { e(x, y), n = 1 ; d[x, z] = m, e(z, y), n = m + 1 }.
+    """
+    schema = make_plan(text).schemas["e"]
+    edges = {(rng.randrange(9), rng.randrange(9)) for _ in range(14)}
+    query = Partitioned.create(
+        InProcess(), text, {"e": table(schema, sorted(edges))}, checkpoint=tmp_path / "q", partitions=partitions
+    )
+    for batch in range(5):
+        assert set(rows_of(query.table("d"))) == distances(edges)
+        gone = set(rng.sample(sorted(edges), 3))
+        come = {(rng.randrange(9), rng.randrange(9)) for _ in range(3)} - edges
+        edges = (edges - gone) | come
+        ops = [-1] * len(gone) + [1] * len(come)
+        query.apply({"e": table(schema, [*gone, *come], ops)}, batch_id=f"b{batch}")
+    assert query.verify()["ok"]
