@@ -173,6 +173,13 @@ class StoredRelation:
             self._orders[columns] = self._store(columns).build([rows[c] for c in columns], count=rows.shape[1])
         return self._orders[columns]
 
+    def order_after(self, columns: tuple[int, ...], before: StoredRelation, change: Change | None) -> Version:
+        """The content in a key order; one that is not built yet is made of that of the relation `before` the change."""
+        missing = columns not in self._orders
+        if missing and change is not None and len(change.kinds) < SMALL_PART * len(self):
+            self._orders[columns], _ = before.order(columns).update(change.rows[list(columns)], change.kinds)
+        return self.order(columns)
+
     def scan_version(self, order: tuple[int, ...], monoid: Monoid, column: int) -> Version:
         """The content in key order `order`, with a scan of column `column` by `monoid`; built at the first call.
 

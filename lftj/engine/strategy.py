@@ -328,7 +328,7 @@ def _maintain(
             began = time.perf_counter()
             result = trace.maintain(
                 {order: before[order[0]].order(order[1]) for order in trace.orders},
-                {order: after[order[0]].order(order[1]) for order in trace.orders},
+                {o: after[o[0]].order_after(o[1], before[o[0]], commit.changes.get(o[0])) for o in trace.orders},
                 changes,
                 limits,
             )
