@@ -85,8 +85,8 @@ class _Variant:
         statistics[CHANGED] = OneRow(relations[atom.predicate])
         best = rank_orders(asked, statistics, sort=REPEATED)[0]
         rest = tuple(v for v in best.order if v not in self.variables)
-        choice = rank_orders(asked, statistics, forced=(*self.variables, *rest), sort=REPEATED)[0]
-        self.steps = choice.cost
+        choice = rank_orders(asked, statistics, forced=(*self.variables, *rest), sort=0.0)[0]
+        self.steps = choice.cost  # of a change: the key orders are there by then
         plan = plan_join(replace(asked, atoms=others), choice, relations)
         # Every derivation counts, so there is no existential suffix.
         self.plan = replace(plan, until=len(plan.depths))
