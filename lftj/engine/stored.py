@@ -41,6 +41,9 @@ Rows = npt.NDArray[np.int64]
 
 # A batch larger than this part of the relation is cheaper to sort in than to insert.
 SMALL_PART = 1 / 8
+# A change of so many rows, and of such a part of them, is bulk: what it concerns is evaluated anew (strategy.py), which
+# may well do without the secondary key orders. They go, and are made again for whoever asks for them.
+BULK_ROWS, BULK_PART = 10_000, 1 / 32
 
 
 class ScanOrder(NamedTuple):
@@ -257,10 +260,11 @@ class StoredRelation:
                     kept.unseen += len(change.kinds)
                     if kept.unseen < SMALL_PART * len(content):
                         folds[key] = kept
+                bulk = len(change.kinds) >= BULK_ROWS and len(change.kinds) > BULK_PART * len(content)
                 # Without the memory for an order it goes, as with a large change; who asks for it again is told.
                 with suppress(ArenaFullError):
                     for order, before in list(self._orders.items()):
-                        if order != self._declared:
+                        if order != self._declared and not bulk:
                             orders[order], _ = before.update(change.rows[list(order)], change.kinds)
                     for scan, before in list(self._scans.items()):
                         scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)

@@ -42,6 +42,7 @@ from lftj.engine.recording import count_clause, deltas_of, known_by_row, record_
 from lftj.engine.refused import Refused, refused_groups
 from lftj.engine.shared import shared_with
 from lftj.engine.state import State
+from lftj.engine.stored import BULK_PART, BULK_ROWS
 from lftj.engine.textsteps import parts_of
 from lftj.engine.texttrace import TextTrace
 from lftj.engine.undefined import look_for_error
@@ -62,11 +63,6 @@ EVALUATION_STEP, RECORD, ROW, ANEW = 8.0, 30.0, 100.0, 1_000_000.0
 TEXT = 5_000.0
 # Changes from which on the steps of a maintenance say something about those of the next.
 MANY = 16
-
-
-# A change of so many rows, and such a part of what a head reads, is bulk: the head is evaluated without recording, for
-# more of the kind may follow, and is recorded by the next small change.
-BULK_ROWS, BULK_PART = 10_000, 1 / 32
 
 
 class RuleWork(NamedTuple):
@@ -221,7 +217,10 @@ def _mode_of_scan(commit: Commit, head: str, clause: Clause, found: Reading) -> 
 
 
 def _bulk(commit: Commit, clauses: tuple[Clause, ...]) -> str:
-    """Why the change is so large that traces do not pay; empty if it is not."""
+    """Why the change is so large that traces do not pay; empty if it is not.
+
+    Then the head is evaluated without recording, for more of the kind may follow; the next small change records it.
+    """
     if sum(len(change.kinds) for change in commit.changes.values()) < BULK_ROWS:
         return ""
     names = {name for clause in clauses for name in clause.reads}
