@@ -60,7 +60,7 @@ class _Announcer(event.Listener):
         if not self.started and module.startswith(("scantree.", "sensitivity.", "lftj.")):
             self.started = time.monotonic()
             if os.environ.get("LFTJ_QUIET") != "1":
-                sys.stderr.write("lftj: compiling kernels (the first run on this machine; up to a minute) ...\n")
+                sys.stderr.write("lftj: compiling kernels (the first run on this machine; a minute or two) ...\n")
                 sys.stderr.flush()
 
     def on_end(self, event: event.Event) -> None:
