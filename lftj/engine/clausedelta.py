@@ -31,21 +31,18 @@ from lftj.join.run import SLICE, Counters, Limits
 from lftj.language.clause import Clause
 from lftj.plan.body import Atom, Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import rank_orders
+from lftj.plan.keyorder import REPEATED, rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.statistics import OneRow, Statistics
+from lftj.rounds.variants import CHANGED
 from scantree.memory import Arena
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
 Versions = Mapping[Order, Version]
 
-# The relation of changed rows, where plans are chosen.
-CHANGED = "@Δ"
 LEAST_ROWS, MOST_ROWS = 1 << 8, 1 << 14
 NOWHERE = (0, 0, 0)
-# What a row of a key order costs that is built once, for many changes.
-REPEATED = 0.05
 
 
 @dataclass(slots=True)

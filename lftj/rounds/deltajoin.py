@@ -24,7 +24,7 @@ from lftj.join.stamps import StampTable, stamp_table
 from lftj.language.clause import Clause, Var, variables_of
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import SORT, Choice, rank_orders
+from lftj.plan.keyorder import REPEATED, SORT, Choice, rank_orders
 from lftj.plan.lowering import Lowered, lower
 from lftj.plan.statistics import OneRow, Statistics
 from lftj.rounds.content import rounds_of
@@ -42,8 +42,6 @@ LARGE = 1 << 15
 WAITING = 1 << 22
 # By how much a plan may be estimated to cost more, if it meets each head once.
 WORTH = 16.0
-# What a row of a key order costs that is built for many runs.
-REPEATED = 0.05
 
 
 def _shown(plan: JoinPlan) -> set[str]:
