@@ -110,7 +110,8 @@ class PathCounts:
                 why="its rules were removed, or came after the snapshot",
                 remedy="call `db.path_counts` again, or take another snapshot",
             )
-        return self._answers._current(name)
+        relation = self._answers._current(name)
+        return relation.schema, relation.content
 
     def _sorted(self) -> tuple[Schema, list[limbs.Ints], limbs.Counts]:
         """The ends as code columns, and the counts, in the order of the values."""

@@ -24,7 +24,6 @@ from lftj.query import Query
 from lftj.relation import Relation
 from lftj.values.codes import Column, Schema
 from scantree.memory import ArenaFullError
-from scantree.version import Version
 
 
 class Answers:
@@ -40,14 +39,7 @@ class Answers:
 
     def __getitem__(self, name: str) -> Relation:
         """The content of a relation; evaluates what is not up to date."""
-        state = self._evaluator.state
-        if name in state.stale:
-            with self._lock:
-                self._refresh([name], None)
-                state = self._evaluator.state
-        if name not in state.relations:
-            raise unknown(name, state.relations)
-        relation = state.relations[name]
+        relation = self._current(name)
         return Relation(relation.schema, relation.content, self._evaluator.symbols, relation)
 
     def __contains__(self, name: object) -> bool:
@@ -88,8 +80,8 @@ class Answers:
         )
         return made
 
-    def _current(self, name: str) -> tuple[Schema, Version]:
-        """The schema and the content of a relation; evaluates what is not up to date."""
+    def _current(self, name: str) -> StoredRelation:
+        """A relation as it is; evaluates what is not up to date."""
         state = self._evaluator.state
         if name in state.stale:
             with self._lock:
@@ -97,8 +89,7 @@ class Answers:
                 state = self._evaluator.state
         if name not in state.relations:
             raise unknown(name, state.relations)
-        relation = state.relations[name]
-        return relation.schema, relation.content
+        return state.relations[name]
 
     def _refresh_all(self, timeout: float | None) -> None:
         """Bring everything up to date but path counts that no number holds, and what reads them as numbers."""
