@@ -285,10 +285,7 @@ class StoredRelation:
                     orders[order] = before.merged(sort_rows([rows[c] for c in order], self.arity))
                 else:
                     orders[order], _ = before.update(rows[list(order)], np.ones(n, np.int8))
-        following = self._with(self.facts, orders, {}, {})
-        if self._statistics is not None:
-            following._statistics = self._statistics.grown(weakref.proxy(following))
-        return following
+        return self._with(self.facts, orders, {}, {})
 
     def frozen(self) -> StoredRelation:
         """The same rows for a reader in another thread: key orders and scans that either builds are its own."""

@@ -18,8 +18,6 @@ from lftj.join.profile import draw_rows, mark_keys, prefix_counts
 from scantree.version import Version
 
 SAMPLE = 1024
-# Counting the keys of a relation that grows in rounds takes longer than most rounds: it is done once per doubling.
-AGAIN = 2
 
 
 class Stored(Protocol):
@@ -52,22 +50,7 @@ class Statistics:
         self.rows = len(stored)
         self._known: dict[frozenset[int], float] = {frozenset(): 1.0, frozenset(range(stored.arity)): float(self.rows)}
         self._profiled: set[tuple[int, ...]] = set()
-        # The rows there were when columns were counted: of a relation that grows, the counts are taken to grow as well.
-        self._counted = self.rows
         self._sample: npt.NDArray[np.int64] | None = None
-
-    def grown(self, stored: Stored) -> Statistics | None:
-        """Statistics of the relation after it has grown to `stored`, without a look at it; None if it grew by much."""
-        if not 0 < self._counted <= len(stored) < AGAIN * self._counted:
-            return None
-        following = Statistics(stored)
-        ratio = following.rows / self.rows
-        following._known = {columns: count * ratio for columns, count in self._known.items() if columns} | {
-            frozenset(): 1.0,
-            frozenset(range(stored.arity)): float(following.rows),
-        }
-        following._profiled, following._counted = self._profiled.copy(), self._counted
-        return following
 
     def distinct(self, columns: frozenset[int]) -> float:
         """Distinct keys of the given columns, at least 1."""
