@@ -229,6 +229,8 @@ class Arena:
 
     def collect(self) -> None:
         """Release what finalizers queued."""
+        if not self._dropped:
+            return
         with self.lock:
             while self._dropped:
                 self._dropped.popleft()()

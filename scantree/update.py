@@ -10,8 +10,9 @@ page as well. So every page but the last is at least half full, whatever the his
 to the brim, so that data arriving in key order packs densely. Buffers empty as soon as they hold two pages: the batch
 may be of any size.
 
-First the batch is *probed*: an insert of a row that is present with the same values, or an erase of an absent key, is
-no change at all and touches nothing. The probe's verdict per change is also the exact net delta of a relation.
+The batch is *probed* (probe.py) a few changes ahead of that: an insert of a row that is present with the same values,
+or an erase of an absent key, is no change at all and touches nothing. The verdict per change is also the exact net
+delta of a relation.
 
 Cost: O(m log n) probes, then one row page and one directory page copied per touched page, and the root: for a single
 row of a million about 4 KB + 2 KB + 4 KB. Source of the structure: copy-on-write B+-trees of bounded height (design.md
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scantree._jit import kernel, prefetch
+from scantree._jit import kernel
 from scantree.layout import (
     DIRS,
     HEADER,
@@ -41,94 +42,14 @@ from scantree.layout import (
     root_words,
 )
 from scantree.memory import GRAIN, Words, allocate, release
+from scantree.probe import AHEAD, ERASED, INSERTED, NOTHING, ask_for, probe
 from scantree.scan import fold_entries, fold_page, fold_root
-
-# Verdicts of the probe, one per change.
-NOTHING, INSERTED, ERASED, CHANGED = 0, 1, 2, 3
-
-# Words of a cache line; changes whose pages are asked for together.
-LINE, AHEAD = 8, 16
 
 # Cells of the writer's state. MADE is the new root in the end: whoever is interrupted before the kernel's answer is
 # there finds in it what to drop.
 N_ROWS, N_ENTRIES, N_TOPS, N_PAGES, MADE = 0, 1, 2, 3, 4
-
-
-@kernel
-def route(mem, root, shape, batch, j):
-    """(directory page number, entry) of the page that row j of `batch` int64[cols, m] belongs to.
-
-    The version is not empty.
-    """
-    m = batch.shape[1]
-    room, fan = mem[root + ROOM], 1 << shape.dir_bits
-    flat = batch.reshape(-1)[j:]
-    d = last_at_most(mem, root + HEADER + 2 * room, room, 0, mem[root + DIRS], flat, m, shape.keys)
-    directory = dir_of(mem, root, d)
-    s = last_at_most(mem, directory + 2 * fan, fan, 0, dir_count(mem, root, d), flat, m, shape.keys)
-    return d, s
-
-
-@kernel
-def _ask_for(mem, root, shape, batch, lo, hi):
-    """Ask for the pages that rows [lo, hi) of `batch` belong to: all of each is going to be read.
-
-    The pages of a batch lie all over the memory, and waiting for them one after the other is most of what a batch of
-    a hundred changes to a million rows costs.
-    """
-    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
-    for j in range(lo, hi):
-        d, s = route(mem, root, shape, batch, j)
-        page = mem[dir_of(mem, root, d) + s]
-        rows = mem[dir_of(mem, root, d) + fan + s]
-        for c in range(shape.cols):
-            for at in range(page + c * cap, page + c * cap + rows, LINE):
-                prefetch(mem, at)
-
-
-@kernel
-def probe(mem, root, shape, batch, ops, verdict):
-    """What each change does, written to `verdict` int8[m].
-
-    `batch` int64[cols, m]: in key order, distinct keys; `ops` int8[m]: 1 upserts, -1 erases.
-    Returns the number of changes that do something.
-    """
-    m = batch.shape[1]
-    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
-    flat = batch.reshape(-1)
-    effective = 0
-    # The page of the last change, where the next one is looked for first, and the key of the page after it.
-    page, count, p, fence, stride = 0, 0, 0, 0, 0
-    empty = mem[root + DIRS] == 0
-    for j in range(m):
-        found = False
-        at = 0
-        if not empty:
-            if m > 1 and j % AHEAD == 0:
-                _ask_for(mem, root, shape, batch, j, min(j + AHEAD, m))
-            if j == 0 or (fence > 0 and compare(mem, fence, stride, flat[j:], m, shape.keys) <= 0):
-                d, s = route(mem, root, shape, batch, j)
-                directory = dir_of(mem, root, d)
-                page, count, p, fence = mem[directory + s], mem[directory + fan + s], 0, 0
-                if s + 1 < dir_count(mem, root, d):
-                    fence, stride = directory + 2 * fan + s + 1, fan
-                elif d + 1 < mem[root + DIRS]:
-                    fence, stride = root + HEADER + 2 * mem[root + ROOM] + d + 1, mem[root + ROOM]
-            p = first_at_least(mem, page, cap, p, count, flat[j:], m, shape.keys)
-            at = page + p
-            found = p < count and compare(mem, at, cap, flat[j:], m, shape.keys) == 0
-        if ops[j] < 0:
-            verdict[j] = ERASED if found else NOTHING
-        elif not found:
-            verdict[j] = INSERTED
-        else:
-            verdict[j] = NOTHING
-            for c in range(shape.keys, shape.cols):
-                if mem[at + c * cap] != batch[c, j]:
-                    verdict[j] = CHANGED
-        if verdict[j] != NOTHING:
-            effective += 1
-    return effective
+# ... and how many changes have been probed.
+PROBED = 5
 
 
 @kernel
@@ -289,9 +210,32 @@ def _share_dirs(space, root, shape, work, lo, hi):
 
 
 @kernel
-def _advance(verdict, j):
-    """The first change at or after `j` that does something; len(verdict) if there is none."""
-    while j < len(verdict) and verdict[j] == NOTHING:
+def _probe_until(mem, root, shape, batch, ops, verdict, state, end):
+    """Know the verdicts of the first `end` changes.
+
+    Some more are probed with them, and the pages of those that come next are asked for: they arrive while what was
+    probed is applied.
+    """
+    m = len(ops)
+    while state[PROBED] < end:
+        lo = state[PROBED]
+        hi = min(lo + AHEAD, m)
+        if m > 1 and lo == 0:
+            ask_for(mem, root, shape, batch, lo, hi)
+        if hi < m:
+            ask_for(mem, root, shape, batch, hi, min(hi + AHEAD, m))
+        probe(mem, root, shape, batch, ops, verdict, lo, hi)
+        state[PROBED] = hi
+
+
+@kernel
+def _advance(mem, root, shape, batch, ops, verdict, state, j):
+    """The first change at or after `j` that does something; the number of changes if there is none."""
+    while j < len(ops):
+        if j >= state[PROBED]:
+            _probe_until(mem, root, shape, batch, ops, verdict, state, j + 1)
+        if verdict[j] != NOTHING:
+            break
         j += 1
     return j
 
@@ -335,8 +279,9 @@ def _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, end):
             upto = end
             if s + 1 < count:
                 upto = min(end, _until(mem, directory + 2 * fan + s + 1, fan, batch, j, shape.keys))
+        _probe_until(mem, root, shape, batch, ops, verdict, state, upto)
         _merge_page(space, shape, work, mem[directory + s], mem[directory + fan + s], batch, ops, verdict, j, upto)
-        j = min(end, _advance(verdict, upto))
+        j = min(end, _advance(mem, root, shape, batch, ops, verdict, state, upto))
         s += 1
         # A page that runs over shares its rows with the next one if both then fit into two: fewer, fuller pages than a
         # split makes.
@@ -347,28 +292,25 @@ def _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, end):
 
 
 @kernel
-def apply(space, root, shape, batch, ops, verdict, work):
-    """The next version: `root` with the effective changes of `batch` applied. Returns its root; the old one stays.
+def update(space, root, shape, batch, ops, verdict, work):
+    """The next version: `root` with the changes of `batch` applied. Returns its root; the old one stays.
 
-    `work`, all scratch: rows int64[cols, 4 pages], entries int64[e, 4 directory pages], tops int64[e, t] with
-    e = 2 + keys + folds and t as in `scratch`, state int64[8]. The caller has checked `room` and that some verdict is
-    not NOTHING.
+    If nothing changes, `root` itself (no new reference). `batch` int64[cols, m]: in key order, distinct keys; `ops`
+    int8[m]: 1 upserts, -1 erases; `verdict` int8[m] is written. `work`, all scratch: rows int64[cols, 4 pages], entries
+    int64[e, 4 directory pages], tops int64[e, t] with e = 2 + keys + folds and t as in `scratch`, state int64[8]. The
+    caller has checked `room`.
     """
     mem = space.mem
     tops, state = work[2], work[3]
     fan = 1 << shape.dir_bits
     m = batch.shape[1]
+    state[:] = 0
+    j = _advance(mem, root, shape, batch, ops, verdict, state, 0)
+    if j == m:
+        return root
     dirs, room = mem[root + DIRS], mem[root + ROOM]
     fences = root + HEADER + 2 * room
     flat = batch.reshape(-1)
-    state[:] = 0
-    grown = 0
-    for i in range(m):
-        if verdict[i] == INSERTED:
-            grown += 1
-        elif verdict[i] == ERASED:
-            grown -= 1
-    j = _advance(verdict, 0)
     d = dirs - dirs  # a literal would be a type of its own, and what takes it compiled twice
     while d < dirs:
         hit = dirs
@@ -383,12 +325,19 @@ def apply(space, root, shape, batch, ops, verdict, work):
         if hit == d:
             upto = m if d + 1 == dirs else _until(mem, fences + d + 1, room, batch, j, shape.keys)
         _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, upto)
-        j = _advance(verdict, upto)
+        j = _advance(mem, root, shape, batch, ops, verdict, state, upto)
         d += 1
     if dirs == 0:
+        _probe_until(mem, root, shape, batch, ops, verdict, state, m)
         _merge_page(space, shape, work, 0, 0, batch, ops, verdict, 0, m)
     _empty_rows(space, shape, work, True, True)
     _empty_dirs(space, shape, work, True, True)
+    grown = 0
+    for i in range(m):
+        if verdict[i] == INSERTED:
+            grown += 1
+        elif verdict[i] == ERASED:
+            grown -= 1
     n = state[N_TOPS]
     new_room = 4
     while new_room < n:
@@ -402,17 +351,6 @@ def apply(space, root, shape, batch, ops, verdict, work):
         fold_root(mem, new, shape)
     state[MADE] = new
     return new
-
-
-@kernel
-def update(space, root, shape, batch, ops, verdict, work):
-    """`probe`, then `apply` if anything is to be done.
-
-    Returns the new root, or `root` itself (no new reference) if nothing changes.
-    """
-    if probe(space.mem, root, shape, batch, ops, verdict) == 0:
-        return root
-    return apply(space, root, shape, batch, ops, verdict, work)
 
 
 @kernel
@@ -430,17 +368,24 @@ def drop(space, root, shape):
     release(space, root, root_words(shape, room))
 
 
-def scratch(shape: Shape, m: int, dirs: int) -> tuple[Words, Words, Words, Words]:
-    """Work arrays for `apply` on a batch of `m` changes to a version with `dirs` directory pages (see `apply`).
+Work = tuple[Words, Words, Words, Words]
+
+
+def tops_for(shape: Shape, m: int, dirs: int) -> int:
+    """Directory pages that the next version may have, after `m` changes to one with `dirs` of them.
 
     Every touched directory page may split (full ones do so at a single new page), and a run of touched ones is cut
     evenly: as many more as the new pages fill, of which a change makes one at most.
     """
-    tops = dirs + min(dirs, m) + (m >> shape.dir_bits) + 8
+    return dirs + min(dirs, m) + (m >> shape.dir_bits) + 8
+
+
+def scratch(shape: Shape, m: int, dirs: int) -> Work:
+    """Work arrays for `update`, a batch of `m` changes to a version with `dirs` directory pages."""
     columns = 2 + shape.keys + shape.folds
     return (
         np.empty((shape.cols, 4 << shape.page_bits), np.int64),
         np.empty((columns, 4 << shape.dir_bits), np.int64),
-        np.empty((columns, tops), np.int64),
+        np.empty((columns, tops_for(shape, m, dirs)), np.int64),
         np.zeros(8, np.int64),
     )

@@ -18,8 +18,8 @@ lock.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from scantree import prefix as _prefix
 from scantree import scan as _scan
 from scantree import update as _update
 from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
-from scantree.memory import GRAIN, Arena, Heap, Size
+from scantree.memory import GRAIN, Arena, Size
 from scantree.scan import Monoid, Scan
 
 Column = npt.NDArray[np.int64]
@@ -110,6 +110,7 @@ class Store:
                 raise ValueError(f"a scan folds one of the columns 0 to {keys + values - 1}; got {scan.column}")
             # Plain ints: for an enum numba would compile every kernel anew.
             self.shape = self.shape._replace(folds=scan.monoid.folds, monoid=int(scan.monoid), column=int(scan.column))
+        self._work: _update.Work | None = None
 
     def empty(self) -> Version:
         """The version without rows."""
@@ -147,6 +148,17 @@ class Store:
                 _scan.fold_version(self.arena.space.mem, version.root, shape)
         return version
 
+    def scratch(self, m: int, dirs: int) -> _update.Work:
+        """What `update.update` writes in, for `m` changes to a version with `dirs` directory pages.
+
+        Kept for the next update: whoever holds the arena's lock has it.
+        """
+        work = self._work
+        tops = _update.tops_for(self.shape, m, dirs)
+        if work is None or work[2].shape[1] < tops:
+            self._work = work = _update.scratch(self.shape, m, dirs)
+        return work
+
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
         """What `Arena.room` is asked for: row pages, directory pages, and a root of `entries` entries."""
         shape = self.shape
@@ -157,20 +169,19 @@ class Store:
         )
 
 
-def _drop(space: Heap, root: int, shape: Shape) -> None:
-    _update.drop(space, root, shape)
-
-
 class Version:
     """An immutable sorted set of rows. Made by `Store.build` and `Version.update`, never directly."""
 
-    __slots__ = ("__weakref__", "_finalizer", "root", "store")
+    __slots__ = ("__weakref__", "_own", "root", "store")
 
     def __init__(self, store: Store, root: int) -> None:
-        self.store, self.root = store, root
-        space, shape = store.arena.space, store.shape
-        self._finalizer = weakref.finalize(self, store.arena.drop_later, lambda: _drop(space, root, shape))
-        self._finalizer.atexit = False
+        self.store, self.root, self._own = store, root, True
+
+    def __del__(self) -> None:
+        # Not a finalizer of weakref: making and calling those is a tenth of what a transaction of one row takes.
+        if getattr(self, "_own", False):  # False, too, of one whose making was interrupted
+            arena = self.store.arena
+            arena.drop_later(partial(_update.drop, arena.space, self.root, self.store.shape))
 
     @classmethod
     def borrowed(cls, store: Store, root: int) -> Version:
@@ -181,7 +192,7 @@ class Version:
 
     def release(self) -> None:
         """Hand the pages over to whoever asked for this: they no longer go back with the version."""
-        self._finalizer.detach()
+        self._own = False
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -373,17 +384,17 @@ class Version:
         if m == 0:
             return self, Changes(batch, verdicts)
         space = store.arena.space
-        dirs = int(space.mem[self.root + DIRS])
-        work = _update.scratch(shape, m, dirs)
+        dirs, pages = int(space.mem[self.root + DIRS]), int(space.mem[self.root + PAGES])
         with store.arena.lock:
-            touched = min(m, self.pages) * 3 + (2 * m >> shape.page_bits) + 4
+            work = store.scratch(m, dirs)
+            touched = min(m, pages) * 3 + (2 * m >> shape.page_bits) + 4
             touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
             store.arena.room(*store._sizes(touched, touched_dirs, dirs + touched_dirs))
             try:
                 root = int(_update.update(space, self.root, shape, batch, ops, verdicts, work))
             except BaseException:  # Ctrl-C while the kernel ran is raised here
                 if work[3][_update.MADE]:
-                    _drop(space, int(work[3][_update.MADE]), shape)
+                    _update.drop(space, int(work[3][_update.MADE]), shape)
                 raise
         changes = Changes(batch, verdicts)
         return (self if root == self.root else Version(store, root)), changes

@@ -25,7 +25,8 @@ from scantree.build import sort_rows
 from scantree.layout import DIRS, HEADER, PAGES, Shape
 from scantree.layout import ROWS as ROWS_OF
 from scantree.memory import Arena
-from scantree.update import ERASED, INSERTED, apply, drop, probe
+from scantree.probe import ERASED, INSERTED
+from scantree.update import drop, update
 from scantree.version import Store, Version
 from sensitivity.oracle import index_shape, shape_of
 from sensitivity.packing import Packing
@@ -100,7 +101,7 @@ def stage_sites(space, sites, old, old_fills, new, new_fills, places, batch, ops
 
     `old`, `new` int64[...]: the records of both sides, those of site s from `places[s]` (old) and `places[n + s]` (new)
     on, `old_fills[s]` and `new_fills[s]` of them; sorted here if they are few, else by the caller. `batch`, `ops`,
-    `verdicts`: scratch for the largest site. `work` int64[...]: scratch for `update.apply`. Writes the new roots to
+    `verdicts`: scratch for the largest site. `work` int64[...]: scratch for `update`. Writes the new roots to
     `roots` int64[n], and records that went and came to `counts` int64[2]. The caller has checked `room`.
     """
     n = len(roots)
@@ -119,13 +120,6 @@ def stage_sites(space, sites, old, old_fills, new, new_fills, places, batch, ops
             continue
         shape = shape_of(site)
         rows, verdict = batch[: words * m].reshape((words, m)), verdicts[:m]
-        if probe(space.mem, site[ROOT], shape, rows, ops[:m], verdict) == 0:
-            continue
-        for j in range(m):
-            if verdict[j] == ERASED:
-                counts[0] += 1
-            elif verdict[j] == INSERTED:
-                counts[1] += 1
         pages, dirs = words * (4 << shape.page_bits), (2 + words) * (4 << shape.dir_bits)
         tops = (len(work) - pages - dirs - 8) // (2 + words)
         scratch = (
@@ -134,7 +128,12 @@ def stage_sites(space, sites, old, old_fills, new, new_fills, places, batch, ops
             work[pages + dirs : pages + dirs + (2 + words) * tops].reshape((2 + words, tops)),
             work[len(work) - 8 :],
         )
-        roots[s] = apply(space, site[ROOT], shape, rows, ops[:m], verdict, scratch)
+        roots[s] = update(space, site[ROOT], shape, rows, ops[:m], verdict, scratch)
+        for j in range(m):
+            if verdict[j] == ERASED:
+                counts[0] += 1
+            elif verdict[j] == INSERTED:
+                counts[1] += 1
 
 
 @kernel

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scantree.update import NOTHING
+from scantree.probe import NOTHING
 from scantree.version import Changes, Version
 
 Rows = npt.NDArray[np.int64]

@@ -21,8 +21,8 @@ from sortedcontainers import SortedDict
 from scantree.check import check_arena
 from scantree.layout import HEADER, ROOM
 from scantree.memory import Arena, Size
+from scantree.probe import CHANGED, ERASED, INSERTED, NOTHING
 from scantree.scan import Scan
-from scantree.update import CHANGED, ERASED, INSERTED, NOTHING
 from scantree.version import Delta, Store, Version
 from tests.storage.pages import pages_of
 

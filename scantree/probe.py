@@ -1,0 +1,97 @@
+"""Probing a batch of changes: what each of them does to a version, before anything is copied.
+
+The pages of a batch lie all over the memory, and waiting for them one after the other is most of what a batch of a
+hundred changes to a million rows costs. So they are asked for some changes ahead.
+"""
+
+from __future__ import annotations
+
+from scantree._jit import kernel, prefetch
+from scantree.layout import (
+    DIRS,
+    HEADER,
+    ROOM,
+    compare,
+    dir_count,
+    dir_of,
+    first_at_least,
+    last_at_most,
+)
+
+# Verdicts, one per change.
+NOTHING, INSERTED, ERASED, CHANGED = 0, 1, 2, 3
+
+# Words of a cache line; changes whose pages are asked for together.
+LINE, AHEAD = 8, 16
+
+
+@kernel
+def route(mem, root, shape, batch, j):
+    """(directory page number, entry) of the page that row j of `batch` int64[cols, m] belongs to.
+
+    The version is not empty.
+    """
+    m = batch.shape[1]
+    room, fan = mem[root + ROOM], 1 << shape.dir_bits
+    flat = batch.reshape(-1)[j:]
+    d = last_at_most(mem, root + HEADER + 2 * room, room, 0, mem[root + DIRS], flat, m, shape.keys)
+    directory = dir_of(mem, root, d)
+    s = last_at_most(mem, directory + 2 * fan, fan, 0, dir_count(mem, root, d), flat, m, shape.keys)
+    return d, s
+
+
+@kernel
+def ask_for(mem, root, shape, batch, lo, hi):
+    """Ask for the pages that rows [lo, hi) of `batch` belong to: all of each is going to be read."""
+    if mem[root + DIRS] == 0:
+        return
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    last = 0
+    for j in range(lo, hi):
+        d, s = route(mem, root, shape, batch, j)
+        page = mem[dir_of(mem, root, d) + s]
+        if page == last:
+            continue
+        last = page
+        rows = mem[dir_of(mem, root, d) + fan + s]
+        for c in range(shape.cols):
+            for at in range(page + c * cap, page + c * cap + rows, LINE):
+                prefetch(mem, at)
+
+
+@kernel
+def probe(mem, root, shape, batch, ops, verdict, lo, hi):
+    """What each of the changes [lo, hi) does, written to `verdict` int8[m].
+
+    `batch` int64[cols, m]: in key order, distinct keys; `ops` int8[m]: 1 upserts, -1 erases.
+    """
+    m = batch.shape[1]
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    flat = batch.reshape(-1)
+    # The page of the last change, where the next one is looked for first, and the key of the page after it.
+    page, count, p, fence, stride = 0, 0, 0, 0, 0
+    empty = mem[root + DIRS] == 0
+    for j in range(lo, hi):
+        found = False
+        at = 0
+        if not empty:
+            if j == lo or (fence > 0 and compare(mem, fence, stride, flat[j:], m, shape.keys) <= 0):
+                d, s = route(mem, root, shape, batch, j)
+                directory = dir_of(mem, root, d)
+                page, count, p, fence = mem[directory + s], mem[directory + fan + s], 0, 0
+                if s + 1 < dir_count(mem, root, d):
+                    fence, stride = directory + 2 * fan + s + 1, fan
+                elif d + 1 < mem[root + DIRS]:
+                    fence, stride = root + HEADER + 2 * mem[root + ROOM] + d + 1, mem[root + ROOM]
+            p = first_at_least(mem, page, cap, p, count, flat[j:], m, shape.keys)
+            at = page + p
+            found = p < count and compare(mem, at, cap, flat[j:], m, shape.keys) == 0
+        if ops[j] < 0:
+            verdict[j] = ERASED if found else NOTHING
+        elif not found:
+            verdict[j] = INSERTED
+        else:
+            verdict[j] = NOTHING
+            for c in range(shape.keys, shape.cols):
+                if mem[at + c * cap] != batch[c, j]:
+                    verdict[j] = CHANGED
