@@ -25,7 +25,7 @@ import numpy.typing as npt
 from lftj.engine.stored import StoredRelation
 from lftj.engine.trace import TraceChange
 from lftj.engine.tracelayout import Order
-from lftj.join import changed, machine, trie, triejoin
+from lftj.join import changed, machine, triejoin
 from lftj.join import walk as cells
 from lftj.join.run import SLICE, Counters, Limits
 from lftj.language.clause import Clause
@@ -117,6 +117,7 @@ class _Arrays:
         joined = (np.concatenate(parts) for parts in zip(*(walk[: changed.BOUND] for walk in walks), strict=True))
         self.walk = cells.Walk(*joined, *walks[0][changed.BOUND :])
         self.frames = (self.walk.frames.copy(), self.walk.frames)
+        self.roots = np.zeros((2, len(self.places)), np.int64)
         self.spans, self.variables = spans, np.array(places, np.int64)
         self.deltas = np.zeros((len(variants), 3), np.int64)
         self.state = np.zeros(changed.STATE, np.int64)
@@ -124,16 +125,14 @@ class _Arrays:
 
     def reset(self, old: Versions, new: Versions) -> None:
         """Forget the last change; look at these versions."""
-        for frames, versions in zip(self.frames, (old, new), strict=True):
-            frames[:, trie.ROOT] = [0 if order is None else versions[order].root for order in self.places]
-            frames[:, trie.OPENED] = 0
-        control = self.walk.control
-        control[cells.STEPS] = control[cells.LANDED] = control[cells.WRITTEN] = 0
-        self.walk.cell[machine.TROUBLE] = 0.0
-        self.state[:] = 0
+        roots = self.roots
+        for f, order in enumerate(self.places):
+            if order is not None:
+                roots[0, f], roots[1, f] = old[order].root, new[order].root
+        self.state[changed.BEGUN] = 0
 
-    def tell(self, variants: Sequence[_Variant], changes: Mapping[Order, TraceChange]) -> Ints:
-        """All changes in one array; the variants are told where theirs is."""
+    def tell(self, variants: Sequence[_Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
+        """(all changes in one array, rows that are looked at); the variants are told where theirs are."""
         parts: list[npt.NDArray[Any]] = []
         places, at = {}, 0
         for order, change in changes.items():
@@ -141,8 +140,12 @@ class _Arrays:
             places[order] = (at, m, arity)
             parts += [change.rows.reshape(-1), change.kinds, change.tops]
             at += (arity + 2) * m
-        self.deltas[:] = [places.get(variant.order, NOWHERE) for variant in variants]
-        return np.concatenate(parts, dtype=np.int64)
+        looked = 0
+        for v, variant in enumerate(variants):
+            place = places.get(variant.order, NOWHERE)
+            self.deltas[v] = place
+            looked += place[1]
+        return np.concatenate(parts, dtype=np.int64), looked
 
 
 class ClauseDelta:
@@ -187,15 +190,14 @@ class ClauseDelta:
         if made is None:
             made = _Arrays(self._variants, self._names, new, self.encode)
         made.reset(old, new)
-        told = made.tell(self._variants, changes)
+        told, looked = made.tell(self._variants, changes)
         walk = made.walk._replace(ranks=self.ranks()) if made.ranked else made.walk
         control, state, mem = walk.control, made.state, self.arena.space.mem
+        arrays = (*made.frames, made.roots, made.spans, made.variables, told, made.deltas)
         rows: tuple[list[Ints], list[Ints]] = ([], [])
         status = triejoin.PAUSED
         while status != triejoin.FINISHED:
-            status = changed.join_changed(
-                mem, walk, *made.frames, made.spans, made.variables, told, made.deltas, made.out, state, SLICE
-            )
+            status = changed.join_changed(mem, walk, *arrays, made.out, state, SLICE)
             if status == triejoin.FULL:
                 n = int(control[cells.WRITTEN])
                 rows[state[changed.SIDE]].append(made.out[: self._head, :n].copy())
@@ -204,7 +206,6 @@ class ClauseDelta:
                     made.out = np.empty((len(made.out), 4 * n), np.int64)
             limits.look(0)
         self._made = made
-        looked = int(made.deltas[:, changed.COUNT].sum())
         steps = int(control[cells.STEPS] + control[cells.LANDED])
         return Followed(*rows, steps, looked, bool(walk.cell[machine.TROUBLE]))
 
