@@ -67,8 +67,8 @@ class Delta(NamedTuple):
         return self.rows[:, self.kinds == _delta.CHANGED]
 
 
-# Directory pages that are merged at a time.
-MERGED_DIRS = 64
+# Rows that are merged at a time.
+CHUNK = 1 << 16
 
 
 class Changes(NamedTuple):
@@ -145,8 +145,7 @@ class Store:
             # A version at once: if the rest is interrupted, its pages go back.
             version = Version(self, int(_build.lay_out(self.arena.space, shape, n, pages, dirs)))
             for chunk in chunks:
-                rows, m = _plain(chunk).reshape(-1), chunk.shape[1]
-                _build.write_rows(self.arena.space.mem, version.root, shape, rows, 0, m, m, place)
+                _build.write_rows(self.arena.space.mem, version.root, shape, _plain(chunk), place)
             if shape.folds:
                 _scan.fold_version(self.arena.space.mem, version.root, shape)
         return version
@@ -443,11 +442,14 @@ class Version:
         with store.arena.lock:
             store.arena.room(*store._sizes(pages, dirs, dirs))
             version = Version(store, int(_build.lay_out(store.arena.space, shape, total, pages, dirs)))
-            at, m, old_dirs = 0, rows.shape[1], int(mem[self.root + DIRS])
-            for d in range(0, old_dirs, MERGED_DIRS):  # so that Ctrl-C is heard in between
-                last = min(d + MERGED_DIRS, old_dirs)
-                at = int(_build.merge_rows(mem, self.root, version.root, shape, rows, place, at, d, last))
-            _build.write_rows(mem, version.root, shape, rows.reshape(-1), at, m, m - at, place)
+            part = np.empty((shape.cols, CHUNK), np.int64)
+            pos, end, at = self.begin(), self.end(), 0
+            while pos < end:
+                pos, n = _cursor.copy_range(mem, self.root, shape, pos, end, part)
+                out = np.empty((shape.cols, n + rows.shape[1] - at), np.int64)
+                at, k = _build.merge_rows(np.ascontiguousarray(part[:, :n]), rows, at, shape.keys, out)
+                _build.write_rows(mem, version.root, shape, np.ascontiguousarray(out[:, :k]), place)
+            _build.write_rows(mem, version.root, shape, np.ascontiguousarray(rows[:, at:]), place)
             if shape.folds:
                 _scan.fold_version(mem, version.root, shape)
         return version
