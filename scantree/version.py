@@ -318,19 +318,23 @@ class Version:
         """Whether each of the keys, the columns of `keys` int64[keys, m], is present."""
         if keys.ndim != 2 or len(keys) != self.store.shape.keys:
             raise ValueError(f"an array of {self.store.shape.keys} key columns expected, got shape {keys.shape}")
-        found = np.empty(keys.shape[1], np.bool_)
-        batch = _plain(keys)
-        _cursor.find_rows(self.store.arena.space.mem, self.root, self.store.shape, batch, found)
-        return found
+        return self._found(keys, 0)[0]
 
     def values_of(self, keys: Rows) -> Rows:
         """The values of the rows with the given keys, the columns of `keys` int64[keys, m]: int64[values, m].
 
         0 where there is no such row.
         """
-        found = np.empty((self.store.shape.cols - self.store.shape.keys, keys.shape[1]), np.int64)
-        _cursor.find_values(self.store.arena.space.mem, self.root, self.store.shape, _plain(keys), found)
-        return found
+        return self.lookup(keys)[1]
+
+    def lookup(self, keys: Rows) -> tuple[npt.NDArray[np.bool_], Rows]:
+        """(whether each of the keys int64[keys, m] is present, the values int64[values, m] of its row, 0 without)."""
+        return self._found(keys, self.store.shape.cols - self.store.shape.keys)
+
+    def _found(self, keys: Rows, values: int) -> tuple[npt.NDArray[np.bool_], Rows]:
+        found, held = np.empty(keys.shape[1], np.bool_), np.empty((values, keys.shape[1]), np.int64)
+        _cursor.find_rows(self.store.arena.space.mem, self.root, self.store.shape, _plain(keys), found, held)
+        return found, held
 
     def rows_under(self, prefixes: Rows) -> Rows:
         """The rows that begin with one of the prefixes, the columns of `prefixes` int64[k, m]: int64[cols, n].

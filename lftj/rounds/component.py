@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from lftj.engine.change import Change
 from lftj.engine.evaluate import Evaluator
-from lftj.engine.headtrace import change_of_rows, summed
+from lftj.engine.headtrace import change_of_rows
 from lftj.engine.stored import StoredRelation
 from lftj.engine.undefined import look_for_error
 from lftj.errors import TimeoutExpired
@@ -27,6 +27,7 @@ from lftj.rounds import variants
 from lftj.rounds.content import grown
 from lftj.rounds.deltajoin import DeltaJoin
 from lftj.values.codes import Column, Schema
+from scantree import sort
 from scantree.memory import ArenaFullError
 
 Rows = npt.NDArray[np.int64]
@@ -254,11 +255,10 @@ class Work:
 
 def not_among(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
     """bool[n]: which of `rows` int64[arity, n] are not in `others`, which are some of them; both distinct, in order."""
-    if not others.shape[1]:
-        return np.ones(rows.shape[1], np.bool_)
-    _, times = summed(np.concatenate([rows, others], axis=1), np.ones(rows.shape[1] + others.shape[1], np.int64))
-    once: npt.NDArray[np.bool_] = times == 1
-    return once
+    left = np.ones(rows.shape[1], np.bool_)
+    if others.shape[1]:
+        sort.leave_out(rows, others, left)
+    return left
 
 
 def settle(work: Work) -> None:
