@@ -27,8 +27,8 @@ from lftj.rounds import variants
 from lftj.rounds.content import grown
 from lftj.rounds.deltajoin import DeltaJoin
 from lftj.values.codes import Column, Schema
-from scantree import sort
 from scantree.memory import ArenaFullError
+from scantree.sort import leave_out
 
 Rows = npt.NDArray[np.int64]
 Deltas = dict[str, Rows]
@@ -257,7 +257,7 @@ def not_among(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
     """bool[n]: which of `rows` int64[arity, n] are not in `others`, which are some of them; both distinct, in order."""
     left = np.ones(rows.shape[1], np.bool_)
     if others.shape[1]:
-        sort.leave_out(rows, others, left)
+        leave_out(rows, others, left)
     return left
 
 

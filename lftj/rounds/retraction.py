@@ -25,7 +25,7 @@ from scantree.sort import sort_rows
 Rows = npt.NDArray[np.int64]
 
 # Suspects are examined so many at a time, or this part of all.
-AT_ONCE, PART = 1 << 10, 1 / 4
+AT_ONCE, PART = 1 << 12, 1 / 2
 
 
 @dataclass(slots=True)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from random import Random
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from lftj.rounds import retraction
 from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.mixed.programs import Mixed
@@ -35,7 +37,10 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
         transact(calls, previews)
 
     twin.transact = noted  # type: ignore[method-assign]
-    history(draw, twin, count, most)
+    # How many suspects are examined together must not matter.
+    at_once, part = programs.pick(draw, ((1, 0.0), (2, 0.5), (retraction.AT_ONCE, retraction.PART)))
+    with mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part):
+        history(draw, twin, count, most)
     return twin
 
 
