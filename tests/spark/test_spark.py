@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from spark_bridge import __main__ as command
+from spark_bridge import spark as on_spark
 from spark_bridge.errors import BatchError, PlanError
 from spark_bridge.holder import node_folder
 from spark_bridge.preflight import missing
@@ -116,6 +118,46 @@ def test_refusals(spark: Any, tmp_path: Path) -> None:
     assert query.version == 0
     done = query.apply({"e": spark.createDataFrame([(3, 4, 1)], "a bigint, b bigint, _op int")}, batch_id="b")
     assert done.changed == {"e": (0, 1), "t": (0, 1)}
+    query.close()
+
+
+TYPES = """
+.decl r(u:unsigned, f:float, s:symbol, n:number)
+kept(u, f, s) :- r(u, f, s, n), n > 0.
+any() :- r(_, _, _, _).
+"""
+
+
+@pytest.mark.parametrize("small", [0, 1 << 20])
+def test_types_by_the_driver_and_by_jobs(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    """What is small goes through the driver, the rest through jobs, with requests in functions: the same answers."""
+    monkeypatch.setattr(on_spark, "SMALL_BYTES", small - 1)
+    monkeypatch.setattr(on_spark, "REQUEST_BYTES", small)
+    columns = "u decimal(20,0), f double, s string, n bigint"
+    rows = [(i * (2**60), -i / 2, "é" * i, i - 3) for i in range(8)]
+    frame = spark.createDataFrame([(Decimal(u), *rest) for u, *rest in rows], columns)
+    query = SparkQuery.create(spark, TYPES, {"r": frame}, checkpoint=tmp_path / "q", partitions=2, replicate=["any"])
+
+    def told(answer: Any) -> list[tuple[Any, ...]]:
+        return sorted(tuple(row) for row in answer.collect())
+
+    assert told(query.result("kept")) == [row[:3] for row in rows if row[3] > 0]
+    assert told(query.result("any")) == [(True,)]
+    gone = spark.createDataFrame([(Decimal(u), *rest, -1) for u, *rest in rows[1:]], columns + ", _op int")
+    query.apply({"r": gone}, batch_id="a")
+    assert told(query.delta("kept", 0)) == [(*row[:3], -1) for row in rows if row[3] > 0]
+    assert told(query.delta("any", 0)) == []
+    moved = [(Decimal(u), *rest, op) for (u, *rest), op in ((rows[0], -1), (rows[1], 1))]
+    query.apply({"r": spark.createDataFrame(moved, columns + ", _op int")}, batch_id="b")
+    last = spark.createDataFrame([(Decimal(rows[1][0]), *rows[1][1:], -1)], columns + ", _op int")
+    query.apply({"r": last}, batch_id="c")
+    assert told(query.result("any")) == told(query.result("kept")) == []
+    assert told(query.delta("any", 0)) == [(True, -1)]
+    assert query.result("kept").schema == query.delta("kept", 0).drop("_op").schema
+    with pytest.raises(BatchError, match="column `n` of `r` is a number: row 0 has none"):
+        query.apply({"r": last.selectExpr("u", "f", "s", "cast(null as bigint) n", "_op")}, batch_id="d")
     query.close()
 
 
