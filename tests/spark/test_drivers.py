@@ -85,7 +85,7 @@ def descendants(pid: int) -> list[int]:
 
 
 class Driver:
-    """A driver in a process of its own, which sends batches to a checkpoint; before each but the first it is asked to."""
+    """A driver in a process of its own, which sends batches to a checkpoint, each but the first when it is asked to."""
 
     def __init__(self, folder: Path, master: str, *arguments: Path, stop: str = "") -> None:
         self.faults = folder.parent / f"faults-{time.monotonic_ns()}"
