@@ -52,6 +52,11 @@ def missing() -> str:
     return ""
 
 
+def submitted() -> bool:
+    """Whether this process was started by spark-submit."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 def session(master: str | None = None, *, name: str = "lftj", **settings: Any) -> SparkSession:
     """A session that partitioned queries run well on. `settings`: of Spark, `__` for a dot in a name.
 
@@ -64,8 +69,7 @@ def session(master: str | None = None, *, name: str = "lftj", **settings: Any) -
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if submitted:
+    if submitted():
         SparkContext._ensure_initialized()  # or the configuration does not have what spark-submit was told
     told = SparkConf()
     if master is None:
