@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGED_ROWS = 2_000_000  # of one file of the journal
-SMALL_BYTES = 4 << 20  # of a source as Spark estimates it, of files as they are: more takes a job
+SMALL_BYTES = 16 << 20  # of a source as Spark estimates it, of files as they are: more takes a job
 REQUEST = "lftj.request"  # the property of a job that its tasks find the request in
 REQUEST_BYTES = 1 << 16  # of a request: Spark keeps the properties of its jobs, so larger ones travel with the function
 SQL = {"number": "bigint", "unsigned": "decimal(20,0)", "float": "double", "symbol": "string"}
