@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 STAGED_ROWS = 2_000_000  # of one file of the journal
 SMALL_BYTES = 16 << 20  # of a source as Spark estimates it, of files as they are: more takes a job
+SMALL_ROWS = 1_000_000  # of a source: what Spark estimates may be wrong, of rows that a function makes above all
 REQUEST = "lftj.request"  # the property of a job that its tasks find the request in
 REQUEST_BYTES = 1 << 16  # of a request: Spark keeps the properties of its jobs, so larger ones travel with the function
 SQL = {"number": "bigint", "unsigned": "decimal(20,0)", "float": "double", "symbol": "string"}
@@ -165,8 +166,10 @@ class SparkExecutor:
     def stage(self, checkpoint: Checkpoint, version: int, schema: Schema, source: Any, *, changes: bool) -> list[Body]:
         """A job over the source, or nothing but its rows if they are few."""
         if _estimated_bytes(source) <= SMALL_BYTES:
-            file = stage(checkpoint, version, schema, source.toArrow(), changes=changes)
-            return [file] if file is not None else []
+            rows = source.limit(SMALL_ROWS + 1).toArrow()
+            if rows.num_rows <= SMALL_ROWS:
+                file = stage(checkpoint, version, schema, rows, changes=changes)
+                return [file] if file is not None else []
         task = staging_task(str(checkpoint.folder), version, schema, changes)
         found = _told(source.mapInArrow(task, "meta string"))
         for told in found:

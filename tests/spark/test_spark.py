@@ -132,12 +132,13 @@ any() :- r(_, _, _, _).
 """
 
 
-@pytest.mark.parametrize("small", [0, 1 << 20])
+@pytest.mark.parametrize(("small", "few"), [(0, 0), (1 << 20, 0), (1 << 20, 1 << 20)])
 def test_types_by_the_driver_and_by_jobs(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int, few: int
 ) -> None:
     """What is small goes through the driver, the rest through jobs, with requests in functions: the same answers."""
     monkeypatch.setattr(on_spark, "SMALL_BYTES", small - 1)
+    monkeypatch.setattr(on_spark, "SMALL_ROWS", few)
     monkeypatch.setattr(on_spark, "REQUEST_BYTES", small)
     columns = "u decimal(20,0), f double, s string, n bigint"
     rows = [(i * (2**60), -i / 2, "é" * i, i - 3) for i in range(8)]
