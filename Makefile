@@ -55,7 +55,7 @@ test-spark: $(VENV)/.dev
 	if [ -n "$$what" ]; then echo "== Spark tests skipped: $$what =="; else \
 	echo "== on Spark ==" && $(PYTEST) -m "spark and not slow" tests/spark; fi
 
-# A cluster of processes and the command line: a minute or two more.
+# Clusters of processes, spark-submit, the command line and the example: ten minutes more.
 test-spark-slow: $(VENV)/.dev
 	$(PYTEST) -m "spark and slow" tests/spark
 

@@ -1,4 +1,4 @@
-"""The job: `python -m spark_bridge`, or `spark-submit` with this file.
+"""The job: `python -m spark_bridge`, or `spark-submit` with this file, where lftj is installed on all nodes.
 
     python -m spark_bridge create --program q.dl --input edge=edges.parquet --checkpoint DIR --partitions 8
     python -m spark_bridge apply  --changes edge=changes.parquet --checkpoint DIR --batch-id monday
@@ -14,15 +14,18 @@ column `_op`, the last one. stdout is one line of JSON about what was done, ever
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lftj
 from lftj.values.codes import Schema
 from spark_bridge.errors import PlanError
+from spark_bridge.preflight import missing, session, submitted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -157,11 +160,30 @@ def _serve(spark: SparkSession, query: SparkQuery, given: argparse.Namespace) ->
     return {"version": query.version}
 
 
+class _SparkErrors(io.TextIOBase):
+    """The stderr of spark-submit, which joins that of the process it starts to its stdout."""
+
+    def __init__(self) -> None:
+        from pyspark import SparkContext
+
+        SparkContext._ensure_initialized()
+        self._stream = SparkContext._jvm.java.lang.System.err
+
+    def write(self, text: str) -> int:
+        self._stream.print(text)
+        return len(text)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
-    from spark_bridge.preflight import session
-
     given = parser().parse_args(arguments)
+    if not submitted() or missing():
+        return _done(given)
+    with redirect_stderr(_SparkErrors()):
+        return _done(given)
+
+
+def _done(given: argparse.Namespace) -> int:
     try:
         spark = session(given.master)
         try:

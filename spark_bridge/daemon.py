@@ -6,6 +6,7 @@ done here, before the first fork, so that no worker does either, and no two comp
 
 from __future__ import annotations
 
+import gc
 import os
 
 # Threads do not survive a fork; a worker takes one core.
@@ -18,4 +19,8 @@ if __name__ == "__main__":
     import lftj
 
     lftj.Database().prepare()
+    # A worker collects garbage after every task, which with all that numba holds takes it a tenth of a second. What is
+    # here before the fork stays for good; frozen it is not looked through, and its pages stay shared.
+    gc.collect()
+    gc.freeze()
     manager()

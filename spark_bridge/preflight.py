@@ -52,33 +52,41 @@ def missing() -> str:
     return ""
 
 
+def submitted() -> bool:
+    """Whether this process was started by spark-submit."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
 def session(master: str | None = None, *, name: str = "lftj", **settings: Any) -> SparkSession:
     """A session that partitioned queries run well on. `settings`: of Spark, `__` for a dot in a name.
 
-    `master`: where (default: what spark-submit says, else `local[*,4]`). `SetupError` if something is missing.
+    `master`: where (default: what spark-submit says, else `local[*,4]`). What `spark-submit --conf` sets stays, unless
+    `settings` has it. `SetupError` if something is missing.
     """
     if what := missing():
         raise SetupError(what)
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    builder = SparkSession.builder.appName(name)
-    submitted = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
-    if master is None and not submitted:
-        master = "local[*,4]"
-    if master is not None:
-        builder = builder.master(master)
-        if master.startswith("local"):
-            # Workers on this machine are this Python, not whichever `python3` is on the path.
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-            builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+    if submitted():
+        SparkContext._ensure_initialized()  # or the configuration does not have what spark-submit was told
+    told = SparkConf()
+    if master is None:
+        master = told.get("spark.master") or "local[*,4]"
     given = {
         "spark.python.daemon.module": DAEMON,
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **{key.replace("__", "."): str(value) for key, value in settings.items()},
     }
+    if master.startswith("local"):
+        # Workers on this machine are this Python, not whichever `python3` is on the path.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        given |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    given = {key: value for key, value in given.items() if not told.contains(key)}
+    given |= {key.replace("__", "."): str(value) for key, value in settings.items()}
+    builder = SparkSession.builder.appName(told.get("spark.app.name") or name).master(master)
     for key, value in given.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

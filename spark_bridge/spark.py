@@ -3,6 +3,11 @@
 A job of `run` is `range(N)` in N tasks, each through `mapInArrow`: it has the holder of its partition on that node do
 the work, and returns the metadata as JSON. A job of `stage` is the source itself through `mapInArrow`: each task writes
 the rows it gets to the journal. The driver gets metadata; to place keys it reads the journal's files (`driver.py`).
+
+A job takes Spark a tenth of a second and more, whatever it does, so a batch takes one. What is small (`SMALL_BYTES`)
+goes through the driver: rows of a source are brought to it and written there, and the files of a delta, or of a result
+with nothing to merge, are read there. The frame of the job over partitions is planned once and collected batch after
+batch; its tasks find the request in a property of the job.
 """
 
 from __future__ import annotations
@@ -12,16 +17,24 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from lftj.values.codes import Schema
 from spark_bridge.errors import BatchError
+from spark_bridge.ingest import stage
+from spark_bridge.keys import OP, arrow_schema
+from spark_bridge.state import State
 from spark_bridge.store import Body, Checkpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGED_ROWS = 2_000_000  # of one file of the journal
+SMALL_BYTES = 16 << 20  # of a source as Spark estimates it, of files as they are: more takes a job
+SMALL_ROWS = 1_000_000  # of a source: what Spark estimates may be wrong, of rows that a function makes above all
+REQUEST = "lftj.request"  # the property of a job that its tasks find the request in
+REQUEST_BYTES = 1 << 16  # of a request: Spark keeps the properties of its jobs, so larger ones travel with the function
 SQL = {"number": "bigint", "unsigned": "decimal(20,0)", "float": "double", "symbol": "string"}
 _META = pa.schema([("meta", pa.string())])
 Batches = Iterable[pa.RecordBatch]
@@ -32,19 +45,22 @@ def _line(body: Body) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([json.dumps(body)], pa.string())], schema=_META)
 
 
-def partition_task(requests: Sequence[Body], holders: bool) -> Task:
-    """What a task of a job over partitions does."""
+def partition_task(holders: bool, given: Body | None = None) -> Task:
+    """What a task of a job over partitions does. `given`: the request, but for the partition; None: see `REQUEST`."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
         from spark_bridge.holder import ask
         from spark_bridge.partition import Worker, stop_at
 
+        request = json.loads(TaskContext.get().getLocalProperty(REQUEST)) if given is None else given
         for batch in batches:
             for partition in batch.column(0).to_pylist():
                 stop_at("task", partition)
-                request = requests[partition]
+                mine = {**request, "partition": partition}
                 # The parent of a worker of Spark is the daemon that forked it.
-                done = ask(request, watch=os.getppid()) if holders else Worker().run(request)
+                done = ask(mine, watch=os.getppid()) if holders else Worker().run(mine)
                 stop_at("return", partition)
                 yield _line(done)
                 stop_at("returned", partition)
@@ -56,8 +72,6 @@ def staging_task(folder: str, version: int, schema: Schema, changes: bool) -> Ta
     """What a task of a job over a source does."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        from spark_bridge.ingest import stage
-
         checkpoint = Checkpoint(folder)
 
         def written(held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -81,14 +95,15 @@ def staging_task(folder: str, version: int, schema: Schema, changes: bool) -> Ta
     return task
 
 
-def for_spark(table: pa.Table, schema: Schema) -> Iterator[pa.RecordBatch]:
+def for_spark(table: pa.Table) -> Iterator[pa.RecordBatch]:
     """A table in the types that Spark has."""
-    if schema.arity:
-        for i, type in enumerate(schema.types):
-            if type == "unsigned":
-                column = table.column(i).cast(pa.decimal128(20, 0))
-                table = table.set_column(i, table.column_names[i], column)
-    yield from table.to_batches(max_chunksize=1 << 16)
+    yield from table.cast(spark_types(table.schema)).to_batches(max_chunksize=1 << 16)
+
+
+def spark_types(schema: pa.Schema) -> pa.Schema:
+    """The Arrow types of columns that Spark has types for."""
+    fields = [field.with_type(pa.decimal128(20, 0)) if field.type == pa.uint64() else field for field in schema]
+    return pa.schema(fields)
 
 
 def sql_schema(schema: Schema) -> str:
@@ -98,26 +113,28 @@ def sql_schema(schema: Schema) -> str:
     return ", ".join(f"`{column.name}` {SQL[column.type]}" for column in schema.columns)
 
 
+def rows_of(
+    checkpoint: Checkpoint, name: str, until: int, since: int | None, partitions: Iterable[int]
+) -> Iterator[pa.RecordBatch]:
+    """The content of a relation in partitions, or with `since` its change, as Spark takes it."""
+    state = State(checkpoint)
+    for partition in partitions:
+        if since is None:
+            yield from for_spark(state.output(partition, until, name))
+            continue
+        change = state.output_delta(partition, since, until, name)
+        for op, table in ((-1, change.erased), (1, change.inserted)):
+            ops = pa.array(np.full(table.num_rows, op, np.int32))
+            yield from for_spark(table.append_column(OP, ops))
+
+
 def reading_task(folder: str, name: str, until: int, since: int | None) -> Task:
-    """What a task that reads a relation does: its content, or with `since` its change."""
+    """What a task that reads a relation does."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        import numpy as np
-
-        from spark_bridge.keys import OP
-        from spark_bridge.state import State
-
-        state = State(Checkpoint(folder))
-        schema = state.layout(until).schemas[name]
+        checkpoint = Checkpoint(folder)
         for batch in batches:
-            for partition in batch.column(0).to_pylist():
-                if since is None:
-                    yield from for_spark(state.output(partition, until, name), schema)
-                    continue
-                change = state.output_delta(partition, since, until, name)
-                for op, table in ((-1, change.erased), (1, change.inserted)):
-                    ops = pa.array(np.full(table.num_rows, op, np.int32))
-                    yield from for_spark(table.append_column(OP, ops), schema)
+            yield from rows_of(checkpoint, name, until, since, batch.column(0).to_pylist())
 
     return task
 
@@ -127,16 +144,34 @@ class SparkExecutor:
 
     def __init__(self, spark: SparkSession, *, holders: bool = True) -> None:
         self.spark, self.holders = spark, holders
+        self._frames: dict[int, DataFrame] = {}
 
     def run(self, requests: Sequence[Body]) -> list[Body]:
-        """A job over partitions."""
-        rows = self._over(len(requests)).mapInArrow(partition_task(list(requests), self.holders), "meta string")
-        return [json.loads(row.meta) for row in rows.collect()]
+        """A job over partitions; requests differ in the partition and nothing else."""
+        partitions = len(requests)
+        request = {key: value for key, value in requests[0].items() if key != "partition"}
+        text = json.dumps(request)
+        if len(text) > REQUEST_BYTES:
+            return _told(self._over(partitions).mapInArrow(partition_task(self.holders, request), "meta string"))
+        if partitions not in self._frames:
+            frame = self._over(partitions).mapInArrow(partition_task(self.holders), "meta string")
+            self._frames[partitions] = frame
+        context = self.spark.sparkContext
+        context.setLocalProperty(REQUEST, text)
+        try:
+            return _told(self._frames[partitions])
+        finally:
+            context.setLocalProperty(REQUEST, None)
 
     def stage(self, checkpoint: Checkpoint, version: int, schema: Schema, source: Any, *, changes: bool) -> list[Body]:
-        """A job over the source."""
+        """A job over the source, or nothing but its rows if they are few."""
+        if _estimated_bytes(source) <= SMALL_BYTES:
+            rows = source.limit(SMALL_ROWS + 1).toArrow()
+            if rows.num_rows <= SMALL_ROWS:
+                file = stage(checkpoint, version, schema, rows, changes=changes)
+                return [file] if file is not None else []
         task = staging_task(str(checkpoint.folder), version, schema, changes)
-        found = [json.loads(row.meta) for row in source.mapInArrow(task, "meta string").collect()]
+        found = _told(source.mapInArrow(task, "meta string"))
         for told in found:
             if "error" in told:
                 what, why, remedy = told["error"]
@@ -146,10 +181,30 @@ class SparkExecutor:
     def read(
         self, checkpoint: Checkpoint, name: str, schema: Schema, until: int, since: int | None = None
     ) -> DataFrame:
-        """The content, or change, of a relation, read by a task per partition when somebody looks."""
+        """The content, or change, of a relation: read here if it is small, else by tasks when somebody looks."""
         partitions = len(checkpoint.commit(until)["parts"])
-        columns = sql_schema(schema) + ("" if since is None else ", _op int")
+        columns = sql_schema(schema) + ("" if since is None else f", {OP} int")
+        versions = range(checkpoint.base(until) if since is None else since + 1, until + 1)
+        files = [p["output"] for v in versions for p in checkpoint.commit(v)["parts"] if p.get("output")]
+        # Merging takes kernels, which the driver's machine may not have compiled.
+        merging = since is None and len(files) > partitions
+        if not merging and sum(file["bytes"] for file in files) <= SMALL_BYTES:
+            batches = list(rows_of(checkpoint, name, until, since, range(partitions)))
+            typed = spark_types(arrow_schema(schema))
+            if since is not None:
+                typed = typed.append(pa.field(OP, pa.int32()))
+            # One partition, so that counting or grouping so few rows takes no shuffle.
+            return self.spark.createDataFrame(pa.Table.from_batches(batches, typed), columns).coalesce(1)
         return self._over(partitions).mapInArrow(reading_task(str(checkpoint.folder), name, until, since), columns)
 
     def _over(self, partitions: int) -> DataFrame:
         return self.spark.range(0, partitions, 1, partitions)
+
+
+def _told(frame: DataFrame) -> list[Body]:
+    return [json.loads(row.meta) for row in frame.collect()]
+
+
+def _estimated_bytes(source: DataFrame) -> int:
+    """What Spark's optimizer takes a frame's size for: that of its files; of what it knows nothing of, the largest."""
+    return int(source._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())

@@ -5,12 +5,14 @@ Only processes that the session of the test started are killed, by their own han
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,12 @@ import pyarrow.parquet
 import pytest
 
 from spark_bridge import __main__ as command
+from spark_bridge import example
+from spark_bridge import spark as on_spark
+from spark_bridge.driver import Applied, Partitioned
 from spark_bridge.errors import BatchError, PlanError
 from spark_bridge.holder import node_folder
+from spark_bridge.local import InProcess
 from spark_bridge.preflight import missing
 from spark_bridge.query import SparkQuery
 from tests.conftest import JIT, ROOT
@@ -116,6 +122,47 @@ def test_refusals(spark: Any, tmp_path: Path) -> None:
     assert query.version == 0
     done = query.apply({"e": spark.createDataFrame([(3, 4, 1)], "a bigint, b bigint, _op int")}, batch_id="b")
     assert done.changed == {"e": (0, 1), "t": (0, 1)}
+    query.close()
+
+
+TYPES = """
+.decl r(u:unsigned, f:float, s:symbol, n:number)
+kept(u, f, s) :- r(u, f, s, n), n > 0.
+any() :- r(_, _, _, _).
+"""
+
+
+@pytest.mark.parametrize(("small", "few"), [(0, 0), (1 << 20, 0), (1 << 20, 1 << 20)])
+def test_types_by_the_driver_and_by_jobs(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int, few: int
+) -> None:
+    """What is small goes through the driver, the rest through jobs, with requests in functions: the same answers."""
+    monkeypatch.setattr(on_spark, "SMALL_BYTES", small - 1)
+    monkeypatch.setattr(on_spark, "SMALL_ROWS", few)
+    monkeypatch.setattr(on_spark, "REQUEST_BYTES", small)
+    columns = "u decimal(20,0), f double, s string, n bigint"
+    rows = [(i * (2**60), -i / 2, "é" * i, i - 3) for i in range(8)]
+    frame = spark.createDataFrame([(Decimal(u), *rest) for u, *rest in rows], columns)
+    query = SparkQuery.create(spark, TYPES, {"r": frame}, checkpoint=tmp_path / "q", partitions=2, replicate=["any"])
+
+    def told(answer: Any) -> list[tuple[Any, ...]]:
+        return sorted(tuple(row) for row in answer.collect())
+
+    assert told(query.result("kept")) == [row[:3] for row in rows if row[3] > 0]
+    assert told(query.result("any")) == [(True,)]
+    gone = spark.createDataFrame([(Decimal(u), *rest, -1) for u, *rest in rows[1:]], columns + ", _op int")
+    query.apply({"r": gone}, batch_id="a")
+    assert told(query.delta("kept", 0)) == [(*row[:3], -1) for row in rows if row[3] > 0]
+    assert told(query.delta("any", 0)) == []
+    moved = [(Decimal(u), *rest, op) for (u, *rest), op in ((rows[0], -1), (rows[1], 1))]
+    query.apply({"r": spark.createDataFrame(moved, columns + ", _op int")}, batch_id="b")
+    last = spark.createDataFrame([(Decimal(rows[1][0]), *rows[1][1:], -1)], columns + ", _op int")
+    query.apply({"r": last}, batch_id="c")
+    assert told(query.result("any")) == told(query.result("kept")) == []
+    assert told(query.delta("any", 0)) == [(True, -1)]
+    assert query.result("kept").schema == query.delta("kept", 0).drop("_op").schema
+    with pytest.raises(BatchError, match="column `n` of `r` is a number: row 0 has none"):
+        query.apply({"r": last.selectExpr("u", "f", "s", "cast(null as bigint) n", "_op")}, batch_id="d")
     query.close()
 
 
@@ -240,6 +287,78 @@ def test_the_command_line(tmp_path: Path) -> None:
         done = subprocess.run([*line, *map(str, arguments)], cwd=ROOT, capture_output=True, text=True)
         assert (done.returncode, done.stdout) == (code, "")
         assert told in done.stderr
+
+
+@pytest.mark.slow
+def test_spark_submit(tmp_path: Path) -> None:
+    """The two commands of the README and `verify`, each a run of PySpark's own script; what it is told is kept."""
+    import pyspark
+
+    graph, at = Graph(), ("--checkpoint", tmp_path / "q")
+    (tmp_path / "q.dl").write_text(PROGRAM)
+    script = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    options = ["--master", "local[2,4]", "--driver-memory", "768m", "--conf", "spark.ui.showConsoleProgress=true"]
+
+    def run(*arguments: object) -> tuple[dict[str, Any], int]:
+        line = [str(script), *options, str(command.__file__), *map(str, arguments)]
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, env=environment)
+        (told,) = done.stdout.splitlines() or [done.stderr]
+        assert "RuntimeWarning" not in done.stderr, done.stderr
+        return json.loads(told), done.returncode
+
+    def files(tables: dict[str, Any], option: str) -> list[object]:
+        found: list[object] = []
+        for name, table in tables.items():
+            pyarrow.parquet.write_table(table, tmp_path / f"{name}{option}.parquet")
+            found += [option, f"{name}={tmp_path / name}{option}.parquet"]
+        return found
+
+    inputs = files(graph.inputs(), "--input")
+    told, code = run("create", "--program", tmp_path / "q.dl", *inputs, "--partitions", 2, *at)
+    assert (told["version"], told["partitions"], code) == (0, 2, 0)
+    changes = files(graph.changes(), "--changes")
+    for repeated in (False, True):
+        told, code = run("apply", *changes, *at, "--batch-id", "monday")
+        assert (told["version"], told["repeated"], code) == (1, repeated, 0)
+    assert run("verify", *at) == ({"version": 1, "damaged": [], "wrong": {}, "ok": True}, 0)
+    query = Partitioned.open(InProcess(), tmp_path / "q")
+    counts = {name: (gone, come) for name, (gone, come) in told["changed"].items()}
+    graph.check_delta(query, Applied(1, "monday", counts))
+    damaged = next((tmp_path / "q" / "output").iterdir())
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    told, code = run("verify", *at)
+    assert (len(told["damaged"]), code) == (1, command.FOUND)
+
+
+@pytest.mark.slow
+def test_the_example(tmp_path: Path) -> None:
+    """Each file that arrives is a batch, and the last count is that of the engine in one process."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    line = [sys.executable, "-W", "ignore", "-m", "spark_bridge.example"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    held: set[tuple[int, ...]] = set()
+    parts, expected = example.stretches(), []
+    for i, part in enumerate(parts):
+        rows = example.changes(parts[:i], part)
+        edges = list(zip(rows["a"].to_pylist(), rows["b"].to_pylist(), strict=True))
+        before = _triangles(held)
+        for edge, op in zip(edges, rows["_op"].to_pylist(), strict=True):
+            (held.add if op > 0 else held.discard)(edge)
+        after = _triangles(held)
+        come, gone = len(after - before), len(before - after)
+        expected.append(
+            f"file {i}: +{come} -{gone} triangles, {len(after)} now" if i else f"at first: {come} triangles"
+        )
+    assert done.stdout.splitlines() == expected
+
+
+def _triangles(edges: set[tuple[int, ...]]) -> set[tuple[int, int, int]]:
+    after: dict[int, set[int]] = {}
+    for x, y in edges:
+        after.setdefault(x, set()).add(y)
+    return {(x, y, z) for x, y in edges for z in after[x] & after.get(y, set())}
 
 
 CLUSTER = """

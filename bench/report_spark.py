@@ -1,0 +1,47 @@
+"""The README's table about Spark, of the last lines that `bench/results/spark.jsonl` holds for each graph.
+
+Both sides counted the same rows when they were measured. A batch's time is the median of all of its size but the first,
+and is compared with evaluation anew after all batches, creation with that before: each with Java as warm as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from bench import results
+from bench.tables import Table, short
+
+SPARK = results.RESULTS / "spark.jsonl"
+ANEW = "Spark SQL, all triangles"
+
+
+def measured() -> dict[tuple[str, str, int], results.Line]:
+    """The last line for everything measured: by graph, what was done, and rows of a batch (0: no batch)."""
+    return {(line["graph"], line["what"], line.get("size", 0)): line for line in results.read(SPARK)}
+
+
+def spark_table() -> str:
+    """Creating and changing triangles, beside Spark SQL."""
+    table = Table("edges", "what", "lftj, s", "of it joins", "delta joins in SQL, s", "anew in SQL, s", "×", left=2)
+    found = measured()
+    for graph in ("pl200k", "pl1m"):
+        first: list[float] = found[graph, ANEW, 0]["seconds"]
+        anew = median(found[graph, ANEW + ", at the end", 0]["seconds"])
+        made = found[graph, "create", 0]
+        joins = max(part["evaluate"] for part in made["parts"])
+        _row(table, graph, "create", made["seconds"][0], joins, None, first[0])
+        for (where, what, size), line in found.items():
+            if (where, what) == (graph, "batch"):
+                ours, theirs = (median(line[side][1:]) for side in ("seconds", "sql delta"))
+                _row(table, graph, f"{size:,} changes", ours, line["spent"]["evaluate"], theirs, anew)
+    return str(table)
+
+
+def _row(table: Table, graph: str, what: str, ours: float, joins: float, delta: Any, anew: float) -> None:
+    times = f"{anew / ours:.1f}"
+    table.add(graph, what, f"**{short(ours)}**", short(joins), short(delta), short(anew), times)
+
+
+TABLES: dict[str, Callable[[], str]] = {"spark": spark_table}
