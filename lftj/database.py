@@ -64,6 +64,7 @@ from lftj.pathcounts import PathCounts
 from lftj.paths.declare import declared, limbs_of, refuse_rows
 from lftj.progress import Progress
 from lftj.snapshot import Snapshot
+from lftj.threads import crew_of
 from lftj.transaction import Transaction
 from lftj.upkeep import amount, upkeep_of
 from lftj.values.symbols import SymbolTable
@@ -89,11 +90,13 @@ class Database(Answers):
         program: str | Program | ast.Program | None = None,
         *,
         memory_limit: int | None = None,
+        threads: int = 1,
         page_rows: int = 256,
         directory_rows: int = 64,
         buffer_rows: int = 1 << 16,
     ) -> None:
         self._arena = Arena(memory_limit)
+        self._arena.crew = crew_of(threads)
         self._symbols = SymbolTable()
         self._evaluator = Evaluator(
             self._arena,
