@@ -25,6 +25,10 @@ from types import TracebackType
 LOOK = 0.05
 
 
+class Stopped(Exception):  # noqa: N818
+    """A worker puts its work down, because it was asked to."""
+
+
 class Crew:
     """`threads` threads, at least two."""
 
@@ -93,6 +97,8 @@ class Shift:
         try:
             if not self.stopped:
                 self._work(i, self)
+        except Stopped:
+            pass
         except BaseException as error:
             self._error, self.stopped = error, True
         finally:
@@ -104,6 +110,11 @@ class Shift:
     def over(self) -> bool:
         """Whether every worker is done."""
         return self._left == 0
+
+    def look(self, rows: int) -> None:
+        """What a worker calls between two slices, in the place of looking at limits: ends it if it is to stop."""
+        if self.stopped:
+            raise Stopped
 
     def tell(self) -> None:
         """Wake up whoever waits: something is ready, or a worker is done."""
