@@ -15,10 +15,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 PATIENCE = 2.0
 _LIVE_EVERY, _PLAIN_EVERY = 0.1, 2.0
+_NOT_SHOWN = nullcontext()
 
 
 class Progress:
@@ -35,23 +36,28 @@ class Progress:
         self._lock = threading.Lock()
         self._painter: threading.Thread | None = None
 
-    @contextmanager
-    def step(self, what: str) -> Iterator[None]:
+    def step(self, what: str) -> AbstractContextManager[None]:
         """Work called `what` goes on inside the block."""
+        return self._step(what) if self._shown else _NOT_SHOWN
+
+    @contextmanager
+    def _step(self, what: str) -> Iterator[None]:
         outermost = not self._steps
         self._steps.append(what)
         self._detail = ""
-        if outermost and self._shown:
+        if outermost:
             self._begin()
         try:
             yield
         finally:
             self._steps.pop()
-            if outermost and self._shown:
+            if outermost:
                 self.close()
 
-    def rows(self, what: str) -> Callable[[int], None]:
-        """A function to be told how many rows `what` has by now."""
+    def rows(self, what: str) -> Callable[[int], None] | None:
+        """A function to be told how many rows `what` has by now; None if nobody is to see it."""
+        if not self._shown:
+            return None
 
         def told(rows: int) -> None:
             self._detail = f" {what}, {rows:,} rows" if rows else f" {what}"

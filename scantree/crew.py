@@ -25,7 +25,7 @@ from types import TracebackType
 LOOK = 0.05
 
 
-class Stopped(Exception):  # noqa: N818
+class Stopped(Exception):
     """A worker puts its work down, because it was asked to."""
 
 
@@ -87,7 +87,7 @@ class Shift:
             try:
                 wait(self._futures)
                 break
-            except BaseException as again:  # a second Ctrl-C: the work must come to its end before anything else goes on
+            except BaseException as again:  # a second Ctrl-C: the work must end before anything goes on
                 interrupted, self.stopped = again, True
         self._work = _nothing  # what it worked on need not live as long as the last reference to the shift
         if kind is None and (self._error or interrupted) is not None:

@@ -1,4 +1,4 @@
-"""Batch update by several threads: a version is cut between directory pages, and each thread makes one part of the next.
+"""Batch update by several threads: a version is cut between directory pages, each thread makes a part of the next one.
 
     cut       directory pages [d, e) of the old version, and the changes that belong to them, are one part
     make      each part passes over its pages as an update of its own would (update.py), with its own buffers and with

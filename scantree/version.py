@@ -112,6 +112,7 @@ class Store:
             # Plain ints: for an enum numba would compile every kernel anew.
             self.shape = self.shape._replace(folds=scan.monoid.folds, monoid=int(scan.monoid), column=int(scan.column))
         self._work: _update.Work | None = None
+        self._asked: tuple[tuple[int, int, int], tuple[Size, Size, Size]] = (-1, -1, -1), (Size(0, 0),) * 3
 
     def empty(self) -> Version:
         """The version without rows."""
@@ -162,12 +163,16 @@ class Store:
 
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
         """What `Arena.room` is asked for: row pages, directory pages, and a root of `entries` entries."""
-        shape = self.shape
-        return (
-            Size(pages, shape.cols << shape.page_bits),
-            Size(dirs, (2 + shape.keys + shape.folds) << shape.dir_bits),
-            Size(1, HEADER + (2 + shape.keys + 2 * shape.folds) * max(4, 1 << max(0, entries - 1).bit_length())),
-        )
+        shape, asked = self.shape, (pages, dirs, entries)
+        before, sizes = self._asked  # updates of one row ask for the same again and again
+        if asked != before:
+            sizes = (
+                Size(pages, shape.cols << shape.page_bits),
+                Size(dirs, (2 + shape.keys + shape.folds) << shape.dir_bits),
+                Size(1, HEADER + (2 + shape.keys + 2 * shape.folds) * max(4, 1 << max(0, entries - 1).bit_length())),
+            )
+            self._asked = asked, sizes
+        return sizes
 
 
 class Version:

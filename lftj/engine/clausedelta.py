@@ -25,7 +25,7 @@ import numpy.typing as npt
 from lftj.engine.stored import StoredRelation
 from lftj.engine.trace import TraceChange
 from lftj.engine.tracelayout import Order
-from lftj.join import changed, machine, trie, triejoin
+from lftj.join import changed, machine, triejoin
 from lftj.join import walk as cells
 from lftj.join.run import SLICE, Counters, Limits
 from lftj.language.clause import Clause
@@ -122,6 +122,7 @@ class _Arrays:
         joined = (np.concatenate(parts) for parts in zip(*(walk[: changed.BOUND] for walk in walks), strict=True))
         self.walk = cells.Walk(*joined, *walks[0][changed.BOUND :])
         self.frames = (self.walk.frames.copy(), self.walk.frames)
+        self.roots = np.zeros((2, len(self.places)), np.int64)
         self.spans, self.variables = spans, np.array(places, np.int64)
         self.deltas = np.zeros((len(variants), 3), np.int64)
         self.state = np.zeros(changed.STATE, np.int64)
@@ -129,13 +130,11 @@ class _Arrays:
 
     def reset(self, old: Versions, new: Versions) -> None:
         """Forget the last change; look at these versions."""
-        for frames, versions in zip(self.frames, (old, new), strict=True):
-            frames[:, trie.ROOT] = [0 if order is None else versions[order].root for order in self.places]
-            frames[:, trie.OPENED] = 0
-        control = self.walk.control
-        control[cells.STEPS] = control[cells.LANDED] = control[cells.WRITTEN] = 0
-        self.walk.cell[machine.TROUBLE] = 0.0
-        self.state[:] = 0
+        roots = self.roots
+        for f, order in enumerate(self.places):
+            if order is not None:
+                roots[0, f], roots[1, f] = old[order].root, new[order].root
+        self.state[changed.BEGUN] = 0
 
     def join(
         self, arena: Arena, told: Ints, head: int, ranks: Ints | None, share: tuple[int, int], limits: Limits | Shift
@@ -143,12 +142,11 @@ class _Arrays:
         """The derivations int64[head, n] that go and come with one share of the changes that were `told`."""
         walk = self.walk if ranks is None else self.walk._replace(ranks=ranks)
         control, state, mem = walk.control, self.state, arena.space.mem
+        arrays = (*self.frames, self.roots, self.spans, self.variables, told, self.deltas)
         rows: tuple[list[Ints], list[Ints]] = ([], [])
         status = triejoin.PAUSED
         while status != triejoin.FINISHED:
-            status = changed.join_changed(
-                mem, walk, *self.frames, self.spans, self.variables, told, self.deltas, self.out, state, *share, SLICE
-            )
+            status = changed.join_changed(mem, walk, *arrays, self.out, state, *share, SLICE)
             if status == triejoin.FULL:
                 n = int(control[cells.WRITTEN])
                 rows[state[changed.SIDE]].append(self.out[:head, :n].copy())
@@ -168,8 +166,8 @@ class _Arrays:
         """Whether a term had no value since the last reset."""
         return bool(self.walk.cell[machine.TROUBLE])
 
-    def tell(self, variants: Sequence[_Variant], changes: Mapping[Order, TraceChange]) -> Ints:
-        """All changes in one array; the variants are told where theirs is."""
+    def tell(self, variants: Sequence[_Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
+        """(all changes in one array, rows that are looked at); the variants are told where theirs are."""
         parts: list[npt.NDArray[Any]] = []
         places, at = {}, 0
         for order, change in changes.items():
@@ -177,8 +175,12 @@ class _Arrays:
             places[order] = (at, m, arity)
             parts += [change.rows.reshape(-1), change.kinds, change.tops]
             at += (arity + 2) * m
-        self.deltas[:] = [places.get(variant.order, NOWHERE) for variant in variants]
-        return np.concatenate(parts, dtype=np.int64)
+        looked = 0
+        for v, variant in enumerate(variants):
+            place = places.get(variant.order, NOWHERE)
+            self.deltas[v] = place
+            looked += place[1]
+        return np.concatenate(parts, dtype=np.int64), looked
 
 
 class ClauseDelta:
@@ -224,7 +226,7 @@ class ClauseDelta:
             made = [_Arrays(self._variants, self._names, new, self.encode)]
         first = made[0]
         first.reset(old, new)
-        told = first.tell(self._variants, changes)
+        told, looked = first.tell(self._variants, changes)
         ranks = self.ranks() if first.ranked else None
         if crew is not None and len(told) >= LEAST_SHARED:
             made += [_Arrays(self._variants, self._names, new, self.encode) for _ in range(crew.threads - len(made))]
@@ -233,7 +235,6 @@ class ClauseDelta:
             erased, inserted = first.join(self.arena, told, self._head, ranks, ALL, limits)
             steps, trouble = first.steps, first.trouble
         self._made = made
-        looked = int(first.deltas[:, changed.COUNT].sum())
         return Followed(erased, inserted, steps, looked, trouble)
 
     def _together(

@@ -177,7 +177,8 @@ class Commit:
         self._built = [(relation, relation.built) for relation in base.relations.values()]
         self.staged = staged = self._evaluator.over(base)
         failed: dict[str, EvaluationError] = {}
-        refresh(staged, strata.below(concerned) | self._heads, self._limits, failed, again=False)
+        if base.stale:
+            refresh(staged, strata.below(concerned) | self._heads, self._limits, failed, again=False)
         self.before = before = staged.state
         relations, evaluations, refused = dict(before.relations), dict(before.evaluations), dict(before.refused)
         stale = set(before.stale)

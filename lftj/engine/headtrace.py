@@ -58,7 +58,8 @@ class HeadTrace:
     """The traces of all clauses of a head, and its support (None: every row has one derivation and is no fact).
 
     `accumulators`: of a head that is an aggregate, in the place of a support.
-    `seen`: the contents the traces hold for. `cost`: nanoseconds that recording them anew is estimated to take.
+    `by_delta`: the head is followed by the deltas of its rules, without traces. `seen`: the contents the traces hold
+    for. `cost`: nanoseconds that recording them anew is estimated to take.
     `steps_per_change`: steps that maintaining takes per changed row.
     """
 
@@ -69,10 +70,12 @@ class HeadTrace:
     cost: float
     steps_per_change: float
     accumulators: Accumulators | None = None
+    by_delta: bool = field(init=False)
     _reads: list[set[str]] = field(init=False)
     _names: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.by_delta = any(isinstance(trace, ClauseDelta) for trace in self.traces)
         self._reads = [{order[0] for order in trace.watched} for trace in self.traces]
         self._names = {name for clause in self.clauses for name in clause.reads}
 
@@ -80,13 +83,19 @@ class HeadTrace:
         """Whether this is the trace of `clauses` over `relations`."""
         if self.clauses != tuple(clauses):
             return False
-        return all(name in relations and ref() is relations[name].content for name, ref in self.seen.items()) and (
-            self.support is not None or not len(relations[head].facts)
-        )
+        for name, ref in self.seen.items():
+            if name not in relations or ref() is not relations[name].content:
+                return False
+        return self.support is not None or not len(relations[head].facts)
 
     def changed(self, changes: Mapping[str, Change]) -> int:
         """Changed rows that the rules have to look at: once per rule that reads them."""
-        return sum(len(changes[name].kinds) for names in self._reads for name in names if name in changes)
+        found = 0
+        for names in self._reads:
+            for name in names:
+                if name in changes:
+                    found += len(changes[name].kinds)
+        return found
 
     def look_at(self, relations: Mapping[str, StoredRelation], head: str, content: Version) -> None:
         """The traces hold for the contents in `relations`, and `content` of the head."""
@@ -106,11 +115,6 @@ class HeadTrace:
     def between(self) -> int:
         """Bytes of the relations between the parts of rules that compute texts."""
         return sum(trace.memory() for trace in self.traces if not isinstance(trace, ClauseTrace | ClauseDelta))
-
-    @property
-    def by_delta(self) -> bool:
-        """Whether the head is followed by the deltas of its rules, without traces."""
-        return any(isinstance(trace, ClauseDelta) for trace in self.traces)
 
     @property
     def price(self) -> float:

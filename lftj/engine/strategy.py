@@ -312,7 +312,7 @@ def _maintain(
     relation = after[head]
     staged = StagedTrace(head, held, relation.content, after, support=held.support)
     erased, inserted = [], []
-    changed = 0
+    changed = steps = removed = added = 0
     work = []
     try:
         for i, trace in enumerate(held.traces):
@@ -336,6 +336,7 @@ def _maintain(
                 look_for_error(commit.staged, clauses[i], limits)
             seconds = time.perf_counter() - began
             work.append(RuleWork(i, result.steps, result.removed, result.added, result.surgeries, seconds))
+            steps, removed, added = steps + result.steps, removed + result.removed, added + result.added
             erased += result.erased
             inserted += result.inserted
         facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
@@ -361,16 +362,16 @@ def _maintain(
         staged.discard()
         raise
     if changed >= MANY:
-        held.steps_per_change = sum(rule.steps for rule in work) / changed
+        held.steps_per_change = steps / changed
     return Derived(
         staged.content,
         change,
         {},
         "delta" if held.by_delta else "trace",
         why,
-        sum(rule.steps for rule in work),
-        sum(rule.removed for rule in work),
-        sum(rule.added for rule in work),
+        steps,
+        removed,
+        added,
         staged,
         work,
         () if staged.accumulators is None else refused_groups(clauses[0], staged.accumulators.lacking),

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.join.leapfrog import forget
-from lftj.join.machine import FAILS, HOLDS
+from lftj.join.machine import FAILS, HOLDS, TROUBLE
 from lftj.join.place import admit, is_plain, place
+from lftj.join.trie import LEVEL, OPENED, ROOT, ask_for
 from lftj.join.triejoin import ERROR, FINISHED, FULL, NO_TRACE, OPENING, PAUSED, triejoin, write_row
-from lftj.join.walk import DEPTH, ENTER, STAY, UNTIL, WRITTEN, Walk
+from lftj.join.walk import DEPTH, ENTER, LANDED, PART_HI, PART_LO, STAY, STEPS, UNTIL, WRITTEN, Walk
 from scantree._jit import kernel
 
 Ints = npt.NDArray[np.int64]
@@ -32,11 +33,13 @@ SPAN = 12
 # Columns of `deltas`, a row per variant: where its change lies in `changes` (rows int64[arity, m], kinds[m], tops[m],
 # as in engine.trace.TraceChange), m and arity; m is 0 where nothing changed.
 AT, COUNT, ARITY = 0, 1, 2
-# Cells of `state`: the side (0: before, 1: after), the variant, the number of the row, whether it is under way, and
-# from where on rows of output have not been looked at by `_drop_earlier`
-SIDE, VARIANT, ROW, UNDER_WAY, CHECKED, STATE = 0, 1, 2, 3, 4, 5
+# Cells of `state`: the side (0: before, 1: after), the variant, the number of the row, whether it is under way, from
+# where on rows of output have not been looked at by `_drop_earlier`, and whether the change has been begun
+SIDE, VARIANT, ROW, UNDER_WAY, CHECKED, BEGUN, STATE = 0, 1, 2, 3, 4, 5, 6
 # Rows after which the caller may look at limits, whatever the steps
 ROWS_AT_ONCE = 1 << 14
+# Rows from one whose pages are asked for to the one that is joined: waiting for them is most of what a row takes
+AHEAD = 4
 
 
 @kernel
@@ -112,6 +115,16 @@ def _drop_earlier(changes, deltas, spans, places, v, kind, out, first, n):
 
 
 @kernel
+def _ask_for(mem, own, changes, at, m, j, depth):
+    """Ask for the pages where the walk `own` will look for the keys of the changed row `j`."""
+    frames, depths, parts = own.frames, own.depths, own.parts
+    for e in range(depth):
+        for p in range(depths[e, PART_LO], depths[e, PART_HI]):
+            if frames[parts[p], LEVEL] == 0:
+                ask_for(mem, frames[parts[p]], changes[at + e * m + j])
+
+
+@kernel
 def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, share, shares, budget):
     """Walk what a share of the changed rows of one variant derives; its walk `own` is over the versions of one side."""
     n, m, plain = len(own.depths), deltas[v, COUNT], is_plain(own)
@@ -138,6 +151,8 @@ def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, share, 
                     stopped = admit(own, e, changes[at + e * m + j])
             if stopped > FAILS:
                 return ERROR + stopped
+            if j + AHEAD < m:
+                _ask_for(mem, own, changes, at, m, j + AHEAD, depth)
             if stopped == FAILS or not place(mem, own.frames, own, depth):
                 state[ROW] += 1
                 continue
@@ -158,16 +173,35 @@ def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, share, 
 
 
 @kernel
-def join_changed(mem, walk, old, new, spans, places, changes, deltas, out, state, share, shares, budget):
+def _begin(walk, old, new, roots, state):
+    """Forget the last change."""
+    for f in range(len(old)):
+        old[f, ROOT], new[f, ROOT] = roots[0, f], roots[1, f]
+        old[f, OPENED], new[f, OPENED] = 0, 0
+    walk.control[STEPS], walk.control[LANDED], walk.control[WRITTEN] = 0, 0, 0
+    walk.cell[TROUBLE] = 0.0
+    for i in range(STATE):
+        state[i] = 0
+    state[BEGUN] = 1
+
+
+@kernel
+def join_changed(
+    mem, walk, old, new, roots, spans, places, changes, deltas, out, state, share, shares, budget
+):
     """Write the derivations that go and come to `out` int64[h, n], those of one side after the other.
 
-    `walk`: all variants behind each other · `old`, `new`: its frames over the versions before and after · `spans`
+    `walk`: all variants behind each other · `old`, `new`: its frames over the versions before and after, which have
+    the `roots` int64[2, f], 0 without one: with `state[BEGUN]` 0 they are placed there, and all begins · `spans`
     int64[v + 1, SPAN], `places`, `changes`, `deltas` int64[v, 3]: above. A row of output is the head's and then every
     variable of the clause. Of the changed rows of each variant those of one share are walked, `share` of `shares` that
-    are about equal: (0, 1) is all of them. FULL: the caller takes the `control[WRITTEN]` rows of side `state[SIDE]` out of `out`, and
-    sets WRITTEN and `state[CHECKED]` to 0; PAUSED and ERROR + status: as `triejoin`. At FINISHED all sides are out.
+    are about equal: (0, 1) is all of them. FULL: the caller takes the `control[WRITTEN]` rows of side `state[SIDE]` out
+    of `out`, and sets WRITTEN and `state[CHECKED]` to 0; PAUSED and ERROR + status: as `triejoin`. At FINISHED all
+    sides are out.
     """
     control = walk.control
+    if state[BEGUN] == 0:
+        _begin(walk, old, new, roots, state)
     while state[SIDE] < 2:
         kind = -1 if state[SIDE] == 0 else 1
         frames = old if state[SIDE] == 0 else new

@@ -196,6 +196,20 @@ def open_(mem, frames, f):
 
 
 @kernel
+def ask_for(mem, fr, key):
+    """Ask for the first keys of the page in which the frame `fr`, of level 0, will look for `key`."""
+    root, bits = fr[ROOT], fr[DIR_BITS]
+    dirs = mem[root + DIRS]
+    if dirs == 0:
+        return
+    last = mem[root + HEADER + mem[root + ROOM] + dirs - 1] - 1
+    slot = _page_before(mem, fr, 0, 0, ((dirs - 1) << bits) | last, key)
+    page = _page_of(mem, fr, slot)
+    for at in range(page, page + _rows_of(mem, fr, slot), LINE):
+        prefetch(mem, at)
+
+
+@kernel
 def key_before(mem, frames, f):
     """(whether there is one, the greatest key of the run before where the frame stands); of all if it is at the end."""
     fr = frames[f]
