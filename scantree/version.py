@@ -31,6 +31,7 @@ from scantree import delta as _delta
 from scantree import parts as _parts
 from scantree import prefix as _prefix
 from scantree import scan as _scan
+from scantree import sort as _sort
 from scantree import update as _update
 from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
 from scantree.memory import GRAIN, Arena, Size
@@ -67,8 +68,8 @@ class Delta(NamedTuple):
         return self.rows[:, self.kinds == _delta.CHANGED]
 
 
-# Rows that are merged at a time.
-CHUNK = 1 << 16
+# Directory pages that are merged at a time.
+MERGED_DIRS = 64
 
 
 class Changes(NamedTuple):
@@ -128,7 +129,7 @@ class Store:
             raise ValueError(f"{shape.cols} equally long columns expected, got lengths {[len(c) for c in columns]}")
         if shape.cols == 0:
             return self.assemble([np.empty((0, min(1, count or 0)), np.int64)])
-        return self.assemble([_build.sort_rows(columns, shape.keys)])
+        return self.assemble([_sort.sort_rows(columns, shape.keys)])
 
     def assemble(self, chunks: Sequence[Rows]) -> Version:
         """A fresh version of rows that are distinct and in key order already.
@@ -145,7 +146,8 @@ class Store:
             # A version at once: if the rest is interrupted, its pages go back.
             version = Version(self, int(_build.lay_out(self.arena.space, shape, n, pages, dirs)))
             for chunk in chunks:
-                _build.write_rows(self.arena.space.mem, version.root, shape, _plain(chunk), place)
+                rows, m = _plain(chunk).reshape(-1), chunk.shape[1]
+                _build.write_rows(self.arena.space.mem, version.root, shape, rows, 0, m, m, place)
             if shape.folds:
                 _scan.fold_version(self.arena.space.mem, version.root, shape)
         return version
@@ -446,14 +448,11 @@ class Version:
         with store.arena.lock:
             store.arena.room(*store._sizes(pages, dirs, dirs))
             version = Version(store, int(_build.lay_out(store.arena.space, shape, total, pages, dirs)))
-            part = np.empty((shape.cols, CHUNK), np.int64)
-            pos, end, at = self.begin(), self.end(), 0
-            while pos < end:
-                pos, n = _cursor.copy_range(mem, self.root, shape, pos, end, part)
-                out = np.empty((shape.cols, n + rows.shape[1] - at), np.int64)
-                at, k = _build.merge_rows(np.ascontiguousarray(part[:, :n]), rows, at, shape.keys, out)
-                _build.write_rows(mem, version.root, shape, np.ascontiguousarray(out[:, :k]), place)
-            _build.write_rows(mem, version.root, shape, np.ascontiguousarray(rows[:, at:]), place)
+            at, m, old_dirs = 0, rows.shape[1], int(mem[self.root + DIRS])
+            for d in range(0, old_dirs, MERGED_DIRS):  # so that Ctrl-C is heard in between
+                last = min(d + MERGED_DIRS, old_dirs)
+                at = int(_build.merge_rows(mem, self.root, version.root, shape, rows, place, at, d, last))
+            _build.write_rows(mem, version.root, shape, rows.reshape(-1), at, m, m - at, place)
             if shape.folds:
                 _scan.fold_version(mem, version.root, shape)
         return version
@@ -478,12 +477,12 @@ def _in_key_order(batch: Rows, ops: npt.NDArray[np.int8], keys: int) -> tuple[Ro
         batch, ops = batch[:, m - 1 :], ops[m - 1 :]
     batch, ops = _plain(batch), np.ascontiguousarray(ops, np.int8)
     if m > 1 and keys > 0:
-        state = _build.order_of(batch[:keys])
+        state = _sort.order_of(batch[:keys])
         if state == 0:
-            order = np.lexsort(batch[:keys][::-1])
+            order = _sort.sorting(batch[:keys])
             batch, ops = np.take(batch, order, axis=1), ops[order]
         if state != 2:
             keep = np.empty(m, np.bool_)
-            _build.last_of_equal(batch[:keys], keep)
+            _sort.last_of_equal(batch[:keys], keep)
             batch, ops = np.compress(keep, batch, axis=1), ops[keep]
     return batch, ops if ops.flags.writeable else ops.copy()

@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from scantree._jit import inlined, kernel
-from scantree.build import sort_rows
 from scantree.layout import DIRS, HEADER, PAGES, Shape
 from scantree.layout import ROWS as ROWS_OF
 from scantree.memory import Arena
 from scantree.probe import ERASED, INSERTED
+from scantree.sort import sort_rows
 from scantree.update import STATE, drop, update
 from scantree.version import Store, Version
 from sensitivity.oracle import index_shape, shape_of

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.change import Change
-from scantree.build import sort_rows
+from scantree.sort import sort_rows
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]

@@ -244,12 +244,12 @@ class Evaluator:
 
     def distinct(self, chunks: list[Rows], arity: int) -> tuple[Rows, int]:
         """Sorted distinct rows of chunks int64[arity, n]: (rows, how many)."""
-        from scantree.build import sort_rows
+        from scantree.sort import sort_rows
 
         if not chunks or arity == 0:
             n = min(1, sum(chunk.shape[1] for chunk in chunks))
             return np.empty((arity, n), np.int64), n
-        rows = sort_rows(list(np.concatenate(chunks, axis=1)), arity)
+        rows = sort_rows(np.concatenate(chunks, axis=1), arity)
         return rows, rows.shape[1]
 
     def rows(

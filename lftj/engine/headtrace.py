@@ -28,8 +28,8 @@ from lftj.engine.stored import StoredRelation
 from lftj.engine.trace import ClauseTrace, Maintained, TraceChange
 from lftj.language.clause import Clause, Var
 from lftj.plan.joinplan import JoinPlan
-from scantree import build
 from scantree.memory import Arena
+from scantree.sort import order_of
 from scantree.surgery import surgeries
 from scantree.version import Store, Version
 
@@ -207,7 +207,7 @@ def summed(rows: Rows, weights: Rows) -> tuple[Rows, Rows]:
 
 def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
     """(the rows int64[1.., m] in order, what put them so or None if they were, where each run of equal rows begins)."""
-    order, state = None, build.order_of(rows)
+    order, state = None, order_of(rows)
     if state == 0:
         order = np.lexsort(rows[::-1])
         rows = np.take(rows, order, axis=1)

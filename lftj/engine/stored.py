@@ -32,9 +32,9 @@ from lftj.engine.change import Change
 from lftj.engine.pagefolds import PageFolds
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
-from scantree.build import sort_rows
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid, Scan
+from scantree.sort import sort_rows
 from scantree.version import Store, Version
 
 Rows = npt.NDArray[np.int64]

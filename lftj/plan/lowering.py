@@ -149,10 +149,12 @@ def lower(
     no_ranks: np.ndarray,
     *,
     jumps: bool = True,
+    least: float = 0.0,
 ) -> Lowered:
     """Arrays for `plan` over `versions` (predicate and key order -> version); `encode` gives the code of a constant.
 
-    `jumps`: whether a pass over a relation may be made for a jump table.
+    `jumps`: whether a pass over a relation may be made for a jump table; `least`: first keys that will be sought at
+    least, whatever the plan estimates.
     """
     n = len(plan.depths)
     code = _Code(encode, {d.variable: i for i, d in enumerate(plan.depths)}, [0] * n)
@@ -205,7 +207,7 @@ def lower(
         depths[d, cells.BOUND_LO] = len(bounds)
         bounds.extend((LIMITS[op], code.value(term)) for op, term, _ in limit)
         depths[d, cells.BOUND_HI] = len(bounds)
-    frames, kept = _frames(plan, versions, jumps)
+    frames, kept = _frames(plan, versions, jumps, least)
     _shortcuts(plan, depths, frames)
     blocks = np.zeros((len(plan.blocks), cells.BLOCK_WIDTH), np.int64)
     for b, block in enumerate(plan.blocks):
@@ -233,7 +235,7 @@ def lower(
 
 
 def _frames(
-    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], jumps: bool
+    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], jumps: bool, least: float
 ) -> tuple[np.ndarray, tuple[Version | JumpTable, ...]]:
     """One frame per trie node.
 
@@ -249,7 +251,18 @@ def _frames(
     # A jump leaves the end of the page's part of the run open, which a last depth of one or two participants would
     # look at.
     random = {d.variable for d in plan.depths if not d.leaf or len(d.participants) > 2}
-    taking_part = {i for depth in plan.depths for i in depth.participants}
+    sought = {
+        i: seeks[plan.nodes[i].variable]
+        for depth in plan.depths
+        for i in depth.participants
+        if plan.nodes[i].variable in random
+    }
+    # A negated atom is looked up once per match; the end of its last level is looked at, too.
+    for depth in plan.depths:
+        for i in depth.negated:
+            while plan.nodes[i].above >= 0:
+                i = plan.nodes[i].above
+                sought[i] = seeks[depth.variable]
     for i, node in enumerate(plan.nodes):
         version = versions[node.predicate, node.key_order]
         shape = version.store.shape
@@ -257,13 +270,7 @@ def _frames(
         frames[i, trie.PAGE_BITS], frames[i, trie.DIR_BITS] = shape.page_bits, shape.dir_bits
         frames[i, trie.UNIQUE] = node.level + 1 == shape.keys
         frames[i, trie.REGISTER] = place[node.variable]
-        if (
-            jumps
-            and node.level == 0
-            and i in taking_part
-            and node.variable in random
-            and seeks[node.variable] * 8 >= len(version)
-        ):
+        if jumps and node.level == 0 and i in sought and max(sought[i], least) * 8 >= len(version):
             table = jump_table(version)
             if table is not None:
                 kept.append(table)

@@ -38,6 +38,8 @@ Versions = Mapping[tuple[str, tuple[int, ...]], Version]
 NO_LIMIT = np.iinfo(np.int64).max
 # Rows from which on a run is worth a plan and a lowering of its own, with jump tables.
 LARGE = 1 << 15
+# First keys that are sought per changed row, at least: estimates of what a round finds are often far too low.
+SOUGHT = 8.0
 # Rows that wait to be made distinct, at most about.
 WAITING = 1 << 22
 # By how much a plan may be estimated to cost more, if it meets each head once.
@@ -169,7 +171,8 @@ class DeltaJoin:
         made = self._made
         assert made is not None
         if large or made.lowered is None:
-            lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large)
+            least = SOUGHT * len(relations[CHANGED]) if CHANGED in self.reads else 0.0
+            lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large, least=least)
             if not large:
                 lowered.kept = ()  # what is kept from run to run must not keep versions
                 made.lowered = lowered

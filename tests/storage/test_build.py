@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scantree import build
-from scantree.build import sort_rows
+from scantree import sort
 from scantree.check import check_arena
 from scantree.memory import Arena
+from scantree.sort import sort_rows
 from scantree.version import Store, Version
 
 MIN, MAX = -(2**63), 2**63 - 1
@@ -73,7 +73,7 @@ def test_wide_keys_are_sorted_without_packing(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: object) -> None:
         raise RuntimeError("packed")
 
-    monkeypatch.setattr(build, "_pack", refuse)
+    monkeypatch.setattr(sort, "_pack", refuse)
     columns = wide(1, 40, 33, 32)
     assert sort_rows(columns, 2).T.tolist() == expected(columns, 2)
     with pytest.raises(RuntimeError, match="packed"):
@@ -82,7 +82,7 @@ def test_wide_keys_are_sorted_without_packing(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("keys", [1, 2])
 def test_rows_in_order_are_not_sorted(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "_bit_widths", lambda *_: pytest.fail("sorted again"))
+    monkeypatch.setattr(sort, "_bit_widths", lambda *_: pytest.fail("sorted again"))
     ascending = [np.arange(9) // 3, np.arange(9)][-keys:]
     assert sort_rows(ascending, keys).T.tolist() == expected(ascending, keys)
     repeated = [np.repeat(column, 2) for column in ascending] + [np.arange(18)]

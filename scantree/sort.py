@@ -1,0 +1,165 @@
+"""Sorting rows: columns in any order become distinct rows in key order.
+
+All key columns of a row are packed into one uint64 wherever their ranges allow, and that array is sorted, which is
+several times faster than `numpy.lexsort`; wide ranges fall back to it. Columns already in order (files often are) are
+recognised in one pass and not sorted. Packing and unpacking are one pass each: done column by column in numpy they take
+three times as long as the sort between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from scantree._jit import kernel
+
+Column = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
+
+
+@kernel
+def order_of(columns):
+    """2 if the rows of `columns` int64[k, n] are strictly ascending, 1 if ascending with repeats, 0 otherwise."""
+    k, n = columns.shape
+    verdict = 2
+    for i in range(1, n):
+        relation = 0
+        for c in range(k):
+            if columns[c, i] != columns[c, i - 1]:
+                relation = 1 if columns[c, i] > columns[c, i - 1] else -1
+                break
+        if relation < 0:
+            return 0
+        if relation == 0:
+            verdict = 1
+    return verdict
+
+
+@kernel
+def last_of_equal(columns, keep):
+    """`keep` bool[n]: whether row i is the last of its run of equal keys; `columns` int64[k, n] in key order."""
+    k, n = columns.shape
+    for i in range(n):
+        keep[i] = True
+        if i + 1 < n:
+            equal = True
+            for c in range(k):
+                if columns[c, i] != columns[c, i + 1]:
+                    equal = False
+                    break
+            keep[i] = not equal
+
+
+@kernel
+def _ranges(columns, low, high):
+    """The least and the greatest value of each of `columns` int64[k, n], n > 0, to `low` and `high` int64[k]."""
+    for c in range(len(columns)):
+        least, most = columns[c, 0], columns[c, 0]
+        for i in range(columns.shape[1]):
+            least, most = min(least, columns[c, i]), max(most, columns[c, i])
+        low[c], high[c] = least, most
+
+
+@kernel
+def _pack(columns, low, bits, packed):
+    """Rows of `columns` int64[k, n] as `packed` uint64[n]: each value takes `bits` of its column, counted from `low`.
+
+    The first column is the highest. Columns without bits are left out: shifting by all 64 is undefined.
+    """
+    for i in range(len(packed)):
+        packed[i] = 0
+    shift = 0
+    for c in range(len(columns) - 1, -1, -1):
+        if bits[c] > 0:
+            for i in range(len(packed)):
+                packed[i] |= np.uint64(columns[c, i] - low[c]) << np.uint64(shift)
+            shift += bits[c]
+
+
+@kernel
+def _count_distinct(packed):
+    """How many different values the sorted `packed` uint64[n], n > 0, has."""
+    n = 1
+    for i in range(1, len(packed)):
+        if packed[i] != packed[i - 1]:
+            n += 1
+    return n
+
+
+@kernel
+def _unpack(packed, low, bits, columns):
+    """The different rows of the sorted `packed`, as `_pack` packs them, to `columns` int64[k, their number]."""
+    k = len(columns)
+    at = 0
+    for i in range(len(packed)):
+        if i > 0 and packed[i] == packed[i - 1]:
+            continue
+        rest = packed[i]
+        for c in range(k - 1, -1, -1):
+            value = np.uint64(0)
+            if bits[c] == 64:
+                value = rest
+            elif bits[c] > 0:
+                value = rest & ((np.uint64(1) << np.uint64(bits[c])) - np.uint64(1))
+                rest >>= np.uint64(bits[c])
+            columns[c, at] = np.int64(value) + low[c]
+        at += 1
+
+
+def _bit_widths(keys: Rows) -> tuple[Column, Column] | None:
+    """(least values, bits) per column if a whole key fits into 64 bits, else None; `keys` int64[k, n], n > 0."""
+    low, high = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    _ranges(keys, low, high)
+    bits = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]
+    return (low, np.array(bits, np.int64)) if sum(bits) <= 64 else None
+
+
+def sorting(keys: Rows) -> Column:
+    """The order int64[n] that sorts rows by `keys` int64[k, n], equal ones in the order they are given, n > 0."""
+    n = keys.shape[1]
+    packing = _bit_widths(keys)
+    if packing is None:
+        return np.lexsort(keys[::-1])
+    packed = np.empty(n, np.uint64)
+    place = (n - 1).bit_length()
+    with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
+        _pack(keys, *packing, packed)
+    if int(packing[1].sum()) + place > 64:
+        return np.argsort(packed, kind="stable")
+    # With its place in the lowest bits every value is another: sorting them is several times faster than an argsort.
+    packed <<= np.uint64(place)
+    packed |= np.arange(n, dtype=np.uint64)
+    packed.sort()
+    packed &= np.uint64((1 << place) - 1)
+    return packed.view(np.int64)
+
+
+def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:
+    """Rows in key order, one per key (the last given wins), as int64[cols, n].
+
+    `columns`: equally long int64 columns, the first `keys` of them keys. An array int64[cols, n] is returned itself if
+    it is in order.
+    """
+    rows = np.ascontiguousarray(columns, np.int64) if len(columns) else np.empty((0, 0), np.int64)
+    n = rows.shape[1]
+    if n < 2 or keys == 0:
+        return rows if keys else np.ascontiguousarray(rows[:, max(0, n - 1) :])
+    state = order_of(rows[:keys])
+    if state == 2:
+        return rows
+    if state == 0:
+        packing = _bit_widths(rows) if keys == len(rows) else None
+        if packing is not None:
+            packed = np.empty(n, np.uint64)
+            with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
+                _pack(rows, *packing, packed)
+                packed.sort()
+                rows = np.empty((keys, int(_count_distinct(packed))), np.int64)
+                _unpack(packed, *packing, rows)
+                return rows
+        rows = np.take(rows, sorting(rows[:keys]), axis=1)  # `rows[:, order]` would lay the columns out across
+    keep = np.empty(n, np.bool_)
+    last_of_equal(rows[:keys], keep)
+    return rows if keep.all() else np.compress(keep, rows, axis=1)
