@@ -18,6 +18,9 @@ from scantree._jit import kernel
 Column = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
 
+# Rows up to which packing takes longer than it saves.
+FEW = 256
+
 
 @kernel
 def order_of(columns):
@@ -119,7 +122,7 @@ def _bit_widths(keys: Rows) -> tuple[Column, Column] | None:
 def sorting(keys: Rows) -> Column:
     """The order int64[n] that sorts rows by `keys` int64[k, n], equal ones in the order they are given, n > 0."""
     n = keys.shape[1]
-    packing = _bit_widths(keys)
+    packing = _bit_widths(keys) if n >= FEW else None
     if packing is None:
         return np.lexsort(keys[::-1])
     packed = np.empty(n, np.uint64)
