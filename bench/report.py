@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import report_recursion, report_rules, report_upkeep, results
+from bench import report_recursion, report_rules, report_threads, report_upkeep, results
 from bench.graphs import ROOT
 from bench.results import Line
 from bench.tables import Table
@@ -229,7 +229,8 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "storage": storage_table,
     **{
         name: _without(make)
-        for name, make in (report_upkeep.TABLES | report_rules.TABLES | report_recursion.TABLES).items()
+        for tables in (report_upkeep.TABLES, report_rules.TABLES, report_recursion.TABLES, report_threads.TABLES)
+        for name, make in tables.items()
     },
 }
 

@@ -9,8 +9,9 @@ One thread and two take turns, in the same run, on a database each:
 
 Every turn is a pair, and what is reported is the median of each side and of the pairs' ratios. A machine that does
 something else beside that has no two cores to offer: a turn waits until it is idle, for `--quiet` seconds at most, and
-`busy` says how many cores' worth of others' work there was during the pairs, in the median. Results go to
-`bench/results/threads.jsonl`, one line per graph and kind.
+pairs during which others worked all the same are left out where there are calm ones (`calm` says how many there are,
+`pairs` how many were made; both are tried for until there are enough). Results go to `bench/results/threads.jsonl`, one
+line per graph and kind.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +31,13 @@ from bench import graphs, maintained, results, updates
 from bench.maintained import TRIANGLE
 
 THREADS = results.RESULTS / "threads.jsonl"
-#: Rows of the batches that are measured, and how many are applied at most.
-BATCHES = {100: 20, 1_000: 20, 10_000: 21}
-#: Cores' worth of others' work below which the machine is idle.
-IDLE = 0.15
+#: Rows of the batches that are measured. Of the largest ones more are generated, until enough of them were calm.
+BATCHES = (100, 1_000, 10_000)
+MORE = 60
+#: Calm pairs that say something.
+FEWEST = 3
+#: Cores' worth of others' work below which the machine is idle, and a pair is calm.
+IDLE = 0.2
 
 
 def cores_busy() -> float:
@@ -92,14 +97,21 @@ class Pairs:
                 times.append(clock(action))
         self.others.append(watch.others)
 
+    @property
+    def calm(self) -> list[tuple[float, float]]:
+        """The pairs during which nobody else worked."""
+        pairs = zip(self.one, self.two, self.others, strict=True)
+        return [(one, two) for one, two, others in pairs if others < IDLE]
+
     def figures(self) -> dict[str, Any]:
         """For the results."""
+        pairs = self.calm if len(self.calm) >= FEWEST else list(zip(self.one, self.two, strict=True))
         return {
             "pairs": len(self.one),
-            "one_ms": statistics.median(self.one),
-            "two_ms": statistics.median(self.two),
-            "ratio": statistics.median(one / two for one, two in zip(self.one, self.two, strict=True)),
-            "busy": statistics.median(self.others),
+            "calm": len(self.calm),
+            "one_ms": statistics.median(one for one, _ in pairs),
+            "two_ms": statistics.median(two for _, two in pairs),
+            "ratio": statistics.median(one / two for one, two in pairs),
         }
 
 
@@ -116,21 +128,25 @@ def measured(graph: str, rounds: int, quiet: float) -> dict[str, Pairs]:
     """The pairs of a graph, by kind."""
     data = graphs.load(graph)
     found = {"evaluate": Pairs(quiet)}
-    for _ in range(rounds):
+    for tried in range(4 * rounds):
+        if tried >= rounds and len(found["evaluate"].calm) >= rounds:
+            break
         one, two = (database(threads, data.rows) for threads in (1, 2))
-        found["evaluate"].take(lambda one=one: len(one["tri"]), lambda two=two: len(two["tri"]))
+        found["evaluate"].take(partial(one.evaluate, "tri"), partial(two.evaluate, "tri"))
         assert len(one["tri"]) == len(two["tri"])
     published = list(updates.stream(graph, data.rows))
     largest = max(BATCHES)
-    more = [(largest, BATCHES[largest] - sum(batch.size == largest for batch in published))]
-    generated = updates.generated(updates.changed(data.rows, published), more, seed=22)
-    for size, batches in groupby((*published, *generated), key=lambda batch: batch.size):
+    generated = updates.generated(updates.changed(data.rows, published), [(largest, MORE)], seed=22)
+    for size, batches in groupby(chain(published, generated), key=lambda batch: batch.size):
         pairs = Pairs(quiet if size == largest else 0.0)
-        for i, batch in enumerate(batches):
-            if i < BATCHES.get(size, 0):
-                pairs.take(lambda b=batch: maintained.apply(one, "e", b), lambda b=batch: maintained.apply(two, "e", b))
+        for batch in batches:
+            both = [partial(maintained.apply, db, "e", batch) for db in (one, two)]
+            if size in BATCHES:
+                pairs.take(*both)
             else:
-                maintained.apply(one, "e", batch), maintained.apply(two, "e", batch)
+                both[0](), both[1]()
+            if size == largest and len(pairs.calm) >= 3 * rounds:
+                break
         if pairs.one:
             found[f"batch {size}"] = pairs
     assert one["tri"] == two["tri"]
@@ -151,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             figures = pairs.figures()
             sys.stdout.write(
                 f"{graph:10} {kind:12} one thread {figures['one_ms']:8.2f} ms, two {figures['two_ms']:8.2f} ms, "
-                f"ratio {figures['ratio']:.2f}  ({figures['pairs']} pairs, others' work {figures['busy']:.2f} cores)\n"
+                f"ratio {figures['ratio']:.2f}  ({figures['calm']} of {figures['pairs']} pairs calm)\n"
             )
             sys.stdout.flush()
             line = {"workload": "triangles", "graph": graphs.title(graph), "mode": kind, "engine": "lftj threads=2"}

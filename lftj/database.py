@@ -82,7 +82,8 @@ class Database(Answers):
     """Relations, rules over them, and their answers.
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages
-    (`MemoryLimitError` beyond). `page_rows` and `directory_rows` are for tests.
+    (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several (`lftj.threads` lists
+    what); the answers are those of one. `page_rows` and `directory_rows` are for tests.
     """
 
     def __init__(
@@ -320,7 +321,9 @@ class Database(Answers):
                 for head in heads
             }
             upkeep = {head: upkeep_of(self._evaluator, head, evaluations[head]) for head in heads}
-            return Explanation.of_strata(heads, evaluations, state.relations, upkeep, stale=set(state.stale))
+            return Explanation.of_strata(
+                heads, evaluations, state.relations, upkeep, stale=set(state.stale), threads=self._threads
+            )
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes of pages per relation and key order (by column names), and of everything under "total".

@@ -1,6 +1,6 @@
 """The number of threads of a database: `Database(threads=N)`.
 
-What N threads do together gives the same rows, deltas and counters as one (`lftj.join.ranges`, `lftj.engine.shares`,
+What N threads do together gives the same rows and deltas as one (`lftj.join.ranges`, `lftj.engine.clausedelta` and
 `scantree.parts` say how):
 
     evaluation      of a clause, and counting a query, range by range of its first variable

@@ -186,9 +186,7 @@ def _begin(walk, old, new, roots, state):
 
 
 @kernel
-def join_changed(
-    mem, walk, old, new, roots, spans, places, changes, deltas, out, state, share, shares, budget
-):
+def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out, state, share, shares, budget):
     """Write the derivations that go and come to `out` int64[h, n], those of one side after the other.
 
     `walk`: all variants behind each other · `old`, `new`: its frames over the versions before and after, which have
