@@ -1,4 +1,4 @@
-"""The README's table about threads: of the last line that `bench/results/threads.jsonl` holds for each thing measured."""
+"""The README's table about threads, of the last line that `bench/results/threads.jsonl` holds for each measurement."""
 
 from __future__ import annotations
 

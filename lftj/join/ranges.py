@@ -142,7 +142,7 @@ class CutRun(Run):
     def _add_up(self) -> None:
         """The counters of the walk as if it had not been cut: it opens its first node once, and meets its end once."""
         done = [counters for counters in self._done if counters is not None]
-        again = len(done) - 1
+        again = max(0, sum(counters.opens > 0 for counters in done) - 1)
         walked = sum(counters.steps > 0 for counters in done)
         landed = int(self.walk.depths[0, cells.PART_HI] - self.walk.depths[0, cells.PART_LO]) * again
         steps = sum(counters.steps for counters in done) - max(0, walked - 1)

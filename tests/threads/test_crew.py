@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,12 +16,16 @@ import pytest
 from scantree.crew import Crew, Shift
 
 
+def awaited(crew: Crew, work: Callable[[int, Shift], None], workers: int | None = None) -> None:
+    with crew.shift(work, workers) as shift:
+        while not shift.over:
+            shift.wait(1.0)
+
+
 def finished(crew: Crew, workers: int = 3) -> set[int]:
     """The numbers with which a shift calls its work."""
     seen: set[int] = set()
-    with crew.shift(lambda i, shift: seen.add(i), workers) as shift:
-        while not shift.over:
-            shift.wait(1.0)
+    awaited(crew, lambda i, shift: seen.add(i), workers)
     return seen
 
 
@@ -43,9 +48,8 @@ def test_an_error_of_a_worker_is_raised_and_stops_the_others() -> None:
                 raise
             time.sleep(0.001)
 
-    with pytest.raises(ValueError, match="of a worker"), crew.shift(work) as shift:
-        while not shift.over:
-            shift.wait(1.0)
+    with pytest.raises(ValueError, match="of a worker"):
+        awaited(crew, work)
     assert ended.is_set()
     assert finished(crew) == {0, 1, 2}
 
@@ -62,9 +66,13 @@ def test_a_block_that_raises_waits_for_the_workers(error: type[BaseException]) -
         time.sleep(0.02)
         ended.append(i)
 
-    with pytest.raises(error), crew.shift(work):
-        begun.wait(10)
-        raise error
+    def meanwhile() -> None:
+        with crew.shift(work):
+            begun.wait(10)
+            raise error
+
+    with pytest.raises(error):
+        meanwhile()
     assert sorted(ended) == [0, 1]
     assert finished(crew) == {0, 1, 2}
 

@@ -240,7 +240,7 @@ def test_several_threads_ask_at_a_time(forced: None) -> None:
         asker.start()
     for i in range(20):
         with db.transaction() as tx:
-            tx.insert("e", [(100 + i, y) for y in range(30)])
+            tx.insert("e", [(100 + i, 200 + y) for y in range(30)])
     for asker in askers:
         asker.join()
     assert not wrong
