@@ -7,19 +7,7 @@ split every page they touch.
 from __future__ import annotations
 
 from scantree._jit import kernel
-from scantree.layout import (
-    DIRS,
-    HEADER,
-    PAGES,
-    ROOM,
-    ROWS,
-    compare,
-    copy,
-    dir_words,
-    first_at_least,
-    page_words,
-    root_words,
-)
+from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS, copy, dir_words, page_words, root_words
 from scantree.memory import allocate
 
 FILL = 15 / 16
@@ -31,6 +19,34 @@ def pages_for(n: int, bits: int) -> int:
     Two pages for what fits into one would leave both less than half full.
     """
     return min(n, 1) if n <= 1 << bits else -(-n // int(FILL * (1 << bits)))
+
+
+@kernel
+def merge_rows(a, b, at, keys, out):
+    """Write the rows of `a` int64[cols, n], and of `b` int64[cols, m] from row `at` on those before the last of `a`.
+
+    Both are in key order and have no key in common; `out` int64[cols, >= n + m - at] gets them in key order. Returns
+    (the first row of `b` that was not written, rows written).
+    """
+    cols, n = a.shape
+    m, k = b.shape[1], 0
+    for i in range(n):
+        while at < m:
+            before = False
+            for c in range(keys):
+                if b[c, at] != a[c, i]:
+                    before = b[c, at] < a[c, i]
+                    break
+            if not before:
+                break
+            for c in range(cols):
+                out[c, k] = b[c, at]
+            at += 1
+            k += 1
+        for c in range(cols):
+            out[c, k] = a[c, i]
+        k += 1
+    return at, k
 
 
 @kernel
@@ -63,70 +79,28 @@ def lay_out(space, shape, n, pages, dirs):
 
 
 @kernel
-def write_rows(mem, root, shape, source, at, stride, n, place):
-    """Write `n` rows, the next ones in key order, into a version that was laid out for them.
+def write_rows(mem, root, shape, rows, place):
+    """Write `rows` int64[cols, n], the next ones in key order, into a version that was laid out for them.
 
-    `source[at + c * stride + i]` is column c of row i. `place` int64[3] is where the next row goes, (directory page,
-    entry, row): all zero to begin, kept between calls.
+    `place` int64[3] is where the next row goes, (directory page, entry, row): all zero to begin, kept between calls.
     """
     cap, fan, room = 1 << shape.page_bits, 1 << shape.dir_bits, mem[root + ROOM]
     done = 0
-    while done < n:
+    while done < rows.shape[1]:
         d, s, p = place[0], place[1], place[2]
         directory = mem[root + HEADER + d]
         page, count = mem[directory + s], mem[directory + fan + s]
-        width = min(count - p, n - done)
+        width = min(count - p, rows.shape[1] - done)
         for c in range(shape.cols):
-            copy(mem, page + c * cap + p, source, at + c * stride + done, width)
+            copy(mem, page + c * cap + p, rows[c], done, width)
         if p == 0:
             for c in range(shape.keys):
-                mem[directory + (2 + c) * fan + s] = source[at + c * stride + done]
+                mem[directory + (2 + c) * fan + s] = rows[c, done]
                 if s == 0:
-                    mem[root + HEADER + (2 + c) * room + d] = source[at + c * stride + done]
+                    mem[root + HEADER + (2 + c) * room + d] = rows[c, done]
         done += width
         place[2] = p + width
         if p + width == count:
             place[1], place[2] = s + 1, 0
             if s + 1 == mem[root + HEADER + room + d]:
                 place[0], place[1] = d + 1, 0
-
-
-@kernel
-def _following(mem, page, cap, p, count, row, stride, keys):
-    """The first of rows [p, count) of a page whose key is >= the one at `row`: galloping, for it is near."""
-    step = 1
-    while p < count and compare(mem, page + p, cap, row, stride, keys) < 0:
-        near = p + 1
-        p += step
-        step += step
-        if p >= count or compare(mem, page + p, cap, row, stride, keys) >= 0:
-            return first_at_least(mem, page, cap, near, min(p, count), row, stride, keys)
-    return p
-
-
-@kernel
-def merge_rows(mem, old, new, shape, rows, place, at, d, last):
-    """Write the rows of directory pages `d`.. < `last` of version `old`, and of `rows` those from `at` on between them.
-
-    `rows` int64[cols, m] are in key order, with no key of `old`; `new`, `place`: as of `write_rows`. Returns the first
-    of `rows` that was not written.
-    """
-    cap, fan, m = 1 << shape.page_bits, 1 << shape.dir_bits, rows.shape[1]
-    flat = rows.reshape(-1)
-    while d < last:
-        directory = mem[old + HEADER + d]
-        for s in range(mem[old + HEADER + mem[old + ROOM] + d]):
-            page, count = mem[directory + s], mem[directory + fan + s]
-            p = 0
-            while p < count:
-                upto = count
-                if at < m:
-                    upto = _following(mem, page, cap, p, count, flat[at:], m, shape.keys)
-                write_rows(mem, new, shape, mem, page + p, cap, upto - p, place)
-                p, first = upto, at
-                if p < count:
-                    while at < m and compare(mem, page + p, cap, flat[at:], m, shape.keys) > 0:
-                        at += 1
-                    write_rows(mem, new, shape, flat, first, m, at - first, place)
-        d += 1
-    return at

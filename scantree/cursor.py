@@ -166,34 +166,47 @@ def count_range(mem, root, shape, lo, hi):
 
 
 @kernel
-def address_of(mem, root, shape, row, stride):
-    """Address of the row whose keys are `row` (keys `stride` apart); -1 if it is absent."""
-    cap, fan, room = 1 << shape.page_bits, 1 << shape.dir_bits, mem[root + ROOM]
-    if mem[root + DIRS] == 0:
-        return -1
-    d = last_at_most(mem, root + HEADER + 2 * room, room, 0, mem[root + DIRS], row, stride, shape.keys)
+def _page_near(mem, root, shape, row, stride, near):
+    """(page, its rows, address of the first key of the page after it or 0, distance of the keys there) for a row.
+
+    The version is not empty. `near` is what this returned for another row: keys that are looked up in order are often
+    in one page. Of page 0 nothing is known.
+    """
+    fan, room = 1 << shape.dir_bits, mem[root + ROOM]
+    page, _, fence, width = near
+    within = page > 0 and compare(mem, page, 1 << shape.page_bits, row, stride, shape.keys) <= 0
+    if within and (fence == 0 or compare(mem, fence, width, row, stride, shape.keys) > 0):
+        return near
+    tops = root + HEADER + 2 * room
+    d = last_at_most(mem, tops, room, 0, mem[root + DIRS], row, stride, shape.keys)
     directory = dir_of(mem, root, d)
     s = last_at_most(mem, directory + 2 * fan, fan, 0, dir_count(mem, root, d), row, stride, shape.keys)
     page, count = mem[directory + s], mem[directory + fan + s]
-    p = first_at_least(mem, page, cap, 0, count, row, stride, shape.keys)
-    return page + p if p < count and compare(mem, page + p, cap, row, stride, shape.keys) == 0 else -1
+    if s + 1 < dir_count(mem, root, d):
+        return page, count, directory + 2 * fan + s + 1, fan
+    if d + 1 < mem[root + DIRS]:
+        return page, count, tops + d + 1, room
+    return page, count, 0 * room, room
 
 
 @kernel
-def find_rows(mem, root, shape, batch, found):
-    """`found` bool[m]: whether the key of row j of `batch` int64[keys, m] (any order) is present."""
-    m = batch.shape[1]
-    flat = batch.reshape(-1)
-    for j in range(m):
-        found[j] = address_of(mem, root, shape, flat[j:], m) >= 0
+def find_rows(mem, root, shape, batch, found, values):
+    """`found` bool[m]: whether the key of row j of `batch` int64[keys, m] (any order) is present.
 
-
-@kernel
-def find_values(mem, root, shape, batch, values):
-    """`values` int64[cols - keys, m]: the values of the rows whose keys are `batch` int64[keys, m]; 0 where absent."""
+    `values` int64[v, m]: the first v values of those rows; 0 where absent.
+    """
     keys, m = batch.shape
+    cap = 1 << shape.page_bits
     flat = batch.reshape(-1)
+    near = (root - root, root - root, root - root, root - root)
     for j in range(m):
-        at = address_of(mem, root, shape, flat[j:], m)
-        for c in range(shape.cols - keys):
-            values[c, j] = mem[at + ((keys + c) << shape.page_bits)] if at >= 0 else 0
+        found[j], at = False, 0
+        if mem[root + DIRS] > 0:
+            row = flat[j:]
+            near = _page_near(mem, root, shape, row, m, near)
+            page, count = near[0], near[1]
+            p = first_at_least(mem, page, cap, 0, count, row, m, keys)
+            at = page + p
+            found[j] = p < count and compare(mem, at, cap, row, m, keys) == 0
+        for c in range(len(values)):
+            values[c, j] = mem[at + ((keys + c) << shape.page_bits)] if found[j] else 0

@@ -56,6 +56,22 @@ def last_of_equal(columns, keep):
 
 
 @kernel
+def leave_out(rows, others, left):
+    """Set `left` bool[n] to False for those of `rows` int64[k, n] that are `others`, which are some of them.
+
+    Both are distinct and in the same order.
+    """
+    j = 0
+    for i in range(rows.shape[1]):
+        same = j < others.shape[1]
+        for c in range(len(rows)):
+            same = same and rows[c, i] == others[c, j]
+        if same:
+            left[i] = False
+            j += 1
+
+
+@kernel
 def _ranges(columns, low, high):
     """The least and the greatest value of each of `columns` int64[k, n], n > 0, to `low` and `high` int64[k]."""
     for c in range(len(columns)):

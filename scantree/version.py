@@ -68,8 +68,8 @@ class Delta(NamedTuple):
         return self.rows[:, self.kinds == _delta.CHANGED]
 
 
-# Directory pages that are merged at a time.
-MERGED_DIRS = 64
+# Rows that are merged at a time.
+CHUNK = 1 << 16
 
 
 class Changes(NamedTuple):
@@ -146,8 +146,7 @@ class Store:
             # A version at once: if the rest is interrupted, its pages go back.
             version = Version(self, int(_build.lay_out(self.arena.space, shape, n, pages, dirs)))
             for chunk in chunks:
-                rows, m = _plain(chunk).reshape(-1), chunk.shape[1]
-                _build.write_rows(self.arena.space.mem, version.root, shape, rows, 0, m, m, place)
+                _build.write_rows(self.arena.space.mem, version.root, shape, _plain(chunk), place)
             if shape.folds:
                 _scan.fold_version(self.arena.space.mem, version.root, shape)
         return version
@@ -320,19 +319,23 @@ class Version:
         """Whether each of the keys, the columns of `keys` int64[keys, m], is present."""
         if keys.ndim != 2 or len(keys) != self.store.shape.keys:
             raise ValueError(f"an array of {self.store.shape.keys} key columns expected, got shape {keys.shape}")
-        found = np.empty(keys.shape[1], np.bool_)
-        batch = _plain(keys)
-        _cursor.find_rows(self.store.arena.space.mem, self.root, self.store.shape, batch, found)
-        return found
+        return self._found(keys, 0)[0]
 
     def values_of(self, keys: Rows) -> Rows:
         """The values of the rows with the given keys, the columns of `keys` int64[keys, m]: int64[values, m].
 
         0 where there is no such row.
         """
-        found = np.empty((self.store.shape.cols - self.store.shape.keys, keys.shape[1]), np.int64)
-        _cursor.find_values(self.store.arena.space.mem, self.root, self.store.shape, _plain(keys), found)
-        return found
+        return self.lookup(keys)[1]
+
+    def lookup(self, keys: Rows) -> tuple[npt.NDArray[np.bool_], Rows]:
+        """(whether each of the keys int64[keys, m] is present, the values int64[values, m] of its row, 0 without)."""
+        return self._found(keys, self.store.shape.cols - self.store.shape.keys)
+
+    def _found(self, keys: Rows, values: int) -> tuple[npt.NDArray[np.bool_], Rows]:
+        found, held = np.empty(keys.shape[1], np.bool_), np.empty((values, keys.shape[1]), np.int64)
+        _cursor.find_rows(self.store.arena.space.mem, self.root, self.store.shape, _plain(keys), found, held)
+        return found, held
 
     def rows_under(self, prefixes: Rows) -> Rows:
         """The rows that begin with one of the prefixes, the columns of `prefixes` int64[k, m]: int64[cols, n].
@@ -448,11 +451,14 @@ class Version:
         with store.arena.lock:
             store.arena.room(*store._sizes(pages, dirs, dirs))
             version = Version(store, int(_build.lay_out(store.arena.space, shape, total, pages, dirs)))
-            at, m, old_dirs = 0, rows.shape[1], int(mem[self.root + DIRS])
-            for d in range(0, old_dirs, MERGED_DIRS):  # so that Ctrl-C is heard in between
-                last = min(d + MERGED_DIRS, old_dirs)
-                at = int(_build.merge_rows(mem, self.root, version.root, shape, rows, place, at, d, last))
-            _build.write_rows(mem, version.root, shape, rows.reshape(-1), at, m, m - at, place)
+            part = np.empty((shape.cols, CHUNK), np.int64)
+            pos, end, at = self.begin(), self.end(), 0
+            while pos < end:
+                pos, n = _cursor.copy_range(mem, self.root, shape, pos, end, part)
+                out = np.empty((shape.cols, n + rows.shape[1] - at), np.int64)
+                at, k = _build.merge_rows(np.ascontiguousarray(part[:, :n]), rows, at, shape.keys, out)
+                _build.write_rows(mem, version.root, shape, np.ascontiguousarray(out[:, :k]), place)
+            _build.write_rows(mem, version.root, shape, np.ascontiguousarray(rows[:, at:]), place)
             if shape.folds:
                 _scan.fold_version(mem, version.root, shape)
         return version

@@ -39,6 +39,7 @@ from lftj.join.walk import (
     JOIN,
     KIND,
     LIMIT,
+    LIMIT_AT,
     NEG_HI,
     PART_HI,
     PART_LO,
@@ -115,15 +116,19 @@ def blocked(mem, frames, walk, d):
 
 @kernel
 def older(mem, frames, walk, d):
-    """Whether the rows of all atoms tested at depth `d` are there, with rounds (values) below `control[LIMIT]`."""
+    """Whether the rows of all atoms tested at depth `d` are there, with rounds (values) below the limit."""
     depths, parts, regs = walk.depths, walk.parts, walk.regs
-    passed = True
+    passed, limit, f = True, walk.control[LIMIT], walk.control[LIMIT_AT]
+    if f >= 0:
+        fr = frames[f]
+        passed = contains(mem, frames, f, regs, regs[fr[REGISTER]])
+        limit = mem[fr[BASE] + fr[POS] + (1 << fr[PAGE_BITS])]
     for s in range(depths[d, NEG_HI], depths[d, TEST_HI]):
         f = parts[s]
         fr = frames[f]
         passed = passed and contains(mem, frames, f, regs, regs[fr[REGISTER]])
         # The column behind the last key is the value.
-        passed = passed and mem[fr[BASE] + fr[POS] + (1 << fr[PAGE_BITS])] < walk.control[LIMIT]
+        passed = passed and mem[fr[BASE] + fr[POS] + (1 << fr[PAGE_BITS])] < limit
     return passed
 
 

@@ -20,7 +20,7 @@ BLOCK, FIRST, LEAF, CHILD, AHEAD, FOLLOWS, FUSED, BOUND_LO, BOUND_HI = range(9, 
 # ... and of the walk
 CANDIDATE, TURN, AGREE, MATCHES, HIGH = 18, 19, 20, 21, 22
 # Static: behind the participants, parts from PART_HI to NEG_HI are the negated atoms looked at after a match, and from
-# there to TEST_HI the atoms whose rows must be older than `control[LIMIT]`
+# there to TEST_HI the atoms whose rows must be older than a limit
 NEG_HI, TEST_HI = 23, 24
 DEPTH_WIDTH = 25
 JOIN, VALUE = 0, 1
@@ -30,12 +30,14 @@ FROM_LIMIT, ABOVE_LIMIT, TO_LIMIT, BELOW_LIMIT = 0, 1, 2, 3
 # Columns of `blocks`: static, then the walk's
 PARENT, TOP, SIBLING, COUNT, PRODUCT = 0, 1, 2, 3, 4
 BLOCK_WIDTH = 5
-# Cells of `control`; STAY: the depth above the part of the walk that is walked (-1: all of it); LIMIT:
-# rounds below which the rows of tested atoms must be (lftj/rounds)
+# Cells of `control`; STAY: the depth above the part of the walk that is walked (-1: all of it); LIMIT: rounds below
+# which the rows of tested atoms must be (lftj/rounds)
 DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY, LIMIT = range(10)
 # ... and stamps.py: where the table lies (0: none), the key of its first word, the present epoch, the depth down to
 # which a match begins a new one
 STAMP, STAMP_LOW, EPOCH, EPOCH_DEPTH = 10, 11, 12, 13
+# ... and the frame that stands on a row with a limit of its own as its value, -1 without one
+LIMIT_AT = 14
 CONTROL = 16
 # fmt: on
 

@@ -102,6 +102,7 @@ class JoinPlan:
     shown: dict[str, str]
     voids: tuple[str, ...] = ()
     witnesses: float = 1.0
+    limiting: int = -1
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -146,12 +147,12 @@ def _key_order(
 
 
 def _trie(
-    body: Body, place: Mapping[str, int], relations: Mapping[str, Stored], tested: Collection[int]
-) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]], list[int], list[int], list[int]]:
+    body: Body, place: Mapping[str, int], relations: Mapping[str, Stored], looked_up: Collection[int]
+) -> tuple[list[TrieNode], list[tuple[str, str, tuple[int, ...]]], list[int], list[int], dict[int, int]]:
     """Trie nodes of all atoms, shared where rows and leading variables agree, and the key order each atom reads.
 
-    Then the nodes that positive atoms hold, the last nodes of negated ones, and those of atoms that are `tested`, which
-    are read in the order of their columns.
+    Then the nodes that positive atoms hold, the last nodes of negated ones, and (by number) those of atoms that are
+    `looked_up` by whole rows, in the order of their columns.
     """
     nodes: list[TrieNode] = []
     known: dict[tuple[str, tuple[int, ...], tuple[str, ...]], int] = {}
@@ -184,10 +185,10 @@ def _trie(
             ends.append(path[-1])
         else:
             positive += path
-    looks = []
-    for atom in (atom for atom in body.atoms if atom.place in tested):
+    looks = {}
+    for atom in (atom for atom in body.atoms if atom.place in looked_up):
         declared = tuple(range(len(atom.columns)))
-        looks.append(chain(atom, declared, len(declared))[-1])
+        looks[atom.place] = chain(atom, declared, len(declared))[-1]
     return nodes, uses, positive, ends, looks
 
 
@@ -269,11 +270,12 @@ def plan_join(
     *,
     counting: bool = False,
     tested: tuple[int, ...] = (),
+    limited_by: int = -1,
 ) -> JoinPlan:
     """Work out `choice` for `body`. Nothing is built yet: `uses` and `nodes` name the key orders the join will read.
 
-    `tested`: the atoms, by their number in the clause, whose rows must be older than a limit. All their columns hold
-    variables.
+    `tested`: the atoms, by their number in the clause, whose rows must be older than a limit; `limited_by`: the atom
+    whose row holds it. All their columns hold variables.
     """
     neighbours = {v: frozenset[str]().union(*(s for s in body.scopes if v in s)) - {v} for v in choice.order}
     order = choice.order
@@ -291,8 +293,10 @@ def plan_join(
         laid, blocks = list(order), [Block(-1, 0, -1)]
         where = {v: (0, i == 0, -1) for i, v in enumerate(order)}
     place = {v: i for i, v in enumerate(laid)}
-    nodes, uses, positive, ends, looks = _trie(body, place, relations, tested)
-    bound_at = [max(place[v] for v in atom.variables) for atom in body.atoms if atom.place in tested]
+    nodes, uses, positive, ends, looks = _trie(body, place, relations, (*tested, limited_by))
+    bound = {atom.place: max(place[v] for v in atom.variables) for atom in body.atoms if atom.place in looks}
+    limited = bound.get(limited_by, 0)
+    tests = [(looks[i], max(bound[i], limited)) for i in tested if i in looks]
 
     waiting = list(body.conditions)
     depths: list[Depth] = []
@@ -334,7 +338,7 @@ def plan_join(
                 last_of_chain and child < 0,
                 child,
                 tuple(i for i in ends if nodes[i].variable == v),
-                tuple(dict.fromkeys(i for i, at in zip(looks, bound_at, strict=True) if at == d)),
+                tuple(dict.fromkeys(i for i, at in tests if at == d)),
             )
         )
     assert not waiting, "the checker admits only conditions over bound variables"
@@ -366,4 +370,5 @@ def plan_join(
         body.shown,
         body.voids,
         choice.witnesses,
+        looks.get(limited_by, -1),
     )

@@ -37,14 +37,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from lftj.engine.change import Change
 from lftj.engine.extremes import ranked
 from lftj.engine.functional import shown_row
+from lftj.engine.stored import StoredRelation
 from lftj.errors import EvaluationError
 from lftj.join.groups import Runs
 from lftj.language.clause import Clause
 from lftj.rounds.component import Deltas, Relations, Work
 from lftj.rounds.content import exchanged, grown, with_rounds
-from lftj.rounds.deltajoin import NO_LIMIT
 from lftj.rounds.retraction import Retraction
 from lftj.values import gate
 from scantree.version import Version
@@ -168,12 +169,16 @@ class BestWork(Work):
         found = [gone[:, :0]]
         for c, clause in enumerate(self.joins.clauses):
             if clause.head == head and gone.shape[1]:
-                found.append(self.run(self.joins.under(c), self.relations, keys, None))
+                found.append(self.run(self.joins.under(c), self.relations, keys))
         return self.distinct(found, len(gone))
 
     def uncovered(self, head: str, gone: Rows) -> Rows:
         """The facts under the keys of the rows `gone` of `head`."""
         return self.relations[head].facts.rows_under(self._keys(gone))
+
+    def change(self, head: str, before: StoredRelation, removed: list[Rows]) -> Change:
+        """How the head's content differs from the one `before`: rows come and go more than once."""
+        return Change.between(before.content, self.relations[head].content)
 
     def finish(self) -> None:
         """See to it that all rows have support of smaller rounds. Raises `UnsettledError`."""
@@ -189,7 +194,7 @@ class BestWork(Work):
         self.examined = retraction.examined
         missing = retraction.rows_removed()
         self.round += 1
-        self._restore(missing, {head: [self.supported(head, rows, NO_LIMIT)] for head, rows in missing.items()})
+        self._restore(missing, {head: [self.supported(head, rows)] for head, rows in missing.items()})
 
     def _keys(self, rows: Rows) -> Rows:
         """The distinct keys of rows that are in order."""
@@ -234,7 +239,7 @@ class BestWork(Work):
             return
         for name, rows in replaced.items():
             for c, i in self.joins.positive(name):
-                heads = self.run(self.joins.consumers(c, i), before, rows, None)
+                heads = self.run(self.joins.consumers(c, i), before, rows)
                 if heads.shape[1]:
                     self._doubtful.setdefault(self.joins.clauses[c].head, []).append(heads)
                     self._waiting += heads.shape[1]
@@ -258,17 +263,17 @@ class BestWork(Work):
         found: dict[str, list[Rows]] = {}
         for c, clause in enumerate(self.joins.clauses):
             if not self.joins.members & clause.reads.keys():
-                heads = self.run(self.joins.forward(c, None), self.relations, None, None)
+                heads = self.run(self.joins.forward(c, None), self.relations, None)
                 found.setdefault(clause.head, []).append(heads)
         for name, rows in new.items():
             for c, i in self.joins.positive(name) if rows.shape[1] else ():
-                heads = self.run(self.joins.forward(c, i), self.relations, rows, None)
+                heads = self.run(self.joins.forward(c, i), self.relations, rows)
                 found.setdefault(self.joins.clauses[c].head, []).append(heads)
         self._restore(missing, found)
 
     def _restore(self, missing: Deltas, found: dict[str, list[Rows]]) -> None:
         """Bring the rows `missing` back in rounds, the first of which has `found` some. Raises `UnsettledError`."""
-        self.only = {head: self.changed(len(rows), rows).content for head, rows in missing.items()}
+        self.only = {head: self.changed(rows).content for head, rows in missing.items()}
         self.go_on(self.grow(found))
         self.only = None
         for head, rows in missing.items():

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from lftj.engine.change import Change
 from lftj.engine.evaluate import Evaluator
-from lftj.engine.headtrace import summed
+from lftj.engine.headtrace import change_of_rows
 from lftj.engine.stored import StoredRelation
 from lftj.engine.undefined import look_for_error
 from lftj.errors import TimeoutExpired
@@ -24,8 +25,9 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds import variants
 from lftj.rounds.content import grown
-from lftj.rounds.deltajoin import NO_LIMIT, DeltaJoin
+from lftj.rounds.deltajoin import DeltaJoin
 from lftj.values.codes import Column, Schema
+from scantree import sort
 from scantree.memory import ArenaFullError
 
 Rows = npt.NDArray[np.int64]
@@ -42,6 +44,7 @@ class Joins:
         self._consumers: dict[tuple[int, int], DeltaJoin] = {}
         self._checks: dict[int, DeltaJoin] = {}
         self._under: dict[int, DeltaJoin] = {}
+        self._blank: dict[int, StoredRelation] = {}
 
     def forward(self, c: int, i: int | None) -> DeltaJoin:
         """Clause `c`: new heads by atom `i` over changed rows."""
@@ -66,6 +69,14 @@ class Joins:
         if c not in self._under:
             self._under[c] = DeltaJoin(variants.under(self.clauses[c]))
         return self._under[c]
+
+    def blank(self, evaluator: Evaluator, arity: int) -> StoredRelation:
+        """The empty relation of changed rows with `arity` columns, which all others are made of."""
+        if arity not in self._blank:
+            schema = Schema(variants.CHANGED, tuple(Column(f"c{i}", "number") for i in range(arity)))
+            sizes = {"page_rows": evaluator.page_rows, "dir_rows": evaluator.dir_rows}
+            self._blank[arity] = StoredRelation(schema, evaluator.arena, **sizes)
+        return self._blank[arity]
 
     def positive(self, name: str) -> Iterator[tuple[int, int]]:
         """(clause, atom) of all positive atoms over `name`."""
@@ -111,7 +122,7 @@ class Work:
 
     `relations`: those below, and the members; a member's content grows and shrinks here only. `round`: the present one
     · `rounds`: how many there were · `rows`: how many were stored · `examined`: how many, after the last round ·
-    `anew`: this is an evaluation from scratch.
+    `anew`: this is an evaluation from scratch · `stored`: else, the rows that were, by head.
     """
 
     evaluator: Evaluator
@@ -125,27 +136,26 @@ class Work:
     examined: int = 0
     anew: bool = False
     at: Clause | None = None
-    schemas: dict[int, Schema] = field(default_factory=dict)
+    stored: dict[str, list[Rows]] = field(default_factory=dict)
 
-    def changed(self, arity: int, rows: Rows) -> StoredRelation:
-        """`rows` int64[arity, n], distinct and in order, as the relation of changed rows."""
-        schema = self.schemas.get(arity)
-        if schema is None:
-            columns = tuple(Column(f"c{i}", "number") for i in range(arity))
-            schema = self.schemas[arity] = Schema(variants.CHANGED, columns)
-        made = StoredRelation(
-            schema, self.evaluator.arena, page_rows=self.evaluator.page_rows, dir_rows=self.evaluator.dir_rows
-        )
-        return made.successor(made.assemble([rows], in_order=True))
+    def changed(self, rows: Rows, rounds: Rows | None = None) -> StoredRelation:
+        """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; `rounds`: their limits."""
+        blank = self.joins.blank(self.evaluator, len(rows))
+        if rounds is None:
+            return blank.successor(blank.assemble([rows], in_order=True))
+        return blank.successor(blank.rounds_store().assemble([np.concatenate([rows, rounds[None, :]])]))
 
-    def run(self, join: DeltaJoin, over: Mapping[str, StoredRelation], rows: Rows | None, limit: int | None) -> Rows:
-        """The heads that `join` finds over relations `over`, changed rows being `rows`."""
+    def run(self, join: DeltaJoin, over: Relations, rows: Rows | None, rounds: Rows | None = None) -> Rows:
+        """The heads that `join` finds over relations `over`, changed rows being `rows`.
+
+        `rounds` int64[n]: those that the rows which each is derived from must be older than; None: of any age.
+        """
         if rows is not None:
-            over = {**over, variants.CHANGED: self.changed(len(rows), rows)}
+            over = {**over, variants.CHANGED: self.changed(rows, rounds)}
         self.at = join.clause
-        if limit is None:
+        if rounds is None:
             return join.rows(self.evaluator, over, self.limits)
-        return join.rows(self.evaluator, over, self.limits, limit)
+        return join.rows(self.evaluator, over, self.limits, None if rows is None or len(rows) else int(rounds[0]))
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -179,6 +189,8 @@ class Work:
                 self.relations[head] = grown(relation, rows, self.round)
                 new[head] = rows
                 self.rows += rows.shape[1]
+                if not self.anew:
+                    self.stored.setdefault(head, []).append(rows)
         self.limits.look(self.rows)
         return new
 
@@ -194,24 +206,34 @@ class Work:
         found: dict[str, list[Rows]] = {}
         for name, rows in new.items():
             for c, i in self.joins.positive(name):
-                heads = self.run(self.joins.forward(c, i), self.relations, rows, None)
+                heads = self.run(self.joins.forward(c, i), self.relations, rows)
                 if heads.shape[1]:
                     found.setdefault(self.joins.clauses[c].head, []).append(heads)
         return self.grow(found)
 
-    def supported(self, head: str, rows: Rows, limit: int) -> Rows:
-        """Those of `rows` int64[arity, n] of `head` that a clause derives from rows of rounds less than `limit`."""
+    def supported(self, head: str, rows: Rows, rounds: Rows | None = None) -> Rows:
+        """Those of `rows` int64[arity, n] of `head`, in order, that a clause derives.
+
+        `rounds` int64[n]: from rows of smaller rounds than these.
+        """
         arity = len(rows)
         found = [np.empty((arity, 0), np.int64)]
-        left = rows
         for c, clause in enumerate(self.joins.clauses):
-            if clause.head != head or not left.shape[1]:
+            if clause.head != head or not rows.shape[1]:
                 continue
-            heads = self.run(self.joins.check(c), self.relations, left, limit)[:arity]
+            check, asked, limits = self.joins.check(c), rows, rounds
+            if rounds is not None and (greatest := check.nullary_round(self.relations)) >= 0:
+                asked, limits = np.compress(rounds > greatest, rows, axis=1), rounds[rounds > greatest]
+            heads = self.run(check, self.relations, asked, limits)[:arity] if asked.shape[1] else asked
             if heads.shape[1]:
                 found.append(self.evaluator.distinct([heads], arity)[0])
-                left = without(left, found[-1])
+                left = not_among(rows, found[-1])
+                rows, rounds = np.compress(left, rows, axis=1), None if rounds is None else rounds[left]
         return self.distinct(found, arity) if len(found) > 1 else found[0]
+
+    def change(self, head: str, before: StoredRelation, removed: list[Rows]) -> Change:
+        """How the head's content differs from the one `before`: rows `removed` went, and others were stored."""
+        return change_of_rows(before.arity, removed, self.stored.get(head, []))
 
     # What a component of best values does otherwise (best.py).
 
@@ -221,7 +243,7 @@ class Work:
 
     def returning(self, head: str, gone: Rows) -> Rows:
         """Those of the rows `gone` int64[arity, n] of `head` that have a derivation still."""
-        return self.supported(head, gone, NO_LIMIT)
+        return self.supported(head, gone)
 
     def uncovered(self, head: str, gone: Rows) -> Rows:
         """Facts of `head` that the rows `gone` stood in for."""
@@ -231,12 +253,12 @@ class Work:
         """What is left to do after the last round."""
 
 
-def without(rows: Rows, others: Rows) -> Rows:
-    """`rows` int64[arity, n] that are not in `others`, which are some of them; both distinct."""
-    if not others.shape[1]:
-        return rows
-    both, times = summed(np.concatenate([rows, others], axis=1), np.ones(rows.shape[1] + others.shape[1], np.int64))
-    return np.compress(times == 1, both, axis=1)
+def not_among(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
+    """bool[n]: which of `rows` int64[arity, n] are not in `others`, which are some of them; both distinct, in order."""
+    left = np.ones(rows.shape[1], np.bool_)
+    if others.shape[1]:
+        sort.leave_out(rows, others, left)
+    return left
 
 
 def settle(work: Work) -> None:

@@ -89,9 +89,8 @@ def as_facts(relation: StoredRelation, rows: Rows) -> StoredRelation:
 
 def rounds_of(relation: StoredRelation, rows: Rows) -> tuple[Rows, Rows]:
     """(those of `rows` int64[arity, n] that are there, their rounds)."""
-    there = relation.content.contains(rows)
-    rows = np.compress(there, rows, axis=1)
-    return rows, relation.content.values_of(rows)[0]
+    there, values = relation.content.lookup(rows)
+    return np.compress(there, rows, axis=1), values[0][there]
 
 
 class Rounds:

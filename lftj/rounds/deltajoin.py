@@ -78,7 +78,11 @@ class _Made:
 
 
 class DeltaJoin:
-    """One variant of a clause. `tested`: atoms, by number, whose rows must be older than the limit of a run."""
+    """One variant of a clause.
+
+    `tested`: atoms, by number, whose rows must be older than a limit: that of a run, or the one that its changed row,
+    the clause's last atom, has as its value.
+    """
 
     def __init__(self, clause: Clause, tested: tuple[int, ...] = ()) -> None:
         self.clause, self.tested = clause, tested
@@ -112,7 +116,8 @@ class DeltaJoin:
 
         Over many changed rows one that meets a head again in the same epoch (stamps.py), if there is one.
         """
-        plans = (plan_join(self.body, choice, relations, tested=self.tested) for choice in choices)
+        last = len(self.clause.atoms) - 1 if self.tested else -1
+        plans = (plan_join(self.body, choice, relations, tested=self.tested, limited_by=last) for choice in choices)
         first = next(plans)
         if CHANGED not in self.reads or len(relations[CHANGED]) < LARGE or stampable(first):
             return first
@@ -142,6 +147,16 @@ class DeltaJoin:
         """The key orders of stored relations that the present plan reads."""
         return set() if self._made is None else {at for at in _orders_of(self._made.plan) if at[0] != CHANGED}
 
+    def nullary_round(self, relations: Relations) -> int:
+        """The greatest round of the tested atoms without columns; -1 without any, `NO_LIMIT` if one has no row."""
+        greatest = -1
+        for i in self.tested:
+            atom = self.clause.atoms[i]
+            if not atom.args:
+                rounds = rounds_of(relations[atom.predicate], np.empty((0, 1), np.int64))[1]
+                greatest = max(greatest, int(rounds[0]) if len(rounds) else NO_LIMIT)
+        return greatest
+
     def _with_texts(self, evaluator: Evaluator, relations: Relations, limits: Limits) -> Rows:
         """The distinct heads of a clause that computes texts, in the steps that takes; it reads no member."""
         chunks: list[Rows] = []
@@ -150,8 +165,11 @@ class DeltaJoin:
         self.trouble |= trouble
         return evaluator.distinct(chunks, len(self.clause.head_args))[0]
 
-    def rows(self, evaluator: Evaluator, relations: Relations, limits: Limits, limit: int = NO_LIMIT) -> Rows:
-        """The distinct heads int64[head, n] over `relations`; `limit`: of the rounds of tested rows."""
+    def rows(self, evaluator: Evaluator, relations: Relations, limits: Limits, limit: int | None = NO_LIMIT) -> Rows:
+        """The distinct heads int64[head, n] over `relations`.
+
+        `limit`: of the rounds of tested rows, None if every changed row has its own.
+        """
         arity = len(self.clause.head_args)
         if self.texts:
             return self._with_texts(evaluator, relations, limits)
@@ -160,8 +178,7 @@ class DeltaJoin:
         if any(len(relations[name]) for name in self.body.voids):
             return np.empty((arity, 0), np.int64)
         # The row of a relation without columns is tested here: it binds nothing in the walk.
-        nullary = [relations[self.clause.atoms[i].predicate] for i in self.tested if not self.clause.atoms[i].args]
-        if any(rounds_of(relation, np.empty((0, 1), np.int64))[1][0] >= limit for relation in nullary):
+        if limit is not None and self.nullary_round(relations) >= limit:
             return np.empty((arity, 0), np.int64)
         plan = self.plan(relations)
         large = len(relations[CHANGED]) >= LARGE if CHANGED in self.reads else True
@@ -187,7 +204,8 @@ class DeltaJoin:
             control[cells.STEPS] = control[cells.LANDED] = control[cells.OPENS] = control[cells.WRITTEN] = 0
             lowered.walk.cell[machine.TROUBLE] = 0
         walk = lowered.walk._replace(ranks=evaluator.symbols.ranks()) if lowered.ranked else lowered.walk
-        walk.control[cells.LIMIT] = limit
+        walk.control[cells.LIMIT] = NO_LIMIT if limit is None else limit
+        walk.control[cells.LIMIT_AT] = plan.limiting if limit is None else -1
         stamps = self._stamps(evaluator, plan, versions, walk) if large else None
         buffer = evaluator.buffer_rows if large else min(evaluator.buffer_rows, 1 << 10)
         run = Run(evaluator.arena.space.mem, walk, lowered.prelude, limits, lambda regs: "", buffer_rows=buffer)

@@ -62,12 +62,10 @@ def _evaluate(work: Work) -> None:
     found: dict[str, list[Rows]] = {}
     for c, clause in enumerate(joins.clauses):
         if not joins.members & clause.reads.keys():
-            found.setdefault(clause.head, []).append(work.run(joins.forward(c, None), work.relations, None, None))
+            found.setdefault(clause.head, []).append(work.run(joins.forward(c, None), work.relations, None))
     for name, rows in new.items():
         for c, i in joins.positive(name):
-            found.setdefault(joins.clauses[c].head, []).append(
-                work.run(joins.forward(c, i), work.relations, rows, None)
-            )
+            found.setdefault(joins.clauses[c].head, []).append(work.run(joins.forward(c, i), work.relations, rows))
     work.go_on(work.grow(found))
     settle(work)
     work.finish()
@@ -95,4 +93,4 @@ def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tu
 def _none(work: Work, join: DeltaJoin) -> StoredRelation:
     """No changed rows, of the arity that `join` reads."""
     columns = next((len(a.args) for a in join.clause.atoms if a.predicate == variants.CHANGED), 0)
-    return work.changed(columns, np.empty((columns, 0), np.int64))
+    return work.changed(np.empty((columns, 0), np.int64))

@@ -44,13 +44,14 @@ def maintain(
     for name, change in changes.items():
         _each(retraction, name, change.of_kind(ERASED), negated=False)
         _each(retraction, name, change.of_kind(INSERTED), negated=True)
+    gone: Deltas = {}
     for head, change in facts.items():
         erased = change.of_kind(ERASED)
         # A fact that a better value stood before is not there.
         erased = np.compress(work.relations[head].content.contains(erased), erased, axis=1)
         if erased.shape[1]:
-            retraction.remove(head, erased)
-            retraction.consumers(head, erased, 0)
+            gone[head] = erased
+    retraction.remove(gone, 0)
     retraction.examine()
     removed = retraction.rows_removed()
     new = _new_facts(work, facts, removed)
@@ -64,7 +65,7 @@ def maintain(
         for kind, places in ((INSERTED, work.joins.positive), (ERASED, work.joins.negative)):
             rows = change.of_kind(kind)
             for c, i in places(name) if rows.shape[1] else ():
-                heads = work.run(work.joins.forward(c, i), work.relations, rows, None)
+                heads = work.run(work.joins.forward(c, i), work.relations, rows)
                 if heads.shape[1]:
                     found.setdefault(work.joins.clauses[c].head, []).append(heads)
     for head, rows in work.grow(found).items():
@@ -79,7 +80,7 @@ def maintain(
 
 def _each(retraction: Retraction, name: str, rows: Rows, *, negated: bool) -> None:
     if rows.shape[1]:
-        retraction.consumers(name, rows, 0, negated=negated)
+        retraction.consumers(name, rows, 0, retraction.before, negated=negated)
 
 
 def _new_facts(work: Work, facts: Mapping[str, Change], removed: Deltas) -> Deltas:

@@ -78,7 +78,7 @@ def _maintained(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Follo
     with work.told():
         retraction = maintain(work, before, changed, facts, top)
     found = {head: work.relations[head] for head in heads}
-    changes = {head: Change.between(before[head].content, found[head].content) for head in heads}
+    changes = {head: work.change(head, before[head], retraction.removed.get(head, [])) for head in heads}
     removed = retraction.rows_removed()
     returned = sum(int(np.count_nonzero(found[head].content.contains(rows))) for head, rows in removed.items())
     told = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
