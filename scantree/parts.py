@@ -41,8 +41,9 @@ Kinds = npt.NDArray[np.int8]
 # Changes from which on it is worth it: threads take about 0.2 ms to begin and to end, a change about a microsecond
 # (bench/threads.py).
 LEAST = 1_000
-# Directory pages for which pages are handed out at a time.
-AT_ONCE = 4
+# Directory pages for which pages are handed out at a time, of those that are as full after the update as before: threads
+# that wait for each other here lose more than a few pages handed out in vain cost.
+AT_ONCE = 16
 
 
 @kernel
@@ -168,7 +169,7 @@ def update_in_parts(store: Store, root: int, batch: Rows, ops: Kinds, verdicts: 
     # What may be made of a directory page and what the buffers hold before it: all pages but the last are half full.
     most = (2 << shape.dir_bits) + (2 * m >> shape.page_bits) + 8
     most_dirs = (4 * m >> (shape.page_bits + shape.dir_bits)) + 18
-    wanted = AT_ONCE * most, AT_ONCE * most_dirs
+    wanted = most + (AT_ONCE << shape.dir_bits), most_dirs + 2 * AT_ONCE
     touched = min(m, pages) * 3 + (2 * m >> shape.page_bits) + 4
     touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
     parts = len(seams) + 1

@@ -45,7 +45,7 @@ Versions = Mapping[Order, Version]
 LEAST_ROWS, MOST_ROWS = 1 << 8, 1 << 14
 NOWHERE = (0, 0, 0)
 # The one share that is all rows; shares per thread, where several join: who is done early takes another.
-ALL, SHARES = (0, 1), 8
+ALL, SHARES = (0, 1), 4
 # Words of a change from which on its rows are shared among threads: some hundreds of rows.
 LEAST_SHARED = 1 << 11
 
