@@ -20,9 +20,26 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
+from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
+T = TypeVar("T", bound=np.generic)
+
+# Bytes of two cache lines: they are fetched in pairs.
+LINE = 128
 # Seconds between two looks at limits while others work.
 LOOK = 0.05
+
+
+def apart(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """A copy of `array` with no other array on its cache lines, for whatever another thread writes there is waited for."""
+    margin = LINE // array.itemsize
+    room = np.empty(array.size + 2 * margin, array.dtype)
+    copied = room[margin : margin + array.size].reshape(array.shape)
+    copied[...] = array
+    return copied
 
 
 class Stopped(Exception):

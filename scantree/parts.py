@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from scantree import update as _update
 from scantree._jit import kernel
-from scantree.crew import Crew, Shift
+from scantree.crew import Crew, Shift, apart
 from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS, Shape, compare, dir_words, last_at_most, page_words
 from scantree.memory import CLASSES, FREE, ArenaFullError, Heap, Words, allocate, release
 from scantree.probe import NOTHING
@@ -41,8 +41,8 @@ Kinds = npt.NDArray[np.int8]
 # Changes from which on it is worth it: threads take about 0.2 ms to begin and to end, a change about a microsecond
 # (bench/threads.py).
 LEAST = 1_000
-# Directory pages for which pages are handed out at a time, of those that are as full after the update as before: threads
-# that wait for each other here lose more than a few pages handed out in vain cost.
+# Directory pages for which pages are handed out at a time: threads that wait for each other here lose more than some
+# pages handed out in vain cost.
 AT_ONCE = 16
 
 
@@ -135,6 +135,11 @@ class _Part(NamedTuple):
     heap: Heap
 
 
+def _scratch(shape: Shape, m: int, dirs: int) -> Work:
+    rows, entries, tops, state = _update.scratch(shape, m, dirs)
+    return apart(rows), apart(entries), apart(tops), apart(state)
+
+
 def _parts(
     seams: list[tuple[int, int]], space: Heap, shape: Shape, batch: Rows, ops: Kinds, verdicts: Kinds, dirs: int
 ) -> list[_Part]:
@@ -145,10 +150,10 @@ def _parts(
             hi,
             np.ascontiguousarray(batch[:, first:after]),
             ops[first:after],
-            verdicts[first:after],
+            apart(verdicts[first:after]),
             # The first one takes in all others, whose seams may take a directory page or two more.
-            _update.scratch(shape, len(ops), dirs + 2 * len(ends)),
-            Heap(space.mem, space.refs, np.zeros(FREE + CLASSES, np.int64)),
+            _scratch(shape, len(ops), dirs + 2 * len(ends)),
+            Heap(space.mem, space.refs, apart(np.zeros(FREE + CLASSES, np.int64))),
         )
         for (lo, first), (hi, after) in pairwise(ends)
     ]
@@ -200,6 +205,7 @@ def update_in_parts(store: Store, root: int, batch: Rows, ops: Kinds, verdicts: 
         for part in made:
             assert part.work[3][SPARE_PAGES] >= 0 <= part.work[3][SPARE_DIRS], "more pages were made than handed out"
             give_back(space, part.heap, shape, part.work)
+        np.concatenate([part.verdicts for part in made], out=verdicts)
         if not (verdicts != NOTHING).any():
             for part in made:
                 undo(space, shape, part.work)

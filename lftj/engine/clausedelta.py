@@ -35,7 +35,7 @@ from lftj.plan.keyorder import REPEATED, rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.statistics import OneRow, Statistics
 from lftj.rounds.variants import CHANGED
-from scantree.crew import LOOK, Crew, Shift
+from scantree.crew import LOOK, Crew, Shift, apart
 from scantree.memory import Arena
 from scantree.version import Version
 
@@ -45,7 +45,7 @@ Versions = Mapping[Order, Version]
 LEAST_ROWS, MOST_ROWS = 1 << 8, 1 << 14
 NOWHERE = (0, 0, 0)
 # The one share that is all rows; shares per thread, where several join: who is done early takes another.
-ALL, SHARES = (0, 1), 4
+ALL, SHARES = (0, 1), 6
 # Words of a change from which on its rows are shared among threads: some hundreds of rows.
 LEAST_SHARED = 1 << 11
 
@@ -120,12 +120,12 @@ class _Arrays:
             self.places += variant.places or [None]
             walks.append(walk)
         joined = (np.concatenate(parts) for parts in zip(*(walk[: changed.BOUND] for walk in walks), strict=True))
-        self.walk = cells.Walk(*joined, *walks[0][changed.BOUND :])
-        self.frames = (self.walk.frames.copy(), self.walk.frames)
+        self.walk = cells.Walk(*map(apart, (*joined, *walks[0][changed.BOUND :])))
+        self.frames = (apart(self.walk.frames), self.walk.frames)
         self.roots = np.zeros((2, len(self.places)), np.int64)
         self.spans, self.variables = spans, np.array(places, np.int64)
         self.deltas = np.zeros((len(variants), 3), np.int64)
-        self.state = np.zeros(changed.STATE, np.int64)
+        self.state = apart(np.zeros(changed.STATE, np.int64))
         self.out = np.empty((head + len(names), LEAST_ROWS), np.int64)
 
     def reset(self, old: Versions, new: Versions) -> None:

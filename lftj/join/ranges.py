@@ -28,7 +28,7 @@ from lftj.join.profile import draw_rows
 from lftj.join.run import SLICE, Counters, Run
 from lftj.join.trie import KEY_MAX, KEY_MIN
 from lftj.plan.joinplan import JoinPlan
-from scantree.crew import LOOK, Crew, Shift
+from scantree.crew import LOOK, Crew, Shift, apart
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
@@ -97,8 +97,8 @@ class CutRun(Run):
         start = self._pristine
         counting = bool(start.control[cells.COUNTING])
         fresh = (start.frames, start.depths, start.regs, start.blocks, start.control)
-        frames, depths, regs, blocks, control = (part.copy() for part in fresh)
-        cell = start.cell.copy()
+        frames, depths, regs, blocks, control = (apart(part) for part in fresh)
+        cell = apart(start.cell)
         walk = start._replace(frames=frames, depths=depths, regs=regs, blocks=blocks, control=control, cell=cell)
         shape = (len(walk.head), 1 if counting else self._buffer_rows)
         out = np.empty(shape, np.int64)

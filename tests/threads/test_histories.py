@@ -115,7 +115,7 @@ def test_changed_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     db.evaluate("tri")
     with db.transaction() as tx:
         tx.erase("e", [(x, x + 1) for x in range(19)])
-    assert sorted(set(shares)) == [(i, 8) for i in range(8)]
+    assert sorted(set(shares)) == [(i, 12) for i in range(12)]
     assert tx.stats["heads"]["tri"]["strategy"] == "delta"
 
 
