@@ -64,6 +64,7 @@ from lftj.pathcounts import PathCounts
 from lftj.paths.declare import declared, limbs_of, refuse_rows
 from lftj.progress import Progress
 from lftj.snapshot import Snapshot
+from lftj.threads import crew_of
 from lftj.transaction import Transaction
 from lftj.upkeep import amount, upkeep_of
 from lftj.values.symbols import SymbolTable
@@ -81,7 +82,8 @@ class Database(Answers):
     """Relations, rules over them, and their answers.
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages
-    (`MemoryLimitError` beyond). `page_rows` and `directory_rows` are for tests.
+    (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several (`lftj.threads` lists
+    what); the answers are those of one. `page_rows` and `directory_rows` are for tests.
     """
 
     def __init__(
@@ -89,11 +91,13 @@ class Database(Answers):
         program: str | Program | ast.Program | None = None,
         *,
         memory_limit: int | None = None,
+        threads: int = 1,
         page_rows: int = 256,
         directory_rows: int = 64,
         buffer_rows: int = 1 << 16,
     ) -> None:
         self._arena = Arena(memory_limit)
+        self._arena.crew = crew_of(threads)
         self._symbols = SymbolTable()
         self._evaluator = Evaluator(
             self._arena,
@@ -317,7 +321,9 @@ class Database(Answers):
                 for head in heads
             }
             upkeep = {head: upkeep_of(self._evaluator, head, evaluations[head]) for head in heads}
-            return Explanation.of_strata(heads, evaluations, state.relations, upkeep, stale=set(state.stale))
+            return Explanation.of_strata(
+                heads, evaluations, state.relations, upkeep, stale=set(state.stale), threads=self._threads
+            )
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes of pages per relation and key order (by column names), and of everything under "total".

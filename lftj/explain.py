@@ -67,7 +67,7 @@ def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
     return lines
 
 
-def _clause(evaluation: Evaluation) -> dict[str, Any]:
+def _clause(evaluation: Evaluation, threads: int) -> dict[str, Any]:
     plan, counters = evaluation.plan, evaluation.counters
     found: dict[str, Any] = {
         "rule": evaluation.clause.text or str(evaluation.clause),
@@ -85,12 +85,14 @@ def _clause(evaluation: Evaluation) -> dict[str, Any]:
     }
     if counters is not None:
         found["actual"] = {k: v for k, v in statistics_of(evaluation).items() if k not in ("key_order", "matches")}
+        if threads > 1:
+            found["actual"] |= {"ranges": counters.ranges, "threads": threads if counters.ranges > 1 else 1}
     if evaluation.split is not None:
         found["texts"] = [f"{v} := {t}" for v, t in evaluation.split.definitions] + [
             str(c) for c in evaluation.split.filters
         ]
     if evaluation.inner is not None:
-        found["first_part"] = _clause(evaluation.inner)
+        found["first_part"] = _clause(evaluation.inner, threads)
     return found
 
 
@@ -114,10 +116,11 @@ class Explanation(str):
         upkeep: Mapping[str, dict[str, Any]],
         *,
         stale: set[str],
+        threads: int = 1,
     ) -> Explanation:
         """The strata in evaluation order, each with its clauses, and the key orders that are built.
 
-        `upkeep`: per head, `lftj.upkeep.upkeep_of`.
+        `upkeep`: per head, `lftj.upkeep.upkeep_of`; `threads`: of the database.
         """
         parts = _parts_of(heads, evaluations)
         strata = [
@@ -127,7 +130,7 @@ class Explanation(str):
                 "evaluated": head not in stale,
                 "rows": len(relations[head]) if head not in stale else None,
                 "rules": [
-                    {**_clause(e), "trace": trace, "parts": parts[id(e)]}
+                    {**_clause(e, threads), "trace": trace, "parts": parts[id(e)]}
                     for e, trace in zip(evaluations[head], upkeep[head]["rules"], strict=True)
                 ],
                 "upkeep": {key: value for key, value in upkeep[head].items() if key != "rules"},
@@ -153,9 +156,9 @@ class Explanation(str):
         return cls({"strata": strata, "key_orders": orders})
 
     @classmethod
-    def of_query(cls, clause: Clause, evaluation: Evaluation) -> Explanation:
+    def of_query(cls, clause: Clause, evaluation: Evaluation, threads: int = 1) -> Explanation:
         """The one clause of a query."""
-        return cls({"query": _clause(evaluation)})
+        return cls({"query": _clause(evaluation, threads)})
 
     def json(self, indent: int | None = 2) -> str:
         """The explanation as JSON."""
@@ -260,5 +263,10 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
     if "actual" in rule:
         a = rule["actual"]
         done = ", ".join(amount(a[what], what.removesuffix("s")) for what in ("rows", "steps", "seeks"))
-        lines.append(f"{indent}  {done}, {a['seconds']:.3f} s")
+        by = ""
+        if a.get("threads", 1) > 1:
+            by = f", {a['ranges']} ranges of {rule['depths'][0]['variable']} on {a['threads']} threads"
+        elif "threads" in a:
+            by = ", on one thread"
+        lines.append(f"{indent}  {done}, {a['seconds']:.3f} s{by}")
     return lines

@@ -60,7 +60,7 @@ class Query:
         from lftj.explain import Explanation
 
         evaluation = self._evaluation or self._database._describe(self._clause, self._order)
-        return Explanation.of_query(self._clause, evaluation)
+        return Explanation.of_query(self._clause, evaluation, self._database._threads)
 
     def __len__(self) -> int:
         return self.count()

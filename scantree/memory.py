@@ -35,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scantree._jit import kernel
+from scantree.crew import Crew
 
 GRAIN = 64
 LARGE = 2048
@@ -152,7 +153,10 @@ def _reserve(size: int) -> tuple[mmap.mmap, int]:
 
 
 class Arena:
-    """Pages of one database. `limit` caps the bytes of pages in use (default: the address space that was reserved)."""
+    """Pages of one database. `limit` caps the bytes of pages in use (default: the address space that was reserved).
+
+    `crew`: the threads that work on them beside each other (None: only whoever calls).
+    """
 
     RESERVE = _worth_reserving()
 
@@ -167,6 +171,7 @@ class Arena:
             np.zeros(FREE + CLASSES, np.int64),
         )
         self.lock = threading.RLock()
+        self.crew: Crew | None = None
         self._dropped: deque[Callable[[], None]] = deque()
         self._reserved = min(size // (8 * GRAIN), counted // 4)
         self.limit = limit

@@ -48,8 +48,10 @@ from scantree.scan import fold_entries, fold_page, fold_root
 # Cells of the writer's state. MADE is the new root in the end: whoever is interrupted before the kernel's answer is
 # there finds in it what to drop.
 N_ROWS, N_ENTRIES, N_TOPS, N_PAGES, MADE = 0, 1, 2, 3, 4
-# ... and how many changes have been probed.
-PROBED = 5
+# ... how many changes have been probed, the next change, and how many row pages and directory pages may still be made.
+PROBED, NEXT, SPARE_PAGES, SPARE_DIRS, STATE = 5, 6, 7, 8, 9
+# As few of them as may be, for whoever allocates from the arena itself.
+ANY = np.iinfo(np.int64).min
 
 
 @kernel
@@ -70,6 +72,7 @@ def _emit_page(space, shape, work, start, count):
             entries[3 + shape.keys, e] = low
     state[N_ENTRIES] = e + 1
     state[N_PAGES] += 1
+    state[SPARE_PAGES] -= 1
 
 
 @kernel
@@ -90,6 +93,7 @@ def _emit_dir(space, shape, work, start, count):
         if shape.folds > 1:
             tops[3 + shape.keys, t] = low
     state[N_TOPS] = t + 1
+    state[SPARE_DIRS] -= 1
 
 
 @kernel
@@ -292,30 +296,30 @@ def _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, end):
 
 
 @kernel
-def update(space, root, shape, batch, ops, verdict, work):
-    """The next version: `root` with the changes of `batch` applied. Returns its root; the old one stays.
-
-    If nothing changes, `root` itself (no new reference). `batch` int64[cols, m]: in key order, distinct keys; `ops`
-    int8[m]: 1 upserts, -1 erases; `verdict` int8[m] is written. `work`, all scratch: rows int64[cols, 4 pages], entries
-    int64[e, 4 directory pages], tops int64[e, t] with e = 2 + keys + folds and t as in `scratch`, state int64[8]. The
-    caller has checked `room`.
-    """
-    mem = space.mem
-    tops, state = work[2], work[3]
-    fan = 1 << shape.dir_bits
-    m = batch.shape[1]
+def begin(mem, root, shape, batch, ops, verdict, work):
+    """Begin with a batch; whether it changes anything."""
+    state = work[3]
     state[:] = 0
-    j = _advance(mem, root, shape, batch, ops, verdict, state, 0)
-    if j == m:
-        return root
-    dirs, room = mem[root + DIRS], mem[root + ROOM]
+    state[NEXT] = _advance(mem, root, shape, batch, ops, verdict, state, state[NEXT])
+    return state[NEXT] < len(ops)
+
+
+@kernel
+def pass_over(space, root, shape, batch, ops, verdict, work, d, end, pages, directories):
+    """Pass through directory pages d.. < end of `root` with the changes of `batch`, which all belong to them.
+
+    Stops before a directory page where less than `pages` row pages or `directories` directory pages may still be made;
+    returns the one it stands before. What is made is in `work`.
+    """
+    mem, state = space.mem, work[3]
+    fan, m = 1 << shape.dir_bits, batch.shape[1]
+    room = mem[root + ROOM]
     fences = root + HEADER + 2 * room
     flat = batch.reshape(-1)
-    d = dirs - dirs  # a literal would be a type of its own, and what takes it compiled twice
-    while d < dirs:
-        hit = dirs
+    while d < end and state[SPARE_PAGES] >= pages and state[SPARE_DIRS] >= directories:
+        j, hit = state[NEXT], end
         if j < m:
-            hit = last_at_most(mem, fences, room, d, dirs, flat[j:], m, shape.keys)
+            hit = last_at_most(mem, fences, room, d, end, flat[j:], m, shape.keys)
         if hit > d and state[N_ROWS] == 0 and (state[N_ENTRIES] == 0 or state[N_ENTRIES] >= fan // 2):
             _empty_dirs(space, shape, work, True, False)
             _share_dirs(space, root, shape, work, d, hit)
@@ -323,34 +327,65 @@ def update(space, root, shape, batch, ops, verdict, work):
             continue
         upto = j
         if hit == d:
-            upto = m if d + 1 == dirs else _until(mem, fences + d + 1, room, batch, j, shape.keys)
+            upto = m if d + 1 == end else _until(mem, fences + d + 1, room, batch, j, shape.keys)
         _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, upto)
-        j = _advance(mem, root, shape, batch, ops, verdict, state, upto)
+        state[NEXT] = _advance(mem, root, shape, batch, ops, verdict, state, upto)
         d += 1
-    if dirs == 0:
-        _probe_until(mem, root, shape, batch, ops, verdict, state, m)
-        _merge_page(space, shape, work, 0, 0, batch, ops, verdict, 0, m)
+    return d
+
+
+@kernel
+def finish(space, shape, work, rows):
+    """Write what is left in the buffers and a root over all that was made, of `rows` rows; returns it."""
+    mem, tops, state = space.mem, work[2], work[3]
     _empty_rows(space, shape, work, True, True)
     _empty_dirs(space, shape, work, True, True)
-    grown = 0
-    for i in range(m):
-        if verdict[i] == INSERTED:
-            grown += 1
-        elif verdict[i] == ERASED:
-            grown -= 1
     n = state[N_TOPS]
-    new_room = 4
-    while new_room < n:
-        new_room *= 2
-    new = allocate(space, root_words(shape, new_room))
-    mem[new + DIRS], mem[new + ROWS] = n, mem[root + ROWS] + grown
-    mem[new + ROOM], mem[new + PAGES] = new_room, state[N_PAGES]
+    room = 4
+    while room < n:
+        room *= 2
+    new = allocate(space, root_words(shape, room))
+    mem[new + DIRS], mem[new + ROWS] = n, rows
+    mem[new + ROOM], mem[new + PAGES] = room, state[N_PAGES]
     for c in range(2 + shape.keys + shape.folds):
-        copy(mem, new + HEADER + c * new_room, tops[c], 0, n)
+        copy(mem, new + HEADER + c * room, tops[c], 0, n)
     if shape.folds > 0:
         fold_root(mem, new, shape)
     state[MADE] = new
     return new
+
+
+@kernel
+def growth(verdict):
+    """By how many rows a batch with these verdicts int8[m] makes a version grow."""
+    grown = 0
+    for i in range(len(verdict)):
+        if verdict[i] == INSERTED:
+            grown += 1
+        elif verdict[i] == ERASED:
+            grown -= 1
+    return grown
+
+
+@kernel
+def update(space, root, shape, batch, ops, verdict, work):
+    """The next version: `root` with the changes of `batch` applied. Returns its root; the old one stays.
+
+    If nothing changes, `root` itself (no new reference). `batch` int64[cols, m]: in key order, distinct keys; `ops`
+    int8[m]: 1 upserts, -1 erases; `verdict` int8[m] is written. `work`, all scratch: rows int64[cols, 4 pages], entries
+    int64[e, 4 directory pages], tops int64[e, t] with e = 2 + keys + folds and t as in `scratch`, state int64[STATE].
+    The caller has checked `room`.
+    """
+    mem = space.mem
+    m, dirs = batch.shape[1], mem[root + DIRS]
+    if not begin(mem, root, shape, batch, ops, verdict, work):
+        return root
+    first = dirs - dirs  # a literal would be a type of its own, and what takes it compiled twice
+    pass_over(space, root, shape, batch, ops, verdict, work, first, dirs, ANY, ANY)
+    if dirs == 0:
+        _probe_until(mem, root, shape, batch, ops, verdict, work[3], m)
+        _merge_page(space, shape, work, 0, 0, batch, ops, verdict, 0, m)
+    return finish(space, shape, work, mem[root + ROWS] + growth(verdict))
 
 
 @kernel
@@ -387,5 +422,5 @@ def scratch(shape: Shape, m: int, dirs: int) -> Work:
         np.empty((shape.cols, 4 << shape.page_bits), np.int64),
         np.empty((columns, 4 << shape.dir_bits), np.int64),
         np.empty((columns, tops_for(shape, m, dirs)), np.int64),
-        np.zeros(8, np.int64),
+        np.zeros(STATE, np.int64),
     )

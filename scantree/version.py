@@ -13,7 +13,7 @@ its versions then fold any run of rows.
 
 Complexity, n rows, m changes: build O(n log n), update O(m log n) plus the touched pages, seek and scan O(log n), delta
 O(pages not shared), len O(1). Threads: any number may read versions; updates and builds are serialised by the arena's
-lock.
+lock; a large update is made by all threads of the arena's crew, if there is one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import numpy.typing as npt
 from scantree import build as _build
 from scantree import cursor as _cursor
 from scantree import delta as _delta
+from scantree import parts as _parts
 from scantree import prefix as _prefix
 from scantree import scan as _scan
 from scantree import sort as _sort
@@ -396,6 +397,10 @@ class Version:
         space = store.arena.space
         dirs, pages = int(space.mem[self.root + DIRS]), int(space.mem[self.root + PAGES])
         with store.arena.lock:
+            if m >= _parts.LEAST and store.arena.crew is not None:
+                made = _parts.update_in_parts(store, self.root, batch, ops, verdicts, store.arena.crew)
+                if made:
+                    return (self if made == self.root else Version(store, made)), Changes(batch, verdicts)
             work = store.scratch(m, dirs)
             touched = min(m, pages) * 3 + (2 * m >> shape.page_bits) + 4
             touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
@@ -480,7 +485,7 @@ def _in_key_order(batch: Rows, ops: npt.NDArray[np.int8], keys: int) -> tuple[Ro
     if m > 1 and keys > 0:
         state = _sort.order_of(batch[:keys])
         if state == 0:
-            order = np.lexsort(batch[:keys][::-1])
+            order = _sort.sorting(batch[:keys])
             batch, ops = np.take(batch, order, axis=1), ops[order]
         if state != 2:
             keep = np.empty(m, np.bool_)

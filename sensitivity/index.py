@@ -26,7 +26,7 @@ from scantree.layout import ROWS as ROWS_OF
 from scantree.memory import Arena
 from scantree.probe import ERASED, INSERTED
 from scantree.sort import sort_rows
-from scantree.update import drop, update
+from scantree.update import STATE, drop, update
 from scantree.version import Store, Version
 from sensitivity.oracle import index_shape, shape_of
 from sensitivity.packing import Packing
@@ -121,12 +121,12 @@ def stage_sites(space, sites, old, old_fills, new, new_fills, places, batch, ops
         shape = shape_of(site)
         rows, verdict = batch[: words * m].reshape((words, m)), verdicts[:m]
         pages, dirs = words * (4 << shape.page_bits), (2 + words) * (4 << shape.dir_bits)
-        tops = (len(work) - pages - dirs - 8) // (2 + words)
+        tops = (len(work) - pages - dirs - STATE) // (2 + words)
         scratch = (
             work[:pages].reshape((words, 4 << shape.page_bits)),
             work[pages : pages + dirs].reshape((2 + words, 4 << shape.dir_bits)),
             work[pages + dirs : pages + dirs + (2 + words) * tops].reshape((2 + words, tops)),
-            work[len(work) - 8 :],
+            work[len(work) - STATE :],
         )
         roots[s] = update(space, site[ROOT], shape, rows, ops[:m], verdict, scratch)
         for j in range(m):
@@ -153,7 +153,7 @@ def room_for(mem, roots, words, page_bits, dir_bits, m):
         touched_dirs = min(touched, dirs * 3 + 2 * touched // fan + 4)
         tops = dirs + min(dirs, m) + m // fan + 8
         wanted += touched * (k * page + 64) + touched_dirs * ((2 + k) * fan + 64) + 2 * (HEADER + (2 + k) * 2 * tops)
-        work = max(work, k * 4 * page + (2 + k) * (4 * fan + tops) + 8)
+        work = max(work, k * 4 * page + (2 + k) * (4 * fan + tops) + STATE)
         longest = max(longest, k)
     return wanted, work, longest
 

@@ -10,7 +10,7 @@
         --updates FILE|-                   then apply the changes in FILE, and print what each commit changed
         --stats                            how each rule was evaluated, and how long it took, on stderr
         -w, --no-warn                      keep warnings about the program to yourself
-        -j, --jobs N                       1 or auto: lftj evaluates on one thread
+        -j, --jobs, --threads N            threads that work at a time (auto: one per core)
     lftj check PROGRAM... [--json]         every finding with its place, at once; no data is read
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
     lftj functors [--json]                 operators, functors and tests of the language, each with an example

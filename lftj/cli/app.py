@@ -114,7 +114,10 @@ def run(
     ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Say how rules were evaluated, and how long.")] = False,
     no_warn: Quiet = False,
-    jobs: Annotated[str, typer.Option("-j", "--jobs", metavar="N", help="1 or auto: there is one thread.")] = "1",
+    jobs: Annotated[
+        str,
+        typer.Option("-j", "--jobs", "--threads", metavar="N", help="Threads that work at a time; auto: one per core."),
+    ] = "1",
 ) -> Job:
     """Evaluate a program: read its .input files, write its .output files.
 

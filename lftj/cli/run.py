@@ -10,7 +10,7 @@ import re
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -41,6 +41,7 @@ class Settings:
     maintain: dict[str, str]
     granularity: dict[str, str]
     no_warn: bool
+    threads: int = 1
 
     @classmethod
     def of(
@@ -65,6 +66,14 @@ class Settings:
             dict(_wish("granularity", text) for text in granularity or ()),
             no_warn,
         )
+
+
+def _threads(text: str) -> int:
+    if text == "auto":
+        return os.cpu_count() or 1
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise UsageError(f"--threads {text} is no number of threads", remedy="give 1 or more, or auto: one per core")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
@@ -111,10 +120,7 @@ def run_program(
     settings: Settings, output: str, on_error: str, jobs: str, stats: bool, updates: str | None = None
 ) -> int:
     """Evaluate a program as the command line says, and follow the changes in `updates`."""
-    if jobs not in ("1", "auto"):
-        raise UsageError(
-            f"Souffle's option -j {jobs} is not supported", why="lftj evaluates on one thread", remedy="leave it out"
-        )
+    settings = replace(settings, threads=_threads(jobs))
     if on_error not in ("raise", "quarantine"):
         raise UsageError(f"--on-error {on_error} is unknown", remedy="give --on-error raise or --on-error quarantine")
     program = checked(settings.program)
@@ -170,7 +176,7 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
             say(warning.render())
     from lftj.database import Database
 
-    db = Database(memory_limit=settings.memory_limit)
+    db = Database(memory_limit=settings.memory_limit, threads=settings.threads)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they have just been told
         try:

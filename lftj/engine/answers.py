@@ -37,6 +37,11 @@ class Answers:
     def _state(self) -> State:
         return self._evaluator.state
 
+    @property
+    def _threads(self) -> int:
+        crew = self._evaluator.arena.crew
+        return 1 if crew is None else crew.threads
+
     def __getitem__(self, name: str) -> Relation:
         """The content of a relation; evaluates what is not up to date."""
         relation = self._current(name)

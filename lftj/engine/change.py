@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scantree.probe import NOTHING
+from scantree.sort import sorting
 from scantree.version import Changes, Version
 
 Rows = npt.NDArray[np.int64]
@@ -58,7 +59,7 @@ class Change(NamedTuple):
         rows = self.rows[list(columns)]
         if len(columns) == 0 or self.rows.shape[1] < 2:
             return Change(rows, self.kinds)
-        order = np.lexsort(rows[::-1])
+        order = sorting(rows)
         return Change(np.take(rows, order, axis=1), self.kinds[order])
 
     def of_kind(self, kind: int) -> Rows:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from lftj.plan.keyorder import REPEATED, rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.statistics import OneRow, Statistics
 from lftj.rounds.variants import CHANGED
+from scantree.crew import LOOK, Crew, Shift, apart
 from scantree.memory import Arena
 from scantree.version import Version
 
@@ -43,6 +44,10 @@ Versions = Mapping[Order, Version]
 
 LEAST_ROWS, MOST_ROWS = 1 << 8, 1 << 14
 NOWHERE = (0, 0, 0)
+# The one share that is all rows; shares per thread, where several join: who is done early takes another.
+ALL, SHARES = (0, 1), 6
+# Words of a change from which on its rows are shared among threads: some hundreds of rows.
+LEAST_SHARED = 1 << 11
 
 
 @dataclass(slots=True)
@@ -115,12 +120,12 @@ class _Arrays:
             self.places += variant.places or [None]
             walks.append(walk)
         joined = (np.concatenate(parts) for parts in zip(*(walk[: changed.BOUND] for walk in walks), strict=True))
-        self.walk = cells.Walk(*joined, *walks[0][changed.BOUND :])
-        self.frames = (self.walk.frames.copy(), self.walk.frames)
+        self.walk = cells.Walk(*map(apart, (*joined, *walks[0][changed.BOUND :])))
+        self.frames = (apart(self.walk.frames), self.walk.frames)
         self.roots = np.zeros((2, len(self.places)), np.int64)
         self.spans, self.variables = spans, np.array(places, np.int64)
         self.deltas = np.zeros((len(variants), 3), np.int64)
-        self.state = np.zeros(changed.STATE, np.int64)
+        self.state = apart(np.zeros(changed.STATE, np.int64))
         self.out = np.empty((head + len(names), LEAST_ROWS), np.int64)
 
     def reset(self, old: Versions, new: Versions) -> None:
@@ -130,6 +135,36 @@ class _Arrays:
             if order is not None:
                 roots[0, f], roots[1, f] = old[order].root, new[order].root
         self.state[changed.BEGUN] = 0
+
+    def join(
+        self, arena: Arena, told: Ints, head: int, ranks: Ints | None, share: tuple[int, int], limits: Limits | Shift
+    ) -> tuple[list[Ints], list[Ints]]:
+        """The derivations int64[head, n] that go and come with one share of the changes that were `told`."""
+        walk = self.walk if ranks is None else self.walk._replace(ranks=ranks)
+        control, state, mem = walk.control, self.state, arena.space.mem
+        arrays = (*self.frames, self.roots, self.spans, self.variables, told, self.deltas)
+        rows: tuple[list[Ints], list[Ints]] = ([], [])
+        status = triejoin.PAUSED
+        while status != triejoin.FINISHED:
+            status = changed.join_changed(mem, walk, *arrays, self.out, state, *share, SLICE)
+            if status == triejoin.FULL:
+                n = int(control[cells.WRITTEN])
+                rows[state[changed.SIDE]].append(self.out[:head, :n].copy())
+                control[cells.WRITTEN] = state[changed.CHECKED] = 0
+                if n == self.out.shape[1] < MOST_ROWS:
+                    self.out = np.empty((len(self.out), 4 * n), np.int64)
+            limits.look(0)
+        return rows
+
+    @property
+    def steps(self) -> int:
+        """Steps and landings since the last reset."""
+        return int(self.walk.control[cells.STEPS] + self.walk.control[cells.LANDED])
+
+    @property
+    def trouble(self) -> bool:
+        """Whether a term had no value since the last reset."""
+        return bool(self.walk.cell[machine.TROUBLE])
 
     def tell(self, variants: Sequence[_Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
         """(all changes in one array, rows that are looked at); the variants are told where theirs are."""
@@ -181,33 +216,57 @@ class ClauseDelta:
         joined = chain.from_iterable(v.places for v in self._variants)
         self.orders: tuple[Order, ...] = tuple(dict.fromkeys((*partial, *joined)))
         self.steps = sum(v.steps for v in self._variants)
-        self._made: _Arrays | None = None
+        self._made: list[_Arrays] = []  # one per thread that has worked
 
     def maintain(self, old: Versions, new: Versions, changes: Mapping[Order, TraceChange], limits: Limits) -> Followed:
         """The derivations that the `changes`, which lead from `old` to `new`, take away and bring."""
-        made = self._made
-        self._made = None  # unless it ends well: the arrays are in no known state
-        if made is None:
-            made = _Arrays(self._variants, self._names, new, self.encode)
-        made.reset(old, new)
-        told, looked = made.tell(self._variants, changes)
-        walk = made.walk._replace(ranks=self.ranks()) if made.ranked else made.walk
-        control, state, mem = walk.control, made.state, self.arena.space.mem
-        arrays = (*made.frames, made.roots, made.spans, made.variables, told, made.deltas)
-        rows: tuple[list[Ints], list[Ints]] = ([], [])
-        status = triejoin.PAUSED
-        while status != triejoin.FINISHED:
-            status = changed.join_changed(mem, walk, *arrays, made.out, state, SLICE)
-            if status == triejoin.FULL:
-                n = int(control[cells.WRITTEN])
-                rows[state[changed.SIDE]].append(made.out[: self._head, :n].copy())
-                control[cells.WRITTEN] = state[changed.CHECKED] = 0
-                if n == made.out.shape[1] < MOST_ROWS:
-                    made.out = np.empty((len(made.out), 4 * n), np.int64)
-            limits.look(0)
+        crew, made = self.arena.crew, self._made
+        self._made = []  # unless it ends well: the arrays are in no known state
+        if not made:
+            made = [_Arrays(self._variants, self._names, new, self.encode)]
+        first = made[0]
+        first.reset(old, new)
+        told, looked = first.tell(self._variants, changes)
+        ranks = self.ranks() if first.ranked else None
+        if crew is not None and len(told) >= LEAST_SHARED:
+            made += [_Arrays(self._variants, self._names, new, self.encode) for _ in range(crew.threads - len(made))]
+            erased, inserted, steps, trouble = self._together(crew, made, old, new, told, ranks, limits)
+        else:
+            erased, inserted = first.join(self.arena, told, self._head, ranks, ALL, limits)
+            steps, trouble = first.steps, first.trouble
         self._made = made
-        steps = int(control[cells.STEPS] + control[cells.LANDED])
-        return Followed(*rows, steps, looked, bool(walk.cell[machine.TROUBLE]))
+        return Followed(erased, inserted, steps, looked, trouble)
+
+    def _together(
+        self,
+        crew: Crew,
+        made: Sequence[_Arrays],
+        old: Versions,
+        new: Versions,
+        told: Ints,
+        ranks: Ints | None,
+        limits: Limits,
+    ) -> tuple[list[Ints], list[Ints], int, bool]:
+        """(erased, inserted, steps, trouble): shares of the changed rows are joined beside each other."""
+        shares = SHARES * crew.threads
+        todo = count()
+        done: list[tuple[tuple[list[Ints], list[Ints]], int, bool] | None] = [None] * shares
+
+        def work(i: int, shift: Shift) -> None:
+            own = made[i]
+            own.deltas[:] = made[0].deltas
+            while (share := next(todo)) < shares:
+                own.reset(old, new)
+                rows = own.join(self.arena, told, self._head, ranks, (share, shares), shift)
+                done[share] = rows, own.steps, own.trouble
+
+        with crew.shift(work) as shift:
+            while not shift.over:
+                limits.look(0)
+                shift.wait(LOOK)
+        results = [result for result in done if result is not None]
+        erased, inserted = ([part for rows, _, _ in results for part in rows[side]] for side in (0, 1))
+        return erased, inserted, sum(result[1] for result in results), any(result[2] for result in results)
 
     def adopt(self, result: Followed) -> None:
         """There is nothing to adopt: no records are kept."""

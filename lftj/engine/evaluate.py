@@ -24,6 +24,7 @@ from lftj.engine.trace import ClauseTrace
 from lftj.engine.undefined import look_for_error
 from lftj.join import triejoin
 from lftj.join import walk as cells
+from lftj.join.ranges import CutRun, cuts_of
 from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
@@ -197,7 +198,14 @@ class Evaluator:
             ]
             return f"{clause.span}: in `{clause.text}`" + (f" with {', '.join(bound)}" if bound else "")
 
-        run = Run(self.arena.space.mem, walk, lowered.prelude, limits, where, buffer_rows=self.buffer_rows)
+        crew = self.arena.crew
+        cuts = None if crew is None else cuts_of(plan, versions, crew.threads)
+        run: Run
+        if crew is None or cuts is None:
+            run = Run(self.arena.space.mem, walk, lowered.prelude, limits, where, buffer_rows=self.buffer_rows)
+        else:
+            run = CutRun(self.arena.space.mem, walk, lowered.prelude, limits, where, buffer_rows=self.buffer_rows)
+            run.cut(crew, cuts)
         run.keeps = (lowered, tuple(versions.values()))
         return run
 

@@ -29,7 +29,7 @@ from lftj.engine.trace import ClauseTrace, Maintained, TraceChange
 from lftj.language.clause import Clause, Var
 from lftj.plan.joinplan import JoinPlan
 from scantree.memory import Arena
-from scantree.sort import order_of
+from scantree.sort import order_of, sorting
 from scantree.surgery import surgeries
 from scantree.version import Store, Version
 
@@ -209,7 +209,7 @@ def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
     """(the rows int64[1.., m] in order, what put them so or None if they were, where each run of equal rows begins)."""
     order, state = None, order_of(rows)
     if state == 0:
-        order = np.lexsort(rows[::-1])
+        order = sorting(rows)
         rows = np.take(rows, order, axis=1)
     first = np.ones(rows.shape[1], np.bool_)
     if state < 2:

@@ -125,13 +125,15 @@ def _ask_for(mem, own, changes, at, m, j, depth):
 
 
 @kernel
-def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, budget):
-    """Walk what the changed rows of one variant derive; its walk `own` is over the versions of one side."""
+def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, share, shares, budget):
+    """Walk what a share of the changed rows of one variant derives; its walk `own` is over the versions of one side."""
     n, m, plain = len(own.depths), deltas[v, COUNT], is_plain(own)
     at, control, regs = deltas[v, AT], own.control, own.regs
+    state[ROW] = max(state[ROW], m * share // shares)
+    end = m * (share + 1) // shares
     last = state[ROW] + ROWS_AT_ONCE
     control[UNTIL] = n
-    while state[ROW] < m:
+    while state[ROW] < end:
         j = state[ROW]
         if not state[UNDER_WAY]:
             if j >= last:
@@ -184,14 +186,16 @@ def _begin(walk, old, new, roots, state):
 
 
 @kernel
-def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out, state, budget):
+def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out, state, share, shares, budget):
     """Write the derivations that go and come to `out` int64[h, n], those of one side after the other.
 
     `walk`: all variants behind each other · `old`, `new`: its frames over the versions before and after, which have
     the `roots` int64[2, f], 0 without one: with `state[BEGUN]` 0 they are placed there, and all begins · `spans`
     int64[v + 1, SPAN], `places`, `changes`, `deltas` int64[v, 3]: above. A row of output is the head's and then every
-    variable of the clause. FULL: the caller takes the `control[WRITTEN]` rows of side `state[SIDE]` out of `out`, and
-    sets WRITTEN and `state[CHECKED]` to 0; PAUSED and ERROR + status: as `triejoin`. At FINISHED all sides are out.
+    variable of the clause. Of the changed rows of each variant those of one share are walked, `share` of `shares` that
+    are about equal: (0, 1) is all of them. FULL: the caller takes the `control[WRITTEN]` rows of side `state[SIDE]` out
+    of `out`, and sets WRITTEN and `state[CHECKED]` to 0; PAUSED and ERROR + status: as `triejoin`. At FINISHED all
+    sides are out.
     """
     control = walk.control
     if state[BEGUN] == 0:
@@ -219,7 +223,7 @@ def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out
                     walk.cell,
                 )
                 sign = -kind if lo[NEGATED] else kind
-                status = _join_variant(mem, own, changes, deltas, v, sign, lo[BOUND], out, state, budget)
+                status = _join_variant(mem, own, changes, deltas, v, sign, lo[BOUND], out, state, share, shares, budget)
                 if v > 0 and control[WRITTEN] > state[CHECKED]:
                     control[WRITTEN] = _drop_earlier(
                         changes, deltas, spans, places, v, kind, out, state[CHECKED], control[WRITTEN]

@@ -56,7 +56,7 @@ class Counters:
     """What a walk did.
 
     `steps` of leapfrog joins, `seeks` (steps and the landings of opened nodes), `opens` (nodes), `rows` out, `matches`
-    per depth.
+    per depth. `ranges` of the first variable that were walked beside each other (1: it was one walk).
     """
 
     steps: int = 0
@@ -64,6 +64,7 @@ class Counters:
     opens: int = 0
     rows: int = 0
     matches: tuple[int, ...] = ()
+    ranges: int = 1
 
 
 class Run:

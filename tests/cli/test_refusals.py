@@ -40,9 +40,7 @@ USAGE = {
         "  why: there is no profile file\n"
         "  do: use --stats, or `lftj explain --run`\n"
     ),
-    (*RUN, "-j8"): (
-        "lftj: error: Souffle's option -j 8 is not supported\n  why: lftj evaluates on one thread\n  do: leave it out\n"
-    ),
+    (*RUN, "-j0"): ("lftj: error: --threads 0 is no number of threads\n  do: give 1 or more, or auto: one per core\n"),
     (*RUN, "--timeout", "soon"): "lftj: error: --timeout soon is no time\n  do: give seconds, such as 60 or 0.5\n",
     (*RUN, "--timeout", "0"): "lftj: error: --timeout 0 is no time\n  do: give seconds, such as 60 or 0.5\n",
     (*RUN, "--memory-limit", "lots"): (

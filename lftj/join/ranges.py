@@ -1,0 +1,185 @@
+"""Ranges of a join's first variable: a walk cut into parts that threads walk beside each other.
+
+    cuts    keys of the first variable that cut its domain into ranges of about equal work: as many rows of the largest
+            relation that takes part there
+    walk    every range has a walk of its own (all that a walk writes is copied), kept to the range by two bounds
+            more on its first variable, as a comparison of the rule would
+
+The ranges are in key order, so their rows, range by range, are the rows of the undivided walk in its order. What the
+counters say is the same too, as long as one atom takes part at the first depth; with several, the leapfrog joins of the
+ranges begin in a state of their own, and take up to a few steps per atom and range more or less.
+
+A walk is not cut where its first variable is computed (a constant, or none at all), where its first row ends it, where
+what hangs below a first depth of one candidate is counted part by part, or where it is expected to be short.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.join import machine, triejoin
+from lftj.join import walk as cells
+from lftj.join.profile import draw_rows
+from lftj.join.run import SLICE, Counters, Run
+from lftj.join.trie import KEY_MAX, KEY_MIN
+from lftj.plan.joinplan import JoinPlan
+from scantree.crew import LOOK, Crew, Shift, apart
+from scantree.version import Version
+
+Ints = npt.NDArray[np.int64]
+
+# Estimated steps from which on a walk is cut: threads take about 0.3 ms to begin and to end, and a step some 10 ns or
+# more (bench/threads.py).
+LEAST_STEPS = 200_000.0
+# Ranges per thread: work per row differs, and who is done early takes another range.
+PER_THREAD = 8
+# A count beyond which one walk is asked whether it can count as far.
+MOST = 9.2e18
+
+
+def cuts_of(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], threads: int) -> Ints | None:
+    """The least keys of all ranges but the first, ascending; None if the walk of `plan` is not to be cut."""
+    first = plan.depths[0]
+    if first.definition is not None or plan.until == 0 or plan.cost < LEAST_STEPS:
+        return None
+    drawn = max((versions[plan.nodes[i].predicate, plan.nodes[i].key_order] for i in first.participants), key=len)
+    ranges = min(PER_THREAD * threads, len(drawn))
+    if ranges < 2:
+        return None
+    rows = np.empty((drawn.store.shape.cols, ranges - 1), np.int64)
+    at = np.arange(1, ranges) * len(drawn) // ranges
+    draw_rows(drawn.store.arena.space.mem, drawn.root, drawn.store.shape, at, rows)
+    cuts = np.unique(rows[0])
+    # Nothing lies below the least key.
+    cuts = cuts[cuts > drawn.row(drawn.begin())[0]]
+    return cuts if len(cuts) else None
+
+
+def _bounded(walk: cells.Walk) -> cells.Walk:
+    """`walk` with two bounds more on its first depth: the last two registers, set to admit every key."""
+    depths, registers = walk.depths.copy(), len(walk.regs)
+    own = walk.bounds[depths[0, cells.BOUND_LO] : depths[0, cells.BOUND_HI]]
+    more = np.array([[cells.FROM_LIMIT, registers], [cells.TO_LIMIT, registers + 1]], np.int64)
+    bounds = np.concatenate([walk.bounds, own, more])
+    depths[0, cells.BOUND_LO], depths[0, cells.BOUND_HI] = len(walk.bounds), len(bounds)
+    regs = np.concatenate([walk.regs, np.array([KEY_MIN, KEY_MAX], np.int64)])
+    return walk._replace(depths=depths, bounds=bounds, regs=regs)
+
+
+def _begin(walk: cells.Walk, pristine: cells.Walk, low: int, high: int) -> None:
+    """Put `walk` at the beginning of range [low, high]."""
+    for name in ("frames", "depths", "regs", "blocks", "control"):
+        np.copyto(getattr(walk, name), getattr(pristine, name))
+    walk.regs[-2:] = low, high
+
+
+class CutRun(Run):
+    """A run whose walk is cut into ranges, by a crew. `cut`: make it so, before it begins."""
+
+    def cut(self, crew: Crew, cuts: Ints) -> None:
+        """Walk the ranges that begin at the least key and at `cuts` beside each other."""
+        self._crew = crew
+        lows = [KEY_MIN, *cuts.tolist()]
+        self._ranges = list(zip(lows, [*(low - 1 for low in lows[1:]), KEY_MAX], strict=True))
+        self._pristine = _bounded(self.walk)
+        n = len(self._ranges)
+        self._rows, self._overflow = [0] * n, False
+        self._done: list[Counters | None] = [None] * n
+        self._chunks: list[deque[Ints]] = [deque() for _ in range(n)]
+
+    def _work(self, i: int, shift: Shift, todo: Iterator[int]) -> None:
+        """Walk one range after the other."""
+        start = self._pristine
+        counting = bool(start.control[cells.COUNTING])
+        fresh = (start.frames, start.depths, start.regs, start.blocks, start.control)
+        frames, depths, regs, blocks, control = (apart(part) for part in fresh)
+        cell = apart(start.cell)
+        walk = start._replace(frames=frames, depths=depths, regs=regs, blocks=blocks, control=control, cell=cell)
+        shape = (len(walk.head), 1 if counting else self._buffer_rows)
+        out = np.empty(shape, np.int64)
+        while not shift.stopped and (r := next(todo)) < len(self._ranges):
+            _begin(walk, start, *self._ranges[r])
+            status, done = triejoin.PAUSED, 0
+            while status != triejoin.FINISHED and not shift.stopped:
+                status = triejoin.triejoin(self.mem, walk, triejoin.NO_TRACE, out, SLICE)
+                n = int(control[cells.WRITTEN])
+                if status == triejoin.OVERFLOW:
+                    self._overflow = shift.stopped = True
+                elif status == triejoin.FULL:
+                    self._chunks[r].append(out)
+                    out = np.empty(shape, np.int64)
+                elif status == triejoin.FINISHED and n:
+                    self._chunks[r].append(out[:, :n].copy())
+                if status != triejoin.PAUSED:
+                    done += n
+                    control[cells.WRITTEN] = 0
+                self._rows[r] = done + int(control[cells.WRITTEN])
+                if status == triejoin.FULL:
+                    shift.tell()
+            if status != triejoin.FINISHED:
+                break
+            steps = int(control[cells.STEPS])
+            self._done[r] = Counters(
+                steps,
+                steps + int(control[cells.LANDED]),
+                int(control[cells.OPENS]),
+                int(blocks[0, cells.COUNT]) if counting else done,
+                tuple(depths[:, cells.MATCHES].tolist()),
+            )
+            shift.tell()
+        if cell[machine.TROUBLE]:
+            self.walk.cell[machine.TROUBLE] = cell[machine.TROUBLE]
+
+    def _shift(self) -> Shift:
+        todo = count()
+        return self._crew.shift(lambda i, shift: self._work(i, shift, todo))
+
+    def _add_up(self) -> None:
+        """The counters of the walk as if it had not been cut: it opens its first node once, and meets its end once."""
+        done = [counters for counters in self._done if counters is not None]
+        again = max(0, sum(counters.opens > 0 for counters in done) - 1)
+        walked = sum(counters.steps > 0 for counters in done)
+        landed = int(self.walk.depths[0, cells.PART_HI] - self.walk.depths[0, cells.PART_LO]) * again
+        steps = sum(counters.steps for counters in done) - max(0, walked - 1)
+        seeks = sum(counters.seeks - counters.steps for counters in done) - landed + steps
+        self.counters = Counters(
+            steps,
+            seeks,
+            sum(counters.opens for counters in done) - again,
+            sum(counters.rows for counters in done),
+            tuple(map(sum, zip(*(counters.matches for counters in done), strict=True))),
+            len(done),
+        )
+
+    def count(self) -> int:
+        """Number of bindings; nothing is written anywhere."""
+        with self._shift() as shift:
+            while not shift.over:
+                self.limits.look(0)
+                shift.wait(LOOK)
+        if not self._overflow:
+            self._add_up()
+            if self.counters.rows <= MOST:
+                return self.counters.rows
+        # The error is that of the undivided walk, which says where it happened.
+        return super().count()
+
+    def chunks(self) -> Iterator[Ints]:
+        """Rows as arrays int64[columns, n] in the order of the walk, each the caller's to keep."""
+        r = 0
+        with self._shift() as shift:
+            while r < len(self._ranges):
+                self.limits.look(sum(self._rows))
+                ended = self._done[r] is not None
+                while self._chunks[r]:
+                    yield self._chunks[r].popleft()
+                if ended:
+                    r += 1
+                else:
+                    shift.wait(LOOK)
+        self._add_up()
