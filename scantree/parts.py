@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.int64]
 Kinds = npt.NDArray[np.int8]
 
-# Changes from which on it is worth it: of a thousand, a millisecond for one thread, two gain nothing (bench/threads.py).
+# Changes from which on it is worth it: of a thousand, a millisecond for one thread, two gain nothing (bench.threads).
 LEAST = 2_000
 # Directory pages for which pages are handed out at a time: threads that wait for each other here lose more than some
 # pages handed out in vain cost.

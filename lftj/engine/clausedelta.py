@@ -46,7 +46,7 @@ LEAST_ROWS, MOST_ROWS = 1 << 8, 1 << 14
 NOWHERE = (0, 0, 0)
 # The one share that is all rows; shares per thread, where several join: who is done early takes another.
 ALL, SHARES = (0, 1), 6
-# Words of a change from which on its rows are shared among threads: some five hundred rows of two columns in two orders.
+# Words of a change from which on its rows are shared among threads: some five hundred rows of two columns, twice.
 LEAST_SHARED = 1 << 12
 
 
