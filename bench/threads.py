@@ -8,7 +8,8 @@ One thread and two take turns, in the same run, on a database each:
     batch       a transaction of the update stream (bench.updates), or a generated one behind it, by its rows
 
 Every turn is a pair, and what is reported is the median of each side and of the pairs' ratios. A machine that does
-something else beside that has no two cores to offer: a turn waits until it is idle, for `--quiet` seconds at most, and
+something else beside that has no two cores to offer: after a disturbed pair the next one waits until the machine is
+idle, for `--quiet` seconds at most (not after others: threads that slept take a while to be on two cores again), and
 pairs during which others worked all the same are left out where there are calm ones (`calm` says how many there are,
 `pairs` how many were made; both are tried for until there are enough). Results go to `bench/results/threads.jsonl`, one
 line per graph and kind.
@@ -90,7 +91,8 @@ class Pairs:
 
     def take(self, one: Callable[[], Any], two: Callable[[], Any]) -> None:
         """A turn of both, in the other order than the last time."""
-        wait_until_idle(self.quiet)
+        if not self.others or self.others[-1] >= IDLE:
+            wait_until_idle(self.quiet)
         with Watch() as watch:
             sides = [(self.one, one), (self.two, two)]
             for times, action in sides if len(self.one) % 2 else sides[::-1]:

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.int64]
 Kinds = npt.NDArray[np.int8]
 
-# Changes from which on it is worth it: threads take about 0.2 ms to begin and to end, a change about a microsecond
-# (bench/threads.py).
-LEAST = 1_000
+# Changes from which on it is worth it: of a thousand, a millisecond for one thread, two gain nothing (bench.threads).
+LEAST = 2_000
 # Directory pages for which pages are handed out at a time: threads that wait for each other here lose more than some
 # pages handed out in vain cost.
 AT_ONCE = 16
@@ -197,9 +196,10 @@ def update_in_parts(store: Store, root: int, batch: Rows, ops: Kinds, verdicts: 
                 top_up(space, part.heap, shape, part.work, *wanted)
             d = pass_over(part.heap, root, shape, *given, d, part.hi, most, most_dirs)
 
-    shift = crew.shift(work, parts)
+    shift = crew.shift(work, parts, first=1)
     try:
         with shift:
+            work(0, shift)
             while not shift.over:
                 shift.wait(1.0)
         for part in made:

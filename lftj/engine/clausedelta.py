@@ -46,8 +46,8 @@ LEAST_ROWS, MOST_ROWS = 1 << 8, 1 << 14
 NOWHERE = (0, 0, 0)
 # The one share that is all rows; shares per thread, where several join: who is done early takes another.
 ALL, SHARES = (0, 1), 6
-# Words of a change from which on its rows are shared among threads: some hundreds of rows.
-LEAST_SHARED = 1 << 11
+# Words of a change from which on its rows are shared among threads: some five hundred rows of two columns, twice.
+LEAST_SHARED = 1 << 12
 
 
 @dataclass(slots=True)
@@ -252,15 +252,17 @@ class ClauseDelta:
         todo = count()
         done: list[tuple[tuple[list[Ints], list[Ints]], int, bool] | None] = [None] * shares
 
-        def work(i: int, shift: Shift) -> None:
+        def work(i: int, shift: Shift, limits: Limits | None = None) -> None:
             own = made[i]
             own.deltas[:] = made[0].deltas
             while (share := next(todo)) < shares:
+                shift.look(0)
                 own.reset(old, new)
-                rows = own.join(self.arena, told, self._head, ranks, (share, shares), shift)
+                rows = own.join(self.arena, told, self._head, ranks, (share, shares), limits or shift)
                 done[share] = rows, own.steps, own.trouble
 
-        with crew.shift(work) as shift:
+        with crew.shift(work, first=1) as shift:
+            work(0, shift, limits)
             while not shift.over:
                 limits.look(0)
                 shift.wait(LOOK)
