@@ -167,7 +167,8 @@ class _SparkErrors(io.TextIOBase):
         from pyspark import SparkContext
 
         SparkContext._ensure_initialized()
-        self._stream = SparkContext._jvm.java.lang.System.err
+        jvm: Any = SparkContext._jvm
+        self._stream = jvm.java.lang.System.err
 
     def write(self, text: str) -> int:
         self._stream.print(text)

@@ -54,7 +54,8 @@ def partition_task(holders: bool, given: Body | None = None) -> Task:
         from spark_bridge.holder import ask
         from spark_bridge.partition import Worker, stop_at
 
-        request = json.loads(TaskContext.get().getLocalProperty(REQUEST)) if given is None else given
+        context: Any = TaskContext.get()
+        request = json.loads(context.getLocalProperty(REQUEST)) if given is None else given
         for batch in batches:
             for partition in batch.column(0).to_pylist():
                 stop_at("task", partition)
@@ -156,7 +157,7 @@ class SparkExecutor:
         if partitions not in self._frames:
             frame = self._over(partitions).mapInArrow(partition_task(self.holders), "meta string")
             self._frames[partitions] = frame
-        context = self.spark.sparkContext
+        context: Any = self.spark.sparkContext
         context.setLocalProperty(REQUEST, text)
         try:
             return _told(self._frames[partitions])
