@@ -32,6 +32,7 @@ IDLE_SECONDS = 3600.0
 DOOR_SECONDS = 10.0
 START_SECONDS = 120.0
 _started: list[subprocess.Popen[bytes]] = []
+_starting = threading.Lock()
 
 
 class HolderDiedError(RuntimeError):
@@ -94,7 +95,8 @@ def _connected(path: Path, watch: int) -> socket.socket:
             start_new_session=True,
             env=environment,
         )
-        _started[:] = [p for p in _started if p.poll() is None] + [process]
+        with _starting:  # holders are started by several threads, and one that is forgotten here warns that it runs on
+            _started[:] = [p for p in _started if p.poll() is None] + [process]
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until and process.poll() is None:
             if path.exists():
