@@ -1,6 +1,6 @@
 """Recursion from scratch and under updates: closures, same generation, GALEN, reachability; counts checked.
 
-    python -m bench.recursion [-w closure:OL,sg:OL,galen,stream:dag5k,reach:pl1m] [-n batches of a size]
+    python -m bench.recursion [-w closure:OL,sg:OL,galen,stream:dag5k,stream:pl1m] [-n batches of a size]
 
 A workload from scratch is a load (not timed) and an evaluation: CPU seconds, new rows per second, the peak of resident
 memory above what was there after the load, bytes of pages per derived row. A stream is a list of batches on an

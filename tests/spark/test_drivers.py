@@ -155,7 +155,12 @@ def kept(path: Path, tables: Mapping[str, pa.Table]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("point", ["journaled", "worked", "committed", "output"])
+def slow(value: object) -> Any:
+    """One of the cases for which the suite has no time: a driver takes half a minute to come up."""
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("point", [slow("journaled"), "worked", slow("committed"), "output"])
 def test_a_driver_is_killed(spark: Any, tmp_path: Path, point: str) -> None:
     """After the journal, after all tasks, after the commit; "output" while a task is still at work, which ends late."""
     both = OnSpark(spark, tmp_path / "q", seed=len(point))
@@ -181,7 +186,7 @@ def test_a_driver_is_killed(spark: Any, tmp_path: Path, point: str) -> None:
     both.query.close()
 
 
-@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("same", [True, slow(False)])
 def test_two_drivers_race(spark: Any, tmp_path: Path, same: bool) -> None:
     """One has all its tasks done when the other commits: it is told of its own batch, or begins again from there."""
     both = OnSpark(spark, tmp_path / "q", seed=5)
