@@ -37,6 +37,7 @@ from lftj.rounds.content import Rounds
 from lftj.values.codes import from_code, to_code
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
+from scantree.sort import sort_rows
 
 if TYPE_CHECKING:
     from lftj.engine.texttrace import TextTrace
@@ -244,8 +245,6 @@ class Evaluator:
 
     def distinct(self, chunks: list[Rows], arity: int) -> tuple[Rows, int]:
         """Sorted distinct rows of chunks int64[arity, n]: (rows, how many)."""
-        from scantree.sort import sort_rows
-
         if not chunks or arity == 0:
             n = min(1, sum(chunk.shape[1] for chunk in chunks))
             return np.empty((arity, n), np.int64), n

@@ -85,7 +85,7 @@ class JoinPlan:
     `until`: depths from here on are an existential suffix (len(depths): none) · `in_order`: the output comes out
     sorted and without repeats · `uses`: per body atom, its text and the key order it reads · `guards`, `voids`:
     relations that must not be empty, and that must be · `witnesses`: estimated bindings of an existential suffix below
-    one of the head.
+    one of the head · `limiting`: the node of the row that holds the limit of tested rows (-1: there is none).
     """
 
     depths: tuple[Depth, ...]

@@ -155,7 +155,9 @@ class Work:
         self.at = join.clause
         if rounds is None:
             return join.rows(self.evaluator, over, self.limits)
-        return join.rows(self.evaluator, over, self.limits, None if rows is None or len(rows) else int(rounds[0]))
+        # Of the one row without columns the walk knows nothing: its limit is that of the run.
+        nullary = rows is not None and not len(rows)
+        return join.rows(self.evaluator, over, self.limits, int(rounds[0]) if nullary else None)
 
     @contextmanager
     def told(self) -> Iterator[None]:

@@ -78,16 +78,16 @@ class Retraction:
         """Examine all suspects."""
         work = self.work
         while self._suspects:
-            gone, least = Deltas(), 0
+            gone, firsts = Deltas(), list[int]()
             for head, suspects in self._next().items():
                 rows, rounds = suspects[:-1], suspects[-1]
                 self.examined += rows.shape[1]
                 lost = not_among(rows, work.supported(head, rows, rounds))
                 if lost.any():
-                    first = int(rounds[lost].min())
-                    least = min(least, first) if gone else first
                     gone[head] = np.compress(lost, rows, axis=1)
-            self.remove(gone, least)
+                    firsts.append(int(rounds[lost].min()))
+            if gone:
+                self.remove(gone, min(firsts))
             work.look(self.examined)
 
     def _next(self) -> Deltas:
