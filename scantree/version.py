@@ -160,6 +160,8 @@ class Store:
         tops = _update.tops_for(self.shape, m, dirs)
         if work is None or work[2].shape[1] < tops:
             self._work = work = _update.scratch(self.shape, m, dirs)
+        # Whoever is interrupted before the kernel begins must not take what the last one made for its own.
+        work[3][_update.MADE] = 0
         return work
 
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from scantree import update
 from scantree.check import check_arena
 from scantree.memory import Arena
 from scantree.version import Store, Version
@@ -173,3 +174,21 @@ def test_thinned_directory_pages_take_in_the_next(fan: int, left: int) -> None:
         after.check()
         assert after.columns()[0].tolist() == sorted(set(range(6 * fan * 4)) - set(gone.tolist()))
         check_arena(store.arena, [version, after])
+
+
+def test_an_update_that_is_stopped_before_it_begins_leaves_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an update writes in is kept for the next: it must not take what the last one made for its own."""
+    arena = Arena()
+    before = Store(arena, 1, page_rows=4, dir_rows=2).build([np.arange(20)])
+    after, _ = before.update(np.array([[100]]), ONE)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(update, "update", stop)
+        with pytest.raises(KeyboardInterrupt):
+            after.update(np.array([[200]]), ONE)
+    arena.collect()
+    check_arena(arena, [before, after])
+    assert after.columns()[0].tolist() == [*range(20), 100]
