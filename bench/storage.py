@@ -27,6 +27,7 @@ from bench import results
 from bench.measure import timed
 from scantree import update as kernels
 from scantree.memory import Arena
+from scantree.sweep import drop
 from scantree.version import Store, Version
 
 STORAGE = results.RESULTS / "storage.jsonl"
@@ -50,7 +51,7 @@ def apply_each(
     for i in range(len(rows)):
         after = kernels.update(space, root, shape, rows[i], ops[i], verdict, work)
         if after != root and root != first:
-            kernels.drop(space, root, shape)
+            drop(space, root, shape)
         root = after
     return root
 

@@ -165,6 +165,8 @@ class Arena:
         counts, counted = _reserve(size // (GRAIN * 2))
         self._mapping = mapping
         self._huge = False
+        self._wanted: tuple[Size | int, ...] = ()
+        self._grains = 0
         self.space = Heap(
             np.frombuffer(mapping, dtype=np.int64),
             np.frombuffer(counts, dtype=np.int32),
@@ -172,6 +174,9 @@ class Arena:
         )
         self.lock = threading.RLock()
         self.crew: Crew | None = None
+        from scantree.sweep import Sweep  # here: it needs this module
+
+        self.sweep = Sweep(self.space)
         self._dropped: deque[Callable[[], None]] = deque()
         self._reserved = min(size // (8 * GRAIN), counted // 4)
         self.limit = limit
@@ -190,10 +195,11 @@ class Arena:
         An int asks for that many words in pages of any size.
         """
         self.collect()
-        used, top = int(self.space.heap[USED]), int(self.space.heap[TOP])
-        grains = 0
-        for size in wanted:
-            grains += size.grains if isinstance(size, Size) else size // GRAIN + 1
+        if wanted != self._wanted:  # updates of one row want the same again and again
+            self._grains = sum(size.grains if isinstance(size, Size) else size // GRAIN + 1 for size in wanted)
+            self._wanted = wanted
+        heap, grains = self.space.heap, self._grains
+        used, top = int(heap[USED]), int(heap[TOP])
         cap = self._reserved if self.limit is None else min(self._reserved, self.limit // (8 * GRAIN))
         if used + grains > cap:
             raise ArenaFullError((used + grains) * GRAIN * 8, cap * GRAIN * 8)
@@ -225,7 +231,7 @@ class Arena:
         return served
 
     def drop_later(self, action: Callable[[], None]) -> None:
-        """Queue the release of a version.
+        """Queue the release of pages that are not a version's (those: `sweep`).
 
         Finalizers call this: they may run in any thread, even inside an allocation. `action` should not hold the arena
         (its `space` will do): the queue would keep the arena alive.
@@ -234,8 +240,9 @@ class Arena:
 
     def collect(self) -> None:
         """Release what finalizers queued."""
-        if not self._dropped:
+        if not self._dropped and not self.sweep:
             return
         with self.lock:
+            self.sweep()
             while self._dropped:
                 self._dropped.popleft()()

@@ -30,7 +30,8 @@ from scantree.crew import Crew, Shift, apart
 from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS, Shape, compare, dir_words, last_at_most, page_words
 from scantree.memory import CLASSES, FREE, ArenaFullError, Heap, Words, allocate, release
 from scantree.probe import NOTHING
-from scantree.update import ANY, MADE, NEXT, PROBED, SPARE_DIRS, SPARE_PAGES, Work, drop, finish, pass_over
+from scantree.sweep import drop
+from scantree.update import ANY, MADE, NEXT, PROBED, SPARE_DIRS, SPARE_PAGES, Work, finish, pass_over
 
 if TYPE_CHECKING:
     from scantree.version import Store

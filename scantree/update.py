@@ -41,7 +41,7 @@ from scantree.layout import (
     page_words,
     root_words,
 )
-from scantree.memory import GRAIN, Words, allocate, release
+from scantree.memory import GRAIN, Words, allocate
 from scantree.probe import AHEAD, ERASED, INSERTED, NOTHING, ask_for, probe
 from scantree.scan import fold_entries, fold_page, fold_root
 
@@ -386,21 +386,6 @@ def update(space, root, shape, batch, ops, verdict, work):
         _probe_until(mem, root, shape, batch, ops, verdict, work[3], m)
         _merge_page(space, shape, work, 0, 0, batch, ops, verdict, 0, m)
     return finish(space, shape, work, mem[root + ROWS] + growth(verdict))
-
-
-@kernel
-def drop(space, root, shape):
-    """Take one reference from a version; frees every page that no other version holds."""
-    mem = space.mem
-    dirs, room = mem[root + DIRS], mem[root + ROOM]
-    # Read what is needed before freeing: a freed page's first word becomes the free list's link.
-    for d in range(dirs):
-        directory, count = dir_of(mem, root, d), dir_count(mem, root, d)
-        first = mem[directory]
-        if release(space, directory, dir_words(shape)):
-            for s in range(count):
-                release(space, first if s == 0 else mem[directory + s], page_words(shape))
-    release(space, root, root_words(shape, room))
 
 
 Work = tuple[Words, Words, Words, Words]

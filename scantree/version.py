@@ -19,7 +19,6 @@ lock; a large update is made by all threads of the arena's crew, if there is one
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from scantree import parts as _parts
 from scantree import prefix as _prefix
 from scantree import scan as _scan
 from scantree import sort as _sort
+from scantree import sweep as _sweep
 from scantree import update as _update
 from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
 from scantree.memory import GRAIN, Arena, Size
@@ -112,8 +112,10 @@ class Store:
                 raise ValueError(f"a scan folds one of the columns 0 to {keys + values - 1}; got {scan.column}")
             # Plain ints: for an enum numba would compile every kernel anew.
             self.shape = self.shape._replace(folds=scan.monoid.folds, monoid=int(scan.monoid), column=int(scan.column))
+        self.packed = _sweep.packed(self.shape)
         self._work: _update.Work | None = None
-        self._asked: tuple[tuple[int, int, int], tuple[Size, Size, Size]] = (-1, -1, -1), (Size(0, 0),) * 3
+        self._asked = (-1, -1, -1)
+        self._prepared = (Size(0, 0),) * 3
 
     def empty(self) -> Version:
         """The version without rows."""
@@ -151,31 +153,32 @@ class Store:
                 _scan.fold_version(self.arena.space.mem, version.root, shape)
         return version
 
-    def scratch(self, m: int, dirs: int) -> _update.Work:
-        """What `update.update` writes in, for `m` changes to a version with `dirs` directory pages.
+    def prepare(self, m: int, dirs: int, pages: int) -> tuple[_update.Work, tuple[Size, Size, Size]]:
+        """(what `update.update` writes in, the pages it may need), for `m` changes to a version with such pages.
 
         Kept for the next update: whoever holds the arena's lock has it.
         """
-        work = self._work
-        tops = _update.tops_for(self.shape, m, dirs)
-        if work is None or work[2].shape[1] < tops:
-            self._work = work = _update.scratch(self.shape, m, dirs)
+        work, sizes, asked = self._work, self._prepared, (m, dirs, pages)
+        if asked != self._asked or work is None:
+            shape = self.shape
+            touched = min(m, pages) * 3 + (2 * m >> shape.page_bits) + 4
+            touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
+            if work is None or work[2].shape[1] < _update.tops_for(shape, m, dirs):
+                self._work = work = _update.scratch(shape, m, dirs)
+            self._prepared = sizes = self._sizes(touched, touched_dirs, dirs + touched_dirs)
+            self._asked = asked  # last: what it says is prepared is
         # Whoever is interrupted before the kernel begins must not take what the last one made for its own.
         work[3][_update.MADE] = 0
-        return work
+        return work, sizes
 
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
         """What `Arena.room` is asked for: row pages, directory pages, and a root of `entries` entries."""
-        shape, asked = self.shape, (pages, dirs, entries)
-        before, sizes = self._asked  # updates of one row ask for the same again and again
-        if asked != before:
-            sizes = (
-                Size(pages, shape.cols << shape.page_bits),
-                Size(dirs, (2 + shape.keys + shape.folds) << shape.dir_bits),
-                Size(1, HEADER + (2 + shape.keys + 2 * shape.folds) * max(4, 1 << max(0, entries - 1).bit_length())),
-            )
-            self._asked = asked, sizes
-        return sizes
+        shape = self.shape
+        return (
+            Size(pages, shape.cols << shape.page_bits),
+            Size(dirs, (2 + shape.keys + shape.folds) << shape.dir_bits),
+            Size(1, HEADER + (2 + shape.keys + 2 * shape.folds) * max(4, 1 << max(0, entries - 1).bit_length())),
+        )
 
 
 class Version:
@@ -189,8 +192,8 @@ class Version:
     def __del__(self) -> None:
         # Not a finalizer of weakref: making and calling those is a tenth of what a transaction of one row takes.
         if getattr(self, "_own", False):  # False, too, of one whose making was interrupted
-            arena = self.store.arena
-            arena.drop_later(partial(_update.drop, arena.space, self.root, self.store.shape))
+            store = self.store
+            store.arena.sweep.add(self.root, store.packed)
 
     @classmethod
     def borrowed(cls, store: Store, root: int) -> Version:
@@ -403,15 +406,13 @@ class Version:
                 made = _parts.update_in_parts(store, self.root, batch, ops, verdicts, store.arena.crew)
                 if made:
                     return (self if made == self.root else Version(store, made)), Changes(batch, verdicts)
-            work = store.scratch(m, dirs)
-            touched = min(m, pages) * 3 + (2 * m >> shape.page_bits) + 4
-            touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
-            store.arena.room(*store._sizes(touched, touched_dirs, dirs + touched_dirs))
+            work, sizes = store.prepare(m, dirs, pages)
+            store.arena.room(*sizes)
             try:
                 root = int(_update.update(space, self.root, shape, batch, ops, verdicts, work))
             except BaseException:  # Ctrl-C while the kernel ran is raised here
                 if work[3][_update.MADE]:
-                    _update.drop(space, int(work[3][_update.MADE]), shape)
+                    _sweep.drop(space, int(work[3][_update.MADE]), shape)
                 raise
         changes = Changes(batch, verdicts)
         return (self if root == self.root else Version(store, root)), changes

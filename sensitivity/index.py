@@ -26,7 +26,8 @@ from scantree.layout import ROWS as ROWS_OF
 from scantree.memory import Arena
 from scantree.probe import ERASED, INSERTED
 from scantree.sort import sort_rows
-from scantree.update import STATE, drop, update
+from scantree.sweep import drop
+from scantree.update import STATE, update
 from scantree.version import Store, Version
 from sensitivity.oracle import index_shape, shape_of
 from sensitivity.packing import Packing

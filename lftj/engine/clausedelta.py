@@ -103,8 +103,7 @@ class _Arrays:
     ) -> None:
         walks, self.ranked = [], False
         spans = np.zeros((len(variants) + 1, changed.SPAN), np.int64)
-        head, places = 0, list[int]()
-        self.places: list[Order | None] = []
+        head, places, joined_orders = 0, list[int](), list[Order | None]()
         for v, variant in enumerate(variants):
             lowered = lower(variant.plan, versions, encode, np.zeros(1, np.int64), jumps=False)
             walk = lowered.walk
@@ -117,23 +116,26 @@ class _Arrays:
             spans[v + 1, : changed.BOUND] = spans[v, : changed.BOUND] + [len(part) for part in walk[: changed.BOUND]]
             places += [head + names.index(variable) for variable in variant.variables]
             # A walk has one frame at least.
-            self.places += variant.places or [None]
+            joined_orders += variant.places or [None]
             walks.append(walk)
         joined = (np.concatenate(parts) for parts in zip(*(walk[: changed.BOUND] for walk in walks), strict=True))
         self.walk = cells.Walk(*map(apart, (*joined, *walks[0][changed.BOUND :])))
         self.frames = (apart(self.walk.frames), self.walk.frames)
-        self.roots = np.zeros((2, len(self.places)), np.int64)
+        self.orders = [order for order in dict.fromkeys(joined_orders) if order is not None]
+        self.roots = np.zeros((changed.ORDER + 1, len(joined_orders)), np.int64)
+        self.roots[changed.ORDER] = [-1 if order is None else self.orders.index(order) for order in joined_orders]
         self.spans, self.variables = spans, np.array(places, np.int64)
         self.deltas = np.zeros((len(variants), 3), np.int64)
+        self._told: dict[Order, tuple[int, int, int]] = {}
+        self._looked = 0
         self.state = apart(np.zeros(changed.STATE, np.int64))
         self.out = np.empty((head + len(names), LEAST_ROWS), np.int64)
 
     def reset(self, old: Versions, new: Versions) -> None:
         """Forget the last change; look at these versions."""
         roots = self.roots
-        for f, order in enumerate(self.places):
-            if order is not None:
-                roots[0, f], roots[1, f] = old[order].root, new[order].root
+        for o, order in enumerate(self.orders):
+            roots[0, o], roots[1, o] = old[order].root, new[order].root
         self.state[changed.BEGUN] = 0
 
     def join(
@@ -169,18 +171,17 @@ class _Arrays:
     def tell(self, variants: Sequence[_Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
         """(all changes in one array, rows that are looked at); the variants are told where theirs are."""
         parts: list[npt.NDArray[Any]] = []
-        places, at = {}, 0
+        places, at = dict[Order, tuple[int, int, int]](), 0
         for order, change in changes.items():
             arity, m = change.rows.shape
             places[order] = (at, m, arity)
             parts += [change.rows.reshape(-1), change.kinds, change.tops]
             at += (arity + 2) * m
-        looked = 0
-        for v, variant in enumerate(variants):
-            place = places.get(variant.order, NOWHERE)
-            self.deltas[v] = place
-            looked += place[1]
-        return np.concatenate(parts, dtype=np.int64), looked
+        if places != self._told:  # changes of one row are told in the same way again and again
+            found = [places.get(variant.order, NOWHERE) for variant in variants]
+            self.deltas[:] = found
+            self._told, self._looked = places, sum(m for _, m, _ in found)
+        return np.concatenate(parts, dtype=np.int64), self._looked
 
 
 class ClauseDelta:

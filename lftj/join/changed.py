@@ -33,6 +33,9 @@ SPAN = 12
 # Columns of `deltas`, a row per variant: where its change lies in `changes` (rows int64[arity, m], kinds[m], tops[m],
 # as in engine.trace.TraceChange), m and arity; m is 0 where nothing changed.
 AT, COUNT, ARITY = 0, 1, 2
+# Row of `roots`: the number of each frame's key order, -1 of one without. Rows 0 and 1 hold the roots of the numbered
+# orders, before and after.
+ORDER = 2
 # Cells of `state`: the side (0: before, 1: after), the variant, the number of the row, whether it is under way, from
 # where on rows of output have not been looked at by `_drop_earlier`, and whether the change has been begun
 SIDE, VARIANT, ROW, UNDER_WAY, CHECKED, BEGUN, STATE = 0, 1, 2, 3, 4, 5, 6
@@ -176,7 +179,9 @@ def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, share, 
 def _begin(walk, old, new, roots, state):
     """Forget the last change."""
     for f in range(len(old)):
-        old[f, ROOT], new[f, ROOT] = roots[0, f], roots[1, f]
+        order = roots[ORDER, f]
+        if order >= 0:
+            old[f, ROOT], new[f, ROOT] = roots[0, order], roots[1, order]
         old[f, OPENED], new[f, OPENED] = 0, 0
     walk.control[STEPS], walk.control[LANDED], walk.control[WRITTEN] = 0, 0, 0
     walk.cell[TROUBLE] = 0.0
@@ -189,9 +194,9 @@ def _begin(walk, old, new, roots, state):
 def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out, state, share, shares, budget):
     """Write the derivations that go and come to `out` int64[h, n], those of one side after the other.
 
-    `walk`: all variants behind each other · `old`, `new`: its frames over the versions before and after, which have
-    the `roots` int64[2, f], 0 without one: with `state[BEGUN]` 0 they are placed there, and all begins · `spans`
-    int64[v + 1, SPAN], `places`, `changes`, `deltas` int64[v, 3]: above. A row of output is the head's and then every
+    `walk`: all variants behind each other · `old`, `new`: its frames over the versions before and after: with
+    `state[BEGUN]` 0 they are placed on the `roots` int64[3, f], and all begins · `roots`, `spans` int64[v + 1, SPAN],
+    `places`, `changes`, `deltas` int64[v, 3]: above. A row of output is the head's and then every
     variable of the clause. Of the changed rows of each variant those of one share are walked, `share` of `shares` that
     are about equal: (0, 1) is all of them. FULL: the caller takes the `control[WRITTEN]` rows of side `state[SIDE]` out
     of `out`, and sets WRITTEN and `state[CHECKED]` to 0; PAUSED and ERROR + status: as `triejoin`. At FINISHED all

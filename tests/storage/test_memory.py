@@ -246,7 +246,7 @@ def test_an_arena_goes_with_its_last_reference() -> None:
         version = run_of(Store(arena, 1), 0, 10)
         gone = weakref.ref(arena)
         del version
-        assert len(arena._dropped) == 1
+        assert len(arena.sweep) == 1
         del arena
         assert gone() is None
     finally:
