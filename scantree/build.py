@@ -1,16 +1,38 @@
 """Bulk build: rows in key order (sort.py) become the pages of a fresh version, alone or merged with an old one.
 
 Pages are filled from left to right, evenly, to `FILL` of their capacity, so that the first inserts after a load do not
-split every page they touch.
+split every page they touch. Each is allocated when its first row comes: a version that is used up by a merge gives its
+pages back while those of the new one are filled, so the two are never there in full together.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from scantree._jit import kernel
-from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS, copy, dir_words, page_words, root_words
-from scantree.memory import allocate
+from scantree.layout import (
+    DIRS,
+    HEADER,
+    PAGES,
+    ROOM,
+    ROWS,
+    copy,
+    dir_count,
+    dir_of,
+    dir_words,
+    first_at_least,
+    page_words,
+    root_words,
+)
+from scantree.memory import Words, allocate
+from scantree.sweep import drop_dir
 
 FILL = 15 / 16
+# What is left to do of a build: rows and row pages that are not begun, directory pages that are not, row pages of the
+# present directory page that are not; the present row page, the rows in it, and how many it gets.
+ROWS_LEFT, PAGES_LEFT, DIRS_LEFT, ENTRIES_LEFT, PAGE, HELD, COUNT = range(7)
+# Rows that are compared one by one before the place of the next is sought in the rest of a page.
+NEAR = 4
 
 
 def pages_for(n: int, bits: int) -> int:
@@ -21,86 +43,148 @@ def pages_for(n: int, bits: int) -> int:
     return min(n, 1) if n <= 1 << bits else -(-n // int(FILL * (1 << bits)))
 
 
-@kernel
-def merge_rows(a, b, at, keys, out):
-    """Write the rows of `a` int64[cols, n], and of `b` int64[cols, m] from row `at` on those before the last of `a`.
-
-    Both are in key order and have no key in common; `out` int64[cols, >= n + m - at] gets them in key order. Returns
-    (the first row of `b` that was not written, rows written).
-    """
-    cols, n = a.shape
-    m, k = b.shape[1], 0
-    for i in range(n):
-        while at < m:
-            before = False
-            for c in range(keys):
-                if b[c, at] != a[c, i]:
-                    before = b[c, at] < a[c, i]
-                    break
-            if not before:
-                break
-            for c in range(cols):
-                out[c, k] = b[c, at]
-            at += 1
-            k += 1
-        for c in range(cols):
-            out[c, k] = a[c, i]
-        k += 1
-    return at, k
+def plan_for(n: int, pages: int, dirs: int) -> Words:
+    """What is left to do of a build of `n` rows before it begins."""
+    return np.array([n, pages, dirs, 0, 0, 0, 0], np.int64)
 
 
 @kernel
-def lay_out(space, shape, n, pages, dirs):
-    """A new version with room for `n` rows and no rows yet; returns its root.
+def lay_out(space, shape, n, dirs):
+    """A new version of `n` rows, with room for `dirs` directory pages and none yet; returns its root.
 
-    The rows are spread evenly over `pages` row pages, these over `dirs` directory pages. The caller has checked
-    `room`, and gives the rows to `write_rows` next.
+    The caller has checked `room`, and gives the rows to `write_rows` or `merge` next.
     """
-    mem = space.mem
-    fan = 1 << shape.dir_bits
     room = 4
     while room < dirs:
         room *= 2
     root = allocate(space, root_words(shape, room))
-    mem[root + DIRS], mem[root + ROWS], mem[root + ROOM], mem[root + PAGES] = dirs, n, room, pages
-    done_rows, done_pages = 0, 0
-    for d in range(dirs):
-        entries = (pages - done_pages + dirs - d - 1) // (dirs - d)
-        directory = allocate(space, dir_words(shape))
-        mem[root + HEADER + d] = directory
-        mem[root + HEADER + room + d] = entries
-        for s in range(entries):
-            count = (n - done_rows + pages - done_pages - 1) // (pages - done_pages)
-            mem[directory + s] = allocate(space, page_words(shape))
-            mem[directory + fan + s] = count
-            done_rows += count
-            done_pages += 1
+    mem = space.mem
+    mem[root + DIRS], mem[root + ROWS], mem[root + ROOM], mem[root + PAGES] = 0, n, room, 0
     return root
 
 
 @kernel
-def write_rows(mem, root, shape, rows, place):
-    """Write `rows` int64[cols, n], the next ones in key order, into a version that was laid out for them.
+def _begin_page(space, root, shape, plan):
+    """Make the next row page the present one, evenly filled; where a directory page is full, the next one of these."""
+    mem, room = space.mem, space.mem[root + ROOM]
+    if plan[ENTRIES_LEFT] == 0:
+        d = mem[root + DIRS]
+        mem[root + HEADER + d] = allocate(space, dir_words(shape))
+        mem[root + HEADER + room + d] = 0
+        mem[root + DIRS] = d + 1
+        plan[ENTRIES_LEFT] = (plan[PAGES_LEFT] + plan[DIRS_LEFT] - 1) // plan[DIRS_LEFT]
+        plan[DIRS_LEFT] -= 1
+    d = mem[root + DIRS] - 1
+    s = mem[root + HEADER + room + d]
+    page, count = allocate(space, page_words(shape)), (plan[ROWS_LEFT] + plan[PAGES_LEFT] - 1) // plan[PAGES_LEFT]
+    directory = dir_of(mem, root, d)
+    mem[directory + s], mem[directory + (1 << shape.dir_bits) + s] = page, count
+    mem[root + HEADER + room + d] = s + 1
+    mem[root + PAGES] += 1
+    plan[ENTRIES_LEFT] -= 1
+    plan[PAGES_LEFT] -= 1
+    plan[ROWS_LEFT] -= count
+    plan[PAGE], plan[HELD], plan[COUNT] = page, 0, count
 
-    `place` int64[3] is where the next row goes, (directory page, entry, row): all zero to begin, kept between calls.
-    """
+
+@kernel
+def _write_fence(mem, root, shape, plan):
+    """The first row of the present page is there: the keys that its entry, and the directory's, are found by."""
     cap, fan, room = 1 << shape.page_bits, 1 << shape.dir_bits, mem[root + ROOM]
-    done = 0
-    while done < rows.shape[1]:
-        d, s, p = place[0], place[1], place[2]
-        directory = mem[root + HEADER + d]
-        page, count = mem[directory + s], mem[directory + fan + s]
-        width = min(count - p, rows.shape[1] - done)
-        for c in range(shape.cols):
+    d = mem[root + DIRS] - 1
+    directory, s = dir_of(mem, root, d), dir_count(mem, root, d) - 1
+    for c in range(shape.keys):
+        key = mem[plan[PAGE] + c * cap]
+        mem[directory + (2 + c) * fan + s] = key
+        if s == 0:
+            mem[root + HEADER + (2 + c) * room + d] = key
+
+
+@kernel
+def write_rows(space, root, shape, rows, lo, hi, fill, plan):
+    """Write rows [lo, hi) of `rows` int64[c, n], the next ones in key order, into a version that was laid out for them.
+
+    `fill` int64[cols - c]: the last columns of all of them. `plan`: what is left to do, kept between calls.
+    """
+    mem, cap, given = space.mem, 1 << shape.page_bits, len(rows)
+    done = lo
+    while done < hi:
+        if plan[HELD] == plan[COUNT]:
+            _begin_page(space, root, shape, plan)
+        page, p = plan[PAGE], plan[HELD]
+        width = min(plan[COUNT] - p, hi - done)
+        for c in range(given):
             copy(mem, page + c * cap + p, rows[c], done, width)
+        for c in range(given, shape.cols):
+            mem[page + c * cap + p : page + c * cap + p + width] = fill[c - given]
         if p == 0:
-            for c in range(shape.keys):
-                mem[directory + (2 + c) * fan + s] = rows[c, done]
-                if s == 0:
-                    mem[root + HEADER + (2 + c) * room + d] = rows[c, done]
+            _write_fence(mem, root, shape, plan)
+        plan[HELD] = p + width
         done += width
-        place[2] = p + width
-        if p + width == count:
-            place[1], place[2] = s + 1, 0
-            if s + 1 == mem[root + HEADER + room + d]:
-                place[0], place[1] = d + 1, 0
+
+
+@kernel
+def _write_from(space, root, shape, source, lo, hi, plan):
+    """Write rows [lo, hi) of the row page `source`, the next ones in key order."""
+    mem, cap = space.mem, 1 << shape.page_bits
+    done = lo
+    while done < hi:
+        if plan[HELD] == plan[COUNT]:
+            _begin_page(space, root, shape, plan)
+        page, p = plan[PAGE], plan[HELD]
+        width = min(plan[COUNT] - p, hi - done)
+        for c in range(shape.cols):
+            copy(mem, page + c * cap + p, mem, source + c * cap + done, width)
+        if p == 0:
+            _write_fence(mem, root, shape, plan)
+        plan[HELD] = p + width
+        done += width
+
+
+@kernel
+def _is_before(rows, at, mem, row, cap, keys):
+    """Whether row `at` of `rows` is before the one at `mem[row + c * cap]`."""
+    for c in range(keys):
+        if rows[c, at] != mem[row + c * cap]:
+            return rows[c, at] < mem[row + c * cap]
+    return False
+
+
+@kernel
+def merge(space, old, root, shape, rows, at, fill, plan, d, dirs, use_up):
+    """Write the rows of directory pages [d, dirs) of `old`, and those of `rows` int64[c, m] from `at` on before them.
+
+    Behind the last directory page, all that are left of `rows`. None of them is in `old`; `fill` as in `write_rows`.
+    `use_up`: the directory pages go as soon as they are read. Returns the first row of `rows` that was not written.
+    """
+    mem, cap, fan, keys, m = space.mem, 1 << shape.page_bits, 1 << shape.dir_bits, shape.keys, rows.shape[1]
+    whole = mem[old + DIRS]
+    flat = rows.reshape(-1)
+    while d < dirs:
+        directory = dir_of(mem, old, d)
+        for s in range(dir_count(mem, old, d)):
+            page, count, p = mem[directory + s], mem[directory + fan + s], 0
+            while p < count:
+                q = p
+                if at == m:
+                    q = count
+                else:
+                    while q < count and q < p + NEAR and not _is_before(rows, at, mem, page + q, cap, keys):
+                        q += 1
+                    if q == p + NEAR:
+                        q = first_at_least(mem, page, cap, q, count, flat[at:], m, keys)
+                _write_from(space, root, shape, page, p, q, plan)
+                p = q
+                if p < count:
+                    end = at + 1
+                    while end < m and _is_before(rows, end, mem, page + p, cap, keys):
+                        end += 1
+                    write_rows(space, root, shape, rows, at, end, fill, plan)
+                    at = end
+        if use_up:
+            drop_dir(space, old, shape, d)
+        d += 1
+    if d == whole:
+        write_rows(space, root, shape, rows, at, m, fill, plan)
+        at = m
+    return at

@@ -12,7 +12,7 @@ from collections import deque
 import numpy as np
 
 from scantree._jit import kernel
-from scantree.layout import DIRS, ROOM, Shape, dir_count, dir_of, dir_words, page_words, root_words
+from scantree.layout import DIRS, HEADER, ROOM, Shape, dir_count, dir_of, dir_words, page_words, root_words
 from scantree.memory import Heap, release
 
 ROOT, PACKED = 0, 1
@@ -21,17 +21,26 @@ AT_ONCE = 64
 
 
 @kernel
+def drop_dir(space, root, shape, d):
+    """Take the reference of a version from its directory page number `d`, which is not to be read by it any more."""
+    mem = space.mem
+    directory, count = dir_of(mem, root, d), dir_count(mem, root, d)
+    if directory == 0:
+        return  # it went before
+    mem[root + HEADER + d] = 0
+    # Read what is needed before freeing: a freed page's first word becomes the free list's link.
+    first = mem[directory]
+    if release(space, directory, dir_words(shape)):
+        for s in range(count):
+            release(space, first if s == 0 else mem[directory + s], page_words(shape))
+
+
+@kernel
 def drop(space, root, shape):
     """Take one reference from a version; frees every page that no other version holds."""
-    mem = space.mem
-    dirs, room = mem[root + DIRS], mem[root + ROOM]
-    # Read what is needed before freeing: a freed page's first word becomes the free list's link.
+    dirs, room = space.mem[root + DIRS], space.mem[root + ROOM]
     for d in range(dirs):
-        directory, count = dir_of(mem, root, d), dir_count(mem, root, d)
-        first = mem[directory]
-        if release(space, directory, dir_words(shape)):
-            for s in range(count):
-                release(space, first if s == 0 else mem[directory + s], page_words(shape))
+        drop_dir(space, root, shape, d)
     release(space, root, root_words(shape, room))
 
 

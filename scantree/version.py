@@ -68,8 +68,10 @@ class Delta(NamedTuple):
         return self.rows[:, self.kinds == _delta.CHANGED]
 
 
-# Rows that are merged at a time.
-CHUNK = 1 << 16
+# Directory pages that are merged at a time.
+MERGED_DIRS = 64
+# What the last columns of rows that have all of them are filled with.
+_NO_FILL = np.empty(0, np.int64)
 
 
 class Changes(NamedTuple):
@@ -142,13 +144,13 @@ class Store:
         n = sum(chunk.shape[1] for chunk in chunks)
         pages = _build.pages_for(n, shape.page_bits)
         dirs = _build.pages_for(pages, shape.dir_bits)
-        place = np.zeros(3, np.int64)
+        plan, space = _build.plan_for(n, pages, dirs), self.arena.space
         with self.arena.lock:
             self.arena.room(*self._sizes(pages, dirs, dirs))
             # A version at once: if the rest is interrupted, its pages go back.
-            version = Version(self, int(_build.lay_out(self.arena.space, shape, n, pages, dirs)))
+            version = Version(self, int(_build.lay_out(space, shape, n, dirs)))
             for chunk in chunks:
-                _build.write_rows(self.arena.space.mem, version.root, shape, _plain(chunk), place)
+                _build.write_rows(space, version.root, shape, _plain(chunk), 0, chunk.shape[1], _NO_FILL, plan)
             if shape.folds:
                 _scan.fold_version(self.arena.space.mem, version.root, shape)
         return version
@@ -440,30 +442,35 @@ class Version:
             return Delta(delta.rows[: shape.keys, moved], delta.before[:, moved], delta.kinds[moved])
         return delta
 
-    def merged(self, rows: Rows) -> Version:
-        """The version with more rows int64[cols, n], in key order and none of them there, in pages of its own.
+    def merged(self, rows: Rows, fill: Sequence[int] = (), *, use_up: bool = False) -> Version:
+        """The version with more rows int64[cols - fill, n], in key order and none of them there, in pages of its own.
 
-        One pass over both: for batches so large that `update` would touch every page. Raises `ArenaFullError`.
+        `fill`: the last columns of all these rows. `use_up`: nobody reads this version any more, and its pages go back
+        on the way, also if this is interrupted. One pass over both: for batches so large that `update` would touch
+        every page. Raises `ArenaFullError`; then this version is as it was.
         """
-        store, shape, mem = self.store, self.store.shape, self.store.arena.space.mem
-        rows = _plain(rows)
+        store, shape, space = self.store, self.store.shape, self.store.arena.space
+        rows, last = _plain(rows), np.array(fill, np.int64)
         total = len(self) + rows.shape[1]
         pages = _build.pages_for(total, shape.page_bits)
         dirs = _build.pages_for(pages, shape.dir_bits)
-        place = np.zeros(3, np.int64)
+        plan = _build.plan_for(total, pages, dirs)
         with store.arena.lock:
             store.arena.room(*store._sizes(pages, dirs, dirs))
-            version = Version(store, int(_build.lay_out(store.arena.space, shape, total, pages, dirs)))
-            part = np.empty((shape.cols, CHUNK), np.int64)
-            pos, end, at = self.begin(), self.end(), 0
-            while pos < end:
-                pos, n = _cursor.copy_range(mem, self.root, shape, pos, end, part)
-                out = np.empty((shape.cols, n + rows.shape[1] - at), np.int64)
-                at, k = _build.merge_rows(np.ascontiguousarray(part[:, :n]), rows, at, shape.keys, out)
-                _build.write_rows(mem, version.root, shape, np.ascontiguousarray(out[:, :k]), place)
-            _build.write_rows(mem, version.root, shape, np.ascontiguousarray(rows[:, at:]), place)
-            if shape.folds:
-                _scan.fold_version(mem, version.root, shape)
+            version = Version(store, int(_build.lay_out(space, shape, total, dirs)))
+            old, d, at = int(space.mem[self.root + DIRS]), 0, 0
+            if use_up:
+                self.release()
+            try:
+                while at < rows.shape[1] or d < old:
+                    upto = min(old, d + MERGED_DIRS)
+                    at = _build.merge(space, self.root, version.root, shape, rows, at, last, plan, d, upto, use_up)
+                    d = upto
+                if shape.folds:
+                    _scan.fold_version(space.mem, version.root, shape)
+            finally:
+                if use_up:
+                    _sweep.drop(space, self.root, shape)
         return version
 
     def check(self) -> None:

@@ -270,10 +270,11 @@ class StoredRelation:
                         scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
         return self._with(facts, orders, scans, folds)
 
-    def grown(self, content: Version, rows: Rows, part: float) -> StoredRelation:
+    def grown(self, content: Version, rows: Rows, part: float, *, use_up: bool = False) -> StoredRelation:
         """The relation after `rows` int64[arity, n], none of which was there, have come into its content.
 
-        Its key orders follow: by batch update, or merged where more than `part` of the rows are new.
+        Its key orders follow: by batch update, or merged where more than `part` of the rows are new. `use_up`: nobody
+        reads those of this one any more.
         """
         orders = {self._declared: content}
         n = rows.shape[1]
@@ -282,7 +283,8 @@ class StoredRelation:
                 if order == self._declared:
                     continue
                 if n > part * len(before):
-                    orders[order] = before.merged(sort_rows([rows[c] for c in order], self.arity))
+                    added = sort_rows([rows[c] for c in order], self.arity)
+                    orders[order] = before.merged(added, use_up=use_up)
                 else:
                     orders[order], _ = before.update(rows[list(order)], np.ones(n, np.int8))
         return self._with(self.facts, orders, {}, {})

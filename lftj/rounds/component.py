@@ -137,6 +137,7 @@ class Work:
     anew: bool = False
     at: Clause | None = None
     stored: dict[str, list[Rows]] = field(default_factory=dict)
+    _asked: tuple[Rows, Rows | None, StoredRelation] | None = None
 
     def changed(self, rows: Rows, rounds: Rows | None = None) -> StoredRelation:
         """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; `rounds`: their limits."""
@@ -151,7 +152,10 @@ class Work:
         `rounds` int64[n]: those that the rows which each is derived from must be older than; None: of any age.
         """
         if rows is not None:
-            over = {**over, variants.CHANGED: self.changed(rows, rounds)}
+            # The same rows are asked of many clauses, one after the other.
+            if self._asked is None or self._asked[0] is not rows or self._asked[1] is not rounds:
+                self._asked = rows, rounds, self.changed(rows, rounds)
+            over = {**over, variants.CHANGED: self._asked[2]}
         self.at = join.clause
         if rounds is None:
             return join.rows(self.evaluator, over, self.limits)
@@ -184,11 +188,13 @@ class Work:
     def grow(self, found: Mapping[str, list[Rows]]) -> Deltas:
         """Store the rows found for each head, in the present round; what is new."""
         new: Deltas = {}
+        self._asked = None  # its pages are wanted now
         for head, chunks in found.items():
             relation = self.relations[head]
             rows = self.distinct(chunks, relation.arity)
             if rows.shape[1]:
-                self.relations[head] = grown(relation, rows, self.round)
+                # From scratch, no state knows the relation yet: it is this work's alone.
+                self.relations[head] = grown(relation, rows, self.round, use_up=self.anew)
                 new[head] = rows
                 self.rows += rows.shape[1]
                 if not self.anew:

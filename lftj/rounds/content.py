@@ -21,7 +21,7 @@ from scantree.version import Version
 Rows = npt.NDArray[np.int64]
 
 # A batch larger than this part of the rows is merged with them.
-LARGE_PART = 1 / 16
+LARGE_PART = 1 / 64
 
 
 def has_rounds(relation: StoredRelation) -> bool:
@@ -38,18 +38,21 @@ def with_rounds(relation: StoredRelation, rows: Rows, round_: int) -> StoredRela
     return relation.successor(store.assemble([np.full((1, min(1, rows.shape[1])), round_, np.int64)]))
 
 
-def grown(relation: StoredRelation, rows: Rows, round_: int) -> StoredRelation:
-    """The relation with more rows int64[arity, n], distinct, in order and none of them there yet, of one round."""
+def grown(relation: StoredRelation, rows: Rows, round_: int, *, use_up: bool = False) -> StoredRelation:
+    """The relation with more rows int64[arity, n], distinct, in order and none of them there yet, of one round.
+
+    `use_up`: nobody reads the relation as it was any more, and its pages may go on the way.
+    """
     n = rows.shape[1]
     if not n:
         return relation
     content = relation.content
-    batch = np.concatenate([rows, np.full((1, n), round_, np.int64)])
     if relation.arity and n > LARGE_PART * len(content):
-        following = content.merged(batch)
+        following = content.merged(rows, (round_,), use_up=use_up)
     else:
+        batch = np.concatenate([rows, np.full((1, n), round_, np.int64)])
         following, _ = content.update(batch, np.ones(n, np.int8))
-    return relation.grown(following, rows, LARGE_PART)
+    return relation.grown(following, rows, LARGE_PART, use_up=use_up)
 
 
 def shrunk(relation: StoredRelation, rows: Rows) -> StoredRelation:
