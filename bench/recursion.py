@@ -1,12 +1,14 @@
 """Recursion from scratch and under updates: closures, same generation, GALEN, reachability; counts checked.
 
-    python -m bench.recursion [-w closure:OL,sg:OL,galen,stream:dag5k,right:dag5k,stream:pl1m] [-n batches of a size]
+    python -m bench.recursion [-w closure:OL,sg:OL,galen,stream:dag5k,facts:galen,best:pl1m] [-n batches of a size]
 
 A workload from scratch is a load (not timed) and an evaluation: CPU seconds, new rows per second, the peak of resident
 memory above what was there after the load, bytes of pages per derived row. A stream is a list of batches on an
-evaluated database: median CPU milliseconds per size of batch. Counts are those of `../shared/data/README.md`, whose
-files are needed. Every workload has a process of its own; results go to `bench/results/recursion.jsonl`; exit code 1 if
-a count is wrong, or a workload fails.
+evaluated database: median and p99 CPU milliseconds per size of batch, and how many rows were examined per row that
+changed. `facts:galen` erases random facts one by one, and inserts them again. Counts are those of
+`../shared/data/README.md`, whose files are needed; the end of a stream is compared with an evaluation, that of
+`facts:galen` with the beginning. Every workload has a process of its own; results go to
+`bench/results/recursion.jsonl`; exit code 1 if a count or an end is wrong, or a workload fails.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import numpy as np
 
 from bench import maintained, results
 from bench.graphs import SHARED, Rows
+from bench.maintained import percentile
 from bench.measure import status_mb, timed
 from bench.updates import Batch, read_columns
 
@@ -31,6 +34,12 @@ RECURSION = results.RESULTS / "recursion.jsonl"
 CLOSURE = ".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z)."
 RIGHT = ".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- e(x, y), t(y, z)."
 GENERATION = ".decl e(x:number, y:number)\ns(x, y) :- e(a, x), e(a, y), x != y.\ns(x, y) :- e(a, x), s(a, b), e(b, y)."
+BEST = """
+.decl e(x:number, y:number)
+.decl b(x:number)
+.decl r(x:number) -> d:number
+r[y] = min d : { b(y), d = 0 ; r[x] = c, e(x, y), d = c + 1 }.
+"""
 REACH = ".decl e(x:number, y:number)\n.decl b(x:number)\nr(x) :- b(x).\nr(y) :- r(x), e(x, y)."
 GALEN = """
 .decl p(a:number, b:number)
@@ -63,9 +72,12 @@ EXPECTED: dict[str, dict[str, int]] = {
     "galen": {"p": 7_560_179, "q": 16_595_494},
 }
 USUAL = "closure:OL,closure:TG,closure:cal,closure:wing,sg:OL,sg:TG,sg:cal,sg:wing,closure:dag5k,closure:wiki-Vote"
-USUAL += ",galen,stream:dag5k,right:dag5k,stream:pl1m"
-#: Kinds of workloads that follow a stream; "right": of the closure by the rule whose recursive atom comes last.
-STREAMS = ("stream", "right")
+USUAL += ",galen,stream:dag5k,right:dag5k,stream:pl1m,best:pl1m,facts:galen"
+#: Kinds of workloads that follow changes; "right": of the closure by the rule whose recursive atom comes last, "best":
+#: of shortest paths, "facts": of random facts.
+STREAMS = ("stream", "right", "best", "facts")
+#: Facts that go and come in "facts".
+FACTS = 1_000
 
 
 def relation(folder: str, stem: str, columns: int) -> Rows:
@@ -77,7 +89,9 @@ def relation(folder: str, stem: str, columns: int) -> Rows:
 def program(kind: str, graph: str) -> str:
     """The rules of a workload."""
     if graph == "pl1m":
-        return REACH
+        return BEST if kind == "best" else REACH
+    if graph == "galen":
+        return GALEN
     return {"galen": GALEN, "sg": GENERATION, "right": RIGHT}.get(kind, CLOSURE)
 
 
@@ -86,7 +100,7 @@ def loaded(workload: str) -> Any:
     import lftj
 
     kind, _, graph = workload.partition(":")
-    if kind == "galen":
+    if "galen" in (kind, graph):
         db = lftj.Database(program(kind, graph))
         for name, columns in COLUMNS.items():
             db.load(name, relation("galen", name, columns))
@@ -106,10 +120,8 @@ def warm(workload: str) -> None:
     kind, _, graph = workload.partition(":")
     db = lftj.Database(program(kind, graph))
     rows = np.stack([np.arange(200) % 20, np.arange(200) // 20, np.arange(200) % 7], axis=1)
-    for name in list(db):
-        arity = len(db[name].columns)
-        if name in ("e", "b", *COLUMNS) and arity:
-            db.load(name, np.unique(rows[:, :arity], axis=0))
+    for name in COLUMNS if "galen" in (kind, graph) else {"e", "b"} & set(db):
+        db.load(name, np.unique(rows[:, : len(db[name].columns)], axis=0))
     db.evaluate()
     given = "e" if "e" in db else "p"
     maintained.apply(db, given, Batch(rows[:3, :2], rows[:0, :2]))
@@ -142,19 +154,43 @@ def batches(graph: str) -> Iterator[Batch]:
         yield Batch(*(np.ascontiguousarray(batch[batch[:, 2] == op, 3:]) for op in (-1, 1)))
 
 
+class Followed:
+    """What the transactions with batches of one size took, and how many rows they examined and changed."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.examined, self.changed = 0, 0
+
+    def take(self, db: Any, relation: str, batch: Batch) -> None:
+        """Make a transaction."""
+        start = time.process_time()
+        tx = maintained.apply(db, relation, batch)
+        self.seconds.append(time.process_time() - start)
+        for head, how in tx.stats["heads"].items():
+            delta = tx.delta[head]
+            self.changed += len(delta.erased) + len(delta.inserted)
+            self.examined += how.get("examined", 0)
+
+
+def figures(followed: dict[str, Followed]) -> dict[str, Any]:
+    """For the results: milliseconds, and rows examined per changed row, by what was done."""
+    return {
+        "median_ms": {name: statistics.median(f.seconds) * 1e3 for name, f in followed.items()},
+        "p99_ms": {name: percentile(f.seconds, 0.99) * 1e3 for name, f in followed.items()},
+        "examined_per_changed": {name: f.examined / max(1, f.changed) for name, f in followed.items()},
+    }
+
+
 def streamed(workload: str, most: int) -> dict[str, Any]:
     """Figures of at most `most` batches of every size, and whether the end state is that of an evaluation."""
     graph = workload.partition(":")[2]
     db = loaded(workload)
     _, scratch = timed(db.evaluate)
-    sizes: dict[int, list[float]] = {}
+    sizes: dict[str, Followed] = {}
     for batch in batches(graph):
-        took = sizes.setdefault(batch.size, [])
-        if len(took) == most:
-            continue
-        start = time.process_time()
-        maintained.apply(db, "e", batch)
-        took.append(time.process_time() - start)
+        took = sizes.setdefault(str(batch.size), Followed())
+        if len(took.seconds) < most:
+            took.take(db, "e", batch)
     fresh = loaded(workload)
     kept = db["e"].numpy()
     with fresh.transaction() as tx:
@@ -162,16 +198,34 @@ def streamed(workload: str, most: int) -> dict[str, Any]:
         tx.insert("e", kept)
     head = "r" if graph == "pl1m" else "t"
     right = maintained.digest(db[head].numpy()) == maintained.digest(fresh[head].numpy())
-    median = {str(size): statistics.median(took) * 1e3 for size, took in sizes.items()}
-    return {"status": "ok" if right else "wrong", "scratch_ms": scratch.cpu * 1e3, "median_ms": median}
+    return {"status": "ok" if right else "wrong", "scratch_ms": scratch.cpu * 1e3, **figures(sizes)}
+
+
+def one_by_one(workload: str, facts: int) -> dict[str, Any]:
+    """Figures of random facts that are erased one by one and inserted again, and whether all is as it was then."""
+    db = loaded(workload)
+    _, scratch = timed(db.evaluate)
+    before = {head: maintained.digest(db[head].numpy()) for head in EXPECTED["galen"]}
+    given = [(name, row) for name, columns in COLUMNS.items() for row in relation("galen", name, columns)]
+    rng = np.random.default_rng(1)
+    chosen = [given[i] for i in rng.choice(len(given), facts, replace=False)]
+    took = {"erase": Followed(), "insert": Followed()}
+    for name, row in chosen:
+        took["erase"].take(db, name, Batch(row[None, :], row[None, :][:0]))
+    for name, row in chosen:
+        took["insert"].take(db, name, Batch(row[None, :][:0], row[None, :]))
+    right = before == {head: maintained.digest(db[head].numpy()) for head in before}
+    return {"status": "ok" if right else "wrong", "scratch_ms": scratch.cpu * 1e3, **figures(took)}
 
 
 def measured(request: dict[str, Any]) -> dict[str, Any]:
     """One workload, in this process."""
     workload = request["workload"]
     warm(workload)
-    follows = workload.partition(":")[0] in STREAMS
-    return streamed(workload, request["batches"]) if follows else from_scratch(workload)
+    kind = workload.partition(":")[0]
+    if kind == "facts":
+        return one_by_one(workload, request.get("facts", FACTS))
+    return streamed(workload, request["batches"]) if kind in STREAMS else from_scratch(workload)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -202,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def note(reply: dict[str, Any]) -> str:
     """The figures in words."""
     if "median_ms" in reply:
-        shown = "  ".join(f"{size}: {ms:.2f} ms" for size, ms in reply["median_ms"].items())
+        shown = "  ".join(f"{what}: {ms:.2f}/{reply['p99_ms'][what]:.2f} ms" for what, ms in reply["median_ms"].items())
         return f"{reply['status']}  {shown}  (from scratch {reply['scratch_ms']:.0f} ms)"
     if "cpu_s" not in reply:
         return f"{reply['status']}: {reply.get('reason', '')}"

@@ -16,6 +16,8 @@ PROGRAMS = {
     ("stream", "dag5k"): "closure of dag5k, `t(x, y), e(y, z)`",
     ("right", "dag5k"): "closure of dag5k, `e(x, y), t(y, z)`",
     ("stream", "pl1m"): "reachability on pl1m",
+    ("best", "pl1m"): "shortest paths on pl1m",
+    ("facts", "galen"): "GALEN",
 }
 
 
@@ -39,12 +41,21 @@ def scratch_table() -> str:
 
 def stream_table() -> str:
     """Batches of changes, maintained."""
-    table = Table("stream", "changes per transaction", "ms", "from scratch, ms", left=1)
+    table = Table(
+        "stream", "changes per transaction", "ms", "p99, ms", "examined per changed row", "from scratch, ms", left=2
+    )
     for (kind, graph, *_), line in lines(recursion.RECURSION).items():
         if kind in recursion.STREAMS:
             program = PROGRAMS[kind, graph]
-            for size, ms in line["median_ms"].items():
-                table.add(program, f"{int(size):,}", f"**{short(ms)}**", short(line["scratch_ms"]))
+            for what, ms in line["median_ms"].items():
+                table.add(
+                    program,
+                    f"{int(what):,}" if what.isdecimal() else f"1 ({what})",
+                    f"**{short(ms)}**",
+                    short(line["p99_ms"][what]),
+                    f"{line['examined_per_changed'][what]:.2f}",
+                    short(line["scratch_ms"]),
+                )
     return str(table)
 
 
