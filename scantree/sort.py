@@ -9,6 +9,7 @@ three times as long as the sort between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -127,12 +128,25 @@ def _unpack(packed, low, bits, columns):
         at += 1
 
 
-def _bit_widths(keys: Rows) -> tuple[Column, Column] | None:
-    """(least values, bits) per column if a whole key fits into 64 bits, else None; `keys` int64[k, n], n > 0."""
-    low, high = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    _ranges(keys, low, high)
+def _bit_widths(*keys: Rows) -> tuple[Column, Column] | None:
+    """(least values, bits) per column if a whole key fits into 64 bits, else None; `keys`: int64[k, n] each, n > 0."""
+    low, high = np.empty(len(keys[0]), np.int64), np.empty(len(keys[0]), np.int64)
+    _ranges(keys[0], low, high)
+    for more in keys[1:]:
+        least, most = np.empty_like(low), np.empty_like(high)
+        _ranges(more, least, most)
+        low, high = np.minimum(low, least), np.maximum(high, most)
     bits = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]
     return (low, np.array(bits, np.int64)) if sum(bits) <= 64 else None
+
+
+def _sorted_rows(packed: npt.NDArray[np.uint64], low: Column, bits: Column) -> Rows:
+    """The different rows of `packed` uint64[n], n > 0, in order."""
+    packed.sort()
+    rows = np.empty((len(bits), int(_count_distinct(packed))), np.int64)
+    with np.errstate(over="ignore"):
+        _unpack(packed, low, bits, rows)
+    return rows
 
 
 def sorting(keys: Rows) -> Column:
@@ -174,11 +188,41 @@ def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:
             packed = np.empty(n, np.uint64)
             with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
                 _pack(rows, *packing, packed)
-                packed.sort()
-                rows = np.empty((keys, int(_count_distinct(packed))), np.int64)
-                _unpack(packed, *packing, rows)
-                return rows
+            return _sorted_rows(packed, *packing)
         rows = np.take(rows, sorting(rows[:keys]), axis=1)  # `rows[:, order]` would lay the columns out across
     keep = np.empty(n, np.bool_)
     last_of_equal(rows[:keys], keep)
     return rows if keep.all() else np.compress(keep, rows, axis=1)
+
+
+def sort_chunks(chunks: list[Rows]) -> Rows:
+    """The distinct rows of all `chunks` int64[k, n], k > 0, in order.
+
+    The list is emptied on the way: where rows are packed to be sorted, those and the chunks are not there in full at
+    once. One chunk that is in order is returned itself.
+    """
+    given = [chunk for chunk in chunks if chunk.shape[1]] or chunks[:1]
+    chunks.clear()
+    for c, chunk in enumerate(given):
+        if not (chunk.flags.c_contiguous and chunk.flags.writeable):  # kernels would be compiled anew
+            given[c] = chunk.copy()
+    if len(given) == 1 and order_of(given[0]) == 2:
+        return given[0]
+    n = sum(chunk.shape[1] for chunk in given)
+    packing = None if n < FEW or _in_order(given) else _bit_widths(*given)
+    if packing is None:
+        return sort_rows(np.concatenate(given, axis=1), len(given[0]))
+    packed, at = np.empty(n, np.uint64), 0
+    with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
+        while given:
+            chunk = given.pop(0)
+            _pack(chunk, *packing, packed[at : at + chunk.shape[1]])
+            at += chunk.shape[1]
+    return _sorted_rows(packed, *packing)
+
+
+def _in_order(chunks: Sequence[Rows]) -> bool:
+    """Whether the rows of all chunks, one behind the other, are in order."""
+    ends = [(chunk[:, 0].tolist(), chunk[:, -1].tolist()) for chunk in chunks]
+    apart = all(before[1] <= after[0] for before, after in pairwise(ends))
+    return apart and all(order_of(chunk) != 0 for chunk in chunks)

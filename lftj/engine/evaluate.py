@@ -37,7 +37,7 @@ from lftj.rounds.content import Rounds
 from lftj.values.codes import from_code, to_code
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
-from scantree.sort import sort_rows
+from scantree.sort import sort_chunks
 
 if TYPE_CHECKING:
     from lftj.engine.texttrace import TextTrace
@@ -244,11 +244,11 @@ class Evaluator:
         return self.distinct(collected, len(clause.head_args))[1], evaluation
 
     def distinct(self, chunks: list[Rows], arity: int) -> tuple[Rows, int]:
-        """Sorted distinct rows of chunks int64[arity, n]: (rows, how many)."""
+        """Sorted distinct rows of chunks int64[arity, n], a list that is emptied: (rows, how many)."""
         if not chunks or arity == 0:
             n = min(1, sum(chunk.shape[1] for chunk in chunks))
             return np.empty((arity, n), np.int64), n
-        rows = sort_rows(np.concatenate(chunks, axis=1), arity)
+        rows = sort_chunks(chunks)
         return rows, rows.shape[1]
 
     def rows(

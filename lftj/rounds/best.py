@@ -113,7 +113,7 @@ class BestWork(Work):
         waiting = self._standing(new)
         while waiting:
             first, waiting = self._first(waiting)
-            fresh = self.next_round(first)
+            fresh = self.next_round({**first})
             if not waiting:
                 waiting = fresh
                 continue
@@ -165,7 +165,7 @@ class BestWork(Work):
 
     def returning(self, head: str, gone: Rows) -> Rows:
         """All candidates for the keys of the rows `gone` int64[arity, n] of `head`."""
-        keys = self._keys(gone)
+        keys = self.changed(self._keys(gone))
         found = [gone[:, :0]]
         for c, clause in enumerate(self.joins.clauses):
             if clause.head == head and gone.shape[1]:
@@ -238,8 +238,9 @@ class BestWork(Work):
         if self.anew:
             return
         for name, rows in replaced.items():
+            delta = self.changed(rows)
             for c, i in self.joins.positive(name):
-                heads = self.run(self.joins.consumers(c, i), before, rows)
+                heads = self.run(self.joins.consumers(c, i), before, delta)
                 if heads.shape[1]:
                     self._doubtful.setdefault(self.joins.clauses[c].head, []).append(heads)
                     self._waiting += heads.shape[1]
@@ -263,11 +264,12 @@ class BestWork(Work):
         found: dict[str, list[Rows]] = {}
         for c, clause in enumerate(self.joins.clauses):
             if not self.joins.members & clause.reads.keys():
-                heads = self.run(self.joins.forward(c, None), self.relations, None)
+                heads = self.run(self.joins.forward(c, None), self.relations)
                 found.setdefault(clause.head, []).append(heads)
         for name, rows in new.items():
-            for c, i in self.joins.positive(name) if rows.shape[1] else ():
-                heads = self.run(self.joins.forward(c, i), self.relations, rows)
+            delta = self.changed(rows) if rows.shape[1] else None
+            for c, i in self.joins.positive(name) if delta is not None else ():
+                heads = self.run(self.joins.forward(c, i), self.relations, delta)
                 found.setdefault(self.joins.clauses[c].head, []).append(heads)
         self._restore(missing, found)
 

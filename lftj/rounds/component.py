@@ -137,7 +137,6 @@ class Work:
     anew: bool = False
     at: Clause | None = None
     stored: dict[str, list[Rows]] = field(default_factory=dict)
-    _asked: tuple[Rows, Rows | None, StoredRelation] | None = None
 
     def changed(self, rows: Rows, rounds: Rows | None = None) -> StoredRelation:
         """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; `rounds`: their limits."""
@@ -146,21 +145,21 @@ class Work:
             return blank.successor(blank.assemble([rows], in_order=True))
         return blank.successor(blank.rounds_store().assemble([np.concatenate([rows, rounds[None, :]])]))
 
-    def run(self, join: DeltaJoin, over: Relations, rows: Rows | None, rounds: Rows | None = None) -> Rows:
-        """The heads that `join` finds over relations `over`, changed rows being `rows`.
+    def run(
+        self, join: DeltaJoin, over: Relations, delta: StoredRelation | None = None, rounds: Rows | None = None
+    ) -> Rows:
+        """The heads that `join` finds over relations `over`, changed rows being those of `delta`.
 
-        `rounds` int64[n]: those that the rows which each is derived from must be older than; None: of any age.
+        `rounds` int64[n]: those that the rows which each is derived from must be older than, as `delta` has them; None:
+        of any age.
         """
-        if rows is not None:
-            # The same rows are asked of many clauses, one after the other.
-            if self._asked is None or self._asked[0] is not rows or self._asked[1] is not rounds:
-                self._asked = rows, rounds, self.changed(rows, rounds)
-            over = {**over, variants.CHANGED: self._asked[2]}
+        if delta is not None:
+            over = {**over, variants.CHANGED: delta}
         self.at = join.clause
         if rounds is None:
             return join.rows(self.evaluator, over, self.limits)
         # Of the one row without columns the walk knows nothing: its limit is that of the run.
-        nullary = rows is not None and not len(rows)
+        nullary = delta is not None and not delta.arity
         return join.rows(self.evaluator, over, self.limits, int(rounds[0]) if nullary else None)
 
     @contextmanager
@@ -180,7 +179,7 @@ class Work:
         return "" if self.at is None else f"{self.at.span}: in `{self.at.text}`, round {self.round}"
 
     def distinct(self, chunks: list[Rows], arity: int) -> Rows:
-        """The distinct rows of chunks, in order."""
+        """The distinct rows of chunks, each of them distinct and in order, in order; the list may be emptied."""
         if len(chunks) == 1:
             return chunks[0]
         return self.evaluator.distinct(chunks, arity)[0]
@@ -188,7 +187,6 @@ class Work:
     def grow(self, found: Mapping[str, list[Rows]]) -> Deltas:
         """Store the rows found for each head, in the present round; what is new."""
         new: Deltas = {}
-        self._asked = None  # its pages are wanted now
         for head, chunks in found.items():
             relation = self.relations[head]
             rows = self.distinct(chunks, relation.arity)
@@ -208,15 +206,18 @@ class Work:
             new = self.next_round(new)
 
     def next_round(self, new: Deltas) -> Deltas:
-        """What is new after one more round, by the derivations of the rows that are `new`."""
+        """What is new after one more round, by the derivations of the rows that are `new`, which is emptied."""
         self.round += 1
         self.rounds += 1
         found: dict[str, list[Rows]] = {}
-        for name, rows in new.items():
+        for name in list(new):
+            # As a relation only: large ones are not to be there twice.
+            delta = self.changed(new.pop(name))
             for c, i in self.joins.positive(name):
-                heads = self.run(self.joins.forward(c, i), self.relations, rows)
+                heads = self.run(self.joins.forward(c, i), self.relations, delta)
                 if heads.shape[1]:
                     found.setdefault(self.joins.clauses[c].head, []).append(heads)
+            del delta
         return self.grow(found)
 
     def supported(self, head: str, rows: Rows, rounds: Rows | None = None) -> Rows:
@@ -232,7 +233,9 @@ class Work:
             check, asked, limits = self.joins.check(c), rows, rounds
             if rounds is not None and (greatest := check.nullary_round(self.relations)) >= 0:
                 asked, limits = np.compress(rounds > greatest, rows, axis=1), rounds[rounds > greatest]
-            heads = self.run(check, self.relations, asked, limits)[:arity] if asked.shape[1] else asked
+            heads = asked
+            if asked.shape[1]:
+                heads = self.run(check, self.relations, self.changed(asked, limits), limits)[:arity]
             if heads.shape[1]:
                 found.append(self.evaluator.distinct([heads], arity)[0])
                 left = not_among(rows, found[-1])

@@ -62,10 +62,11 @@ def _evaluate(work: Work) -> None:
     found: dict[str, list[Rows]] = {}
     for c, clause in enumerate(joins.clauses):
         if not joins.members & clause.reads.keys():
-            found.setdefault(clause.head, []).append(work.run(joins.forward(c, None), work.relations, None))
+            found.setdefault(clause.head, []).append(work.run(joins.forward(c, None), work.relations))
     for name, rows in new.items():
+        delta = work.changed(rows)
         for c, i in joins.positive(name):
-            found.setdefault(joins.clauses[c].head, []).append(work.run(joins.forward(c, i), work.relations, rows))
+            found.setdefault(joins.clauses[c].head, []).append(work.run(joins.forward(c, i), work.relations, delta))
     work.go_on(work.grow(found))
     settle(work)
     work.finish()

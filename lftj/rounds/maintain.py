@@ -64,8 +64,9 @@ def maintain(
     for name, change in changes.items():
         for kind, places in ((INSERTED, work.joins.positive), (ERASED, work.joins.negative)):
             rows = change.of_kind(kind)
-            for c, i in places(name) if rows.shape[1] else ():
-                heads = work.run(work.joins.forward(c, i), work.relations, rows)
+            delta = work.changed(rows) if rows.shape[1] else None
+            for c, i in places(name) if delta is not None else ():
+                heads = work.run(work.joins.forward(c, i), work.relations, delta)
                 if heads.shape[1]:
                     found.setdefault(work.joins.clauses[c].head, []).append(heads)
     for head, rows in work.grow(found).items():

@@ -50,10 +50,10 @@ class Retraction:
 
     def consumers(self, name: str, rows: Rows, after: int, over: Relations, *, negated: bool = False) -> None:
         """Suspect what used `rows` of `name` (`negated`: what their absence allowed) in derivations from `over`."""
-        joins = self.work.joins
+        joins, delta = self.work.joins, self.work.changed(rows)
         for c, i in joins.negative(name) if negated else joins.positive(name):
             join = joins.consumers(c, i)
-            heads = self.work.run(join, over, rows)
+            heads = self.work.run(join, over, delta)
             # A key order that was built over the relations as they were is kept for the next change.
             for predicate, order in join.orders:
                 self.work.relations[predicate].order(order)
@@ -72,7 +72,7 @@ class Retraction:
     def rows_removed(self) -> Deltas:
         """The distinct rows that were taken away."""
         relations = self.work.relations
-        return {head: self.work.distinct(chunks, relations[head].arity) for head, chunks in self.removed.items()}
+        return {head: self.work.distinct([*chunks], relations[head].arity) for head, chunks in self.removed.items()}
 
     def examine(self) -> None:
         """Examine all suspects."""

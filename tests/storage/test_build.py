@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scantree import sort
 from scantree.check import check_arena
 from scantree.memory import Arena
-from scantree.sort import sort_rows
+from scantree.sort import sort_chunks, sort_rows
 from scantree.version import Store, Version
 
 MIN, MAX = -(2**63), 2**63 - 1
@@ -78,6 +78,26 @@ def test_wide_keys_are_sorted_without_packing(monkeypatch: pytest.MonkeyPatch) -
     assert sort_rows(columns, 2).T.tolist() == expected(columns, 2)
     with pytest.raises(RuntimeError, match="packed"):
         sort_rows(wide(1, 40, 32, 32), 2)
+
+
+@pytest.mark.parametrize("bits", PACKINGS.values(), ids=PACKINGS)
+@pytest.mark.parametrize("cuts", [[], [0, 7], [300], [1, 1, 299, 350]])
+@pytest.mark.parametrize("few", [2, 1 << 20])
+def test_chunks_are_sorted_as_their_rows(
+    bits: tuple[int, ...], cuts: list[int], few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sort, "FEW", few)
+    rows = np.array(wide(2, 400, *bits))
+    rows[:, 200:] = rows[:, :200]
+    known = expected(list(rows), len(bits))
+    ordered = np.array(known, np.int64).T
+    for columns in (rows, ordered, np.repeat(ordered, 2, axis=1), ordered[:, ::-1]):
+        chunks = list(np.split(columns, cuts, axis=1))  # parts of an array, which are not contiguous
+        chunks[0].flags.writeable = False
+        assert sort_chunks(chunks).T.tolist() == known
+        assert chunks == []
+    alone = [np.ascontiguousarray(ordered)]
+    assert sort_chunks([*alone]) is alone[0]
 
 
 @pytest.mark.parametrize("keys", [1, 2])
