@@ -57,10 +57,14 @@ def ask(
         for i, request in enumerate(requests):
             at = request["partition"] if processes is None else request["partition"] % processes
             socket_path = node_folder() / f"{request['query'][:16]}-{watch}-{at}.sock"
-            if request["work"] == "close" and not socket_path.exists():
+            if request["work"] == "close":
+                holder = opened(socket_path, DOOR_SECONDS)  # none is made to be ended
+            else:
+                holder = _connected(socket_path, watch, nest)
+            if holder is None:
                 found[i] = {"partition": request["partition"], "attempt": "", "stats": {}, "damaged": [], "state": ""}
                 continue
-            door = doors.enter_context(_connected(socket_path, watch, nest))
+            door = doors.enter_context(holder)
             with suppress(OSError):
                 door.sendall(json.dumps(request).encode() + b"\n")
             waiting.register(door, selectors.EVENT_READ, i)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -105,7 +106,8 @@ def test_a_checkpoint_is_opened_with_fewer_processes(tmp_path: Path) -> None:
     batch(graph, query)
     assert not any(part["rebuilt"] for part in query.metrics()["last"])
     seen = holders(query)
-    del query  # one that nobody holds any more is closed
+    del query
+    gc.collect()  # one that nobody holds any more is closed
     until(lambda: not any(map(alive, seen)))
     graph.check(made)
     assert made.verify()["ok"]
