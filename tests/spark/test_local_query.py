@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -106,8 +105,7 @@ def test_a_checkpoint_is_opened_with_fewer_processes(tmp_path: Path) -> None:
     batch(graph, query)
     assert not any(part["rebuilt"] for part in query.metrics()["last"])
     seen = holders(query)
-    del query
-    gc.collect()  # one that nobody holds any more is closed
+    del query  # one that nobody holds any more is closed
     until(lambda: not any(map(alive, seen)))
     graph.check(made)
     assert made.verify()["ok"]
