@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -187,6 +188,32 @@ def test_a_driver_that_is_interrupted_or_killed(tmp_path: Path, how: signal.Sign
     until(lambda: not any(map(alive, left)))
     assert len(list(tmp_path.glob("lftj-query-*"))) == (how == signal.SIGKILL)
     until(lambda: list(tmp_path.glob("*/*.sock")) == [])
+
+
+@processes_of_its_own
+def test_a_call_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of such an evaluation, by a driver that lives on: its processes end, and its folder goes."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    before, seen = set(descendants(os.getpid())), list[int]()
+
+    def interrupt() -> None:
+        until(lambda: len(list(tmp_path.glob("*/*.sock"))) == 2)
+        time.sleep(0.3)
+        seen.extend(set(descendants(os.getpid())) - before)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    text = ENDLESS.partition('text = "')[2].partition('"')[0]
+    rows = np.arange(4000).reshape(-1, 1)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        LocalQuery.create(text, {"e": rows, "f": rows}, processes=2)
+    thread.join()
+    assert len(seen) == 3
+    until(lambda: not any(map(alive, seen)))
+    assert list(tmp_path.glob("lftj-query-*")) == []
+    assert list(node_folder().iterdir()) == []
 
 
 @processes_of_its_own

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pytest
 
 import lftj
+from spark_bridge import store
 from spark_bridge.driver import Partitioned
 from spark_bridge.errors import BatchError, PlanError, StateError
 from spark_bridge.local import InProcess
 from spark_bridge.partition import FAULTS
-from spark_bridge.store import Body
+from spark_bridge.store import Body, write_json
 from tests.conftest import ROOT
 from tests.spark.graph import Graph
 
@@ -292,11 +293,24 @@ def test_a_commit_that_was_never_made_is_cleared_away(tmp_path: Path) -> None:
     graph.check(again)
 
 
-@pytest.mark.parametrize("late", ["before", "after"])
-def test_of_two_drivers_that_create_one_does(tmp_path: Path, late: str) -> None:
-    """The other is told, whether its own evaluation was still to come or done, and leaves nothing."""
+@pytest.mark.parametrize("late", ["before", "after", "between"])
+def test_of_two_drivers_that_create_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: str) -> None:
+    """The other is told, whether its own evaluation was still to come, or done, or even its commit was written."""
     graph, executor = Graph(), Watched()
-    setattr(executor, late, lambda: graph.create(InProcess(), tmp_path / "q", partitions=3))
+
+    def win() -> None:
+        monkeypatch.undo()
+        graph.create(InProcess(), tmp_path / "q", partitions=3)
+
+    def written(path: Path, body: Body) -> None:
+        write_json(path, body)
+        if path.suffix == ".draft":
+            win()
+
+    if late == "between":
+        monkeypatch.setattr(store, "write_json", written)
+    else:
+        setattr(executor, late, win)
     with pytest.raises(StateError, match=r"(?s)was created by another driver.*committed first.*open it with `open`"):
         graph.create(executor, tmp_path / "q")
     assert executor.worker._kept == {}
