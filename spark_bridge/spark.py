@@ -99,7 +99,9 @@ def staging_task(folder: str, version: int, schema: Schema, changes: bool) -> Ta
 
 def for_spark(table: pa.Table) -> Iterator[pa.RecordBatch]:
     """A table in the types that Spark has."""
-    yield from table.cast(spark_types(table.schema)).to_batches(max_chunksize=1 << 16)
+    for batch in table.cast(spark_types(table.schema)).to_batches(max_chunksize=1 << 16):
+        if batch.num_rows:  # Spark reads no further than a batch without rows
+            yield batch
 
 
 def spark_types(schema: pa.Schema) -> pa.Schema:

@@ -122,6 +122,9 @@ def test_refusals(spark: Any, tmp_path: Path) -> None:
     assert query.version == 0
     done = query.apply({"e": spark.createDataFrame([(3, 4, 1)], "a bigint, b bigint, _op int")}, batch_id="b")
     assert done.changed == {"e": (0, 1), "t": (0, 1)}
+    more = [(i, i + 1, 1) for i in range(10, 30)]  # in both partitions, and none is erased in either
+    query.apply({"e": spark.createDataFrame(more, "a bigint, b bigint, _op int")}, batch_id="more")
+    assert sorted(tuple(row) for row in query.delta("e", 1).collect()) == more
     query.close()
 
 
