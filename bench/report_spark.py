@@ -44,4 +44,19 @@ def _row(table: Table, graph: str, what: str, ours: float, joins: float, delta: 
     table.add(graph, what, f"**{short(ours)}**", short(joins), short(delta), short(anew), times)
 
 
-TABLES: dict[str, Callable[[], str]] = {"spark": spark_table}
+def local_table() -> str:
+    """Creating and changing triangles on one machine, in one database and in processes of their own."""
+    table = Table("kept up by", "where", "create, s", "of it joins", "10,000 changes, s", "of it joins", left=2)
+    found = {
+        (line["maintain"], line.get("processes", 0)): line
+        for line in results.read(SPARK)
+        if line["what"] == "one database" or (line["what"] == "processes" and "create" in line)
+    }
+    for (how, count), line in found.items():
+        where = "one database" if not count else f"{count} process" + ("es" if count > 1 else "")
+        figures = (line[key] for key in ("create", "evaluate", "batch", "batch, evaluate"))
+        table.add("choice of lftj" if how == "auto" else how, where, *map(short, figures))
+    return str(table)
+
+
+TABLES: dict[str, Callable[[], str]] = {"spark": spark_table, "processes": local_table}

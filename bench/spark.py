@@ -2,7 +2,7 @@
 
     spark    triangles, data frame to result, wall seconds in one session: create and batches of 100, 1,000 and 10,000
              changes against the same as Spark SQL, evaluated anew and by delta rules; and where the time goes
-    local    processes of this machine, one partition against two: full evaluation, and batches of 10,000
+    local    one database, and one and two processes of this machine: full evaluation, and batches of 10,000
     skew     the work of 32 partitions of pl1m_skew, counted in leapfrog steps, by hash and as placed
     growth   200 batches of 100, compacted every 50: time of a batch and files
 
@@ -29,12 +29,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+import lftj
 from bench import results
 from bench.graphs import load
 from bench.updates import Batch, generated
 from spark_bridge.driver import Partitioned
 from spark_bridge.keys import Keyed
-from spark_bridge.local import InProcess, Processes
+from spark_bridge.local import InProcess
+from spark_bridge.local_query import LocalQuery
 from spark_bridge.partition import database
 from spark_bridge.placement import Placement, key_work, loads, place
 from spark_bridge.plan import make_plan
@@ -175,39 +177,69 @@ def _by_size(rows: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[Batch]]]:
 
 
 def on_processes(name: str, _: int) -> Iterator[Figures]:
-    """One partition against two, each in a process of its own."""
+    """One database in this process, and partitions in processes of their own: numpy rows to the counted answer."""
     rows = edges_of(name)
-    for partitions, how in ((1, "auto"), (2, "auto"), (1, "trace"), (2, "trace")):
-        with tempfile.TemporaryDirectory() as folder:
-            warm = Partitioned.create(
-                Processes(), PROGRAM, {"e": table(rows[:100])}, checkpoint=Path(folder) / "w", partitions=partitions
-            )
-            warm.close()
-            query = Partitioned.create(
-                Processes(),
-                PROGRAM,
-                {"e": table(rows)},
-                checkpoint=Path(folder) / "q",
-                partitions=partitions,
-                maintain={"tri": how},
-            )
-            parts = query.metrics()["last"]
-            evaluated = max(part["evaluate"] for part in parts)
-            took, inside = [], []
-            for batch in generated(rows, ((10_000, 5),), seed=5):
-                seconds, _ = timed(query.apply, {"e": changes(batch)}, batch_id=f"b{query.version}")
-                took.append(seconds)
-                inside.append(max(part["evaluate"] for part in query.metrics()["last"]))
-            query.close()
-            yield {
-                "graph": name,
-                "what": "processes",
-                "partitions": partitions,
-                "maintain": how,
-                "evaluate": evaluated,
-                "batch of 10,000, evaluate": median(inside[1:]),
-                "batch of 10,000, whole": median(took[1:]),
-            }
+    lftj.Database().prepare()
+    for how in ("auto", "trace"):
+        yield {"graph": name, "what": "one database", "maintain": how, **_in_process(rows, how)}
+        for count in (1, 2):
+            figures = _in_processes(rows, how, count)
+            yield {"graph": name, "what": "processes", "processes": count, "maintain": how, **figures}
+
+
+def _in_process(rows: npt.NDArray[np.int64], how: str) -> Figures:
+    started = time.perf_counter()
+    with lftj.Database() as db:
+        db.rules(PROGRAM, maintain={"tri": how})
+        db.load("e", rows)
+        loaded = time.perf_counter()
+        count = len(db["tri"])
+        evaluated = time.perf_counter()
+        took = []
+        for batch in _batches(rows):
+            begun = time.perf_counter()
+            with db.transaction() as tx:
+                tx.erase("e", batch.erase)
+                tx.insert("e", batch.insert)
+            changed = len(tx.delta["tri"].erased) + len(tx.delta["tri"].inserted)
+            assert changed > 0
+            took.append(time.perf_counter() - begun)
+        return {
+            "create": evaluated - started,
+            "evaluate": evaluated - loaded,
+            "rows": count,
+            "batch": median(took[1:]),
+            "batch, evaluate": median(took[1:]),
+        }
+
+
+def _in_processes(rows: npt.NDArray[np.int64], how: str, count: int) -> Figures:
+    def create() -> tuple[LocalQuery, int]:
+        made = LocalQuery.create(PROGRAM, {"e": rows}, processes=count, maintain={"tri": how})
+        return made, made.result("tri").num_rows
+
+    seconds, (query, found) = timed(create)
+    with query:
+        evaluated = max(part["evaluate"] for part in query.metrics()["last"])
+        took, inside = [], []
+        for batch in _batches(rows):
+            applied, _ = timed(query.apply, {"e": changes(batch)}, batch_id=f"b{query.version}")
+            read, changed = timed(query.delta, "tri", query.version - 1)
+            assert changed.num_rows > 0
+            took.append(applied + read)
+            inside.append(max(part["evaluate"] for part in query.metrics()["last"]))
+    return {
+        "create": seconds,
+        "evaluate": evaluated,
+        "rows": found,
+        "batch": median(took[1:]),
+        "batch, evaluate": median(inside[1:]),
+    }
+
+
+def _batches(rows: npt.NDArray[np.int64]) -> Iterator[Batch]:
+    """The batches of 10,000 changes; the first is not told."""
+    return generated(rows, ((10_000, 5),), seed=5)
 
 
 def skew(name: str, _: int) -> Iterator[Figures]:

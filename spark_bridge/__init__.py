@@ -4,8 +4,9 @@ The first variable of a rule's key order is partitioned over executors: atoms th
 others are replicated. Every partition runs the engine of `lftj` on its share, keeps its own state, and turns a batch
 of changes into an exact output delta. What lives here is partitioning, partition state and the Spark job; no join code.
 
-Imports point one way: this package uses `lftj` and the packages below it, and nothing uses this one. Install with
-`pip install 'lftj[spark]'`.
+`SparkQuery` does so on Spark (`pip install 'lftj[spark]'`), `LocalQuery` in processes of one machine, without it.
+
+Imports point one way: this package uses `lftj` and the packages below it, and nothing uses this one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spark_bridge.driver import Applied, Estimate, Partitioned
     from spark_bridge.errors import BatchError, PlanError, RaceError, SetupError, StateError
+    from spark_bridge.local_query import LocalQuery
     from spark_bridge.preflight import session
     from spark_bridge.query import SparkQuery
 
@@ -23,6 +25,7 @@ _HOMES = {
     "Applied": "spark_bridge.driver",
     "BatchError": "spark_bridge.errors",
     "Estimate": "spark_bridge.driver",
+    "LocalQuery": "spark_bridge.local_query",
     "Partitioned": "spark_bridge.driver",
     "PlanError": "spark_bridge.errors",
     "RaceError": "spark_bridge.errors",
@@ -36,6 +39,7 @@ __all__ = [
     "Applied",
     "BatchError",
     "Estimate",
+    "LocalQuery",
     "Partitioned",
     "PlanError",
     "RaceError",

@@ -6,9 +6,12 @@
     python -m spark_bridge result --output tri=PATH --checkpoint DIR
     python -m spark_bridge estimate | verify | compact | rescale ...
 
+With `--processes N` a command runs in N processes of this machine, without Spark (`serve` needs it).
+
 Files are Parquet (also folders of it), or .csv and .tsv without a header in the order of the columns; changes have a
 column `_op`, the last one. stdout is one line of JSON about what was done, everything else goes to stderr. Exit codes:
-0 done, 1 the program was refused, 2 usage, 3 the data or the checkpoint was, 4 `verify` found something.
+0 done, 1 the program was refused, 2 usage, 3 the data or the checkpoint was, 4 `verify` found something, 130 it was
+interrupted.
 """
 
 from __future__ import annotations
@@ -28,11 +31,13 @@ from spark_bridge.errors import PlanError
 from spark_bridge.preflight import missing, session, submitted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
+    from spark_bridge.interface import Query
+    from spark_bridge.local_query import LocalQuery
     from spark_bridge.query import SparkQuery
 
-PROGRAM_REFUSED, DATA_REFUSED, FOUND = 1, 3, 4
+PROGRAM_REFUSED, DATA_REFUSED, FOUND, INTERRUPTED = 1, 3, 4, 130
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -40,6 +45,12 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals or not name or not path:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form RELATION=PATH")
     return name, path
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(text)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,6 +62,13 @@ def parser() -> argparse.ArgumentParser:
     def command(name: str, says: str, *, checkpoint: bool = True) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=says, description=says)
         made.add_argument("--checkpoint", required=checkpoint, metavar="DIR", help="folder of the query, on all nodes")
+        if name == "serve":
+            made.set_defaults(processes=None)
+            return made
+        numbers = made.add_mutually_exclusive_group(required=name == "rescale")
+        numbers.add_argument("--processes", type=_count, metavar="N", help="on this machine, in N processes")
+        if name in ("create", "estimate", "rescale"):
+            numbers.add_argument("--partitions", type=_count, metavar="N", help="on Spark (default: its cores)")
         return made
 
     for name, says in (
@@ -60,7 +78,6 @@ def parser() -> argparse.ArgumentParser:
         made = command(name, says, checkpoint=name == "create")
         made.add_argument("--program", required=True, metavar="FILE", help="the rules")
         made.add_argument("--input", type=_pair, action="append", default=[], metavar="RELATION=PATH")
-        made.add_argument("--partitions", type=int, help="default: as many as there are cores")
         made.add_argument("--replicate", action="append", default=[], metavar="RELATION")
         made.add_argument("--partition-memory", type=int, metavar="BYTES")
     made = command("apply", "make changes the next version, once")
@@ -74,15 +91,19 @@ def parser() -> argparse.ArgumentParser:
     made = command("result", "write relations as Parquet")
     made.add_argument("--output", type=_pair, action="append", required=True, metavar="RELATION=PATH")
     made.add_argument("--version", type=int)
-    made = command("rescale", "place keys anew over another number of partitions")
-    made.add_argument("--partitions", type=int, required=True)
+    command("rescale", "place keys anew over another number of partitions, or processes")
     command("verify", "check every file, and every output against the facts")
     command("compact", "put all changes into a new base, and remove what is older than the one before")
     return top
 
 
-def read(spark: SparkSession, path: str, schema: Schema, *, changes: bool) -> DataFrame:
-    """A data frame of a path."""
+def read(spark: SparkSession | None, path: str, schema: Schema, *, changes: bool) -> Any:
+    """The rows of a path: a data frame, or without Spark a table."""
+    if spark is None:
+        from spark_bridge.sources import arrow_of
+
+        files = sorted(map(str, Path(path).glob("*.parquet"))) if Path(path).is_dir() else path
+        return arrow_of(files, schema, changes=changes)
     from spark_bridge.spark import sql_schema
 
     columns = sql_schema(schema) + (", _op bigint" if changes else "")
@@ -93,26 +114,57 @@ def read(spark: SparkSession, path: str, schema: Schema, *, changes: bool) -> Da
     return spark.read.parquet(path)
 
 
-def _run(spark: SparkSession, given: argparse.Namespace) -> tuple[dict[str, Any], int]:
+def _write(rows: Any, path: str) -> None:
+    """Write a data frame or a table as Parquet; it is an error if something is there."""
+    import pyarrow as pa
+
+    if not isinstance(rows, pa.Table):
+        rows.write.parquet(path)
+        return
+    from pyarrow import parquet
+
+    with Path(path).open("xb") as file:
+        parquet.write_table(rows, file)
+
+
+def _run(spark: SparkSession | None, given: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    """A command, on Spark if there is a session."""
+    from spark_bridge.local_query import LocalQuery
     from spark_bridge.plan import make_plan
-    from spark_bridge.query import SparkQuery
 
     if given.command in ("create", "estimate"):
         text = Path(given.program).read_text(encoding="utf-8")
-        partitions = given.partitions or spark.sparkContext.defaultParallelism
+        partitions = given.processes if spark is None else given.partitions or spark.sparkContext.defaultParallelism
         options: dict[str, Any] = {"partitions": partitions, "replicate": given.replicate}
         schemas = make_plan(text, **options).schemas
         frames = {name: read(spark, path, _of(schemas, name), changes=False) for name, path in given.input}
         options["partition_memory"] = given.partition_memory
         if given.command == "estimate":
-            found = SparkQuery.estimate_for(text, frames, **options)
+            found = (LocalQuery if spark is None else _on_spark()).estimate_for(text, frames, **options)
             sys.stderr.write(f"{found}\n")
             return {"bytes": found.bytes, "skew": found.skew, "share": found.share, "split": found.split_keys}, 0
-        query = SparkQuery.create(spark, text, frames, checkpoint=given.checkpoint, **options)
+        query: Query
+        if spark is None:
+            query = LocalQuery.create(
+                text, frames, checkpoint=given.checkpoint, processes=options.pop("partitions"), **options
+            )
+        else:
+            query = _on_spark().create(spark, text, frames, checkpoint=given.checkpoint, **options)
         with query:
             return query.metrics(), 0
-    with SparkQuery.open(spark, given.checkpoint) as query:
-        return _on(spark, query, given)
+    if spark is None:
+        with LocalQuery.open(given.checkpoint, processes=given.processes) as local:
+            return _on(None, local, given)
+    with _on_spark().open(spark, given.checkpoint) as opened:
+        if given.command == "serve":
+            return _serve(spark, opened, given), 0
+        return _on(spark, opened, given)
+
+
+def _on_spark() -> type[SparkQuery]:
+    from spark_bridge.query import SparkQuery
+
+    return SparkQuery
 
 
 def _of(schemas: dict[str, Schema], name: str) -> Schema:
@@ -121,27 +173,27 @@ def _of(schemas: dict[str, Schema], name: str) -> Schema:
     return schemas[name]
 
 
-def _on(spark: SparkSession, query: SparkQuery, given: argparse.Namespace) -> tuple[dict[str, Any], int]:
+def _on(
+    spark: SparkSession | None, query: SparkQuery | LocalQuery, given: argparse.Namespace
+) -> tuple[dict[str, Any], int]:
     """A command on a query that is there."""
     schemas = query.schemas
     if given.command == "apply":
         frames = {name: read(spark, path, _of(schemas, name), changes=True) for name, path in given.changes}
         done = query.apply(frames, batch_id=given.batch_id)
         for name, path in given.delta:
-            query.delta(name, done.version - 1, done.version).write.parquet(path)
+            _write(query.delta(name, done.version - 1, done.version), path)
         return {"version": done.version, "changed": done.changed, "repeated": done.repeated}, 0
-    if given.command == "serve":
-        return _serve(spark, query, given), 0
     if given.command == "result":
         for name, path in given.output:
-            query.result(name, version=given.version).write.parquet(path)
+            _write(query.result(name, version=given.version), path)
         return {"version": query.version if given.version is None else given.version}, 0
     if given.command == "verify":
         found = query.verify()
         return found, 0 if found["ok"] else FOUND
     if given.command == "compact":
         return {"version": query.compact()}, 0
-    return {"version": query.rescale(given.partitions)}, 0
+    return {"version": query.rescale(given.partitions or given.processes)}, 0
 
 
 def _serve(spark: SparkSession, query: SparkQuery, given: argparse.Namespace) -> dict[str, Any]:
@@ -178,7 +230,7 @@ class _SparkErrors(io.TextIOBase):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     given = parser().parse_args(arguments)
-    if not submitted() or missing():
+    if given.processes is not None or not submitted() or missing():
         return _done(given)
     with redirect_stderr(_SparkErrors()):
         return _done(given)
@@ -186,17 +238,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _done(given: argparse.Namespace) -> int:
     try:
-        spark = session(given.master)
-        try:
-            told, code = _run(spark, given)
-        finally:
-            spark.stop()
+        if given.processes is not None:
+            told, code = _run(None, given)
+        else:
+            spark = session(given.master)
+            try:
+                told, code = _run(spark, given)
+            finally:
+                spark.stop()
     except (lftj.ProgramError, PlanError) as error:
         sys.stderr.write(f"{error}\n")
         return PROGRAM_REFUSED
     except (lftj.Error, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return DATA_REFUSED
+    except KeyboardInterrupt:
+        return INTERRUPTED
     sys.stdout.write(json.dumps(told, default=str) + "\n")
     return code
 

@@ -43,6 +43,7 @@ from spark_bridge.store import Body, Checkpoint
 
 RACES = 8  # so often a driver begins again when another one commits first
 WISHES = ("auto", "trace", "recompute")
+ChosenBy = Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement]
 LOOKED_AT = 20_000_000  # rows of a relation at most, to estimate work by
 
 
@@ -54,6 +55,9 @@ class Executor(Protocol):
 
     def stage(self, checkpoint: Checkpoint, version: int, schema: Schema, source: Any, *, changes: bool) -> list[Body]:
         """Bring the rows of one relation into the journal: its files. Raises `BatchError` for rows that do not fit."""
+
+    def close(self) -> None:
+        """End what it keeps beside the holders."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Partitioned:
         replicate: Sequence[str] = (),
         partition_memory: int | None = None,
         maintain: Mapping[str, str] | None = None,
-        placement: Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement] | None = None,
+        placement: ChosenBy | None = None,
     ) -> Partitioned:
         """Check and plan, read the inputs, place their keys, evaluate, commit version 0."""
         if partitions < 1:
@@ -130,21 +134,49 @@ class Partitioned:
         }
         store.begin(query)
         made = cls(executor, store)
+        try:
+            body = made._created(plan, inputs, options, placement)
+        except BaseException as error:
+            with suppress(Exception):
+                made._run("close", None, 0, partitions)
+            if isinstance(error, lftj.Error) and store.head() >= 0:
+                raise made._came_late() from error  # whoever won has removed our files, which we may have missed
+            raise
+        won = store.publish(body)
+        stop_at("create-committed", 0)
+        store.clean()  # what drivers left that died before they committed, or were later
+        if not won:
+            made._run("close", None, 0, partitions)
+            raise made._came_late()
+        return made
+
+    def _created(
+        self, plan: PartitionPlan, inputs: Mapping[str, Any], options: dict[str, Any], placement: ChosenBy | None
+    ) -> Body:
+        """What is to be committed as version 0."""
+        store, query = self.checkpoint, self.checkpoint.query
         segments = [
             segment
             for name, source in inputs.items()
-            for segment in executor.stage(store, 0, plan.schemas[name], source, changes=False)
+            for segment in self.executor.stage(store, 0, plan.schemas[name], source, changes=False)
         ]
         for name, rows in plan.program.facts.items():
             table = _fact_table(plan.schemas[name], rows)
             segment = stage(store, 0, plan.schemas[name], table, changes=False)
             segments += [segment] if segment is not None else []
-        layout = made._layout(program, options, segments, placement)
-        results = made._run("create", None, 0, partitions, journal=segments, layout=layout, definition=query)
-        body = made._body("create", 0, 0, results, journal=segments, layout=layout, history=[])
-        if not store.publish(body):
-            raise StateError(f"{store.folder} was created by another driver", remedy="open it with `open`")
-        return made
+        stop_at("create-journaled", 0)
+        layout = self._layout(query["program"], options, segments, placement)
+        partitions = options["partitions"]
+        results = self._run("create", None, 0, partitions, journal=segments, layout=layout, definition=query)
+        stop_at("create-worked", 0)
+        return self._body("create", 0, 0, results, journal=segments, layout=layout, history=[])
+
+    def _came_late(self) -> StateError:
+        return StateError(
+            f"{self.checkpoint.folder} was created by another driver",
+            why="two created a query there at the same time, and the other one committed first",
+            remedy="open it with `open`, or create in another folder",
+        )
 
     @classmethod
     def open(cls, executor: Executor, checkpoint: str | Path) -> Partitioned:
@@ -154,7 +186,7 @@ class Partitioned:
             raise StateError(
                 f"{store.folder} holds no checkpoint that was finished",
                 why="it has no commit: its creation did not get so far",
-                remedy="create the query in an empty folder",
+                remedy="create the query there (what was left is cleared away then)",
             )
         return cls(executor, store)
 
@@ -163,7 +195,7 @@ class Partitioned:
         program: str,
         options: dict[str, Any],
         segments: Sequence[Body],
-        placement: Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement] | None,
+        placement: ChosenBy | None,
     ) -> Body:
         """Where keys go, by the rows in the journal."""
         schemas = make_plan(program, **options).schemas
@@ -185,7 +217,7 @@ class Partitioned:
         options: dict[str, Any],
         rows: Mapping[str, int],
         tables: Mapping[str, Keyed],
-        placement: Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement] | None,
+        placement: ChosenBy | None,
     ) -> Body:
         plan, second = _plans(program, options, rows)
         if placement is not None:
@@ -287,11 +319,16 @@ class Partitioned:
         wrong = {r["partition"]: r["wrong"] for r in results if r["wrong"]}
         return {"version": version, "damaged": damaged, "wrong": wrong, "ok": not damaged and not wrong}
 
-    def close(self) -> None:
-        """Let the workers drop what they keep of this query."""
+    def release(self) -> None:
+        """Let the workers drop what they keep of this query; whoever asks next has it built again."""
         version = self.version
         with suppress(lftj.Error):
             self._run("close", version, version, self.state.partitions(version))
+
+    def close(self) -> None:
+        """Let the workers drop what they keep of this query, and the executor what it keeps."""
+        self.release()
+        self.executor.close()
 
     # -- answers ------------------------------------------------------------------------------------------------------
 

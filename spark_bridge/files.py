@@ -160,7 +160,7 @@ def publish(draft: Path, path: Path) -> bool:
     """Give a file its name unless something has that name; whether it got it. One step: there is never half a file."""
     try:
         os.link(draft, path)
-    except FileExistsError:
+    except (FileExistsError, FileNotFoundError):  # whoever got the name may have cleared the draft away
         return False
     finally:
         with suppress(FileNotFoundError):

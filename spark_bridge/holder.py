@@ -2,10 +2,11 @@
 
 Spark gives a task to any of its Python workers, and ends workers that have been idle for a minute; a partition's
 database must outlive both. So a worker passes the request on to the partition's holder on its node, a process of its
-own with a socket whose path names the query and the partition, and starts it if there is none. A holder ends when told
-to, when the process it watches is gone (the daemon of Spark's workers, or the local pool), or after an hour without
-work. One that does not answer the door within seconds (it was stopped) is left to itself and replaced: what it may yet
-write, nobody will name.
+own with a socket whose path names the query and the partition, and has one forked by the nursery (`nursery.py`) if
+there is none. A holder ends when told to, when whoever asked gives up in the middle of the work (a kernel cannot be
+stopped otherwise), when the process it watches is gone (the daemon of Spark's workers, or the driver on one machine),
+or after an hour without work. One that does not answer the door within seconds (it was stopped) is left to itself and
+replaced: what it may yet write, nobody will name.
 
     client -> holder    one line of JSON: the request
     holder -> client    "." at once, then one line of JSON: what came of it; nothing if it died of it
@@ -16,111 +17,129 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
+import selectors
 import socket
 import subprocess
-import sys
-import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from lftj.errors import Error
+from spark_bridge import nursery
+from spark_bridge.nursery import address, alive, listening, node_folder, opened
 from spark_bridge.store import Body
 
 IDLE_SECONDS = 3600.0
 DOOR_SECONDS = 10.0
-START_SECONDS = 120.0
 _started: list[subprocess.Popen[bytes]] = []
-_starting = threading.Lock()
 
 
-class HolderDiedError(RuntimeError):
+class HolderDiedError(Error, RuntimeError):
     """A holder ended in the middle of a request. Whoever runs tasks runs it again."""
 
 
-def node_folder() -> Path:
-    """Where sockets are: of this user, on this machine."""
-    folder = Path(os.environ.get("LFTJ_SPARK_NODE_DIR") or tempfile.gettempdir()) / f"lftj-spark-{os.getuid()}"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
+def ask(
+    requests: Sequence[Body], *, watch: int, processes: int | None = None, path: Path | None = None
+) -> list[Body | None]:
+    """What came of requests, each run by the holder of its partition, side by side; None where the holder died of it.
 
-
-def ask(request: Body, *, watch: int) -> Body:
-    """Have the holder of the request's partition run it. `watch`: the process it must not outlive."""
-    path = node_folder() / f"{request['query'][:16]}-{watch}-{request['partition']}.sock"
-    if request["work"] == "close" and not path.exists():
-        return {"partition": request["partition"], "attempt": "", "stats": {}, "damaged": [], "state": ""}
-    with _connected(path, watch) as door:
-        door.settimeout(None)
-        door.sendall(json.dumps(request).encode() + b"\n")
-        answer = b"".join(iter(lambda: door.recv(1 << 20), b""))
-    if not answer.endswith(b"\n"):
-        raise HolderDiedError(f"the process that holds partition {request['partition']} ended")
-    found: Body = json.loads(answer)
+    `watch`: the process that holders must not outlive. `processes`: so many of them at most; None: one per partition.
+    `path`: the nursery to have holders made by, if not that of `watch`.
+    """
+    nest = address(watch) if path is None else path
+    answers: list[bytes] = [b""] * len(requests)
+    found: list[Body | None] = [None] * len(requests)
+    with ExitStack() as doors, selectors.DefaultSelector() as waiting:
+        for i, request in enumerate(requests):
+            at = request["partition"] if processes is None else request["partition"] % processes
+            socket_path = node_folder() / f"{request['query'][:16]}-{watch}-{at}.sock"
+            if request["work"] == "close":
+                holder = opened(socket_path, DOOR_SECONDS)  # none is made to be ended
+            else:
+                holder = _connected(socket_path, watch, nest)
+            if holder is None:
+                found[i] = {"partition": request["partition"], "attempt": "", "stats": {}, "damaged": [], "state": ""}
+                continue
+            door = doors.enter_context(holder)
+            with suppress(OSError):
+                door.sendall(json.dumps(request).encode() + b"\n")
+            waiting.register(door, selectors.EVENT_READ, i)
+        while waiting.get_map():
+            for key, _ in waiting.select():
+                piece = _received(key.fileobj)
+                answers[key.data] += piece
+                if not piece:
+                    waiting.unregister(key.fileobj)
+                    if answers[key.data].endswith(b"\n"):
+                        found[key.data] = json.loads(answers[key.data])
     return found
 
 
-def _knock(path: Path) -> socket.socket | None:
-    """A connection to the holder at `path`; None if nobody opens."""
-    door = socket.socket(socket.AF_UNIX)
-    door.settimeout(DOOR_SECONDS)
+def died(partition: int) -> HolderDiedError:
+    """The error for a request that nothing came of."""
+    return HolderDiedError(
+        f"the process that holds partition {partition} ended in the middle of its work",
+        why="somebody ended it, or the machine ran out of memory (the system's log says so then)",
+        remedy="send it again; if it ends again, take more partitions, or give each more memory",
+    )
+
+
+def _received(door: Any) -> bytes:
     try:
-        door.connect(str(path))
-        if door.recv(1) == b".":
-            return door
+        return bytes(door.recv(1 << 20))
     except OSError:
-        pass
-    door.close()
-    return None
+        return b""
 
 
-def _connected(path: Path, watch: int) -> socket.socket:
-    door = _knock(path)
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One at a time on this node."""
+    folder = os.open(node_folder(), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _connected(path: Path, watch: int, nest: Path) -> socket.socket:
+    door = opened(path, DOOR_SECONDS)
     if door is not None:
         return door
-    with path.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        door = _knock(path)  # somebody else may have started it meanwhile
-        if door is not None:
-            return door
-        path.unlink(missing_ok=True)
-        environment = dict(os.environ)
-        root = str(Path(__file__).resolve().parent.parent)
-        environment["PYTHONPATH"] = os.pathsep.join([root, *filter(None, [environment.get("PYTHONPATH")])])
-        process = subprocess.Popen(
-            [sys.executable, "-m", "spark_bridge.holder", str(path), str(watch)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-            env=environment,
-        )
-        with _starting:  # holders are started by several threads, and one that is forgotten here warns that it runs on
-            _started[:] = [p for p in _started if p.poll() is None] + [process]
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until and process.poll() is None:
-            if path.exists():
-                door = _knock(path)
-                if door is not None:
-                    return door
-            time.sleep(0.01)
-    raise HolderDiedError(f"the process for {path.name} did not start")
+    child = nursery.child(nest) or _of_a_new_nursery(nest, watch)
+    if child is None:
+        raise HolderDiedError(f"no process could be made for {path.name}: the one they are forked from ended")
+    with child:
+        with _alone():
+            door = opened(path, DOOR_SECONDS)  # somebody else may have had it made meanwhile
+            if door is None:
+                path.unlink(missing_ok=True)
+                child.sendall(os.fsencode(path) + b"\n")
+                child.recv(1)
+        door = door or opened(path, DOOR_SECONDS)
+    if door is None:
+        raise HolderDiedError(f"the process for {path.name} did not start")
+    return door
+
+
+def _of_a_new_nursery(nest: Path, watch: int) -> socket.socket | None:
+    """A child of a nursery that has to be started: there is none, or it ended."""
+    with _alone():
+        door = nursery.child(nest)
+        if door is None:
+            # One that is forgotten here would warn that it runs on.
+            _started[:] = [p for p in _started if p.poll() is None] + [nursery.start(nest, watch)]
+    return door or nursery.child(nest)
 
 
 # The process ---------------------------------------------------------------------------------------------------------
 
 
-def _alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, 0)
-            return not Path("/proc").is_dir()
-        return False
-
-
-class _Holder:
+class Holder:
     """Opens the door in one thread while the other works."""
 
     def __init__(self, path: Path, watch: int) -> None:
@@ -129,12 +148,8 @@ class _Holder:
         self.path, self.watch, self.worker = path, watch, Worker()
         self.turn = threading.Lock()
         self.last = time.monotonic()
-        self.server = socket.socket(socket.AF_UNIX)
-        draft = path.with_suffix(f".{os.getpid()}")
-        self.server.bind(str(draft))
-        self.server.listen(64)
-        self.me = os.stat(draft).st_ino
-        draft.rename(path)
+        self.server = listening(path)
+        self.me = os.stat(path).st_ino
 
     def run(self) -> None:
         """Until there is no more reason to."""
@@ -152,17 +167,35 @@ class _Holder:
                 return
             request: dict[str, Any] = json.loads(line)
             with self.turn:
-                done = self.worker.run(request)
-                done["stats"]["process"] = os.getpid()
+                if select.select([door], [], [], 0)[0]:
+                    return  # whoever asked gave up while it was another's turn
+                done = self._worked(door, request)
             self.last = time.monotonic()
             with suppress(OSError):
                 door.sendall(json.dumps(done).encode() + b"\n")
+                door.shutdown(socket.SHUT_RDWR)  # `_watch_door` reads from it still, so closing alone ends nothing
             if request["work"] == "close":
                 self._end()
 
+    def _worked(self, door: socket.socket, request: Body) -> Body:
+        finished = threading.Event()
+        threading.Thread(target=self._watch_door, args=(door, finished), daemon=True).start()
+        try:
+            done = self.worker.run(request)
+        finally:
+            finished.set()
+        done["stats"]["process"] = os.getpid()
+        return done
+
+    def _watch_door(self, door: socket.socket, finished: threading.Event) -> None:
+        with suppress(OSError):
+            door.recv(1)  # nothing comes: it returns when the other side has closed, or this one has
+        if not finished.is_set():
+            self._end()
+
     def _watch(self) -> None:
-        while _alive(self.watch) and time.monotonic() - self.last < IDLE_SECONDS:
-            time.sleep(0.5)
+        while alive(self.watch) and time.monotonic() - self.last < IDLE_SECONDS:
+            time.sleep(nursery.WATCH_SECONDS)
         self._end()
 
     def _end(self) -> None:
@@ -170,7 +203,3 @@ class _Holder:
             if os.stat(self.path).st_ino == self.me:
                 self.path.unlink()
         os._exit(0)
-
-
-if __name__ == "__main__":
-    _Holder(Path(sys.argv[1]), int(sys.argv[2])).run()

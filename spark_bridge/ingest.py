@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +20,8 @@ from spark_bridge.state import Change, tables_of
 from spark_bridge.store import JOURNAL, Body, Checkpoint
 
 
-def stage(checkpoint: Checkpoint, version: int, schema: Schema, source: Any, *, changes: bool) -> Body | None:
+def stage(checkpoint: Checkpoint, version: int, schema: Schema, table: pa.Table, *, changes: bool) -> Body | None:
     """Write the rows of a table to the journal; what a commit says of the file, and its digest. None for no rows."""
-    table = source if isinstance(source, pa.Table) else pa.table(source)
     rows, ops = canonical(table, schema, changes=changes)
     if not rows.num_rows:
         return None

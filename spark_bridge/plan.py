@@ -158,7 +158,11 @@ def make_plan(
 class _Refusal(Exception):
     def __init__(self, clause: Clause, why: str, remedy: str = "", cause: _Refusal | None = None) -> None:
         super().__init__(why)
-        self.clause, self.why, self.remedy, self.cause = clause, why, remedy, cause
+        self.clause, self.why, self.remedy, self.cause = clause, why, remedy, cause and cause.kept()
+
+    def kept(self) -> _Refusal:
+        """The same, to be kept: without the frames it went through, which hold the rows of whoever asked for a plan."""
+        return self.with_traceback(None)
 
 
 class _Planner:
@@ -200,10 +204,10 @@ class _Planner:
             try:
                 self._steps[name, pattern] = [self._step(clause, pattern) for clause in self.clauses[name]]
             except _Refusal as refusal:
-                self._steps = {**known, (name, pattern): refusal}
+                self._steps = {**known, (name, pattern): refusal.kept()}
         found = self._steps[name, pattern]
         if isinstance(found, _Refusal):
-            raise found
+            raise _Refusal(found.clause, found.why, found.remedy, found.cause)
         return found
 
     def _step(self, clause: Clause, pattern: Pattern) -> Step:
@@ -300,7 +304,7 @@ class _Planner:
                 self.steps(name, pattern)
                 found.append(pattern)
             except _Refusal as refusal:
-                refusals.append(refusal)
+                refusals.append(refusal.kept())
         if not found:
             raise self._error(name, refusals)
         return found

@@ -77,6 +77,7 @@ def session(master: str | None = None, *, name: str = "lftj", **settings: Any) -
     given = {
         "spark.python.daemon.module": DAEMON,
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.limit.initialNumPartitions": "8",  # a small batch is read in one job, not one for its first rows
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }

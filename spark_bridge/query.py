@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lftj.values.codes import Schema
-from spark_bridge.driver import Applied, Estimate, Partitioned, estimate_of
-from spark_bridge.keys import Keyed, canonical
-from spark_bridge.plan import make_plan
+from spark_bridge.driver import Partitioned
+from spark_bridge.interface import Query
 from spark_bridge.preflight import check
 from spark_bridge.spark import SparkExecutor
 
@@ -27,11 +26,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class SparkQuery:
+class SparkQuery(Query):
     """A program, its inputs and its answers, partitioned over a Spark cluster. See the module's text."""
 
     def __init__(self, executor: SparkExecutor, query: Partitioned) -> None:
-        self._executor, self._query = executor, query
+        super().__init__(query)
+        self._executor = executor
 
     @classmethod
     def create(
@@ -81,40 +81,8 @@ class SparkQuery:
         return cls(executor, Partitioned.open(executor, checkpoint))
 
     @staticmethod
-    def estimate_for(
-        program: str,
-        inputs: Mapping[str, DataFrame],
-        *,
-        partitions: int,
-        outputs: Sequence[str] | None = None,
-        replicate: Sequence[str] = (),
-        partition_memory: int | None = None,
-    ) -> Estimate:
-        """What `create` would do, and take: which atoms are partitioned and which replicated, bytes, expected skew.
-
-        The rows are brought to the driver; give it samples of what is large.
-        """
-        schemas = make_plan(program, outputs=outputs, replicate=replicate, partitions=partitions).schemas
-        tables = {
-            name: Keyed(canonical(_arrow(frame), schemas[name], changes=False)[0], schemas[name])
-            for name, frame in inputs.items()
-        }
-        return estimate_of(
-            program,
-            tables,
-            partitions=partitions,
-            outputs=outputs,
-            replicate=replicate,
-            partition_memory=partition_memory,
-        )
-
-    def apply(self, changes: Mapping[str, DataFrame], *, batch_id: str) -> Applied:
-        """Make the changes the next version; nothing happens if a batch of this id and content was committed.
-
-        `BatchError` if the id was committed with other content or rows do not fit, `EvaluationError` if a rule cannot
-        be computed: nothing was changed then.
-        """
-        return self._query.apply(changes, batch_id=batch_id)
+    def _arrow(source: Any, schema: Schema) -> pa.Table:
+        return source if isinstance(source, pa.Table) else source.toArrow()
 
     def result(self, name: str, *, version: int | None = None) -> DataFrame:
         """The content of a relation at a version (default: the last), read when somebody looks."""
@@ -141,47 +109,3 @@ class SparkQuery:
             self.apply({relation: frame}, batch_id=f"{prefix}-{relation}-{number}")
 
         return each
-
-    @property
-    def schemas(self) -> dict[str, Schema]:
-        """The relations of the program and their columns."""
-        return self._query.state.layout(self.version).schemas
-
-    @property
-    def version(self) -> int:
-        """The last version."""
-        return self._query.version
-
-    def estimate(self) -> Estimate:
-        """Which atoms are partitioned and which replicated, bytes and expected skew, of what is there now."""
-        return self._query.estimate()
-
-    def metrics(self) -> dict[str, Any]:
-        """Versions, files and bytes, and what each partition took in the last call, in seconds."""
-        return self._query.metrics()
-
-    def verify(self) -> dict[str, Any]:
-        """Check every file, and every partition's outputs against its facts; see `Partitioned.verify`."""
-        return self._query.verify()
-
-    def compact(self) -> int:
-        """Put the changes since the last base into a new base, and remove what is older than the one before."""
-        return self._query.compact()
-
-    def rescale(self, partitions: int) -> int:
-        """Place the keys anew over another number of partitions."""
-        return self._query.rescale(partitions)
-
-    def close(self) -> None:
-        """End the processes that hold the partitions. The checkpoint stays."""
-        self._query.close()
-
-    def __enter__(self) -> SparkQuery:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _arrow(frame: Any) -> pa.Table:
-    return frame if isinstance(frame, pa.Table) else frame.toArrow()

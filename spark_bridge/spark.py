@@ -17,7 +17,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from lftj.values.codes import Schema
@@ -51,7 +50,7 @@ def partition_task(holders: bool, given: Body | None = None) -> Task:
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
-        from spark_bridge.holder import ask
+        from spark_bridge.holder import ask, died
         from spark_bridge.partition import Worker, stop_at
 
         context: Any = TaskContext.get()
@@ -61,7 +60,9 @@ def partition_task(holders: bool, given: Body | None = None) -> Task:
                 stop_at("task", partition)
                 mine = {**request, "partition": partition}
                 # The parent of a worker of Spark is the daemon that forked it.
-                done = ask(mine, watch=os.getppid()) if holders else Worker().run(mine)
+                done = ask([mine], watch=os.getppid())[0] if holders else Worker().run(mine)
+                if done is None:
+                    raise died(partition)
                 stop_at("return", partition)
                 yield _line(done)
                 stop_at("returned", partition)
@@ -98,7 +99,9 @@ def staging_task(folder: str, version: int, schema: Schema, changes: bool) -> Ta
 
 def for_spark(table: pa.Table) -> Iterator[pa.RecordBatch]:
     """A table in the types that Spark has."""
-    yield from table.cast(spark_types(table.schema)).to_batches(max_chunksize=1 << 16)
+    for batch in table.cast(spark_types(table.schema)).to_batches(max_chunksize=1 << 16):
+        if batch.num_rows:  # Spark reads no further than a batch without rows
+            yield batch
 
 
 def spark_types(schema: pa.Schema) -> pa.Schema:
@@ -123,10 +126,7 @@ def rows_of(
         if since is None:
             yield from for_spark(state.output(partition, until, name))
             continue
-        change = state.output_delta(partition, since, until, name)
-        for op, table in ((-1, change.erased), (1, change.inserted)):
-            ops = pa.array(np.full(table.num_rows, op, np.int32))
-            yield from for_spark(table.append_column(OP, ops))
+        yield from for_spark(state.output_delta(partition, since, until, name).signed())
 
 
 def reading_task(folder: str, name: str, until: int, since: int | None) -> Task:
@@ -178,6 +178,9 @@ class SparkExecutor:
                 what, why, remedy = told["error"]
                 raise BatchError(what, why=why, remedy=remedy)
         return found
+
+    def close(self) -> None:
+        """The session is not this executor's."""
 
     def read(
         self, checkpoint: Checkpoint, name: str, schema: Schema, until: int, since: int | None = None

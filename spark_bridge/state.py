@@ -23,7 +23,7 @@ from lftj.values.codes import Schema
 from spark_bridge.emit import copy_names, program_text
 from spark_bridge.errors import StateError
 from spark_bridge.files import DamagedError
-from spark_bridge.keys import UNIT, Keyed, arrow_schema
+from spark_bridge.keys import OP, UNIT, Keyed, arrow_schema
 from spark_bridge.placement import Placement
 from spark_bridge.plan import ALL, Copy, PartitionPlan, make_plan
 from spark_bridge.store import Body, Checkpoint
@@ -39,6 +39,11 @@ class Change(NamedTuple):
     def rows(self) -> int:
         """How many rows it speaks of."""
         return int(self.erased.num_rows + self.inserted.num_rows)
+
+    def signed(self) -> pa.Table:
+        """All rows, with a column `_op` that says whether they are erased (-1) or inserted (1)."""
+        parts = ((-1, self.erased), (1, self.inserted))
+        return pa.concat_tables(t.append_column(OP, pa.array(np.full(t.num_rows, op, np.int32))) for op, t in parts)
 
 
 Changes = dict[str, Change]

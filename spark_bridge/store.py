@@ -118,7 +118,7 @@ class Checkpoint:
         if won:
             self._commits[version] = body
         else:
-            twin.unlink()
+            twin.unlink(missing_ok=True)  # whoever won may have cleared it away
         return won
 
     def base(self, version: int) -> int:

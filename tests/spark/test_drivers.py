@@ -22,12 +22,13 @@ import pyarrow as pa
 import pytest
 
 from spark_bridge.driver import Applied, Partitioned
-from spark_bridge.holder import _alive
 from spark_bridge.local import InProcess
+from spark_bridge.nursery import alive
 from spark_bridge.partition import FAULTS
 from spark_bridge.preflight import missing
 from tests.conftest import JIT, ROOT
 from tests.spark.graph import PROGRAM, Graph
+from tests.spark.test_protocol import all_is_named
 from tests.spark.test_spark import OnSpark
 
 pytestmark = [
@@ -51,7 +52,7 @@ passed = {f"spark__executorEnv__{k}": os.environ[k] for k in ("PYTHONPATH", "LFT
 spark = session(master, spark__driver__memory="512m", spark__executor__memory="512m", **passed)
 spark.sparkContext.setLogLevel("OFF")
 load = lambda name: {k: spark.createDataFrame(t) for k, t in pickle.loads(Path(name).read_bytes()).items()}
-if not (Path(folder) / "commits").exists():
+if not list((Path(folder) / "commits").glob("*.json")):
     program, inputs = Path(batches.pop(0)), batches.pop(0)
     SparkQuery.create(spark, program.read_text(), load(inputs), checkpoint=folder, partitions=2).close()
 with SparkQuery.open(spark, folder) as query:
@@ -176,7 +177,7 @@ def test_a_driver_is_killed(spark: Any, tmp_path: Path, point: str) -> None:
     both.check_delta()
     if point == "output":
         os.kill(at, signal.SIGCONT)
-    until(lambda: not any(map(_alive, [*left, at])))
+    until(lambda: not any(map(alive, [*left, at])))
     both.check()
     both.batch()
     both.query.compact()
@@ -214,6 +215,24 @@ def test_two_drivers_race(spark: Any, tmp_path: Path, same: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("point", ["create-journaled", "create-worked"])
+def test_a_driver_is_killed_while_it_creates(tmp_path: Path, point: str) -> None:
+    """The next one creates in the same folder, and nothing of the first is left."""
+    graph, folder = Graph(len(point)), tmp_path / "q"
+    (tmp_path / "program").write_text(PROGRAM)
+    given = (tmp_path / "program", kept(tmp_path / "inputs", graph.inputs()))
+    with driver(folder, LOCAL, *given, stop=f"{point}-0") as first:
+        assert first.stopped() == first.process.pid
+        left = first.kill()
+    until(lambda: not any(map(alive, left)))
+    with driver(folder, LOCAL, *given) as second:
+        assert second.answers() == [True]
+    query = Partitioned.open(InProcess(), folder)
+    graph.check(query)
+    all_is_named(query)
+
+
+@pytest.mark.slow
 def test_drivers_of_a_cluster_are_killed_one_after_the_other(tmp_path: Path) -> None:
     """Executors in processes of their own; each new driver sends again what the one before it died of."""
     graph, folder = Graph(7), tmp_path / "q"
@@ -238,7 +257,7 @@ def test_drivers_of_a_cluster_are_killed_one_after_the_other(tmp_path: Path) -> 
                 made.process.stdin.flush()
             assert made.stopped() == made.process.pid
             left = made.kill()
-        until(lambda left=left: not any(map(_alive, left)))
+        until(lambda left=left: not any(map(alive, left)))
         query = Partitioned.open(InProcess(), folder)
         assert query.version == len(batches) - (point != "committed")
     with driver(folder, CLUSTER, batches[-1]) as made:

@@ -12,6 +12,7 @@ import pytest
 from spark_bridge import holder
 from spark_bridge.driver import Partitioned
 from spark_bridge.local import Processes
+from spark_bridge.nursery import alive
 from spark_bridge.partition import FAULTS
 from tests.spark.graph import Graph
 
@@ -60,8 +61,43 @@ def test_another_driver_uses_the_same_processes(tmp_path: Path) -> None:
     query.close()
 
 
+def test_a_nursery_that_was_killed(tmp_path: Path) -> None:
+    graph, executor = Graph(), Processes()
+    query = graph.create(executor, tmp_path / "q")
+    nursery, first = executor._nursery, query.metrics()["last"][0]["process"]
+    assert nursery is not None
+    for process in nursery.pid, first:
+        os.kill(process, signal.SIGKILL)
+    nursery.wait()
+    _gone([first])
+    graph.check_delta(query, query.apply(graph.changes(), batch_id="0"))
+    assert [part["rebuilt"] for part in query.metrics()["last"]] == [True, False]
+    query.close()
+
+
+class WithoutNursery(Processes):
+    """As on a node whose Spark has a daemon of its own: whoever asks first starts a nursery."""
+
+    def _get_ready(self) -> None:
+        pass
+
+
+def test_a_nursery_is_started_by_who_needs_it(tmp_path: Path) -> None:
+    graph, executor = Graph(), WithoutNursery()
+    query = graph.create(executor, tmp_path / "q")
+    graph.check_delta(query, query.apply(graph.changes(), batch_id="0"))
+    parts = query.metrics()["last"]
+    assert not any(part["rebuilt"] for part in parts)
+    (nursery,) = [process for process in holder._started if process.poll() is None]
+    query.close()
+    _gone([part["process"] for part in parts])
+    nursery.terminate()
+    nursery.wait()
+    executor._path.unlink()
+
+
 def _gone(processes: list[int]) -> None:
     until = time.monotonic() + 20
-    while any(holder._alive(process) for process in processes):
+    while any(alive(process) for process in processes):
         assert time.monotonic() < until
         time.sleep(0.05)

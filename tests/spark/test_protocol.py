@@ -6,6 +6,7 @@ Everything in this process but the drivers that are killed, which are processes 
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -17,21 +18,23 @@ import pyarrow as pa
 import pytest
 
 import lftj
+from spark_bridge import store
 from spark_bridge.driver import Partitioned
 from spark_bridge.errors import BatchError, PlanError, StateError
 from spark_bridge.local import InProcess
 from spark_bridge.partition import FAULTS
-from spark_bridge.store import Body
+from spark_bridge.store import Body, write_json
 from tests.conftest import ROOT
 from tests.spark.graph import Graph
 
 
 class Watched(InProcess):
-    """Calls `before` once, when the next requests are about to be run; remembers them."""
+    """Calls `before` once, when the next requests are about to be run, and `after` when they were; remembers them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.before: Callable[[], object] | None = None
+        self.after: Callable[[], object] | None = None
         self.requests: Sequence[Body] = ()
 
     def run(self, requests: Sequence[Body]) -> list[Body]:
@@ -39,7 +42,11 @@ class Watched(InProcess):
         if before is not None:
             before()
         self.requests = requests
-        return super().run(requests)
+        found = super().run(requests)
+        after, self.after = self.after, None
+        if after is not None:
+            after()
+        return found
 
 
 def test_a_batch_is_applied_once(tmp_path: Path) -> None:
@@ -197,26 +204,35 @@ DRIVER = """
 import pickle, sys
 import pyarrow as pa
 from spark_bridge.driver import Partitioned
-from spark_bridge.local import InProcess
-folder, changes = sys.argv[1:]
-Partitioned.open(InProcess(), folder).apply(pickle.load(open(changes, "rb")), batch_id="b")
+from spark_bridge.local import InProcess, Processes
+from tests.spark.graph import PROGRAM
+executor, work, folder, rows = sys.argv[1:]
+made = {"here": InProcess, "processes": Processes}[executor]()
+rows = pickle.load(open(rows, "rb"))
+if work == "create":
+    Partitioned.create(made, PROGRAM, rows, checkpoint=folder, partitions=2)
+else:
+    Partitioned.open(made, folder).apply(rows, batch_id="b")
 """
+
+
+def killed_at(point: str, folder: Path, work: str, rows: dict[str, pa.Table], executor: str = "here") -> None:
+    """A driver in a process of its own, that is killed at a point."""
+    (folder / "rows").write_bytes(pickle.dumps(rows))
+    faults = folder / "faults"
+    faults.mkdir()
+    (faults / f"{point}-0-kill").touch()
+    environment = {**os.environ, FAULTS: str(faults), "PYTHONPATH": str(ROOT)}
+    arguments: list[Any] = [sys.executable, "-c", DRIVER, executor, work, folder / "q", folder / "rows"]
+    assert subprocess.run(arguments, env=environment).returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("point", ["journaled", "worked", "committed"])
 def test_a_driver_that_dies(tmp_path: Path, point: str) -> None:
-    import pickle
-
     graph = Graph()
     query = graph.create(InProcess(), tmp_path / "q")
     changes = graph.changes()
-    (tmp_path / "changes").write_bytes(pickle.dumps(changes))
-    faults = tmp_path / "faults"
-    faults.mkdir()
-    (faults / f"{point}-0-kill").touch()
-    environment = {**os.environ, FAULTS: str(faults), "PYTHONPATH": str(ROOT)}
-    arguments: list[Any] = [sys.executable, "-c", DRIVER, tmp_path / "q", tmp_path / "changes"]
-    assert subprocess.run(arguments, env=environment).returncode == -signal.SIGKILL
+    killed_at(point, tmp_path, "apply", changes)
     assert query.version == (1 if point == "committed" else 0)
     done = Partitioned.open(InProcess(), tmp_path / "q").apply(changes, batch_id="b")
     assert (done.version, done.repeated) == (1, point == "committed")
@@ -225,3 +241,92 @@ def test_a_driver_that_dies(tmp_path: Path, point: str) -> None:
     query.compact()
     graph.check(query)
     assert query.verify()["ok"]
+
+
+# Drivers that create -------------------------------------------------------------------------------------------------
+
+
+def all_is_named(query: Partitioned) -> None:
+    """Every file of a checkpoint is one that a commit speaks of."""
+    folder = query.checkpoint.folder
+    named = {file["name"] for version in query.checkpoint.kept() for file in query.checkpoint.files(version)}
+    assert {path.name for path in folder.rglob("*.part")} == named
+    tokens = {f"{v}-{query.checkpoint.commit(v)['token']}" for v in query.checkpoint.kept()}
+    assert {path.stem for path in query.checkpoint.commits.iterdir()} == tokens | set(map(str, query.checkpoint.kept()))
+
+
+@pytest.mark.parametrize(
+    ("point", "executor"),
+    [
+        ("create-journaled", "here"),
+        ("create-worked", "here"),
+        ("create-committed", "here"),
+        pytest.param("create-worked", "processes", marks=pytest.mark.jit_only),
+    ],
+)
+def test_a_driver_that_dies_while_it_creates(tmp_path: Path, point: str, executor: str) -> None:
+    """Before the commit the next one creates, with nothing left of the first; after it, the query is there."""
+    graph = Graph()
+    killed_at(point, tmp_path, "create", graph.inputs(), executor)
+    assert list((tmp_path / "q").rglob("*.part")) != []
+    if point == "create-committed":
+        with pytest.raises(StateError, match=r"(?s)holds a checkpoint already.*open it with `open`"):
+            graph.create(InProcess(), tmp_path / "q")
+        query = Partitioned.open(InProcess(), tmp_path / "q")
+    else:
+        with pytest.raises(StateError, match=r"(?s)its creation did not get so far.*create the query there"):
+            Partitioned.open(InProcess(), tmp_path / "q")
+        query = graph.create(InProcess(), tmp_path / "q", partitions=3)
+    graph.check(query)
+    all_is_named(query)
+    graph.check_delta(query, query.apply(graph.changes(), batch_id="b"))
+    assert query.verify()["ok"]
+
+
+def test_a_commit_that_was_never_made_is_cleared_away(tmp_path: Path) -> None:
+    """A driver that died with its commit written under the other names, and not yet under the one that counts."""
+    graph = Graph()
+    query = graph.create(InProcess(), tmp_path / "q")
+    (query.checkpoint.commits / "0.json").rename(query.checkpoint.commits / "0-0123.draft")
+    again = graph.create(InProcess(), tmp_path / "q")
+    all_is_named(again)
+    graph.check(again)
+
+
+@pytest.mark.parametrize("late", ["before", "after", "between"])
+def test_of_two_drivers_that_create_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: str) -> None:
+    """The other is told, whether its own evaluation was still to come, or done, or even its commit was written."""
+    graph, executor = Graph(), Watched()
+
+    def win() -> None:
+        monkeypatch.undo()
+        graph.create(InProcess(), tmp_path / "q", partitions=3)
+
+    def written(path: Path, body: Body) -> None:
+        write_json(path, body)
+        if path.suffix == ".draft":
+            win()
+
+    if late == "between":
+        monkeypatch.setattr(store, "write_json", written)
+    else:
+        setattr(executor, late, win)
+    with pytest.raises(StateError, match=r"(?s)was created by another driver.*committed first.*open it with `open`"):
+        graph.create(executor, tmp_path / "q")
+    assert executor.worker._kept == {}
+    query = Partitioned.open(InProcess(), tmp_path / "q")
+    assert query.state.partitions(0) == 3
+    graph.check(query)
+    all_is_named(query)
+    assert query.verify()["ok"]
+
+
+def test_a_creation_that_is_refused_leaves_no_database(tmp_path: Path) -> None:
+    executor = InProcess()
+    text = ".decl e(a:number, b:number) q(x, 10 / y) :- e(x, y)."
+    rows = pa.table({"a": list(range(9)), "b": list(range(9))})
+    with pytest.raises(lftj.Error, match="division by zero"):
+        Partitioned.create(executor, text, {"e": rows}, checkpoint=tmp_path / "q", partitions=4)
+    assert executor.worker._kept == {}
+    query = Partitioned.create(executor, text, {"e": rows.slice(1)}, checkpoint=tmp_path / "q", partitions=4)
+    all_is_named(query)

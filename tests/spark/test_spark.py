@@ -24,8 +24,8 @@ from spark_bridge import example
 from spark_bridge import spark as on_spark
 from spark_bridge.driver import Applied, Partitioned
 from spark_bridge.errors import BatchError, PlanError
-from spark_bridge.holder import node_folder
 from spark_bridge.local import InProcess
+from spark_bridge.nursery import node_folder
 from spark_bridge.preflight import missing
 from spark_bridge.query import SparkQuery
 from tests.conftest import JIT, ROOT
@@ -122,6 +122,9 @@ def test_refusals(spark: Any, tmp_path: Path) -> None:
     assert query.version == 0
     done = query.apply({"e": spark.createDataFrame([(3, 4, 1)], "a bigint, b bigint, _op int")}, batch_id="b")
     assert done.changed == {"e": (0, 1), "t": (0, 1)}
+    more = [(i, i + 1, 1) for i in range(10, 30)]  # in both partitions, and none is erased in either
+    query.apply({"e": spark.createDataFrame(more, "a bigint, b bigint, _op int")}, batch_id="more")
+    assert sorted(tuple(row) for row in query.delta("e", 1).collect()) == more
     query.close()
 
 

@@ -1,0 +1,339 @@
+"""`LocalQuery`: the partitions in processes of this machine, no Spark anywhere, and nothing left when it is over."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import lftj
+from lftj.errors import EvaluationError
+from lftj.values.codes import Column, Schema
+from spark_bridge import __main__ as command
+from spark_bridge import local
+from spark_bridge.driver import Partitioned
+from spark_bridge.errors import BatchError, PlanError, StateError
+from spark_bridge.holder import HolderDiedError
+from spark_bridge.keys import canonical
+from spark_bridge.local import InProcess
+from spark_bridge.local_query import LocalQuery
+from spark_bridge.nursery import alive, node_folder
+from spark_bridge.sources import arrow_of
+from tests.conftest import ROOT
+from tests.spark.graph import OUTPUTS, PROGRAM, Graph
+from tests.spark.twin import rows_of
+
+processes_of_its_own = pytest.mark.jit_only
+
+
+def until(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def same(graph: Graph, query: LocalQuery) -> None:
+    for name in OUTPUTS:
+        assert sorted(rows_of(query.result(name))) == sorted(graph.db[name]), name
+
+
+def batch(graph: Graph, query: LocalQuery) -> None:
+    done = query.apply(graph.changes(), batch_id=str(query.version))
+    for name in OUTPUTS:
+        delta = rows_of(query.delta(name, done.version - 1))
+        assert sorted(row[:-1] for row in delta if row[-1] == 1) == sorted(graph.last[name].inserted), name
+        assert sorted(row[:-1] for row in delta if row[-1] == -1) == sorted(graph.last[name].erased), name
+    same(graph, query)
+
+
+def holders(query: LocalQuery) -> list[int]:
+    return [int(part["process"]) for part in query.metrics()["last"]]
+
+
+@processes_of_its_own
+def test_a_query() -> None:
+    """Everything a query can, in a temporary checkpoint; then nothing of it is left."""
+    graph = Graph()
+    with LocalQuery.create(PROGRAM, graph.inputs(), processes=2, maintain={"tri": "trace"}) as query:
+        seen = set(holders(query))
+        assert len(seen) == 2
+        assert os.getpid() not in seen
+        same(graph, query)
+        batch(graph, query)
+        assert set(holders(query)) == seen
+        assert not any(part["rebuilt"] for part in query.metrics()["last"])
+        query.rescale(3)
+        batch(graph, query)
+        seen |= set(holders(query))
+        assert len(seen) == 5
+        query.compact()
+        assert query.verify() == {"version": 4, "damaged": [], "wrong": {}, "ok": True}
+        assert "replicated" in str(query.estimate())
+        assert query.schemas["edge"].names == ("a", "b")
+        folder = query._query.checkpoint.folder
+        identity = query._query.checkpoint.query["identity"][:16]
+        assert folder.exists()
+    assert not folder.exists()
+    until(lambda: not any(map(alive, seen)))
+    assert list(node_folder().glob(f"{identity}-*")) == []
+    assert list(node_folder().glob(f"{os.getpid()}-*.nursery")) == []
+    query.close()
+    with pytest.raises(StateError, match="this query was closed"):
+        query.result("tri")
+
+
+@processes_of_its_own
+def test_a_checkpoint_is_opened_with_fewer_processes(tmp_path: Path) -> None:
+    """And it is that of any other executor."""
+    graph = Graph(3)
+    made = graph.create(InProcess(), tmp_path / "q", partitions=5)
+    query = LocalQuery.open(tmp_path / "q", processes=2)
+    batch(graph, query)
+    assert len(set(holders(query))) == 2
+    batch(graph, query)
+    assert not any(part["rebuilt"] for part in query.metrics()["last"])
+    seen = holders(query)
+    del query  # one that nobody holds any more is closed
+    until(lambda: not any(map(alive, seen)))
+    graph.check(made)
+    assert made.verify()["ok"]
+
+
+@processes_of_its_own
+def test_what_is_refused_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    text = ".decl e(a:number, b:number)  q(x, 10 / y) :- e(x, y)."
+    for rows, program, error in (
+        ([(i, i) for i in range(9)], text, EvaluationError),  # all but one of the processes are done
+        ([("x", 1)], text, lftj.DataError),
+        ([(1, 1)], ".decl e(a:number, b:number)  n(c) :- c = count : { e(_, _) }.", PlanError),
+    ):
+        with pytest.raises(error):
+            LocalQuery.create(program, {"e": rows}, processes=2)
+        assert list(tmp_path.glob("lftj-query-*")) == []
+    assert list(node_folder().iterdir()) == []
+    with pytest.raises(PlanError, match="processes=0"):
+        LocalQuery.create(text, {}, processes=0)
+
+
+def test_a_process_that_dies_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "start", lambda *_: subprocess.Popen(["true"]))
+    monkeypatch.setattr(local, "ask", lambda requests, **_: [None] * len(requests))
+    with pytest.raises(HolderDiedError, match="process that holds partition 0 ended in the middle of its work"):
+        Graph().create(local.Processes(), tmp_path / "q")
+
+
+ENDLESS = """
+import sys
+import numpy as np
+from spark_bridge import LocalQuery
+rows = np.arange(4000).reshape(-1, 1)
+text = ".decl e(x:number) .decl f(y:number)  n[x] = count : { e(x), f(y), f(z), f(w), x + y * z = w * w + 1 }."
+if sys.argv[1] == "short":
+    import os
+    with LocalQuery.create(text, {"e": rows[:2], "f": rows[:5]}, processes=2) as query:
+        if not os.fork():
+            sys.exit(0)  # the end of a child is not that of the query
+        os.wait()
+        assert query.result("n").num_rows
+        assert query.apply({"e": [(3, 1)]}, batch_id="b").version == 1
+        assert not any(part["rebuilt"] for part in query.metrics()["last"])
+    sys.exit(bool({"pyspark", "py4j"} & set(sys.modules)))
+LocalQuery.create(text, {"e": rows, "f": rows}, processes=2)
+"""
+
+
+def descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                found += [child, *descendants(child)]
+    except OSError:
+        pass
+    return found
+
+
+@processes_of_its_own
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_driver_that_is_interrupted_or_killed(tmp_path: Path, how: signal.Signals) -> None:
+    """In the middle of an evaluation that would take hours: its processes end, and at Ctrl-C its folder goes."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    driver = subprocess.Popen([sys.executable, "-c", ENDLESS, "long"], env=environment, stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: len(descendants(driver.pid)) == 3 and len(list(tmp_path.glob("*/*.sock"))) == 2)
+        time.sleep(0.3)  # they are at work
+        left = descendants(driver.pid)
+        assert len(left) == 3
+        driver.send_signal(how)
+        assert driver.wait(60) == -how
+    finally:
+        driver.kill()
+        driver.wait()
+    until(lambda: not any(map(alive, left)))
+    assert len(list(tmp_path.glob("lftj-query-*"))) == (how == signal.SIGKILL)
+    until(lambda: list(tmp_path.glob("*/*.sock")) == [])
+
+
+@processes_of_its_own
+def test_a_call_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of such an evaluation, by a driver that lives on: its processes end, and its folder goes."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    before, seen = set(descendants(os.getpid())), list[int]()
+
+    def interrupt() -> None:
+        until(lambda: len(list(tmp_path.glob("*/*.sock"))) == 2)
+        time.sleep(0.3)
+        seen.extend(set(descendants(os.getpid())) - before)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    text = ENDLESS.partition('text = "')[2].partition('"')[0]
+    rows = np.arange(4000).reshape(-1, 1)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        LocalQuery.create(text, {"e": rows, "f": rows}, processes=2)
+    thread.join()
+    assert len(seen) == 3
+    until(lambda: not any(map(alive, seen)))
+    assert list(tmp_path.glob("lftj-query-*")) == []
+    assert list(node_folder().iterdir()) == []
+
+
+@processes_of_its_own
+def test_nothing_of_spark_is_imported(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": "", "JAVA_HOME": str(tmp_path)}
+    assert subprocess.run([sys.executable, "-c", ENDLESS, "short"], env=environment).returncode == 0
+
+
+# Sources -------------------------------------------------------------------------------------------------------------
+
+MIXED = Schema("r", (Column("n", "number"), Column("s", "symbol"), Column("f", "float"), Column("u", "unsigned")))
+ROWS = [(1, "é", 0.5, 2**63), (-2, "", 2.0, 0)]
+COLUMNS = dict(zip(MIXED.names, map(list, zip(*ROWS, strict=True)), strict=True))
+OPS = {"_op": [1, -1]}
+
+
+def _written(folder: Path, columns: dict[str, Any], kind: str) -> Any:
+    """A source of each kind that a load takes."""
+    table = pa.table(columns | {"u": pa.array(columns["u"], pa.uint64())})
+    path = folder / f"rows.{kind}"
+    if kind == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    elif kind == "tsv":
+        rows = zip(*columns.values(), strict=True)
+        path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+    else:
+        made: dict[str, Callable[[], Any]] = {
+            "table": lambda: table,
+            "stream": lambda: pa.RecordBatchReader.from_batches(table.schema, table.to_batches()),
+            "dict": lambda: columns,
+            "rows": lambda: list(zip(*columns.values(), strict=True)),
+            "pandas": lambda: pytest.importorskip("pandas").DataFrame(columns, index=[7, 9]),
+            "polars": lambda: pytest.importorskip("polars").from_arrow(table),
+        }
+        return made[kind]()
+    return path
+
+
+@pytest.mark.parametrize("kind", ["table", "stream", "dict", "rows", "pandas", "polars", "parquet", "tsv"])
+def test_sources(tmp_path: Path, kind: str) -> None:
+    rows, ops = canonical(arrow_of(_written(tmp_path, COLUMNS, kind), MIXED), MIXED, changes=False)
+    assert (rows_of(rows), ops.tolist()) == (ROWS, [1, 1])
+    source = _written(tmp_path, COLUMNS | OPS, kind)
+    rows, ops = canonical(arrow_of(source, MIXED, changes=True), MIXED, changes=True)
+    assert (rows_of(rows), ops.tolist()) == (ROWS, OPS["_op"])
+
+
+def test_arrays_and_units() -> None:
+    pair, unit = Schema("e", (Column("a", "number"), Column("b", "number"))), Schema("u", ())
+    rows, ops = canonical(arrow_of(np.array([[1, 2, -1]]), pair, changes=True), pair, changes=True)
+    assert (rows_of(rows), ops.tolist()) == ([(1, 2)], [-1])
+    rows, _ = canonical(arrow_of([(), ()], unit), unit, changes=False)
+    assert rows_of(rows) == [(), ()]
+    rows, ops = canonical(arrow_of([(-1,)], unit, changes=True), unit, changes=True)
+    assert (rows_of(rows), ops.tolist()) == ([()], [-1])
+
+
+def test_sources_that_do_not_fit() -> None:
+    pair = Schema("e", (Column("a", "number"), Column("b", "number")))
+    with pytest.raises(lftj.DataError, match="only in part"):
+        arrow_of({"x": [1], "b": [2]}, pair)
+    with pytest.raises(BatchError, match="give the columns a, b, _op"):
+        arrow_of({"x": [1], "b": [2], "_op": [1]}, pair, changes=True)
+    with pytest.raises(lftj.DataError, match="has 2 values where 3 are due"):
+        arrow_of([(1, 2)], pair, changes=True)
+
+
+# The command line ----------------------------------------------------------------------------------------------------
+
+
+@processes_of_its_own
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph, at = Graph(), ("--checkpoint", tmp_path / "q", "--processes", 2)
+    (tmp_path / "q.dl").write_text(PROGRAM)
+
+    def run(*arguments: object) -> tuple[Any, int]:
+        code = command.main(list(map(str, arguments)))
+        told = capsys.readouterr()
+        return json.loads(told.out) if told.out else told.err, code
+
+    inputs: list[object] = []
+    for name, rows in graph.inputs().items():
+        (tmp_path / name).mkdir()  # as Spark writes it
+        pyarrow.parquet.write_table(rows, tmp_path / name / "part-0.parquet")
+        inputs += ["--input", f"{name}={tmp_path / name}"]
+    assert run("estimate", "--program", tmp_path / "q.dl", *inputs, "--processes", 2)[0]["share"] == 1
+    told, code = run("create", "--program", tmp_path / "q.dl", *inputs, *at)
+    assert (told["version"], told["partitions"], code) == (0, 2, 0)
+    changes = graph.changes()
+    given: list[object] = []
+    for name, rows in changes.items():
+        path = tmp_path / f"{name}.tsv"
+        lines = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+        path.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
+        given += ["--changes", f"{name}={path}"]
+    told, code = run("apply", *given, *at, "--batch-id", "b", "--delta", f"tri={tmp_path / 'delta'}")
+    assert (told["version"], told["repeated"], code) == (1, False, 0)
+    delta = pyarrow.parquet.read_table(tmp_path / "delta")
+    assert delta.num_rows == len(graph.last["tri"].inserted) + len(graph.last["tri"].erased)
+    assert run("apply", *given, *at, "--batch-id", "b")[0]["repeated"]
+    assert run("rescale", "--checkpoint", tmp_path / "q", "--processes", 3) == ({"version": 2}, 0)
+    assert run("verify", *at)[0]["ok"]
+    assert run("result", *at, "--output", f"tri={tmp_path / 'tri'}") == ({"version": 2}, 0)
+    assert sorted(rows_of(pyarrow.parquet.read_table(tmp_path / "tri"))) == sorted(graph.db["tri"])
+    told, code = run("result", *at, "--output", f"tri={tmp_path / 'tri'}")
+    assert (code, "File exists" in told) == (command.DATA_REFUSED, True)
+    graph.check(Partitioned.open(InProcess(), tmp_path / "q"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["verify", "--checkpoint", "q", "--processes", "0"], "'0' is no number of 1 or more"),
+        (["rescale", "--checkpoint", "q", "--processes", "2", "--partitions", "2"], "not allowed with argument"),
+        (["rescale", "--checkpoint", "q"], "one of the arguments --processes --partitions is required"),
+        (["serve", "--checkpoint", "q", "--changes", "e=x", "--processes", "2"], "unrecognized arguments"),
+    ],
+)
+def test_usage(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
