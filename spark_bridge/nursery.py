@@ -29,13 +29,22 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
+from spark_bridge.errors import SetupError
+
 WATCH_SECONDS = 0.5
+FOLDER_BYTES = 64  # a socket's own name takes some 40 of 103 and more
 PROGRAM = ".decl e(a:number, b:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z)."
 
 
 def node_folder() -> Path:
     """Where sockets are: of this user, on this machine."""
     folder = Path(os.environ.get("LFTJ_SPARK_NODE_DIR") or tempfile.gettempdir()) / f"lftj-spark-{os.getuid()}"
+    if len(os.fsencode(folder)) > FOLDER_BYTES:
+        raise SetupError(
+            f"{folder} is too long a name for a folder of sockets",
+            why="systems take some hundred bytes for the path of a socket, its name included",
+            remedy="set LFTJ_SPARK_NODE_DIR, or TMPDIR, to a folder with a shorter name",
+        )
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 

@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from lftj.values.codes import Column, Schema
 from spark_bridge import __main__ as command
 from spark_bridge import local
 from spark_bridge.driver import Partitioned
-from spark_bridge.errors import BatchError, PlanError, StateError
+from spark_bridge.errors import BatchError, PlanError, SetupError, StateError
 from spark_bridge.holder import HolderDiedError
 from spark_bridge.keys import canonical
 from spark_bridge.local import InProcess
@@ -36,6 +37,13 @@ from tests.spark.graph import OUTPUTS, PROGRAM, Graph
 from tests.spark.twin import rows_of
 
 processes_of_its_own = pytest.mark.jit_only
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose name leaves room for those of sockets."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
 
 
 def until(what: Callable[[], bool]) -> None:
@@ -113,8 +121,8 @@ def test_a_checkpoint_is_opened_with_fewer_processes(tmp_path: Path) -> None:
 
 
 @processes_of_its_own
-def test_what_is_refused_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+def test_what_is_refused_leaves_nothing(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(short))
     monkeypatch.setattr("tempfile.tempdir", None)
     text = ".decl e(a:number, b:number)  q(x, 10 / y) :- e(x, y)."
     for rows, program, error in (
@@ -124,7 +132,7 @@ def test_what_is_refused_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     ):
         with pytest.raises(error):
             LocalQuery.create(program, {"e": rows}, processes=2)
-        assert list(tmp_path.glob("lftj-query-*")) == []
+        assert list(short.glob("lftj-query-*")) == []
     assert list(node_folder().iterdir()) == []
     with pytest.raises(PlanError, match="processes=0"):
         LocalQuery.create(text, {}, processes=0)
@@ -171,12 +179,12 @@ def descendants(pid: int) -> list[int]:
 @processes_of_its_own
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_driver_that_is_interrupted_or_killed(tmp_path: Path, how: signal.Signals) -> None:
+def test_a_driver_that_is_interrupted_or_killed(short: Path, how: signal.Signals) -> None:
     """In the middle of an evaluation that would take hours: its processes end, and at Ctrl-C its folder goes."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(short)}
     driver = subprocess.Popen([sys.executable, "-c", ENDLESS, "long"], env=environment, stderr=subprocess.DEVNULL)
     try:
-        until(lambda: len(descendants(driver.pid)) == 3 and len(list(tmp_path.glob("*/*.sock"))) == 2)
+        until(lambda: len(descendants(driver.pid)) == 3 and len(list(short.glob("*/*.sock"))) == 2)
         time.sleep(0.3)  # they are at work
         left = descendants(driver.pid)
         assert len(left) == 3
@@ -186,19 +194,19 @@ def test_a_driver_that_is_interrupted_or_killed(tmp_path: Path, how: signal.Sign
         driver.kill()
         driver.wait()
     until(lambda: not any(map(alive, left)))
-    assert len(list(tmp_path.glob("lftj-query-*"))) == (how == signal.SIGKILL)
-    until(lambda: list(tmp_path.glob("*/*.sock")) == [])
+    assert len(list(short.glob("lftj-query-*"))) == (how == signal.SIGKILL)
+    until(lambda: list(short.glob("*/*.sock")) == [])
 
 
 @processes_of_its_own
-def test_a_call_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_is_interrupted(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the middle of such an evaluation, by a driver that lives on: its processes end, and its folder goes."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(short))
     monkeypatch.setattr("tempfile.tempdir", None)
     before, seen = set(descendants(os.getpid())), list[int]()
 
     def interrupt() -> None:
-        until(lambda: len(list(tmp_path.glob("*/*.sock"))) == 2)
+        until(lambda: len(list(short.glob("*/*.sock"))) == 2)
         time.sleep(0.3)
         seen.extend(set(descendants(os.getpid())) - before)
         os.kill(os.getpid(), signal.SIGINT)
@@ -212,8 +220,14 @@ def test_a_call_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     thread.join()
     assert len(seen) == 3
     until(lambda: not any(map(alive, seen)))
-    assert list(tmp_path.glob("lftj-query-*")) == []
+    assert list(short.glob("lftj-query-*")) == []
     assert list(node_folder().iterdir()) == []
+
+
+def test_a_folder_with_too_long_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LFTJ_SPARK_NODE_DIR", str(tmp_path / ("x" * 60)))
+    with pytest.raises(SetupError, match=r"(?s)too long a name for a folder of sockets.*LFTJ_SPARK_NODE_DIR"):
+        local.Processes()
 
 
 @processes_of_its_own

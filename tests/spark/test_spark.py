@@ -337,7 +337,7 @@ def test_spark_submit(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_example(tmp_path: Path) -> None:
     """Each file that arrives is a batch, and the last count is that of the engine in one process."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path), "LFTJ_SPARK_NODE_DIR": "/tmp"}
     line = [sys.executable, "-W", "ignore", "-m", "spark_bridge.example"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
