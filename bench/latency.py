@@ -5,7 +5,8 @@
 1. `pl1m` and `pl1m_skew` with their update streams (bench.updates): batches of 1 to 10,000 rows, and generated ones up
    to half the data. Each engine in a process of its own: the planner's choice, both granularities and re-evaluation
    forced, and delta queries written by hand for DuckDB. Everything is included that the public API does; reading the
-   triangles' delta is timed apart, and its digest is compared between engines.
+   triangles' delta is timed apart, and its digest is compared between engines. At the end of a process stands what
+   counting all triangles by hand takes there (rivals/csr.py): this machine changes its speed.
 2. `CollegeMsg` and `soc-bitcoin-otc` edge by edge: all edges that come, and a sliding window of time.
 
 The first transaction records the trace: "record" in the results, and in no median. An engine that has spent its time
@@ -32,6 +33,7 @@ from bench import graphs, maintained, results, updates
 from bench.graphs import Rows
 from bench.maintained import WAYS, answer_of, digest, index_figures, percentile
 from bench.measure import status_mb
+from bench.rivals import csr
 from bench.updates import Batch
 
 LATENCY = results.RESULTS / "latency.jsonl"
@@ -115,17 +117,20 @@ class Measured:
         self.size = size
         self.seconds: list[float] = []
         self.reads: list[float] = []
-        self.digests: list[str] = []
+        self.changes: list[tuple[Rows, Rows]] = []
         self.steps, self.records = 0, 0
         self.strategies: Counter[str] = Counter()
 
     def take(self, subject: Session, batch: Batch) -> None:
-        """Make a transaction of `batch`, and look at what it changed."""
+        """Make a transaction of `batch`, and read what it changed.
+
+        It is compared with what others found when all are made: reading it all between two transactions would put
+        everything that they work with out of the processor's caches.
+        """
         self.seconds.append(cpu_of(lambda: subject.apply(batch)))
         start = time.process_time()
-        gone, come = subject.change()
+        self.changes.append(subject.change())
         self.reads.append(time.process_time() - start)
-        self.digests.append(f"{len(gone)}-{len(come)}-{digest(gone):x}-{digest(come):x}")
         if isinstance(subject, Maintained):
             stats = subject.last.stats
             self.steps += stats["total"]["steps"]
@@ -144,7 +149,7 @@ class Measured:
             "steps": self.steps,
             "records_changed": self.records,
             "strategies": dict(self.strategies),
-            "digests": self.digests,
+            "digests": [f"{len(g)}-{len(c)}-{digest(g):x}-{digest(c):x}" for g, c in self.changes],
         }
 
 
@@ -171,32 +176,41 @@ def streamed(request: dict[str, Any]) -> dict[str, Any]:
     resident["recorded"] = status_mb("VmRSS")
     figures = index_figures(subject.db, "tri") if isinstance(subject, Maintained) else {}
     rows = updates.changed(data.rows, [first])
-    measured: list[Measured] = []
+    measured: list[dict[str, Any]] = []
     began, left_out = time.process_time(), []
     for size, batches in chain(_by_size(rest), _large(rows, rest, large)):
         if time.process_time() - began > budget:
             left_out.append(size)
             continue
-        measured.append(Measured(size))
+        taken = Measured(size)
         for i, batch in enumerate(batches):
             if few is not None and i == few:
                 subject.apply(merged(updates.changed(rows, batches[:few]), batches[few:]))
                 break
-            measured[-1].take(subject, batch)
+            taken.take(subject, batch)
             if size >= 1_000 and time.process_time() - began > budget:
                 break
+        measured.append(taken.figures())
         rows = updates.changed(rows, batches)
+    resident["end"] = status_mb("VmRSS")
     return {
         "status": "ok",
         "data": {"dataset": data.name, "source": data.source, "rows": len(data.rows)},
         "count": count,
         "evaluate_ms": evaluated * 1e3,
         "record_ms": recording * 1e3,
-        "sizes": [m.figures() for m in measured],
+        "sizes": measured,
         "left_out": left_out,
         **figures,
-        "resident_mb": {**resident, "end": status_mb("VmRSS")},
+        "resident_mb": resident,
+        "kernel_ms": kernel_ms(data.rows),
     }
+
+
+def kernel_ms(rows: Rows) -> float:
+    """CPU milliseconds that counting all triangles by hand takes now: how fast the machine is at this moment."""
+    start, targets = csr.compressed(np.unique(rows, axis=0))
+    return statistics.median(cpu_of(lambda: csr.count_by_intersection(start, targets)) for _ in range(6)) * 1e3
 
 
 def _by_size(batches: Iterable[Batch]) -> Iterator[tuple[int, list[Batch]]]:

@@ -112,7 +112,9 @@ def _remark(found: Mapping[str, str], graph: str, size: int, *whats: str) -> str
 
 def targets_table() -> str:
     """What was to be reached, and what was."""
-    table = Table("graph", "rows per transaction", "target", "median", "p99", "Differential Dataflow", "remark")
+    table = Table(
+        "graph", "rows per transaction", "target", "median", "p99", "CSR kernel", "Differential Dataflow", "remark"
+    )
     for graph, by_engine in streams().items():
         for size, target in TARGETS.get(graph, {}).items():
             ours = of_size(by_engine.get("lftj"), size)
@@ -122,6 +124,7 @@ def targets_table() -> str:
                 short(target),
                 f"**{short(ours['median_ms'] if ours else None)}**",
                 short(ours["p99_ms"] if ours else None),
+                short(by_engine["lftj"].get("kernel_ms") if ours else None),
                 short(DATAFLOW[graph][size]),
                 _remark(losses(by_engine, graph, size), graph, size, "target"),
             )
