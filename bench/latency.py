@@ -1,6 +1,6 @@
 """CPU time of one transaction: triangles kept up to date while edges come and go.
 
-    python -m bench.latency [-g pl1m,CollegeMsg] [-e lftj,lftj-node,lftj-interval,lftj-recompute,duckdb] [--quick]
+    python -m bench.latency [-g pl1m,CollegeMsg] [-e lftj,lftj-node,lftj-recompute,duckdb] [-r 5] [--quick]
 
 1. `pl1m` and `pl1m_skew` with their update streams (bench.updates): batches of 1 to 10,000 rows, and generated ones up
    to half the data. Each engine in a process of its own: the planner's choice, both granularities and re-evaluation
@@ -294,12 +294,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-g", "--graphs", default=",".join(everything), help=f"of {', '.join(everything)}")
     parser.add_argument("-e", "--engines", default=",".join(ENGINES), help=f"of {', '.join(ENGINES)}")
     parser.add_argument("-o", "--output", type=Path, default=LATENCY)
+    parser.add_argument(
+        "-r", "--repeats", type=int, default=1, help="processes per engine; of each figure the middle one"
+    )
     parser.add_argument("-t", "--timeout", type=float, default=600.0, help="seconds for one engine on one graph")
     parser.add_argument("--quick", action="store_true", help="a few batches of each size; not for the results")
     options = parser.parse_args(arguments)
     lines = []
     for request in requests(options.graphs.split(","), options.engines.split(","), options.quick):
-        reply = answer_of("bench.latency", request, options.timeout)
+        reply = middle([answer_of("bench.latency", request, options.timeout) for _ in range(options.repeats)])
         title = request["graph"] if request["graph"] in updates.TEMPORAL else graphs.title(request["graph"])
         line = {"workload": "triangle", **request, "graph": title, **reply}
         lines.append(line)
@@ -308,6 +311,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = disagreements(lines)
     sys.stderr.write("".join(f"ENGINES DISAGREE: {each}\n" for each in wrong[:10]))
     return int(bool(wrong) or any(line["status"] == "error" for line in lines))
+
+
+def middle(replies: list[dict[str, Any]]) -> dict[str, Any]:
+    """One reply: of every size the figures of the process whose median is the middle one.
+
+    All transactions of one row are made within a few hundredths of a second, which a busy machine easily spoils.
+    """
+    if len(replies) == 1 or any("sizes" not in reply for reply in replies):
+        return replies[0]
+    runs = zip(*(reply["sizes"] for reply in replies), strict=False)
+    sizes = [sorted(figures, key=lambda f: f["median_ms"])[len(figures) // 2] for figures in runs]
+    kernel = statistics.median(reply["kernel_ms"] for reply in replies)
+    return {**replies[0], "sizes": sizes, "kernel_ms": kernel, "repeats": len(replies)}
 
 
 def requests(chosen: Sequence[str], engines: Sequence[str], quick: bool) -> Iterator[dict[str, Any]]:

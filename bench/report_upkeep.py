@@ -7,11 +7,12 @@ to cost, or misses its target says so, with the sentence from `WHY`; one without
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench import endurance, latency, promise, recording, results, stabbing, updates
+from bench import endurance, latency, pairs, promise, recording, results, stabbing, updates
 from bench.results import Line
 from bench.tables import Table, short
 
@@ -33,7 +34,7 @@ WHY: dict[tuple[str, str, int], str] = {
     ("target", "*", 1): "most of it is Python around five kernel calls",
     ("target", "pl1m_skew", 0): "more than half goes to pages of triangles and edges, which are copied for a few rows",
     ("duckdb", "pl1m", 50_000): "so large a change is evaluated anew, which joins all edges, not the changed ones only",
-    ("recompute", "*", 0): "the slowest of a few transactions against the median of the others",
+    ("recompute", "*", 0): "the slowest of a few against the median of another process; by turns in one: below",
 }
 
 _ENGINES = ("lftj", "lftj-node", "lftj-interval", "lftj-recompute", "duckdb")
@@ -111,7 +112,7 @@ def _remark(found: Mapping[str, str], graph: str, size: int, *whats: str) -> str
 
 
 def targets_table() -> str:
-    """What was to be reached, and what was."""
+    """What was to be reached, and what was; the CSR kernel says how fast the machine was at the end of the process."""
     table = Table(
         "graph", "rows per transaction", "target", "median", "p99", "CSR kernel", "Differential Dataflow", "remark"
     )
@@ -269,6 +270,27 @@ def only(path: Path) -> Line | None:
     return next(reversed(lines(path).values()), None)
 
 
+def pairs_table() -> str:
+    """Transactions by lftj's choice and anew, by turns in one process."""
+    table = Table(
+        "graph", "rows per transaction", "chosen", "median, ms", "anew, ms", "× anew", "of pairs: least", "most"
+    )
+    for (_, graph, *_), line in lines(pairs.PAIRS).items():
+        for figures in line["sizes"]:
+            each = [a / b for a, b in zip(figures["chosen_ms"], figures["anew_ms"], strict=True)]
+            table.add(
+                graph,
+                f"{figures['size']:,}",
+                figures["strategy"],
+                short(statistics.median(figures["chosen_ms"])),
+                short(statistics.median(figures["anew_ms"])),
+                f"**{pairs.ratio(figures):.2f}**",
+                f"{min(each):.2f}",
+                f"{max(each):.2f}",
+            )
+    return str(table)
+
+
 def endurance_table() -> str:
     """The first and the last tenth of a long run."""
     table = Table("transactions in a row", "median", "p99", "pages MB", "resident MB")
@@ -299,7 +321,7 @@ def stabbing_table() -> str:
 
 def note() -> str:
     """On what, when, at which commits."""
-    files = (latency.LATENCY, recording.RECORDING, promise.PROMISE, endurance.ENDURANCE, stabbing.STABBING)
+    files = (latency.LATENCY, pairs.PAIRS, recording.RECORDING, promise.PROMISE, endurance.ENDURANCE, stabbing.STABBING)
     taken = taken_on(files)
     if not taken:
         return "Not measured yet."
@@ -330,6 +352,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "recording": recording_table,
     "promise": promise_table,
     "endurance": endurance_table,
+    "pairs": pairs_table,
     "stabbing": stabbing_table,
     "upkeep-machine": note,
 }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bench import graphs, latency, maintained, results, updates
+from bench import graphs, latency, maintained, pairs, results, updates
 from bench.maintained import WAYS
 from bench.updates import Batch
 
@@ -47,6 +47,18 @@ def test_engines_agree_on_every_batch(tiny: None) -> None:
     assert by_engine["lftj-recompute"]["records"] == 0
     lines[0]["sizes"][1]["digests"][2] = "other"
     assert len(latency.disagreements(lines)) == len(latency.ENGINES) - 1
+
+
+@pytest.mark.jit_only
+def test_both_of_a_pair_get_every_batch(tiny: None) -> None:
+    found = pairs.paired("tiny", 3, (10, 45, 10_000))
+    assert [(f["size"], len(f["chosen_ms"]), len(f["anew_ms"])) for f in found["sizes"]] == [(10, 3, 3), (45, 3, 3)]
+    rows = graphs.load("tiny").rows
+    stream = groupby(updates.stream("tiny", rows), key=lambda batch: batch.size)
+    rows = updates.changed(rows, [batch for _, group in stream for batch in list(group)[: pairs.BEFORE]])
+    rows = updates.changed(rows, list(updates.generated(rows, [(10, 3), (45, 3)], seed=21)))
+    assert found["count"] == len(triangles(rows))
+    assert pairs.ratio({"chosen_ms": [1.0, 9.0, 3.0], "anew_ms": [2.0, 1.0, 8.0]}) == 1.5
 
 
 @pytest.mark.jit_only
@@ -92,6 +104,21 @@ def test_percentile_is_one_of_the_values() -> None:
     assert maintained.percentile([3.0, 1.0, 2.0], 0.5) == 2.0
     assert maintained.percentile([1.0, 2.0], 0.99) == 2.0
     assert maintained.percentile([float(i) for i in range(1, 201)], 0.99) == 198.0
+
+
+def test_of_several_processes_the_middle_one_counts() -> None:
+    def reply(kernel: float, *medians: float) -> dict[str, Any]:
+        return {
+            "status": "ok",
+            "kernel_ms": kernel,
+            "sizes": [{"size": i, "median_ms": m} for i, m in enumerate(medians)],
+        }
+
+    found = latency.middle([reply(5.0, 3.0, 1.0), reply(7.0, 1.0, 2.0), reply(6.0, 2.0, 9.0)])
+    assert [f["median_ms"] for f in found["sizes"]] == [2.0, 2.0]
+    assert (found["kernel_ms"], found["repeats"]) == (6.0, 3)
+    failed = {"status": "timeout"}
+    assert latency.middle([failed, reply(1.0)]) is failed
 
 
 def test_digests_tell_sets_of_rows_apart() -> None:

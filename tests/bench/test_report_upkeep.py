@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench import endurance, latency, plots_upkeep, promise, recording, report_upkeep, stabbing
+from bench import endurance, latency, pairs, plots_upkeep, promise, recording, report_upkeep, stabbing
 from bench.report import README, TABLES
 
 RUN = {"date": "2026-01-02T03:04:05Z", "commit": "abc", "dirty": False}
@@ -29,6 +29,7 @@ def written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Result files of one's own."""
     for module, name in (
         (latency, "LATENCY"),
+        (pairs, "PAIRS"),
         (recording, "RECORDING"),
         (promise, "PROMISE"),
         (endurance, "ENDURANCE"),
@@ -60,7 +61,7 @@ def test_tables_without_results(written: Any, tmp_path: Path) -> None:
 def test_targets_and_rivals(written: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     written(
         latency.LATENCY,
-        line("lftj", size(1, 0.05), size(10, 9.0)),
+        line("lftj", size(1, 0.05), size(10, 9.0), kernel_ms=230.0),
         line("lftj-recompute", size(1, 100.0), size(10, 12.0)),
         line("duckdb", size(1, 8.0), size(10, 3.0)),
         line("duckdb", size(1, 0.001), size(10, 0.001), quick=True),
@@ -70,8 +71,8 @@ def test_targets_and_rivals(written: Any, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(report_upkeep.WHY, ("recompute", "*", 10), "reason R")
     assert report_upkeep.unexplained() == []
     first, second = report_upkeep.targets_table().splitlines()[2:4]
-    assert first == "| pl1m | 1 | 0.10 | **0.050** | 0.10 | 0.27 |  |"
-    assert second == "| pl1m | 10 | 0.40 | **9.00** | 18.0 | 0.39 | misses 0.40 ms: reason T |"
+    assert first == "| pl1m | 1 | 0.10 | **0.050** | 0.10 | 230 | 0.27 |  |"
+    assert second == "| pl1m | 10 | 0.40 | **9.00** | 18.0 | 230 | 0.39 | misses 0.40 ms: reason T |"
     rows = report_upkeep.latency_table().splitlines()[2:]
     assert rows[0] == "| pl1m | 1 | **0.050** | 0.10 | – | – | 100 | 0.001 | 8.00 | 0.010 |  |"
     assert rows[1].endswith("| up to 1.50 × recompute: reason R; loses to DuckDB: reason D |")
