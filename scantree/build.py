@@ -88,16 +88,26 @@ def _begin_page(space, root, shape, plan):
 
 
 @kernel
-def _write_fence(mem, root, shape, plan):
-    """The first row of the present page is there: the keys that its entry, and the directory's, are found by."""
-    cap, fan, room = 1 << shape.page_bits, 1 << shape.dir_bits, mem[root + ROOM]
-    d = mem[root + DIRS] - 1
-    directory, s = dir_of(mem, root, d), dir_count(mem, root, d) - 1
-    for c in range(shape.keys):
-        key = mem[plan[PAGE] + c * cap]
-        mem[directory + (2 + c) * fan + s] = key
-        if s == 0:
-            mem[root + HEADER + (2 + c) * room + d] = key
+def _place(space, root, shape, plan, left):
+    """(where the next of `left` rows goes, how many of them fit behind each other there)."""
+    if plan[HELD] == plan[COUNT]:
+        _begin_page(space, root, shape, plan)
+    return plan[PAGE] + plan[HELD], min(plan[COUNT] - plan[HELD], left)
+
+
+@kernel
+def _placed(mem, root, shape, plan, width):
+    """`width` rows are in the present page. With its first one, the keys are known that it and its directory have."""
+    if plan[HELD] == 0:
+        cap, fan, room = 1 << shape.page_bits, 1 << shape.dir_bits, mem[root + ROOM]
+        d = mem[root + DIRS] - 1
+        directory, s = dir_of(mem, root, d), dir_count(mem, root, d) - 1
+        for c in range(shape.keys):
+            key = mem[plan[PAGE] + c * cap]
+            mem[directory + (2 + c) * fan + s] = key
+            if s == 0:
+                mem[root + HEADER + (2 + c) * room + d] = key
+    plan[HELD] += width
 
 
 @kernel
@@ -109,17 +119,12 @@ def write_rows(space, root, shape, rows, lo, hi, fill, plan):
     mem, cap, given = space.mem, 1 << shape.page_bits, len(rows)
     done = lo
     while done < hi:
-        if plan[HELD] == plan[COUNT]:
-            _begin_page(space, root, shape, plan)
-        page, p = plan[PAGE], plan[HELD]
-        width = min(plan[COUNT] - p, hi - done)
+        at, width = _place(space, root, shape, plan, hi - done)
         for c in range(given):
-            copy(mem, page + c * cap + p, rows[c], done, width)
+            copy(mem, at + c * cap, rows[c], done, width)
         for c in range(given, shape.cols):
-            mem[page + c * cap + p : page + c * cap + p + width] = fill[c - given]
-        if p == 0:
-            _write_fence(mem, root, shape, plan)
-        plan[HELD] = p + width
+            mem[at + c * cap : at + c * cap + width] = fill[c - given]
+        _placed(mem, root, shape, plan, width)
         done += width
 
 
@@ -129,15 +134,10 @@ def _write_from(space, root, shape, source, lo, hi, plan):
     mem, cap = space.mem, 1 << shape.page_bits
     done = lo
     while done < hi:
-        if plan[HELD] == plan[COUNT]:
-            _begin_page(space, root, shape, plan)
-        page, p = plan[PAGE], plan[HELD]
-        width = min(plan[COUNT] - p, hi - done)
+        at, width = _place(space, root, shape, plan, hi - done)
         for c in range(shape.cols):
-            copy(mem, page + c * cap + p, mem, source + c * cap + done, width)
-        if p == 0:
-            _write_fence(mem, root, shape, plan)
-        plan[HELD] = p + width
+            copy(mem, at + c * cap, mem, source + c * cap + done, width)
+        _placed(mem, root, shape, plan, width)
         done += width
 
 

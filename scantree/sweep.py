@@ -48,11 +48,11 @@ def drop(space, root, shape):
 def drop_all(space, waiting):
     """Drop the versions of `waiting` int64[n, 2], up to the first row without a ROOT; these become 0."""
     for i in range(len(waiting)):
-        root, packed = waiting[i, ROOT], waiting[i, PACKED]
+        root, word = waiting[i, ROOT], waiting[i, PACKED]
         if root == 0:
             break
-        keys, cols, folds = packed & 0xFFFF, (packed >> 16) & 0xFFFF, packed >> 48
-        drop(space, root, Shape(keys, cols, (packed >> 32) & 0xFF, (packed >> 40) & 0xFF, folds, 0, 0))
+        keys, cols, folds = word & 0xFFFF, (word >> 16) & 0xFFFF, word >> 48
+        drop(space, root, Shape(keys, cols, (word >> 32) & 0xFF, (word >> 40) & 0xFF, folds, 0, 0))
         waiting[i, ROOT] = 0
 
 
@@ -62,17 +62,17 @@ def packed(shape: Shape) -> int:
 
 
 class Sweep:
-    """The versions of one arena that wait to be dropped."""
+    """The versions of one arena that wait to be dropped; true if there are any."""
 
-    __slots__ = ("_now", "_waiting", "space")
+    __slots__ = ("_begun", "_now", "_waiting", "space")
 
     def __init__(self, space: Heap) -> None:
         self.space = space
         self._waiting: deque[tuple[int, int]] = deque()
-        self._now = np.zeros((AT_ONCE, 2), np.int64)
+        self._now, self._begun = np.zeros((AT_ONCE, 2), np.int64), False
 
-    def __len__(self) -> int:
-        return len(self._waiting)
+    def __bool__(self) -> bool:
+        return bool(self._waiting) or self._begun
 
     def add(self, root: int, packed: int) -> None:
         """A version that is to go; from any thread."""
@@ -81,12 +81,11 @@ class Sweep:
     def __call__(self) -> None:
         """Drop what waits. The caller holds the arena's lock."""
         waiting, now = self._waiting, self._now
-        while waiting or now[0, ROOT]:
-            # Whoever is interrupted here leaves rows of `now` for the next call. A row is written in one statement, and
-            # none begins behind one that an interrupted call had not written.
-            for i in range(AT_ONCE):
-                if not now[i, ROOT]:
-                    if not waiting:
-                        break
-                    now[i] = waiting.popleft()
+        if self._begun:
+            drop_all(self.space, now)  # what a call that was interrupted had taken out
+        self._begun = True
+        while waiting:
+            for i in range(min(AT_ONCE, len(waiting))):
+                now[i] = waiting.popleft()
             drop_all(self.space, now)
+        self._begun = False

@@ -152,7 +152,7 @@ class Store:
             for chunk in chunks:
                 _build.write_rows(space, version.root, shape, _plain(chunk), 0, chunk.shape[1], _NO_FILL, plan)
             if shape.folds:
-                _scan.fold_version(self.arena.space.mem, version.root, shape)
+                _scan.fold_version(space.mem, version.root, shape)
         return version
 
     def prepare(self, m: int, dirs: int, pages: int) -> tuple[_update.Work, tuple[Size, Size, Size]]:

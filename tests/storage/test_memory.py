@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scantree import memory
+from scantree import memory, sweep
 from scantree.check import check_arena
 from scantree.memory import GRAIN, LARGE, LIMIT, TOP, Arena, ArenaFullError, Size
 from scantree.version import Store, Version
@@ -246,11 +246,32 @@ def test_an_arena_goes_with_its_last_reference() -> None:
         version = run_of(Store(arena, 1), 0, 10)
         gone = weakref.ref(arena)
         del version
-        assert len(arena.sweep) == 1
+        assert arena.sweep
         del arena
         assert gone() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(("versions", "call"), [(1, 0), (sweep.AT_ONCE + 1, 0), (sweep.AT_ONCE + 1, 1)])
+def test_an_interrupted_sweep_goes_on(versions: int, call: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it had taken from the queue once waited for the next version that was dropped."""
+    arena = Arena()
+    store = Store(arena, 1)
+    kept, gone = run_of(store, 0, 10), [run_of(store, i, i + 10) for i in range(versions)]
+    drop_all, calls = sweep.drop_all, list[int]()
+
+    def stopped(*arguments: Any) -> None:
+        calls.append(0)
+        if len(calls) == call + 1:
+            raise KeyboardInterrupt
+        drop_all(*arguments)
+
+    monkeypatch.setattr(sweep, "drop_all", stopped)
+    gone.clear()
+    with pytest.raises(KeyboardInterrupt):
+        arena.collect()
+    check_arena(arena, [kept])
 
 
 def test_hundreds_of_arenas_fit_into_a_process() -> None:
