@@ -244,7 +244,7 @@ class Evaluator:
         return self.distinct(collected, len(clause.head_args))[1], evaluation
 
     def distinct(self, chunks: list[Rows], arity: int) -> tuple[Rows, int]:
-        """Sorted distinct rows of chunks int64[arity, n], a list that is emptied: (rows, how many)."""
+        """Sorted distinct rows of chunks int64[arity, n], a list that may be emptied: (rows, how many)."""
         if not chunks or arity == 0:
             n = min(1, sum(chunk.shape[1] for chunk in chunks))
             return np.empty((arity, n), np.int64), n

@@ -237,13 +237,12 @@ class BestWork(Work):
         self._replaced |= bool(replaced)
         if self.anew:
             return
+        found: dict[str, list[Rows]] = {}
         for name, rows in replaced.items():
-            delta = self.changed(rows)
-            for c, i in self.joins.positive(name):
-                heads = self.run(self.joins.consumers(c, i), before, delta)
-                if heads.shape[1]:
-                    self._doubtful.setdefault(self.joins.clauses[c].head, []).append(heads)
-                    self._waiting += heads.shape[1]
+            self.ask(self.joins.consumers_of(name), before, rows, found)
+        for head, chunks in found.items():
+            self._doubtful.setdefault(head, []).extend(chunks)
+            self._waiting += sum(heads.shape[1] for heads in chunks)
         if self._waiting > WAITING:
             for head, chunks in self._doubtful.items():
                 rows = self.distinct(chunks, self.relations[head].arity)
@@ -267,10 +266,7 @@ class BestWork(Work):
                 heads = self.run(self.joins.forward(c, None), self.relations)
                 found.setdefault(clause.head, []).append(heads)
         for name, rows in new.items():
-            delta = self.changed(rows) if rows.shape[1] else None
-            for c, i in self.joins.positive(name) if delta is not None else ():
-                heads = self.run(self.joins.forward(c, i), self.relations, delta)
-                found.setdefault(self.joins.clauses[c].head, []).append(heads)
+            self.ask(self.joins.forward_from(name), self.relations, rows, found)
         self._restore(missing, found)
 
     def _restore(self, missing: Deltas, found: dict[str, list[Rows]]) -> None:

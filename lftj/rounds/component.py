@@ -8,7 +8,7 @@ others over all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -78,19 +78,21 @@ class Joins:
             self._blank[arity] = StoredRelation(schema, evaluator.arena, **sizes)
         return self._blank[arity]
 
-    def positive(self, name: str) -> Iterator[tuple[int, int]]:
-        """(clause, atom) of all positive atoms over `name`."""
-        for c, clause in enumerate(self.clauses):
-            for i, atom in enumerate(clause.atoms):
-                if atom.predicate == name:
-                    yield c, i
+    def forward_from(self, name: str, *, negated: bool = False) -> list[DeltaJoin]:
+        """New heads by each positive (or negated) atom over `name`, over changed rows."""
+        return [self.forward(c, i) for c, i in self._atoms(name, negated)]
 
-    def negative(self, name: str) -> Iterator[tuple[int, int]]:
-        """(clause, atom) of all negated atoms over `name`."""
+    def consumers_of(self, name: str, *, negated: bool = False) -> list[DeltaJoin]:
+        """Heads of the derivations that each positive (or negated) atom over `name` has with changed rows."""
+        return [self.consumers(c, i) for c, i in self._atoms(name, negated)]
+
+    def _atoms(self, name: str, negated: bool) -> Iterator[tuple[int, int]]:
+        """(clause, atom), negated atoms being numbered behind the others."""
         for c, clause in enumerate(self.clauses):
-            for i, atom in enumerate(clause.negated):
+            first, atoms = (len(clause.atoms), clause.negated) if negated else (0, clause.atoms)
+            for i, atom in enumerate(atoms):
                 if atom.predicate == name:
-                    yield c, len(clause.atoms) + i
+                    yield c, first + i
 
     def begin(self) -> None:
         """Count from zero."""
@@ -162,6 +164,17 @@ class Work:
         nullary = delta is not None and not delta.arity
         return join.rows(self.evaluator, over, self.limits, int(rounds[0]) if nullary else None)
 
+    def ask(self, joins: Sequence[DeltaJoin], over: Relations, rows: Rows, found: dict[str, list[Rows]]) -> None:
+        """Add to `found`, by head, what the `joins` find over relations `over`, changed rows being `rows` for all."""
+        if not joins or not rows.shape[1]:
+            return
+        delta = self.changed(rows)
+        del rows  # large ones are not to be there twice while they are joined
+        for join in joins:
+            heads = self.run(join, over, delta)
+            if heads.shape[1]:
+                found.setdefault(join.clause.head, []).append(heads)
+
     @contextmanager
     def told(self) -> Iterator[None]:
         """What stops the work in between is told the rule and the round it was in."""
@@ -211,13 +224,7 @@ class Work:
         self.rounds += 1
         found: dict[str, list[Rows]] = {}
         for name in list(new):
-            # As a relation only: large ones are not to be there twice.
-            delta = self.changed(new.pop(name))
-            for c, i in self.joins.positive(name):
-                heads = self.run(self.joins.forward(c, i), self.relations, delta)
-                if heads.shape[1]:
-                    found.setdefault(self.joins.clauses[c].head, []).append(heads)
-            del delta
+            self.ask(self.joins.forward_from(name), self.relations, new.pop(name), found)
         return self.grow(found)
 
     def supported(self, head: str, rows: Rows, rounds: Rows | None = None) -> Rows:

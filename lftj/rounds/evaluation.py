@@ -64,9 +64,7 @@ def _evaluate(work: Work) -> None:
         if not joins.members & clause.reads.keys():
             found.setdefault(clause.head, []).append(work.run(joins.forward(c, None), work.relations))
     for name, rows in new.items():
-        delta = work.changed(rows)
-        for c, i in joins.positive(name):
-            found.setdefault(joins.clauses[c].head, []).append(work.run(joins.forward(c, i), work.relations, delta))
+        work.ask(joins.forward_from(name), work.relations, rows, found)
     work.go_on(work.grow(found))
     settle(work)
     work.finish()

@@ -62,13 +62,9 @@ def maintain(
         if back.shape[1]:
             found.setdefault(head, []).append(back)
     for name, change in changes.items():
-        for kind, places in ((INSERTED, work.joins.positive), (ERASED, work.joins.negative)):
-            rows = change.of_kind(kind)
-            delta = work.changed(rows) if rows.shape[1] else None
-            for c, i in places(name) if delta is not None else ():
-                heads = work.run(work.joins.forward(c, i), work.relations, delta)
-                if heads.shape[1]:
-                    found.setdefault(work.joins.clauses[c].head, []).append(heads)
+        for kind, negated in ((INSERTED, False), (ERASED, True)):
+            joins = work.joins.forward_from(name, negated=negated)
+            work.ask(joins, work.relations, change.of_kind(kind), found)
     for head, rows in work.grow(found).items():
         new[head] = rows if head not in new else work.distinct([new[head], rows], len(rows))
     work.go_on(new)

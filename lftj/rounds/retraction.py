@@ -50,15 +50,14 @@ class Retraction:
 
     def consumers(self, name: str, rows: Rows, after: int, over: Relations, *, negated: bool = False) -> None:
         """Suspect what used `rows` of `name` (`negated`: what their absence allowed) in derivations from `over`."""
-        joins, delta = self.work.joins, self.work.changed(rows)
-        for c, i in joins.negative(name) if negated else joins.positive(name):
-            join = joins.consumers(c, i)
-            heads = self.work.run(join, over, delta)
-            # A key order that was built over the relations as they were is kept for the next change.
-            for predicate, order in join.orders:
-                self.work.relations[predicate].order(order)
-            if heads.shape[1]:
-                self.suspect(joins.clauses[c].head, heads, after)
+        joins, found = self.work.joins.consumers_of(name, negated=negated), dict[str, list[Rows]]()
+        self.work.ask(joins, over, rows, found)
+        # A key order that was built over the relations as they were is kept for the next change.
+        for predicate, order in {at for join in joins for at in join.orders}:
+            self.work.relations[predicate].order(order)
+        for head, chunks in found.items():
+            for heads in chunks:
+                self.suspect(head, heads, after)
 
     def remove(self, gone: Deltas, after: int) -> None:
         """Take rows away, of rounds from `after` on, and suspect what used them in a derivation until now."""

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from lftj.rounds import retraction
+from lftj.rounds import content, retraction
 from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.mixed.programs import Mixed
@@ -37,9 +37,10 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
         transact(calls, previews)
 
     twin.transact = noted  # type: ignore[method-assign]
-    # How many suspects are examined together must not matter.
+    # How many suspects are examined together must not matter, nor whether rows are merged or inserted.
     at_once, part = programs.pick(draw, ((1, 0.0), (2, 0.5), (retraction.AT_ONCE, retraction.PART)))
-    with mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part):
+    large = programs.pick(draw, (0.0, content.LARGE_PART, 1e9))
+    with mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part), mock.patch.object(content, "LARGE_PART", large):
         history(draw, twin, count, most)
     return twin
 

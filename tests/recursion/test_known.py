@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import lftj
+from lftj.rounds.component import Work
 from tests.plain.evaluate import evaluate, parse
 from tests.recursion.programs import WRITTEN
 
@@ -119,3 +120,30 @@ def test_known(name: str, data: dict[str, Any], expected: dict[str, Rows], engin
         for relation, rows in data.items():
             tx.insert(relation, rows) if relation != "g" else tx.upsert(relation, rows)
     assert given or {head: set(db[head]) for head in expected} == expected
+
+
+def test_changed_rows_become_a_relation_only_for_who_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An erased edge was once made a relation for negated atoms as well, of which there were none."""
+    made: list[object] = []
+    read: list[object] = []
+    changed, run = Work.changed, Work.run
+
+    def watched(self: Work, *arguments: Any) -> Any:
+        made.append(changed(self, *arguments))
+        return made[-1]
+
+    def watching(self: Work, join: Any, over: Any, delta: Any = None, *more: Any) -> Any:
+        read.append(delta)
+        return run(self, join, over, delta, *more)
+
+    db = lftj.Database(".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z).")
+    db.load("e", RING)
+    db.evaluate()
+    monkeypatch.setattr(Work, "changed", watched)
+    monkeypatch.setattr(Work, "run", watching)
+    for change in (lambda tx: tx.erase("e", [(2, 3)]), lambda tx: tx.insert("e", [(2, 3)])):
+        with db.transaction() as tx:
+            change(tx)
+    assert made
+    assert all(any(delta is one for one in read) for delta in made)
+    assert set(db["t"]) == ROUND
