@@ -24,6 +24,7 @@ from bench.latency import STREAMED, Maintained, cpu_of
 from bench.maintained import answer_of
 
 PAIRS = results.RESULTS / "pairs.jsonl"
+#: What a transaction may take of the time of evaluating anew.
 WORST_RATIO = 1.2
 #: Rows per batch: from where lftj maintains still to half of the data.
 SIZES = (20_000, 50_000, 100_000, 200_000, 500_000)

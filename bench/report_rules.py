@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from bench import complement, extremes, floatsums, grouped, ratings
-from bench.report_upkeep import WORST_RATIO, lines, of_size, taken_on
+from bench.pairs import WORST_RATIO
+from bench.report_upkeep import lines, of_size, taken_on
 from bench.results import Line
 from bench.tables import Table, short
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import endurance, latency, pairs, promise, recording, results, stabbing, updates
+from bench.pairs import WORST_RATIO
 from bench.results import Line
 from bench.tables import Table, short
 
@@ -26,8 +27,6 @@ DATAFLOW = {
     "pl1m": {1: 0.27, 10: 0.39, 100: 1.4, 1_000: 10.6, 10_000: 64.0},
     "pl1m_skew": {1: 0.21, 10: 0.40, 100: 1.6, 1_000: 11.7, 10_000: 94.0},
 }
-#: What a transaction may take of the time of evaluating anew.
-WORST_RATIO = 1.2
 
 #: Why a row is lost, by (what, graph, rows of a batch) with "*" and 0 for any; what: "target", "recompute", "duckdb".
 WHY: dict[tuple[str, str, int], str] = {

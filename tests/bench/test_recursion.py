@@ -1,0 +1,63 @@
+"""The benchmark of recursion on tiny data: what it says of a stream, and that it notices a wrong end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lftj
+from bench import maintained, recursion, report_recursion
+from bench.graphs import Rows
+from bench.updates import Batch
+
+NONE = np.empty((0, 2), np.int64)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few facts in the place of GALEN's."""
+
+    def relation(folder: str, stem: str, columns: int) -> Rows:
+        rng = np.random.default_rng([columns, *stem.encode()])
+        return np.unique(rng.integers(0, 20, size=(8, columns)), axis=0)
+
+    monkeypatch.setattr(recursion, "relation", relation)
+
+
+def test_facts_go_one_by_one_and_come_back(tiny: None) -> None:
+    found = recursion.one_by_one("facts:galen", 6)
+    assert found["status"] == "ok"
+    assert found["median_ms"].keys() == found["p99_ms"].keys() == {"erase", "insert"}
+    assert found["examined_per_changed"]["insert"] == 0
+
+
+def test_a_fact_that_does_not_come_back_is_noticed(tiny: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply = maintained.apply
+
+    def forgetful(db: Any, relation: str, batch: Batch) -> Any:
+        return apply(db, relation, Batch(batch.erase, batch.insert[:0]))
+
+    monkeypatch.setattr(maintained, "apply", forgetful)
+    assert recursion.one_by_one("facts:galen", 20)["status"] == "wrong"
+
+
+def test_rows_examined_and_changed_are_counted() -> None:
+    """Without 2-3, of 1-2-3-4 and 1-3 the pairs 2-3 and 2-4 go; 1-3, 1-4 were suspects too if 2-3 was used for them."""
+    db = lftj.Database(recursion.RIGHT)
+    db.load("e", np.array([[1, 2], [2, 3], [3, 4], [1, 3]]))
+    db.evaluate()
+    followed = recursion.Followed()
+    followed.take(db, "e", Batch(np.array([[2, 3]]), NONE))
+    assert followed.changed == 2
+    assert followed.examined >= 2
+    followed.take(db, "e", Batch(NONE, np.array([[2, 3]])))
+    assert (followed.changed, len(followed.seconds)) == (4, 2)
+    figures = recursion.figures({"1": followed})
+    assert figures["examined_per_changed"] == {"1": followed.examined / 4}
+
+
+def test_every_workload_that_follows_changes_has_a_name() -> None:
+    follow = {tuple(w.split(":")) for w in recursion.USUAL.split(",") if w.split(":")[0] in recursion.STREAMS}
+    assert follow == set(report_recursion.PROGRAMS)
