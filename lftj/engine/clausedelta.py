@@ -188,7 +188,7 @@ class ClauseDelta:
     """A clause that is followed by its delta.
 
     `watched`: the key orders in which changes are looked at, of `whole` ones all columns · `orders`: those and the ones
-    that are joined · `steps`: what a changed row is estimated to take.
+    that are joined · `steps`: what a changed row of each relation is estimated to take.
     """
 
     # It has no trace of a join, and what asks for one looks for errors itself.
@@ -216,7 +216,10 @@ class ClauseDelta:
         self.whole = frozenset(self.watched) - partial
         joined = chain.from_iterable(v.places for v in self._variants)
         self.orders: tuple[Order, ...] = tuple(dict.fromkeys((*partial, *joined)))
-        self.steps = sum(v.steps for v in self._variants)
+        self.steps: dict[str, float] = {}
+        for variant in self._variants:
+            name = variant.order[0]
+            self.steps[name] = self.steps.get(name, 0.0) + variant.steps
         self._made: list[_Arrays] = []  # one per thread that has worked
 
     def maintain(self, old: Versions, new: Versions, changes: Mapping[Order, TraceChange], limits: Limits) -> Followed:

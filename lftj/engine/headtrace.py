@@ -45,6 +45,8 @@ _NO_KEYS = np.empty(0, np.int64)
 # 6.0 us a row at 28 steps on pl1m, 10.3 at 61 on pl1m_skew).
 CHANGE, MAINTENANCE_STEP = 10_000.0, 15.0
 JOINED, JOINED_STEP = 2_500.0, 130.0
+# Changed rows from which on the steps they took say something about those of the next.
+MANY = 16
 
 
 def derives_once(plan: JoinPlan) -> bool:
@@ -60,7 +62,7 @@ class HeadTrace:
     `accumulators`: of a head that is an aggregate, in the place of a support.
     `by_delta`: the head is followed by the deltas of its rules, without traces. `seen`: the contents the traces hold
     for. `cost`: nanoseconds that recording them anew is estimated to take.
-    `steps_per_change`: steps that maintaining takes per changed row.
+    `misjudged`: how many times the steps that were expected maintaining took when it last had many rows to look at.
     """
 
     clauses: tuple[Clause, ...]
@@ -68,15 +70,15 @@ class HeadTrace:
     support: Version | None
     seen: dict[str, weakref.ref[Version]]
     cost: float
-    steps_per_change: float
     accumulators: Accumulators | None = None
+    misjudged: float = 1.0
     by_delta: bool = field(init=False)
-    _reads: list[set[str]] = field(init=False)
+    _steps: list[dict[str, float]] = field(init=False)
     _names: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.by_delta = any(isinstance(trace, ClauseDelta) for trace in self.traces)
-        self._reads = [{order[0] for order in trace.watched} for trace in self.traces]
+        self._steps = [_steps_of(trace) for trace in self.traces]
         self._names = {name for clause in self.clauses for name in clause.reads}
 
     def holds_for(self, clauses: Iterable[Clause], relations: Mapping[str, StoredRelation], head: str) -> bool:
@@ -88,14 +90,28 @@ class HeadTrace:
                 return False
         return self.support is not None or not len(relations[head].facts)
 
-    def changed(self, changes: Mapping[str, Change]) -> int:
-        """Changed rows that the rules have to look at: once per rule that reads them."""
-        found = 0
-        for names in self._reads:
-            for name in names:
+    def changed(self, changes: Mapping[str, Change]) -> tuple[int, float]:
+        """(changed rows that the rules have to look at, once per rule that reads them; the steps expected of them)."""
+        found, steps = 0, 0.0
+        for expected in self._steps:
+            for name, of_row in expected.items():
                 if name in changes:
-                    found += len(changes[name].kinds)
-        return found
+                    rows = len(changes[name].kinds)
+                    found += rows
+                    steps += rows * of_row
+        return found, steps
+
+    def estimate(self, changes: Mapping[str, Change]) -> tuple[int, float]:
+        """(changed rows that the rules have to look at, nanoseconds that following them is estimated to take)."""
+        found, steps = self.changed(changes)
+        row, step = (JOINED, JOINED_STEP) if self.by_delta else (CHANGE, MAINTENANCE_STEP)
+        return found, found * row + steps * self.misjudged * step
+
+    def learn(self, changes: Mapping[str, Change], steps: int) -> None:
+        """Following these changes took so many steps."""
+        found, expected = self.changed(changes)
+        if found >= MANY:
+            self.misjudged = steps / max(1.0, expected)
 
     def look_at(self, relations: Mapping[str, StoredRelation], head: str, content: Version) -> None:
         """The traces hold for the contents in `relations`, and `content` of the head."""
@@ -116,12 +132,13 @@ class HeadTrace:
         """Bytes of the relations between the parts of rules that compute texts."""
         return sum(trace.memory() for trace in self.traces if not isinstance(trace, ClauseTrace | ClauseDelta))
 
-    @property
-    def price(self) -> float:
-        """Nanoseconds that following a changed row is estimated to take."""
-        if self.by_delta:
-            return JOINED + JOINED_STEP * self.steps_per_change
-        return CHANGE + MAINTENANCE_STEP * self.steps_per_change
+
+def _steps_of(trace: ClauseTrace | TextTrace | ClauseDelta) -> dict[str, float]:
+    """What a changed row of each relation that a rule reads is expected to take, in steps."""
+    if isinstance(trace, ClauseDelta):
+        return trace.steps
+    contexts = sum(part.trace_plan.contexts for part in trace.parts)
+    return {order[0]: contexts for order in trace.watched}
 
 
 class Traces:

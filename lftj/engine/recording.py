@@ -107,7 +107,7 @@ def deltas_of(evaluator: Evaluator, clauses: Sequence[Clause], state: State) -> 
         plan = evaluator.plan(clause)[1] if done is None else done.plan
         found.append(_delta_of(evaluator, clause, plan, relations))
         contexts += trace_plan_of(plan, relations, None).contexts
-    joined = sum(delta.steps for delta in found)
+    joined = sum(sum(delta.steps.values()) for delta in found)
     return found if "delta" in asked or joined <= contexts + MORE else []
 
 

@@ -10,10 +10,10 @@
 
 A head whose traces are at hand is maintained, unless that is estimated to take longer than evaluating. Both are
 estimated from counts, which do not depend on the machine: steps, records and rows when it was last recorded, and the
-steps per changed row when it was last maintained (before the first time, what the planner expects). A head without
-traces is recorded: this transaction costs an evaluation anyway, the next ones will not. Where deltas are expected to
-do better than traces (recording.deltas_of) nothing is recorded, and nothing evaluated unless derivations have to be
-counted. A rule that only asks whether a relation is empty is evaluated again.
+steps that the planner expects of a changed row of each relation, corrected by those that it last took to maintain. A
+head without traces is recorded: this transaction costs an evaluation anyway, the next ones will not. Where deltas are
+expected to do better than traces (recording.deltas_of) nothing is recorded, and nothing evaluated unless derivations
+have to be counted. A rule that only asks whether a relation is empty is evaluated again.
 """
 
 from __future__ import annotations
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 EVALUATION_STEP, RECORD, ROW, ANEW = 8.0, 30.0, 100.0, 1_000_000.0
 # A row for which texts are computed.
 TEXT = 5_000.0
-# Changes from which on the steps of a maintenance say something about those of the next.
-MANY = 16
 
 
 class RuleWork(NamedTuple):
@@ -163,8 +161,7 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     strategy = "delta" if by_delta else "trace"
     if forced:
         return strategy, "its rules are declared so", held
-    changed = held.changed(commit.changes)
-    estimate = changed * held.price
+    changed, estimate = held.estimate(commit.changes)
     rows = f"{changed:,} changed {'row' if changed == 1 else 'rows'}"
     why = f"{_milliseconds(estimate)} for {rows}, {_milliseconds(held.cost)} anew"
     return (strategy, why, held) if estimate <= held.cost else ("delta" if by_delta else "record", why, None)
@@ -183,7 +180,7 @@ def _begun(commit: Commit, head: str, clauses: tuple[Clause, ...], deltas: list[
     if accumulates(clause) or len(relation.facts) or not derives_once(replace(done.plan, until=len(done.plan.depths))):
         return None
     cost = ANEW + EVALUATION_STEP * done.counters.seeks + ROW * (done.counters.rows + len(relation))
-    return HeadTrace(clauses, [*deltas], None, {}, cost, deltas[0].steps)
+    return HeadTrace(clauses, [*deltas], None, {}, cost)
 
 
 def _shared(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> str:
@@ -295,9 +292,7 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], mode: str, w
     seeks, rows = (sum(getattr(trace.counters, what) for trace in traces) for what in ("seeks", "rows"))
     texts = sum(trace.stepped_rows for trace in traces if isinstance(trace, TextTrace))
     cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation)) + TEXT * texts
-    contexts = sum(part.trace_plan.contexts for trace in traces for part in trace.parts)
-    contexts += sum(trace.steps for trace in traces if isinstance(trace, ClauseDelta))
-    held = HeadTrace(clauses, traces, support, {}, cost, contexts)
+    held = HeadTrace(clauses, traces, support, {}, cost)
     plan_for = StagedTrace(head, held, content, relations, support=support, accumulators=accumulators)
     steps = sum(rule.steps for rule in work)
     strategy = "record" if mode == "record" else "recompute"
@@ -312,7 +307,7 @@ def _maintain(
     relation = after[head]
     staged = StagedTrace(head, held, relation.content, after, support=held.support)
     erased, inserted = [], []
-    changed = steps = removed = added = 0
+    steps = removed = added = 0
     work = []
     try:
         for i, trace in enumerate(held.traces):
@@ -323,7 +318,6 @@ def _maintain(
             }
             if not changes:
                 continue
-            changed += sum(len(change.kinds) for change in changes.values())
             began = time.perf_counter()
             result = trace.maintain(
                 {order: before[order[0]].order(order[1]) for order in trace.orders},
@@ -361,8 +355,7 @@ def _maintain(
     except BaseException:
         staged.discard()
         raise
-    if changed >= MANY:
-        held.steps_per_change = steps / changed
+    held.learn(commit.changes, steps)
     return Derived(
         staged.content,
         change,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lftj
+from lftj.engine.change import Change
 from tests.conftest import JIT
 
 PROGRAM = ".decl e(x:number, y:number)  two(x, z) :- e(x, y), e(y, z)."
@@ -76,3 +77,29 @@ def test_a_record_holds_no_more_variables_than_it_has_words_for() -> None:
     db.load("e", [(i * wide // n, (i + 1) * wide // n) for i in range(n)])
     assert follow(db, [(-wide, -wide + 1)]) == ("recompute", "`e` changed; a rule has more than 30 variables")
     assert list(db["two"]) == [(0, wide)]
+
+
+def test_a_changed_row_is_charged_the_joins_of_its_own_relation() -> None:
+    """Copies of a relation, as partitions have them, cost what the relation costs: not each the sum of all."""
+    rows = ring(10 if JIT else 5)
+    one = lftj.Database()
+    one.rules(".decl e(x:number, y:number)  two(x, y, z) :- e(x, y), e(y, z).", maintain={"two": "delta"})
+    copies = lftj.Database()
+    declared = ".decl a(x:number, y:number)  .decl b(x:number, y:number)"
+    copies.rules(f"{declared}  two(x, y, z) :- a(x, y), b(y, z).", maintain={"two": "delta"})
+    steps = []
+    for db, names in ((one, ("e",)), (copies, ("a", "b"))):
+        for name in names:
+            db.load(name, rows)
+        db.evaluate()
+        with db.transaction() as tx:
+            for name in names:
+                tx.insert(name, [(100, 101)])
+        held = db._evaluator.traces.heads["two"]
+        change = {name: Change(np.array([[7], [8]]), np.array([1], np.int8)) for name in names}
+        found, expected = held.changed(change)
+        assert found == len(names)
+        steps.append(expected)
+        held.learn(change, 1)
+        assert held.misjudged == 1.0, "so few rows teach nothing"
+    assert steps[0] == pytest.approx(steps[1])
