@@ -9,7 +9,7 @@ so a constant, a repeated variable and a computed one (`z = x + y`) are one thin
 Where the definition's variables are bound before it, the variable has a single candidate, which takes part in the
 leapfrog as a participant with one key; else the definition is checked as a filter. A column whose variable occurs
 nowhere else is a wildcard: it asks only that the prefix exists, so it needs no trie level. Not so in the body of an
-aggregate, where every binding of all variables counts (`Body.every`).
+aggregate, where every binding of all variables counts (`Body.every`), and in atoms whose rows are looked up (`whole`).
 
 Atoms left without any column (`e(_, _)`, `p()`) are *guards*: the relation must not be empty, or, where the atom is
 negated, must be.
@@ -18,6 +18,7 @@ negated, must be.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from lftj.language.clause import Clause, Compare, Term, Value, Var, variables_of
@@ -57,7 +58,8 @@ class Body:
     `variables`: name -> base type, in order of appearance · `atoms` · `guards`: relations that must not be empty ·
     `conditions` · `head`: terms of the output columns · `shown`: how a variable prints (a constant prints as itself) ·
     `negated`: atoms that must have no such row · `voids`: relations that must be empty ·
-    `every`: the output has a row per binding of all variables, whatever the head holds of them.
+    `every`: the output has a row per binding of all variables, whatever the head holds of them · `looked`: atoms whose
+    row is looked up for every binding (joinplan.py); they bind nothing.
     """
 
     variables: dict[str, str]
@@ -69,6 +71,7 @@ class Body:
     negated: tuple[Atom, ...] = ()
     voids: tuple[str, ...] = ()
     every: bool = False
+    looked: tuple[Atom, ...] = ()
 
     @property
     def scopes(self) -> list[frozenset[str]]:
@@ -92,8 +95,8 @@ def _condition(compare: Compare) -> Condition:
     return Condition(compare, left | right, tuple(defines))
 
 
-def body_of(clause: Clause) -> Body:
-    """The body of `clause`, normalised."""
+def body_of(clause: Clause, whole: Collection[int] = ()) -> Body:
+    """The body of `clause`, normalised; atoms that are `whole`, by number, hold a variable in every column."""
     every = clause.aggregate is not None
     literals = (*clause.atoms, *clause.negated)
     uses = Counter(v.name for atom in literals for arg in atom.args for v in variables_of(arg))
@@ -107,17 +110,23 @@ def body_of(clause: Clause) -> Body:
     guards: list[str] = []
     voids: list[str] = []
 
+    def name(type: str, text: str) -> str:
+        made = f"#{len(shown) + 1}"
+        variables[made], shown[made] = type, text
+        return made
+
     def define(term: Var | Value) -> str:
-        name = f"#{len(shown) + 1}"
-        variables[name], shown[name] = term.type, str(term)
-        conditions.append(_condition(Compare("=", Var(name, term.type), term)))
-        return name
+        made = name(term.type, str(term))
+        conditions.append(_condition(Compare("=", Var(made, term.type), term)))
+        return made
 
     for i, atom in enumerate(literals):
         positive = i < len(clause.atoms)
         columns: list[str | None] = []
         for arg in atom.args:
-            if arg is None or (isinstance(arg, Var) and uses[arg.name] == 1 and not every):
+            if arg is None:
+                columns.append(name("number", "_") if i in whole else None)
+            elif isinstance(arg, Var) and uses[arg.name] == 1 and not (every or i in whole):
                 columns.append(None)
             elif isinstance(arg, Value) or arg.name in columns:
                 columns.append(define(arg))

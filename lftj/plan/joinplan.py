@@ -186,7 +186,7 @@ def _trie(
         else:
             positive += path
     looks = {}
-    for atom in (atom for atom in body.atoms if atom.place in looked_up):
+    for atom in (atom for atom in (*body.atoms, *body.looked) if atom.place in looked_up):
         declared = tuple(range(len(atom.columns)))
         looks[atom.place] = chain(atom, declared, len(declared))[-1]
     return nodes, uses, positive, ends, looks
@@ -294,7 +294,7 @@ def plan_join(
         where = {v: (0, i == 0, -1) for i, v in enumerate(order)}
     place = {v: i for i, v in enumerate(laid)}
     nodes, uses, positive, ends, looks = _trie(body, place, relations, (*tested, limited_by))
-    bound = {atom.place: max(place[v] for v in atom.variables) for atom in body.atoms if atom.place in looks}
+    bound = {a.place: max(place[v] for v in a.variables) for a in (*body.atoms, *body.looked) if a.place in looks}
     limited = bound.get(limited_by, 0)
     tests = [(looks[i], max(bound[i], limited)) for i in tested if i in looks]
 

@@ -186,9 +186,9 @@ class BestWork(Work):
             if self._replaced:
                 self._begin_again()
             return
-        retraction = Retraction(self, dict(self.relations))
+        retraction = Retraction(self)
         for head, chunks in self._doubtful.items():
-            retraction.suspect(head, self.distinct(chunks, self.relations[head].arity), 0)
+            retraction.suspect({head: [self.distinct(chunks, self.relations[head].arity)]})
         self._doubtful = {}
         retraction.examine()
         self.examined = retraction.examined
@@ -233,16 +233,14 @@ class BestWork(Work):
         return np.ascontiguousarray(np.compress(there, old, axis=1)), new
 
     def _doubt(self, replaced: Deltas, before: Relations) -> None:
-        """Note the heads of the derivations over `before` that used `replaced` rows."""
+        """Note the heads of the derivations over `before` that used `replaced` rows: of rows that are new, too."""
         self._replaced |= bool(replaced)
         if self.anew:
             return
-        found: dict[str, list[Rows]] = {}
         for name, rows in replaced.items():
-            self.ask(self.joins.consumers_of(name), before, rows, found)
-        for head, chunks in found.items():
-            self._doubtful.setdefault(head, []).extend(chunks)
-            self._waiting += sum(heads.shape[1] for heads in chunks)
+            for head, chunks in self.used(name, rows, None, before).items():
+                self._doubtful.setdefault(head, []).extend(chunks)
+                self._waiting += sum(heads.shape[1] for heads in chunks)
         if self._waiting > WAITING:
             for head, chunks in self._doubtful.items():
                 rows = self.distinct(chunks, self.relations[head].arity)

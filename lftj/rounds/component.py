@@ -25,7 +25,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds import variants
 from lftj.rounds.content import grown
-from lftj.rounds.deltajoin import DeltaJoin
+from lftj.rounds.deltajoin import NO_LIMIT, DeltaJoin
 from lftj.values.codes import Column, Schema
 from scantree.memory import ArenaFullError
 from scantree.sort import leave_out
@@ -41,7 +41,7 @@ class Joins:
     def __init__(self, clauses: Iterable[Clause], members: Iterable[str]) -> None:
         self.clauses, self.members = tuple(clauses), frozenset(members)
         self._forward: dict[tuple[int, int | None], DeltaJoin] = {}
-        self._consumers: dict[tuple[int, int], DeltaJoin] = {}
+        self._consumers: dict[tuple[int, int, bool], DeltaJoin] = {}
         self._checks: dict[int, DeltaJoin] = {}
         self._under: dict[int, DeltaJoin] = {}
         self._blank: dict[int, StoredRelation] = {}
@@ -52,11 +52,12 @@ class Joins:
             self._forward[c, i] = DeltaJoin(variants.forward(self.clauses[c], i))
         return self._forward[c, i]
 
-    def consumers(self, c: int, i: int) -> DeltaJoin:
-        """Clause `c`: heads of the derivations that atom `i` has with changed rows."""
-        if (c, i) not in self._consumers:
-            self._consumers[c, i] = DeltaJoin(variants.consumers(self.clauses[c], i))
-        return self._consumers[c, i]
+    def consumers(self, c: int, i: int, *, older: bool) -> DeltaJoin:
+        """Clause `c`: heads of the derivations that atom `i` has with changed rows; `older`: from older rows only."""
+        if (c, i, older) not in self._consumers:
+            found = variants.consumers(self.clauses[c], i, self.members if older else ())
+            self._consumers[c, i, older] = DeltaJoin(*found, apart=True)
+        return self._consumers[c, i, older]
 
     def check(self, c: int) -> DeltaJoin:
         """Clause `c`: which of the asked rows it derives."""
@@ -82,9 +83,9 @@ class Joins:
         """New heads by each positive (or negated) atom over `name`, over changed rows."""
         return [self.forward(c, i) for c, i in self._atoms(name, negated)]
 
-    def consumers_of(self, name: str, *, negated: bool = False) -> list[DeltaJoin]:
-        """Heads of the derivations that each positive (or negated) atom over `name` has with changed rows."""
-        return [self.consumers(c, i) for c, i in self._atoms(name, negated)]
+    def consumers_of(self, name: str, *, negated: bool = False, older: bool) -> list[DeltaJoin]:
+        """Heads that each positive (or negated) atom over `name` has a part in with changed rows, as `consumers`."""
+        return [self.consumers(c, i, older=older) for c, i in self._atoms(name, negated)]
 
     def _atoms(self, name: str, negated: bool) -> Iterator[tuple[int, int]]:
         """(clause, atom), negated atoms being numbered behind the others."""
@@ -148,21 +149,16 @@ class Work:
         return blank.successor(blank.rounds_store().assemble([np.concatenate([rows, rounds[None, :]])]))
 
     def run(
-        self, join: DeltaJoin, over: Relations, delta: StoredRelation | None = None, rounds: Rows | None = None
+        self, join: DeltaJoin, over: Relations, delta: StoredRelation | None = None, limit: int | None = NO_LIMIT
     ) -> Rows:
         """The heads that `join` finds over relations `over`, changed rows being those of `delta`.
 
-        `rounds` int64[n]: those that the rows which each is derived from must be older than, as `delta` has them; None:
-        of any age.
+        `limit`: that of the rounds of tested rows; None: each has that of the clause's last atom.
         """
         if delta is not None:
             over = {**over, variants.CHANGED: delta}
         self.at = join.clause
-        if rounds is None:
-            return join.rows(self.evaluator, over, self.limits)
-        # Of the one row without columns the walk knows nothing: its limit is that of the run.
-        nullary = delta is not None and not delta.arity
-        return join.rows(self.evaluator, over, self.limits, int(rounds[0]) if nullary else None)
+        return join.rows(self.evaluator, over, self.limits, limit)
 
     def ask(self, joins: Sequence[DeltaJoin], over: Relations, rows: Rows, found: dict[str, list[Rows]]) -> None:
         """Add to `found`, by head, what the `joins` find over relations `over`, changed rows being `rows` for all."""
@@ -171,9 +167,27 @@ class Work:
         delta = self.changed(rows)
         del rows  # large ones are not to be there twice while they are joined
         for join in joins:
-            heads = self.run(join, over, delta)
-            if heads.shape[1]:
-                found.setdefault(join.clause.head, []).append(heads)
+            _add(found, join, self.run(join, over, delta))
+
+    def used(
+        self, name: str, rows: Rows, rounds: Rows | None, over: Relations, *, negated: bool = False
+    ) -> dict[str, list[Rows]]:
+        """The heads, distinct by chunk, that `rows` int64[arity, n] of `name` support (`negated`: their absence does).
+
+        Those that relations `over` hold and derive with them from rows of smaller rounds. `rounds` int64[n]: of the
+        rows of a member; if they are not known, all heads that are derived with them.
+        """
+        found: dict[str, list[Rows]] = {}
+        older = rounds is not None or name not in self.joins.members
+        joins = self.joins.consumers_of(name, negated=negated, older=older)
+        if joins and rows.shape[1]:
+            delta = self.changed(rows, rounds)
+            for join in joins:
+                _add(found, join, self.run(join, over, delta, None if join.tested else NO_LIMIT))
+            # A key order that was built over the relations as they were is kept for the next change.
+            for predicate, order in {at for join in joins for at in join.orders}:
+                self.relations[predicate].order(order)
+        return found
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -240,12 +254,14 @@ class Work:
             check, asked, limits = self.joins.check(c), rows, rounds
             if rounds is not None and (greatest := check.nullary_round(self.relations)) >= 0:
                 asked, limits = np.compress(rounds > greatest, rows, axis=1), rounds[rounds > greatest]
-            heads = asked
-            if asked.shape[1]:
-                heads = self.run(check, self.relations, self.changed(asked, limits), limits)[:arity]
+            if not asked.shape[1]:
+                continue
+            # Of the one row without columns the walk knows nothing: its limit is that of the run.
+            limit = NO_LIMIT if limits is None else None if arity else int(limits[0])
+            heads = self.run(check, self.relations, self.changed(asked, limits), limit)
             if heads.shape[1]:
-                found.append(self.evaluator.distinct([heads], arity)[0])
-                left = not_among(rows, found[-1])
+                found.append(heads)
+                left = not_among(rows, heads)
                 rows, rounds = np.compress(left, rows, axis=1), None if rounds is None else rounds[left]
         return self.distinct(found, arity) if len(found) > 1 else found[0]
 
@@ -269,6 +285,11 @@ class Work:
 
     def finish(self) -> None:
         """What is left to do after the last round."""
+
+
+def _add(found: dict[str, list[Rows]], join: DeltaJoin, heads: Rows) -> None:
+    if heads.shape[1]:
+        found.setdefault(join.clause.head, []).append(heads)
 
 
 def not_among(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:

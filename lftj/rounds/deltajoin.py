@@ -8,7 +8,7 @@ versions into the frames.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -80,14 +80,18 @@ class _Made:
 class DeltaJoin:
     """One variant of a clause.
 
-    `tested`: atoms, by number, whose rows must be older than a limit: that of a run, or the one that its changed row,
-    the clause's last atom, has as its value.
+    `tested`: atoms, by number, whose rows must be older than a limit: that of a run, or the one that the row of the
+    clause's last atom has as its value. `apart`: that one is only looked up, and not joined.
     """
 
-    def __init__(self, clause: Clause, tested: tuple[int, ...] = ()) -> None:
+    def __init__(self, clause: Clause, tested: tuple[int, ...] = (), *, apart: bool = False) -> None:
         self.clause, self.tested = clause, tested
         self.texts = split_text(clause) is not None
-        self.body: Body = body_of(clause)
+        # A row is looked up by all its columns.
+        self.body: Body = body_of(clause, whole=tested)
+        if tested and apart:
+            atoms = self.body.atoms
+            self.body = replace(self.body, atoms=atoms[:-1], looked=atoms[-1:])
         self.reads = tuple(dict.fromkeys(atom.predicate for atom in (*self.body.atoms, *self.body.negated)))
         self._plans: dict[tuple[int, ...], _Made] = {}
         self._made: _Made | None = None

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from lftj.engine.change import ERASED, INSERTED, Change
 from lftj.engine.stored import StoredRelation
 from lftj.rounds.component import Deltas, Work, settle
-from lftj.rounds.content import as_facts
+from lftj.rounds.content import as_facts, rounds_of
 from lftj.rounds.deltajoin import Relations
 from lftj.rounds.retraction import Retraction
 
@@ -39,19 +39,18 @@ def maintain(
     `work.relations`: those below as they are after it, the members as before it · `before`: all as before it ·
     `changes` of those below · `facts`: changes of the members' facts · `top`: no round is greater.
     """
-    retraction = Retraction(work, before)
+    retraction = Retraction(work)
     work.round = top
     for name, change in changes.items():
-        _each(retraction, name, change.of_kind(ERASED), negated=False)
-        _each(retraction, name, change.of_kind(INSERTED), negated=True)
+        retraction.suspect(work.used(name, change.of_kind(ERASED), None, before))
+        retraction.suspect(work.used(name, change.of_kind(INSERTED), None, before, negated=True))
     gone: Deltas = {}
     for head, change in facts.items():
-        erased = change.of_kind(ERASED)
         # A fact that a better value stood before is not there.
-        erased = np.compress(work.relations[head].content.contains(erased), erased, axis=1)
+        erased, rounds = rounds_of(work.relations[head], change.of_kind(ERASED))
         if erased.shape[1]:
-            gone[head] = erased
-    retraction.remove(gone, 0)
+            gone[head] = np.concatenate([erased, rounds[None, :]])
+    retraction.remove(gone)
     retraction.examine()
     removed = retraction.rows_removed()
     new = _new_facts(work, facts, removed)
@@ -73,11 +72,6 @@ def maintain(
     for head in work.heads:
         work.evaluator.rounds.note(work.relations[head].content, work.round)
     return retraction
-
-
-def _each(retraction: Retraction, name: str, rows: Rows, *, negated: bool) -> None:
-    if rows.shape[1]:
-        retraction.consumers(name, rows, 0, retraction.before, negated=negated)
 
 
 def _new_facts(work: Work, facts: Mapping[str, Change], removed: Deltas) -> Deltas:

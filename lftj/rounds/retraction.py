@@ -1,8 +1,9 @@
 """Retraction: which rows of a component lose their support when others go.
 
-Rows of some derivation that is no longer there are suspects. A suspect stays if it has a derivation from rows of
-smaller rounds; else it goes, and the rows of larger rounds that used it are suspects, again perhaps. So at every moment
-each row that is no suspect has a derivation from rows that are there, of smaller rounds, and at the end all have.
+Rows that some derivation supported which is no longer there are suspects; one from rows that are not all of smaller
+rounds than theirs was no support. A suspect stays if it has a derivation from rows of smaller rounds; else it goes, and
+those it supported are suspects, again perhaps. So at every moment each row that is no suspect has a derivation from
+rows that are there, of smaller rounds, and at the end all have.
 
 Any order would do. Those of the smallest rounds come first, for what they depend on is settled then; but many rounds
 at once, since after many changes each round has few rows: a row that is examined too early is examined twice.
@@ -12,6 +13,7 @@ Design section 7; spec/rounds_model.py, which examines round by round.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +21,6 @@ import numpy.typing as npt
 
 from lftj.rounds.component import Deltas, Work, not_among
 from lftj.rounds.content import rounds_of, shrunk
-from lftj.rounds.deltajoin import Relations
 from scantree.sort import sort_rows
 
 Rows = npt.NDArray[np.int64]
@@ -30,43 +31,30 @@ AT_ONCE, PART = 1 << 12, 1 / 2
 
 @dataclass(slots=True)
 class Retraction:
-    """Rows under suspicion, with their rounds, and what came of it: how many were examined, and the rows that went.
-
-    `before`: the relations before the change.
-    """
+    """Rows under suspicion, with their rounds, and what came of it: how many were examined, and the rows that went."""
 
     work: Work
-    before: Relations
     examined: int = 0
     removed: dict[str, list[Rows]] = field(default_factory=dict)
     _suspects: dict[str, list[Rows]] = field(default_factory=dict)
 
-    def suspect(self, head: str, rows: Rows, after: int) -> None:
-        """Examine `rows` int64[arity, n] of `head`, those that are there with a round greater than `after`."""
-        rows, rounds = rounds_of(self.work.relations[head], rows)
-        suspects = np.compress(rounds > after, np.concatenate([rows, rounds[None, :]]), axis=1)
-        if suspects.shape[1]:
-            self._suspects.setdefault(head, []).append(suspects)
-
-    def consumers(self, name: str, rows: Rows, after: int, over: Relations, *, negated: bool = False) -> None:
-        """Suspect what used `rows` of `name` (`negated`: what their absence allowed) in derivations from `over`."""
-        joins, found = self.work.joins.consumers_of(name, negated=negated), dict[str, list[Rows]]()
-        self.work.ask(joins, over, rows, found)
-        # A key order that was built over the relations as they were is kept for the next change.
-        for predicate, order in {at for join in joins for at in join.orders}:
-            self.work.relations[predicate].order(order)
+    def suspect(self, found: Mapping[str, list[Rows]]) -> None:
+        """Examine the rows found for each head, those that are there and derived (facts need no support)."""
         for head, chunks in found.items():
-            for heads in chunks:
-                self.suspect(head, heads, after)
+            for rows in chunks:
+                there, rounds = rounds_of(self.work.relations[head], rows)
+                suspects = np.compress(rounds > 0, np.concatenate([there, rounds[None, :]]), axis=1)
+                if suspects.shape[1]:
+                    self._suspects.setdefault(head, []).append(suspects)
 
-    def remove(self, gone: Deltas, after: int) -> None:
-        """Take rows away, of rounds from `after` on, and suspect what used them in a derivation until now."""
-        over = dict(self.work.relations)
+    def remove(self, gone: Deltas) -> None:
+        """Take rows away, and suspect what they supported until now; `gone` holds their rounds as the last row."""
+        used = [self.work.used(head, rows[:-1], rows[-1], self.work.relations) for head, rows in gone.items()]
         for head, rows in gone.items():
-            self.work.relations[head] = shrunk(over[head], rows)
-            self.removed.setdefault(head, []).append(rows)
-        for head, rows in gone.items():
-            self.consumers(head, rows, after, over)
+            self.work.relations[head] = shrunk(self.work.relations[head], rows[:-1])
+            self.removed.setdefault(head, []).append(rows[:-1])
+        for found in used:
+            self.suspect(found)
 
     def rows_removed(self) -> Deltas:
         """The distinct rows that were taken away."""
@@ -77,16 +65,14 @@ class Retraction:
         """Examine all suspects."""
         work = self.work
         while self._suspects:
-            gone, firsts = Deltas(), list[int]()
+            gone = Deltas()
             for head, suspects in self._next().items():
                 rows, rounds = suspects[:-1], suspects[-1]
                 self.examined += rows.shape[1]
                 lost = not_among(rows, work.supported(head, rows, rounds))
                 if lost.any():
-                    gone[head] = np.compress(lost, rows, axis=1)
-                    firsts.append(int(rounds[lost].min()))
-            if gone:
-                self.remove(gone, min(firsts))
+                    gone[head] = np.compress(lost, suspects, axis=1)
+            self.remove(gone)
             work.look(self.examined)
 
     def _next(self) -> Deltas:

@@ -1,13 +1,15 @@
 """Variants of a clause: what evaluation and maintenance of recursive rules ask for.
 
     forward    one atom ranges over changed rows, and only heads that are not there yet are wanted
-    consumers  one atom ranges over changed rows; all heads are wanted
+    consumers  one atom ranges over changed rows, and only heads that are younger than what they are derived from
     check      the head is one of the asked rows: which of them have a derivation, from rows older than a limit
     under      the head's key is one of the asked ones: all heads, of a functional predicate
 
 For `t(x, z) :- e(x, y), t(y, z)` and its second atom these are
 
-    t(x, z) :- e(x, y), Δ(y, z), !t(x, z).     t(x, z) :- e(x, y), Δ(y, z).     t(x, z) :- e(x, y), t(y, z), Δ(x, z).
+    t(x, z) :- e(x, y), Δ(y, z), !t(x, z).
+    t(x, z) :- e(x, y), Δ(y, z), t(x, z).      Δ(y, z) is older than t(x, z), which is looked up
+    t(x, z) :- e(x, y), t(y, z), Δ(x, z).      t(y, z) is older than Δ(x, z)
 
 They are clauses like any other, over one relation more (`CHANGED`), and are planned as such.
 """
@@ -17,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Value, Var, variables_of
 
 # The relation of changed, or asked, rows.
 CHANGED = "@Δ"
@@ -33,41 +35,25 @@ def forward(clause: Clause, i: int | None) -> Clause:
     return replace(found, negated=(*found.negated, BodyAtom(clause.head, columns)))
 
 
-def consumers(clause: Clause, i: int) -> Clause:
-    """The heads of all derivations that atom `i` takes part in with changed rows (a negated one: with rows it had not).
+def consumers(clause: Clause, i: int, members: Collection[str]) -> tuple[Clause, tuple[int, ...]]:
+    """(the heads that atom `i` has a part in with changed rows, the atoms whose rows are to be older than the head).
 
-    What blocks them otherwise is left as it is.
+    Of a negated atom: with rows it had not. What blocks derivations otherwise is left as it is. The atoms of `members`
+    are to be older, for the others are no support: the clause's last atom is the head then. There are none where the
+    head or all members have no columns.
     """
-    return _over_changed(clause, i, keep=False)
+    tested = tuple(i for i, atom in enumerate(clause.atoms) if atom.predicate in members and atom.args)
+    found = _over_changed(clause, i, keep=False)
+    if not tested or not clause.head_args:
+        return found, ()
+    found, columns = _with_head(found)
+    return replace(found, atoms=(*found.atoms, BodyAtom(clause.head, columns))), tested
 
 
 def check(clause: Clause, members: Collection[str]) -> tuple[Clause, tuple[int, ...]]:
     """(which of the changed rows are heads of derivations, the atoms of `members`, whose rows are to be older)."""
-    names = _fresh(clause, "_w")
-    atoms: list[BodyAtom] = []
-    shown: list[Term] = []
-    for atom in clause.atoms:
-        args = list(atom.args)
-        if atom.predicate in members:
-            # Every column is bound, since a row is looked up by its key.
-            for c, arg in enumerate(args):
-                if arg is None:
-                    args[c] = Var(next(names), "number")
-                    shown.append(args[c])  # type: ignore[arg-type]
-        atoms.append(replace(atom, args=tuple(args)))
-    found, columns = _with_head(replace(clause, atoms=tuple(atoms)))
-    found = replace(found, atoms=(*found.atoms, BodyAtom(CHANGED, columns)), head_args=(*found.head_args, *shown))
-    # A variable of a member's atom that occurs nowhere else is bound all the same.
-    known = {v.name for term in found.head_args for v in variables_of(term)}
-    more = {
-        v.name: v
-        for atom in found.atoms
-        if atom.predicate in members
-        for arg in atom.args
-        for v in variables_of(arg)
-        if v.name not in known
-    }
-    found = replace(found, head_args=(*found.head_args, *more.values()))
+    found, columns = _with_head(clause)
+    found = replace(found, atoms=(*found.atoms, BodyAtom(CHANGED, columns)))
     return found, tuple(i for i, atom in enumerate(found.atoms) if atom.predicate in members)
 
 
