@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from scantree import amend as _amend
 from scantree import build as _build
 from scantree import cursor as _cursor
 from scantree import delta as _delta
@@ -385,13 +386,14 @@ class Version:
 
     # -- the next version -------------------------------------------------------------------------------------------
 
-    def update(self, batch: Rows, ops: npt.NDArray[np.int8]) -> tuple[Version, Changes]:
+    def update(self, batch: Rows, ops: npt.NDArray[np.int8], *, use_up: bool = False) -> tuple[Version, Changes]:
         """The version after `batch` int64[cols, m] is applied.
 
         `ops` int8[m]: 1 inserts the row (or gives it new values), -1 erases its key (whatever its values). Any order;
         of changes to equal keys the last wins. Inserting what is there and erasing what is not changes nothing: if no
         change has an effect the version itself is returned. Raises `ArenaFullError` and leaves everything as it was if
-        memory does not suffice.
+        memory does not suffice. `use_up`: nobody reads this version any more, and what it holds alone may be written
+        to (amend.py); it may be the one that is returned, and is lost where this raises.
         """
         store, shape = self.store, self.store.shape
         if batch.shape != (shape.cols, len(ops)):
@@ -401,13 +403,19 @@ class Version:
         verdicts = np.empty(m, np.int8)
         if m == 0:
             return self, Changes(batch, verdicts)
-        space = store.arena.space
+        if use_up and not shape.folds and (m < _parts.LEAST or store.arena.crew is None):
+            return self._amended(batch, ops, verdicts)
+        return self._next(batch, ops, verdicts), Changes(batch, verdicts)
+
+    def _next(self, batch: Rows, ops: npt.NDArray[np.int8], verdicts: npt.NDArray[np.int8]) -> Version:
+        """The version after `batch` int64[cols, m], m > 0, in key order; `verdicts` int8[m] are written."""
+        store, shape, space, m = self.store, self.store.shape, self.store.arena.space, len(ops)
         dirs, pages = int(space.mem[self.root + DIRS]), int(space.mem[self.root + PAGES])
         with store.arena.lock:
             if m >= _parts.LEAST and store.arena.crew is not None:
                 made = _parts.update_in_parts(store, self.root, batch, ops, verdicts, store.arena.crew)
                 if made:
-                    return (self if made == self.root else Version(store, made)), Changes(batch, verdicts)
+                    return self if made == self.root else Version(store, made)
             work, sizes = store.prepare(m, dirs, pages)
             store.arena.room(*sizes)
             try:
@@ -416,8 +424,27 @@ class Version:
                 if work[3][_update.MADE]:
                     _sweep.drop(space, int(work[3][_update.MADE]), shape)
                 raise
-        changes = Changes(batch, verdicts)
-        return (self if root == self.root else Version(store, root)), changes
+        return self if root == self.root else Version(store, root)
+
+    def _amended(
+        self, batch: Rows, ops: npt.NDArray[np.int8], verdicts: npt.NDArray[np.int8]
+    ) -> tuple[Version, Changes]:
+        """The version after `batch`, in key order: this one as far as that can be, which is used up."""
+        store, shape, space = self.store, self.store.shape, self.store.arena.space
+        with store.arena.lock:
+            left = _amend.amend(space, self.root, shape, batch, ops, verdicts, np.empty(len(ops), np.int64))
+        if not left:
+            return self, Changes(batch, verdicts)
+        rest = verdicts == _amend.LEFT
+        told = np.empty(left, np.int8)
+        following = self._next(np.compress(rest, batch, axis=1), ops[rest], told)
+        verdicts[rest] = told
+        if following is not self:
+            # At once: as long as this one is there, the pages it shares with the next are not to be written to.
+            self.release()
+            with store.arena.lock:
+                _sweep.drop(space, self.root, shape)
+        return following, Changes(batch, verdicts)
 
     def delta(self, new: Version) -> Delta:
         """What `new` has gained and lost against this version; both of one store. Skips the pages they share."""

@@ -64,4 +64,6 @@ class Change(NamedTuple):
 
     def of_kind(self, kind: int) -> Rows:
         """The rows of one kind, int64[arity, n] in key order."""
+        if len(self.kinds) == 1:
+            return self.rows if self.kinds[0] == kind else self.rows[:, :0]
         return np.compress(self.kinds == kind, self.rows, axis=1)

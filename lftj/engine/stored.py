@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.change import Change
+from lftj.engine.change import ERASED, Change
 from lftj.engine.pagefolds import PageFolds
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
@@ -69,6 +69,27 @@ KEPT_FOLDS = 32
 
 # What a relation may build beside its content, and forget: a key order or a scan.
 Built = tuple[int, ...] | ScanOrder
+
+
+class Private:
+    """Versions that only the work in hand reads, so that it may use them up (`Version.update`)."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: set[Version] = set()
+
+    def __contains__(self, version: Version) -> bool:
+        return version in self._held
+
+    def add(self, version: Version) -> None:
+        """The work has made this version."""
+        self._held.add(version)
+
+    def follow(self, old: Version, new: Version) -> None:
+        """The work has made `new` of `old`, which it does not read any more."""
+        self._held.discard(old)
+        self._held.add(new)
 
 
 class StoredRelation:
@@ -112,7 +133,11 @@ class StoredRelation:
         """A relation of its own with the given content: for scans of rows that belong to no database's state."""
         shape = content.store.shape
         empty = cls(schema, content.store.arena, page_rows=1 << shape.page_bits, dir_rows=1 << shape.dir_bits)
-        return empty._with(content, {empty._declared: content}, {}, {})
+        return empty.holding(content)
+
+    def holding(self, content: Version) -> StoredRelation:
+        """The same relation with the given content, all of which is facts, and nothing beside it."""
+        return self._with(content, {self._declared: content}, {}, {})
 
     def _with(
         self,
@@ -256,10 +281,7 @@ class StoredRelation:
                 delta = self.content.delta(content)
                 change = Change(delta.rows, delta.kinds)
             if len(change.kinds) < SMALL_PART * len(content):
-                for key, kept in list(self._folds.items()):
-                    kept.unseen += len(change.kinds)
-                    if kept.unseen < SMALL_PART * len(content):
-                        folds[key] = kept
+                folds = self._folds_after(len(change.kinds), content)
                 bulk = len(change.kinds) >= BULK_ROWS and len(change.kinds) > BULK_PART * len(content)
                 # Without the memory for an order it goes, as with a large change; who asks for it again is told.
                 with suppress(ArenaFullError):
@@ -270,24 +292,41 @@ class StoredRelation:
                         scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
         return self._with(facts, orders, scans, folds)
 
-    def grown(self, content: Version, rows: Rows, part: float, *, use_up: bool = False) -> StoredRelation:
-        """The relation after `rows` int64[arity, n], none of which was there, have come into its content.
+    def moved(self, content: Version, change: Change, part: float, private: Private) -> StoredRelation:
+        """The relation after its content became `content` by a `change` that only inserts, or only erases.
 
-        Its key orders follow: by batch update, or merged where more than `part` of the rows are new. `use_up`: nobody
-        reads those of this one any more.
+        Key orders and scans follow: by batch update, or merged where more than `part` of the rows are new, and those
+        that are `private` are used up. They go where a large part of the rows goes.
         """
-        orders = {self._declared: content}
-        n = rows.shape[1]
+        orders, scans, n = {self._declared: content}, dict[ScanOrder, Version](), len(change.kinds)
+        erased = n > 0 and change.kinds[0] == ERASED
+        folds = self._folds_after(n, content)
+        if erased and n >= SMALL_PART * len(content):
+            return self._with(self.facts, orders, scans, folds)
         with suppress(ArenaFullError):
             for order, before in list(self._orders.items()):
                 if order == self._declared:
                     continue
-                if n > part * len(before):
-                    added = sort_rows([rows[c] for c in order], self.arity)
-                    orders[order] = before.merged(added, use_up=use_up)
+                mine = before in private
+                if not erased and n > part * len(before):
+                    added = sort_rows([change.rows[c] for c in order], self.arity)
+                    orders[order] = before.merged(added, use_up=mine)
                 else:
-                    orders[order], _ = before.update(rows[list(order)], np.ones(n, np.int8))
-        return self._with(self.facts, orders, {}, {})
+                    orders[order], _ = before.update(change.rows[list(order)], change.kinds, use_up=mine)
+                private.follow(before, orders[order])
+            for scan, before in list(self._scans.items()):
+                scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
+        return self._with(self.facts, orders, scans, folds)
+
+    def _folds_after(self, changed: int, content: Version) -> dict[FoldKey, PageFolds]:
+        """What is remembered of pages and of use still, after so many changes that led to `content`."""
+        folds = {}
+        if changed < SMALL_PART * len(content):
+            for key, kept in list(self._folds.items()):
+                kept.unseen += changed
+                if kept.unseen < SMALL_PART * len(content):
+                    folds[key] = kept
+        return folds
 
     def frozen(self) -> StoredRelation:
         """The same rows for a reader in another thread: key orders and scans that either builds are its own."""

@@ -143,3 +143,17 @@ class Run:
                 out[0] = np.empty(shape, np.int64)
             elif n := int(self.walk.control[cells.WRITTEN]):
                 yield out[0][:, :n].copy()
+
+
+def walk_once(
+    mem: npt.NDArray[np.int64], walk: cells.Walk, prelude: npt.NDArray[np.int64], out: npt.NDArray[np.int64]
+) -> bool:
+    """One slice of a walk that begins, its rows in `out[:, : control[WRITTEN]]`; whether it is done.
+
+    For walks that are short as a rule, of which a `Run` would take longer to set up. If it is not done a `Run` goes on
+    once the rows are taken out of `out` and WRITTEN is 0.
+    """
+    if len(prelude):
+        machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
+    status: int = triejoin.triejoin(mem, walk, triejoin.NO_TRACE, out, SLICE >> 4)
+    return status == triejoin.FINISHED

@@ -26,8 +26,8 @@ from lftj.plan.statistics import Statistics
 
 BEAM = 64
 SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
-# In the place of SORT, where a key order is built once for many runs of a plan.
-REPEATED = 0.05
+# In the place of SORT, where a key order is built once for many runs of a plan; and for one that each run has to build.
+REPEATED, AGAIN = 0.05, 100.0
 BOUNDS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
 
@@ -194,15 +194,15 @@ class OrderSearch:
     def _finish(self, partial: _Partial) -> float:
         """Cost of the key orders that would have to be built, and of the output."""
         place = {v: i for i, v in enumerate(partial.order)}
-        needed: dict[tuple[str, tuple[int, ...]], int] = {}
+        needed: dict[tuple[str, tuple[int, ...]], float] = {}
         for atom in (*self.body.atoms, *self.body.negated):
             columns = sorted(
                 (c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""]
             )
             statistics = self.statistics[atom.predicate]
             if not any(order[: len(columns)] == tuple(columns) for order in statistics.stored.orders):
-                needed[atom.predicate, tuple(columns)] = statistics.rows
-        cost = self.sort * sum(needed.values())
+                needed[atom.predicate, tuple(columns)] = AGAIN if statistics.fleeting else self.sort * statistics.rows
+        cost = sum(needed.values())
         if not self.counting and partial.rows:
             head = self.body.head_variables
             prefix = 0

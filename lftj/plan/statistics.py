@@ -43,7 +43,12 @@ class Stored(Protocol):
 
 
 class Statistics:
-    """Rows and distinct counts of one relation; holds for the versions it was asked about."""
+    """Rows and distinct counts of one relation; holds for the versions it was asked about.
+
+    `fleeting`: the relation is made for one run of a plan, and its key orders each time.
+    """
+
+    fleeting = False
 
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
@@ -97,6 +102,8 @@ class Statistics:
 
 class OneRow(Statistics):
     """Statistics of a relation as if it had one row: for plans that are to be right for few rows of any kind."""
+
+    fleeting = True
 
     def __init__(self, stored: Stored) -> None:
         super().__init__(stored)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from lftj.engine.change import Change
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.headtrace import change_of_rows
-from lftj.engine.stored import StoredRelation
+from lftj.engine.stored import Private, StoredRelation
 from lftj.engine.undefined import look_for_error
 from lftj.errors import TimeoutExpired
 from lftj.join.run import Limits
@@ -36,10 +36,14 @@ Relations = Mapping[str, StoredRelation]
 
 
 class Joins:
-    """The variants of the clauses of a component, made when they are first asked for."""
+    """The variants of the clauses of a component, made when they are first asked for.
+
+    `below`: the relations of lower strata that the clauses read.
+    """
 
     def __init__(self, clauses: Iterable[Clause], members: Iterable[str]) -> None:
         self.clauses, self.members = tuple(clauses), frozenset(members)
+        self.below = frozenset(name for clause in self.clauses for name in clause.reads) - self.members
         self._forward: dict[tuple[int, int | None], DeltaJoin] = {}
         self._consumers: dict[tuple[int, int, bool], DeltaJoin] = {}
         self._checks: dict[int, DeltaJoin] = {}
@@ -125,7 +129,8 @@ class Work:
 
     `relations`: those below, and the members; a member's content grows and shrinks here only. `round`: the present one
     · `rounds`: how many there were · `rows`: how many were stored · `examined`: how many, after the last round ·
-    `anew`: this is an evaluation from scratch · `stored`: else, the rows that were, by head.
+    `anew`: this is an evaluation from scratch · `stored`: else, the rows that were, by head · `private`: what no state
+    knows of the members.
     """
 
     evaluator: Evaluator
@@ -140,13 +145,14 @@ class Work:
     anew: bool = False
     at: Clause | None = None
     stored: dict[str, list[Rows]] = field(default_factory=dict)
+    private: Private = field(default_factory=Private)
 
     def changed(self, rows: Rows, rounds: Rows | None = None) -> StoredRelation:
         """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; `rounds`: their limits."""
         blank = self.joins.blank(self.evaluator, len(rows))
         if rounds is None:
-            return blank.successor(blank.assemble([rows], in_order=True))
-        return blank.successor(blank.rounds_store().assemble([np.concatenate([rows, rounds[None, :]])]))
+            return blank.holding(blank.assemble([rows], in_order=True))
+        return blank.holding(blank.rounds_store().assemble([np.concatenate([rows, rounds[None, :]])]))
 
     def run(
         self, join: DeltaJoin, over: Relations, delta: StoredRelation | None = None, limit: int | None = NO_LIMIT
@@ -178,9 +184,11 @@ class Work:
         rows of a member; if they are not known, all heads that are derived with them.
         """
         found: dict[str, list[Rows]] = {}
+        if not rows.shape[1]:
+            return found
         older = rounds is not None or name not in self.joins.members
         joins = self.joins.consumers_of(name, negated=negated, older=older)
-        if joins and rows.shape[1]:
+        if joins:
             delta = self.changed(rows, rounds)
             for join in joins:
                 _add(found, join, self.run(join, over, delta, None if join.tested else NO_LIMIT))
@@ -218,8 +226,7 @@ class Work:
             relation = self.relations[head]
             rows = self.distinct(chunks, relation.arity)
             if rows.shape[1]:
-                # From scratch, no state knows the relation yet: it is this work's alone.
-                self.relations[head] = grown(relation, rows, self.round, use_up=self.anew)
+                self.relations[head] = grown(relation, rows, self.round, self.private)
                 new[head] = rows
                 self.rows += rows.shape[1]
                 if not self.anew:
@@ -248,21 +255,26 @@ class Work:
         """
         arity = len(rows)
         found = [np.empty((arity, 0), np.int64)]
+        delta: StoredRelation | None = None
         for c, clause in enumerate(self.joins.clauses):
             if clause.head != head or not rows.shape[1]:
                 continue
-            check, asked, limits = self.joins.check(c), rows, rounds
+            check = self.joins.check(c)
             if rounds is not None and (greatest := check.nullary_round(self.relations)) >= 0:
-                asked, limits = np.compress(rounds > greatest, rows, axis=1), rounds[rounds > greatest]
-            if not asked.shape[1]:
-                continue
+                young = rounds > greatest
+                if not young.any():
+                    continue
+                asked = self.changed(np.compress(young, rows, axis=1), rounds[young])
+            else:
+                asked = delta = self.changed(rows, rounds) if delta is None else delta
             # Of the one row without columns the walk knows nothing: its limit is that of the run.
-            limit = NO_LIMIT if limits is None else None if arity else int(limits[0])
-            heads = self.run(check, self.relations, self.changed(asked, limits), limit)
+            limit = NO_LIMIT if rounds is None else None if arity else int(rounds[0])
+            heads = self.run(check, self.relations, asked, limit)
             if heads.shape[1]:
                 found.append(heads)
                 left = not_among(rows, heads)
                 rows, rounds = np.compress(left, rows, axis=1), None if rounds is None else rounds[left]
+                delta = None
         return self.distinct(found, arity) if len(found) > 1 else found[0]
 
     def change(self, head: str, before: StoredRelation, removed: list[Rows]) -> Change:

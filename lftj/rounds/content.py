@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.change import ERASED, INSERTED, Change
-from lftj.engine.stored import StoredRelation
-from lftj.language.clause import Clause
+from lftj.engine.stored import Private, StoredRelation
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
@@ -39,31 +38,34 @@ def with_rounds(relation: StoredRelation, rows: Rows, round_: int) -> StoredRela
     return relation.successor(store.assemble([np.full((1, min(1, rows.shape[1])), round_, np.int64)]))
 
 
-def grown(relation: StoredRelation, rows: Rows, round_: int, *, use_up: bool = False) -> StoredRelation:
+def grown(relation: StoredRelation, rows: Rows, round_: int, private: Private) -> StoredRelation:
     """The relation with more rows int64[arity, n], distinct, in order and none of them there yet, of one round.
 
-    `use_up`: nobody reads the relation as it was any more, and its pages may go on the way.
+    What is `private` of the relation as it was is used up.
     """
     n = rows.shape[1]
     if not n:
         return relation
-    content = relation.content
+    content, kinds = relation.content, np.ones(n, np.int8)
     if relation.arity and n > LARGE_PART * len(content):
-        following = content.merged(rows, (round_,), use_up=use_up)
+        following = content.merged(rows, (round_,), use_up=content in private)
     else:
         batch = np.concatenate([rows, np.full((1, n), round_, np.int64)])
-        following, _ = content.update(batch, np.ones(n, np.int8))
-    return relation.grown(following, rows, LARGE_PART, use_up=use_up)
+        following, _ = content.update(batch, kinds, use_up=content in private)
+    private.follow(content, following)
+    return relation.moved(following, Change(rows, kinds), LARGE_PART, private)
 
 
-def shrunk(relation: StoredRelation, rows: Rows) -> StoredRelation:
-    """The relation without `rows` int64[arity, n], which are there."""
+def shrunk(relation: StoredRelation, rows: Rows, private: Private) -> StoredRelation:
+    """The relation without `rows` int64[arity, n], which are there. What is `private` of it is used up."""
     n = rows.shape[1]
     if not n:
         return relation
-    kinds = np.full(n, ERASED, np.int8)
-    following, _ = relation.content.update(np.concatenate([rows, np.zeros((1, n), np.int64)]), kinds)
-    return relation.successor(following, change=Change(rows, kinds))
+    content, kinds = relation.content, np.full(n, ERASED, np.int8)
+    batch = np.concatenate([rows, np.zeros((1, n), np.int64)])
+    following, _ = content.update(batch, kinds, use_up=content in private)
+    private.follow(content, following)
+    return relation.moved(following, Change(rows, kinds), LARGE_PART, private)
 
 
 def exchanged(relation: StoredRelation, old: Rows, new: Rows, round_: int) -> StoredRelation:
@@ -72,7 +74,7 @@ def exchanged(relation: StoredRelation, old: Rows, new: Rows, round_: int) -> St
     Both int64[arity, n], distinct and in order.
     """
     if not old.shape[1]:
-        return grown(relation, new, round_)
+        return grown(relation, new, round_, Private())
     gone, come = old.shape[1], new.shape[1]
     rounds = np.repeat(np.array([0, round_]), [gone, come])
     kinds = np.repeat(np.array([ERASED, INSERTED], np.int8), [gone, come])
@@ -100,12 +102,12 @@ def rounds_of(relation: StoredRelation, rows: Rows) -> tuple[Rows, Rows]:
 class Rounds:
     """What a database keeps of its recursive components besides their contents.
 
-    `joins`: the variants of their clauses, planned, by these clauses (component.Joins).
+    `joins`: the variants of their clauses, planned, by their heads (component.Joins).
     """
 
     def __init__(self) -> None:
         self._tops: weakref.WeakKeyDictionary[Version, int] = weakref.WeakKeyDictionary()
-        self.joins: dict[tuple[Clause, ...], Any] = {}
+        self.joins: dict[tuple[str, ...], Any] = {}
 
     def note(self, content: Version, top: int) -> None:
         """No round in `content` is greater than `top`."""

@@ -19,7 +19,7 @@ from lftj.engine.textsteps import split_text
 from lftj.engine.tracelayout import column_range
 from lftj.join import machine, trie, triejoin
 from lftj.join import walk as cells
-from lftj.join.run import Limits, Run
+from lftj.join.run import Limits, Run, walk_once
 from lftj.join.stamps import StampTable, stamp_table
 from lftj.language.clause import Clause, Var, variables_of
 from lftj.plan.body import Body, body_of
@@ -38,6 +38,8 @@ Versions = Mapping[tuple[str, tuple[int, ...]], Version]
 NO_LIMIT = np.iinfo(np.int64).max
 # Rows from which on a run is worth a plan and a lowering of its own, with jump tables.
 LARGE = 1 << 15
+# Rows of output of a run over fewer changed rows, at first.
+FEW = 1 << 10
 # First keys that are sought per changed row, at least: estimates of what a round finds are often far too low.
 SOUGHT = 8.0
 # Rows that wait to be made distinct, at most about.
@@ -71,9 +73,10 @@ def stampable(plan: JoinPlan) -> bool:
 
 @dataclass(slots=True)
 class _Made:
-    """A plan; its arrays, if they are kept."""
+    """A plan, the relation and key order of each of its nodes, and its arrays, if they are kept."""
 
     plan: JoinPlan
+    places: list[tuple[str, tuple[int, ...]]]
     lowered: Lowered | None = None
 
 
@@ -93,8 +96,10 @@ class DeltaJoin:
             atoms = self.body.atoms
             self.body = replace(self.body, atoms=atoms[:-1], looked=atoms[-1:])
         self.reads = tuple(dict.fromkeys(atom.predicate for atom in (*self.body.atoms, *self.body.negated)))
+        self._needed = tuple(dict.fromkeys((*self.body.guards, *(atom.predicate for atom in self.body.atoms))))
         self._plans: dict[tuple[int, ...], _Made] = {}
         self._made: _Made | None = None
+        self._out: Rows | None = None
         self.steps = 0
         self.trouble = False
 
@@ -111,7 +116,8 @@ class DeltaJoin:
                 # Most runs are over few changed rows: a plan that begins with them is right for all of these.
                 statistics[CHANGED] = OneRow(relations[CHANGED])
             choices = rank_orders(self.body, statistics, sort=REPEATED if few else SORT)
-            self._plans[sizes] = _Made(self._best(choices, relations))
+            best = self._best(choices, relations)
+            self._plans[sizes] = _Made(best, [(node.predicate, node.key_order) for node in best.nodes])
         self._made = self._plans[sizes]
         return self._made.plan
 
@@ -177,7 +183,7 @@ class DeltaJoin:
         arity = len(self.clause.head_args)
         if self.texts:
             return self._with_texts(evaluator, relations, limits)
-        if any(len(relations[name]) == 0 for name in (*self.body.guards, *(a.predicate for a in self.body.atoms))):
+        if any(len(relations[name]) == 0 for name in self._needed):
             return np.empty((arity, 0), np.int64)
         if any(len(relations[name]) for name in self.body.voids):
             return np.empty((arity, 0), np.int64)
@@ -186,11 +192,9 @@ class DeltaJoin:
             return np.empty((arity, 0), np.int64)
         plan = self.plan(relations)
         large = len(relations[CHANGED]) >= LARGE if CHANGED in self.reads else True
-        versions = {
-            (node.predicate, node.key_order): relations[node.predicate].order(node.key_order) for node in plan.nodes
-        }
         made = self._made
         assert made is not None
+        versions = {at: relations[at[0]].order(at[1]) for at in made.places}
         if large or made.lowered is None:
             least = SOUGHT * len(relations[CHANGED]) if CHANGED in self.reads else 0.0
             lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large, least=least)
@@ -200,8 +204,7 @@ class DeltaJoin:
         else:
             lowered = made.lowered
             frames, depths, control = lowered.walk.frames, lowered.walk.depths, lowered.walk.control
-            for f, node in enumerate(plan.nodes):
-                frames[f, trie.ROOT] = versions[node.predicate, node.key_order].root
+            frames[:, trie.ROOT] = [versions[at].root for at in made.places]
             frames[:, trie.OPENED] = 0
             depths[:, cells.MATCHES] = 0
             control[cells.DEPTH], control[cells.ENTER], control[cells.STAY] = 0, triejoin.OPENING, -1
@@ -210,18 +213,39 @@ class DeltaJoin:
         walk = lowered.walk._replace(ranks=evaluator.symbols.ranks()) if lowered.ranked else lowered.walk
         walk.control[cells.LIMIT] = NO_LIMIT if limit is None else limit
         walk.control[cells.LIMIT_AT] = plan.limiting if limit is None else -1
-        stamps = self._stamps(evaluator, plan, versions, walk) if large else None
-        buffer = evaluator.buffer_rows if large else min(evaluator.buffer_rows, 1 << 10)
-        run = Run(evaluator.arena.space.mem, walk, lowered.prelude, limits, lambda regs: "", buffer_rows=buffer)
-        chunks: list[Rows] = []
-        waiting = 0
+        if not large:
+            return self._few(evaluator, walk, lowered.prelude, limits)
+        stamps = self._stamps(evaluator, plan, versions, walk)
+        found = self._heads(evaluator, walk, lowered.prelude, limits, evaluator.buffer_rows, [])
+        del stamps
+        return found
+
+    def _few(self, evaluator: Evaluator, walk: cells.Walk, prelude: Rows, limits: Limits) -> Rows:
+        """The distinct heads of a walk over few changed rows: as a rule one call of the kernel, and few heads."""
+        buffer = min(evaluator.buffer_rows, FEW)
+        if self._out is None or self._out.shape[1] != buffer:
+            self._out = np.empty((len(walk.head), buffer), np.int64)
+        done = walk_once(evaluator.arena.space.mem, walk, prelude, self._out)
+        heads = self._out[:, : walk.control[cells.WRITTEN]].copy()
+        if not done:
+            walk.control[cells.WRITTEN] = 0
+            return self._heads(evaluator, walk, prelude, limits, buffer, [heads])
+        self.steps += int(walk.control[cells.STEPS])
+        self.trouble |= bool(walk.cell[machine.TROUBLE])
+        return heads if heads.shape[1] < 2 else evaluator.distinct([heads], len(heads))[0]
+
+    def _heads(
+        self, evaluator: Evaluator, walk: cells.Walk, prelude: Rows, limits: Limits, buffer: int, chunks: list[Rows]
+    ) -> Rows:
+        """The distinct heads of `chunks`, and of a walk from the state it is in."""
+        run = Run(evaluator.arena.space.mem, walk, prelude, limits, lambda regs: "", buffer_rows=buffer)
+        arity, waiting = len(self.clause.head_args), 0
         for chunk in run.chunks():
             chunks.append(chunk)
             waiting += chunk.shape[1]
             if waiting > WAITING:
                 chunks = [evaluator.distinct(chunks, arity)[0]]
                 waiting = 0
-        del stamps
         self.steps += run.counters.steps
         self.trouble |= run.trouble
         return evaluator.distinct(chunks, arity)[0]

@@ -31,11 +31,11 @@ def joins_of(evaluator: Evaluator, heads: tuple[str, ...]) -> Joins:
     """The variants of the clauses of `heads`, kept from one evaluation to the next."""
     strata, kept = evaluator.state.strata, evaluator.rounds.joins
     clauses = tuple(clause for head in heads for clause in strata.of(head))
-    if clauses not in kept:
-        for others in [others for others in kept if not set(others) <= set(strata.clauses)]:
+    joins: Joins | None = kept.get(heads)
+    if joins is None or joins.clauses != clauses:
+        for others in [others for others in kept if not all(map(strata.of, others))]:
             del kept[others]
-        kept[clauses] = Joins(clauses, heads)
-    joins: Joins = kept[clauses]
+        kept[heads] = joins = Joins(clauses, heads)
     joins.begin()
     return joins
 
@@ -56,6 +56,7 @@ def _evaluate(work: Work) -> None:
         relation = work.relations[head]
         facts = relation.facts.columns()
         work.relations[head] = with_rounds(relation, facts, 0)
+        work.private.add(work.relations[head].content)
         if len(relation.facts):
             new[head] = facts if relation.arity else np.empty((0, 1), np.int64)
     work.round = 1

@@ -17,7 +17,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.best import TooManyError, UnsettledError
 from lftj.rounds.content import has_rounds
-from lftj.rounds.evaluation import evaluate, work_of
+from lftj.rounds.evaluation import evaluate, joins_of, work_of
 from lftj.rounds.maintain import maintain
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def _maintained(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Follo
     relations = staged.state.relations
     work = work_of(staged, heads, dict(relations), limits)
     joins = work.joins
-    reads = {name for clause in joins.clauses for name in clause.reads} - set(heads)
-    changed = {name: commit.changes[name] for name in reads if name in commit.changes}
+    changed = {name: change for name, change in commit.changes.items() if name in joins.below}
     facts = {
         head: Change.between(before[head].facts, relations[head].facts)
         for head in heads
@@ -79,8 +78,10 @@ def _maintained(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Follo
         retraction = maintain(work, before, changed, facts, top)
     found = {head: work.relations[head] for head in heads}
     changes = {head: work.change(head, before[head], retraction.removed.get(head, [])) for head in heads}
-    removed = retraction.rows_removed()
-    returned = sum(int(np.count_nonzero(found[head].content.contains(rows))) for head, rows in removed.items())
+    returned = 0
+    if retraction.removed:
+        for head, rows in retraction.rows_removed().items():
+            returned += int(np.count_nonzero(found[head].content.contains(rows)))
     told = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
     for head, relation in found.items():
         if not len(changes[head].kinds) and relation.content is not before[head].content:
@@ -94,13 +95,15 @@ def _anew(commit: Commit, heads: tuple[str, ...]) -> str:
     state, before = commit.staged.state, commit.before.relations
     if commit.new_heads & set(heads):
         return "evaluated for the first time"
-    clauses = [clause for head in heads for clause in state.strata.of(head)]
-    if any(state.maintain.get(clause.rule) == "recompute" for clause in clauses):
+    clauses = (clause for head in heads for clause in state.strata.of(head))
+    if state.maintain and any(state.maintain.get(clause.rule) == "recompute" for clause in clauses):
         return "its rules are declared so"
     contents = [before[head].content for head in heads]
     if not all(has_rounds(before[head]) for head in heads) or commit.staged.rounds.top(contents) is None:
         return "its rounds are not known"
-    names = {name for clause in clauses for name in clause.reads} - set(heads)
+    if sum(len(change.kinds) for change in commit.changes.values()) < BULK_ROWS:
+        return ""
+    names = joins_of(commit.staged, heads).below
     changed = sum(len(commit.changes[name].kinds) for name in names if name in commit.changes)
     rows = sum(len(state.relations[name]) for name in names)
     if changed >= BULK_ROWS and changed > BULK_PART * rows:

@@ -1,0 +1,149 @@
+"""Amending: a version that nobody else reads is changed where it lies.
+
+`update` leaves the old version as it was, so a change of one row copies its page. Where the old version is used up by
+what comes after it, as from round to round of a fixpoint, a page that no other version holds may be written to
+instead: rows move within it, and nothing is made. What does not fit (a page that would run over, or be less than half
+full) is left for `update`, and so is what lies in pages that are shared.
+
+Cost: O(m log n) probes as for `update`, and for each touched page the rows behind the first change.
+"""
+
+from __future__ import annotations
+
+from scantree._jit import kernel
+from scantree.layout import DIRS, HEADER, ROOM, ROWS, compare, dir_count, dir_of, first_at_least
+from scantree.memory import GRAIN
+from scantree.probe import AHEAD, CHANGED, ERASED, INSERTED, NOTHING, ask_for, route
+
+# The verdict of a change that was not made. The others are those of probe.py.
+LEFT = -1
+
+
+@kernel
+def _look(mem, shape, page, count, batch, ops, verdict, at, lo, hi):
+    """What changes [lo, hi) do to a page, and where, written to `verdict` and `at`; (rows that come, rows that go)."""
+    cap, m = 1 << shape.page_bits, batch.shape[1]
+    flat = batch.reshape(-1)
+    come, go, p = 0, 0, 0
+    for j in range(lo, hi):
+        p = first_at_least(mem, page, cap, p, count, flat[j:], m, shape.keys)
+        found = p < count and compare(mem, page + p, cap, flat[j:], m, shape.keys) == 0
+        at[j] = p
+        if ops[j] < 0:
+            verdict[j] = ERASED if found else NOTHING
+            go += found
+        elif not found:
+            verdict[j] = INSERTED
+            come += 1
+        else:
+            verdict[j] = NOTHING
+            for c in range(shape.keys, shape.cols):
+                if mem[page + c * cap + p] != batch[c, j]:
+                    verdict[j] = CHANGED
+    return come, go
+
+
+@kernel
+def _close(mem, shape, page, count, verdict, at, lo, hi):
+    """Take the rows out of a page that changes [lo, hi) erase; how many are left. `at` follows."""
+    cap = 1 << shape.page_bits
+    for c in range(shape.cols):
+        base, to, p = page + c * cap, -1, 0
+        for j in range(lo, hi):
+            if verdict[j] == ERASED:
+                if to < 0:
+                    to, p = at[j], at[j]
+                while p < at[j]:
+                    mem[base + to] = mem[base + p]
+                    to += 1
+                    p += 1
+                p += 1
+        while p < count:
+            mem[base + to] = mem[base + p]
+            to += 1
+            p += 1
+    gone = 0
+    for j in range(lo, hi):
+        at[j] -= gone
+        gone += verdict[j] == ERASED
+    return count - gone
+
+
+@kernel
+def _spread(mem, shape, page, count, batch, verdict, at, lo, hi, come):
+    """Put the rows into a page that changes [lo, hi) insert; it has room for them."""
+    cap = 1 << shape.page_bits
+    for c in range(shape.cols):
+        base = page + c * cap
+        r, w = count - 1, count + come - 1
+        for j in range(hi - 1, lo - 1, -1):
+            if verdict[j] == INSERTED:
+                p = at[j]
+                while r >= p:
+                    mem[base + w] = mem[base + r]
+                    r -= 1
+                    w -= 1
+                mem[base + w] = batch[c, j]
+                w -= 1
+
+
+@kernel
+def amend(space, root, shape, batch, ops, verdict, at):
+    """Make the changes of `batch` in the version `root` itself as far as that can be done; how many are LEFT.
+
+    Nobody reads the version meanwhile, and its store keeps no scan. `batch`, `ops` and `verdict` as in `update.update`;
+    `at` int64[m] is scratch.
+    """
+    mem, refs, _ = space
+    m = batch.shape[1]
+    if mem[root + DIRS] == 0:
+        verdict[:] = LEFT
+        return m
+    fan, cap, room = 1 << shape.dir_bits, 1 << shape.page_bits, mem[root + ROOM]
+    flat = batch.reshape(-1)
+    j, asked, left = 0, 0, 0
+    while j < m:
+        while asked <= j:
+            # Some more are looked at with it, and the pages of those after them are asked for.
+            if asked == 0:
+                ask_for(mem, root, shape, batch, 0, min(AHEAD, m))
+            asked = min(asked + AHEAD, m)
+            ask_for(mem, root, shape, batch, asked, min(asked + AHEAD, m))
+        d, s = route(mem, root, shape, batch, j)
+        directory, last = dir_of(mem, root, d), False
+        page, count = mem[directory + s], mem[directory + fan + s]
+        fence, stride = 0, fan
+        if s + 1 < dir_count(mem, root, d):
+            fence = directory + 2 * fan + s + 1
+        elif d + 1 < mem[root + DIRS]:
+            fence, stride = root + HEADER + 2 * room + d + 1, room
+        else:
+            last = True
+        end = j + 1
+        while end < m and (last or compare(mem, fence, stride, flat[end:], m, shape.keys) > 0):
+            end += 1
+        fits = refs[directory // GRAIN] == 1 and refs[page // GRAIN] == 1
+        if fits:
+            come, go = _look(mem, shape, page, count, batch, ops, verdict, at, j, end)
+            after = count + come - go
+            fits = after <= cap and (after >= cap // 2 or (last and after > 0) or come + go == 0)
+            if fits:
+                for i in range(j, end):
+                    if verdict[i] == CHANGED:
+                        for c in range(shape.keys, shape.cols):
+                            mem[page + c * cap + at[i]] = batch[c, i]
+                if go > 0:
+                    count = _close(mem, shape, page, count, verdict, at, j, end)
+                if come > 0:
+                    _spread(mem, shape, page, count, batch, verdict, at, j, end, come)
+                mem[directory + fan + s] = after
+                mem[root + ROWS] += come - go
+                for c in range(shape.keys):
+                    mem[directory + (2 + c) * fan + s] = mem[page + c * cap]
+                    if s == 0:
+                        mem[root + HEADER + (2 + c) * room + d] = mem[page + c * cap]
+        if not fits:
+            verdict[j:end] = LEFT
+            left += end - j
+        j = end
+    return left

@@ -1,0 +1,118 @@
+"""Amending: what nobody else reads is changed in place, what others share is not, and all the rest is left to `update`.
+
+Catches: a row moved over another one; a fence that is not the first row's key any more; a page of another version that
+is written to; pages that run over or stay nearly empty; pages that are lost where a batch is amended in part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scantree import version as versions
+from scantree.check import check_arena
+from scantree.layout import DIRS, dir_count, dir_of
+from scantree.memory import Arena
+from scantree.probe import INSERTED
+from scantree.version import Store, Version
+from tests.conftest import JIT
+
+Rows = npt.NDArray[np.int64]
+Model = dict[tuple[int, ...], int]
+
+
+def held(version: Version) -> Model:
+    """Value by key."""
+    return {tuple(row[:-1]): row[-1] for row in version.columns().T.tolist()}
+
+
+def batch_of(changes: list[tuple[tuple[int, ...], int, bool]], keys: int) -> tuple[Rows, npt.NDArray[np.int8]]:
+    """Changes (key, value, whether it is an insert) as an update takes them."""
+    rows = np.array([[*key, value] for key, value, _ in changes], np.int64).reshape(len(changes), keys + 1)
+    return rows.T.copy(), np.array([1 if insert else -1 for *_, insert in changes], np.int8)
+
+
+def pages_of(version: Version) -> list[tuple[int, int]]:
+    """(first key, rows) of each row page."""
+    mem, shape = version.store.arena.space.mem, version.store.shape
+    fan, found = 1 << shape.dir_bits, []
+    for d in range(int(mem[version.root + DIRS])):
+        directory = dir_of(mem, version.root, d)
+        for s in range(dir_count(mem, version.root, d)):
+            found.append((int(mem[mem[directory + s]]), int(mem[directory + fan + s])))
+    return found
+
+
+@given(st.data(), st.integers(1, 3), st.sampled_from([2, 4, 8]), st.sampled_from([2, 4]))
+@settings(max_examples=150 if JIT else 15)
+def test_amended_equals_updated(data: st.DataObject, keys: int, page_rows: int, dir_rows: int) -> None:
+    """Batches of every kind, one after the other; some of the versions on the way are kept by somebody else."""
+    store = Store(Arena(), keys, 1, page_rows=page_rows, dir_rows=dir_rows)
+    key = st.tuples(*[st.integers(0, 40 if keys == 1 else 4)] * keys)
+    change = st.tuples(key, st.integers(0, 2), st.booleans())
+    version, model = store.empty(), Model()
+    kept: list[tuple[Version, Model]] = []
+    for turn in range(data.draw(st.integers(1, 6))):
+        changes = data.draw(st.lists(change, max_size=25))
+        twin = store.build(list(version.columns()))
+        rows, ops = batch_of(changes, keys)
+        expected, told = twin.update(rows, ops)
+        version, done = version.update(rows, ops, use_up=True)
+        for row, value, insert in changes:
+            if insert:
+                model[row] = value
+            else:
+                model.pop(row, None)
+        version.check()
+        assert held(version) == model == held(expected)
+        assert done.batch.tolist() == told.batch.tolist()
+        assert done.verdicts.tolist() == told.verdicts.tolist()
+        if data.draw(st.booleans()):
+            # The next version shares its pages with this one, which is to stay as it is.
+            kept.append((version, dict(model)))
+            mark = np.array([[-1]] * keys + [[10 + turn]])
+            version, _ = version.update(mark, np.ones(1, np.int8))
+            model[(-1,) * keys] = 10 + turn
+        for other, was in kept:
+            assert held(other) == was
+        del expected, twin
+    check_arena(store.arena, list({id(v): v for v in (version, *(other for other, _ in kept))}.values()))
+
+
+def test_rows_with_room_are_put_where_they_belong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One row per page comes, changes and goes without a page being made; the first row of all goes, too."""
+    store = Store(Arena(), 1, 1, page_rows=8, dir_rows=4)
+    rows = np.arange(0, 800, 2)
+    version = store.build([rows, rows])
+    gone = rows[np.arange(400) % 8 < 3]
+    version, _ = version.update(np.stack([gone, gone]), np.full(len(gone), -1, np.int8))
+    was = version.columns()
+    pages, root = version.pages, version.root
+    come = np.array([-5, *(first + 1 for first, n in pages_of(version)[1:] if 4 <= n < 8)])
+    assert len(come) > pages // 2
+    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    ones = np.ones(len(come), np.int8)
+    after, done = version.update(np.stack([come, come]), ones, use_up=True)
+    assert after is version
+    assert (after.pages, after.root, len(after)) == (pages, root, len(was[0]) + len(come))
+    assert set(done.verdicts.tolist()) == {INSERTED}
+    after.check()
+    after, _ = after.update(np.stack([come, come + 7]), ones, use_up=True)
+    assert after.values_of(come[None, :]).tolist() == [(come + 7).tolist()]
+    after, _ = after.update(np.stack([come, come]), -ones, use_up=True)
+    after.check()
+    assert after.columns().tolist() == was.tolist()
+
+
+def test_pages_of_others_are_not_written_to() -> None:
+    store = Store(Arena(), 1, page_rows=4, dir_rows=4)
+    version = store.build([np.arange(0, 400, 2)])
+    other, _ = version.update(np.array([[1]]), np.ones(1, np.int8))
+    was = version.columns().tolist()
+    after, _ = other.update(np.arange(1, 400, 2)[None, :], np.ones(200, np.int8), use_up=True)
+    assert version.columns().tolist() == was
+    assert after.columns().tolist() == [list(range(400))]
+    check_arena(store.arena, [version, after])
