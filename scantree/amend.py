@@ -2,8 +2,8 @@
 
 `update` leaves the old version as it was, so a change of one row copies its page. Where the old version is used up by
 what comes after it, as from round to round of a fixpoint, a page that no other version holds may be written to
-instead: rows move within it, and nothing is made. What does not fit (a page that would run over, or be less than half
-full) is left for `update`, and so is what lies in pages that are shared.
+instead: rows move within it. A page that runs over is cut in two. What does not fit (a page that would be less than
+half full, a directory page that would run over) is left for `update`, and so is what lies in pages that are shared.
 
 Cost: O(m log n) probes as for `update`, and for each touched page the rows behind the first change.
 """
@@ -11,8 +11,20 @@ Cost: O(m log n) probes as for `update`, and for each touched page the rows behi
 from __future__ import annotations
 
 from scantree._jit import kernel
-from scantree.layout import DIRS, HEADER, ROOM, ROWS, compare, dir_count, dir_of, first_at_least
-from scantree.memory import GRAIN
+from scantree.layout import (
+    DIRS,
+    HEADER,
+    PAGES,
+    ROOM,
+    ROWS,
+    compare,
+    copy,
+    dir_count,
+    dir_of,
+    first_at_least,
+    page_words,
+)
+from scantree.memory import GRAIN, allocate
 from scantree.probe import AHEAD, CHANGED, ERASED, INSERTED, NOTHING, ask_for, route
 
 # The verdict of a change that was not made. The others are those of probe.py.
@@ -70,29 +82,59 @@ def _close(mem, shape, page, count, verdict, at, lo, hi):
 
 
 @kernel
-def _spread(mem, shape, page, count, batch, verdict, at, lo, hi, come):
-    """Put the rows into a page that changes [lo, hi) insert; it has room for them."""
+def _spread(mem, shape, page, count, batch, verdict, at, lo, hi, come, spare):
+    """Put the rows into a page that changes [lo, hi) insert; it has room for them.
+
+    What moves goes by way of `spare`: two block copies take less than a loop over words that may overlap.
+    """
     cap = 1 << shape.page_bits
     for c in range(shape.cols):
-        base = page + c * cap
-        r, w = count - 1, count + come - 1
+        base, end, w = page + c * cap, count, count + come
         for j in range(hi - 1, lo - 1, -1):
             if verdict[j] == INSERTED:
                 p = at[j]
-                while r >= p:
-                    mem[base + w] = mem[base + r]
-                    r -= 1
-                    w -= 1
+                n = end - p
+                copy(spare, 0, mem, base + p, n)
+                copy(mem, base + w - n, spare, 0, n)
+                end, w = p, w - n - 1
                 mem[base + w] = batch[c, j]
-                w -= 1
 
 
 @kernel
-def amend(space, root, shape, batch, ops, verdict, at):
+def _cut(mem, shape, page, count, batch, verdict, at, lo, hi, half, new, spare):
+    """Put the rows of a page and those that changes [lo, hi) insert into it and, from row `half` on, the page `new`."""
+    cap = 1 << shape.page_bits
+    for c in range(shape.cols):
+        base, r, w = page + c * cap, 0, 0
+        for j in range(lo, hi):
+            if verdict[j] == INSERTED:
+                n = at[j] - r
+                copy(spare, w, mem, base + r, n)
+                spare[w + n] = batch[c, j]
+                r, w = at[j], w + n + 1
+        copy(spare, w, mem, base + r, count - r)
+        copy(mem, base, spare, 0, half)
+        copy(mem, new + c * cap, spare, half, w + count - r - half)
+
+
+@kernel
+def _enter(mem, shape, directory, entries, s, page, rows):
+    """Enter a page with its rows as number `s` of a directory page that has `entries` of them, and room."""
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    for c in range(2 + shape.keys):
+        for e in range(entries, s, -1):
+            mem[directory + c * fan + e] = mem[directory + c * fan + e - 1]
+    mem[directory + s], mem[directory + fan + s] = page, rows
+    for c in range(shape.keys):
+        mem[directory + (2 + c) * fan + s] = mem[page + c * cap]
+
+
+@kernel
+def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
     """Make the changes of `batch` in the version `root` itself as far as that can be done; how many are LEFT.
 
     Nobody reads the version meanwhile, and its store keeps no scan. `batch`, `ops` and `verdict` as in `update.update`;
-    `at` int64[m] is scratch.
+    `at` int64[m] and `spare` int64[2 page rows] are scratch; the caller has checked that `pages` may be made.
     """
     mem, refs, _ = space
     m = batch.shape[1]
@@ -110,10 +152,10 @@ def amend(space, root, shape, batch, ops, verdict, at):
             asked = min(asked + AHEAD, m)
             ask_for(mem, root, shape, batch, asked, min(asked + AHEAD, m))
         d, s = route(mem, root, shape, batch, j)
-        directory, last = dir_of(mem, root, d), False
+        directory, entries, last = dir_of(mem, root, d), dir_count(mem, root, d), False
         page, count = mem[directory + s], mem[directory + fan + s]
         fence, stride = 0, fan
-        if s + 1 < dir_count(mem, root, d):
+        if s + 1 < entries:
             fence = directory + 2 * fan + s + 1
         elif d + 1 < mem[root + DIRS]:
             fence, stride = root + HEADER + 2 * room + d + 1, room
@@ -122,27 +164,38 @@ def amend(space, root, shape, batch, ops, verdict, at):
         end = j + 1
         while end < m and (last or compare(mem, fence, stride, flat[end:], m, shape.keys) > 0):
             end += 1
-        fits = refs[directory // GRAIN] == 1 and refs[page // GRAIN] == 1
+        fits, half = refs[directory // GRAIN] == 1 and refs[page // GRAIN] == 1, 0
         if fits:
             come, go = _look(mem, shape, page, count, batch, ops, verdict, at, j, end)
             after = count + come - go
-            fits = after <= cap and (after >= cap // 2 or (last and after > 0) or come + go == 0)
-            if fits:
-                for i in range(j, end):
-                    if verdict[i] == CHANGED:
-                        for c in range(shape.keys, shape.cols):
-                            mem[page + c * cap + at[i]] = batch[c, i]
-                if go > 0:
-                    count = _close(mem, shape, page, count, verdict, at, j, end)
-                if come > 0:
-                    _spread(mem, shape, page, count, batch, verdict, at, j, end, come)
-                mem[directory + fan + s] = after
-                mem[root + ROWS] += come - go
-                for c in range(shape.keys):
-                    mem[directory + (2 + c) * fan + s] = mem[page + c * cap]
-                    if s == 0:
-                        mem[root + HEADER + (2 + c) * room + d] = mem[page + c * cap]
-        if not fits:
+            if after > cap:
+                # At the right end `update` packs pages densely.
+                fits, half = after <= 2 * cap and entries < fan and pages > 0 and not last, after // 2
+            else:
+                fits = after >= cap // 2 or (last and after > 0) or come + go == 0
+        if fits:
+            for i in range(j, end):
+                if verdict[i] == CHANGED:
+                    for c in range(shape.keys, shape.cols):
+                        mem[page + c * cap + at[i]] = batch[c, i]
+            if go > 0:
+                count = _close(mem, shape, page, count, verdict, at, j, end)
+            if half > 0:
+                new = allocate(space, page_words(shape))
+                pages -= 1
+                _cut(mem, shape, page, count, batch, verdict, at, j, end, half, new, spare)
+                _enter(mem, shape, directory, entries, s + 1, new, after - half)
+                mem[root + HEADER + room + d] += 1
+                mem[root + PAGES] += 1
+            elif come > 0:
+                _spread(mem, shape, page, count, batch, verdict, at, j, end, come, spare)
+            mem[directory + fan + s] = half if half > 0 else after
+            mem[root + ROWS] += come - go
+            for c in range(shape.keys):
+                mem[directory + (2 + c) * fan + s] = mem[page + c * cap]
+                if s == 0:
+                    mem[root + HEADER + (2 + c) * room + d] = mem[page + c * cap]
+        else:
             verdict[j:end] = LEFT
             left += end - j
         j = end
