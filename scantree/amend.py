@@ -10,7 +10,7 @@ Cost: O(m log n) probes as for `update`, and for each touched page the rows behi
 
 from __future__ import annotations
 
-from scantree._jit import kernel
+from scantree._jit import kernel, prefetch
 from scantree.layout import (
     DIRS,
     HEADER,
@@ -22,13 +22,43 @@ from scantree.layout import (
     dir_count,
     dir_of,
     first_at_least,
+    last_at_most,
     page_words,
 )
 from scantree.memory import GRAIN, allocate
-from scantree.probe import AHEAD, CHANGED, ERASED, INSERTED, NOTHING, ask_for, route
+from scantree.probe import AHEAD, CHANGED, ERASED, INSERTED, LINE, NOTHING
 
 # The verdict of a change that was not made. The others are those of probe.py.
 LEFT = -1
+# Where a row belongs, in one word: its directory page above so many bits, and the entry in there.
+PLACE = 32
+
+
+@kernel
+def _ask(mem, root, shape, batch, lo, hi, d, s, places):
+    """Ask for the pages that rows [lo, hi) of `batch` belong to, from entry `s` of directory page `d` on.
+
+    Where each of them lies is written to `places`; returns where the last one does.
+    """
+    fan, cap, room, m = 1 << shape.dir_bits, 1 << shape.page_bits, mem[root + ROOM], batch.shape[1]
+    fences, dirs = root + HEADER + 2 * room, mem[root + DIRS]
+    flat = batch.reshape(-1)
+    last = 0
+    for j in range(lo, hi):
+        if d + 1 < dirs and compare(mem, fences + d + 1, room, flat[j:], m, shape.keys) <= 0:
+            d, s = last_at_most(mem, fences, room, d + 1, dirs, flat[j:], m, shape.keys), 0
+        directory, entries = dir_of(mem, root, d), dir_count(mem, root, d)
+        base = directory + 2 * fan
+        if s + 1 < entries and compare(mem, base + s + 1, fan, flat[j:], m, shape.keys) <= 0:
+            s = last_at_most(mem, base, fan, s + 1, entries, flat[j:], m, shape.keys)
+        places[j] = d << PLACE | s
+        page, rows = mem[directory + s], mem[directory + fan + s]
+        if page != last:
+            last = page
+            for c in range(shape.cols):
+                for at in range(page + c * cap, page + c * cap + rows, LINE):
+                    prefetch(mem, at)
+    return d, s
 
 
 @kernel
@@ -144,21 +174,24 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
     fan, cap, room = 1 << shape.dir_bits, 1 << shape.page_bits, mem[root + ROOM]
     flat = batch.reshape(-1)
     j, asked, left = 0, 0, 0
+    d, s = asked, asked
     while j < m:
-        while asked <= j:
-            # Some more are looked at with it, and the pages of those after them are asked for.
-            if asked == 0:
-                ask_for(mem, root, shape, batch, 0, min(AHEAD, m))
-            asked = min(asked + AHEAD, m)
-            ask_for(mem, root, shape, batch, asked, min(asked + AHEAD, m))
-        d, s = route(mem, root, shape, batch, j)
-        directory, entries, last = dir_of(mem, root, d), dir_count(mem, root, d), False
-        page, count = mem[directory + s], mem[directory + fan + s]
+        while asked < min(j + AHEAD, m):
+            # The pages of those after it are asked for: they arrive while it is made.
+            to = min(asked + AHEAD, m)
+            d, s = _ask(mem, root, shape, batch, asked, to, d, s, at)
+            asked = to
+        d_j, s_j = at[j] >> PLACE, at[j] & ((1 << PLACE) - 1)
+        directory, entries, last = dir_of(mem, root, d_j), dir_count(mem, root, d_j), False
+        # Pages that were cut since it was asked for have moved it on.
+        while s_j + 1 < entries and compare(mem, directory + 2 * fan + s_j + 1, fan, flat[j:], m, shape.keys) <= 0:
+            s_j += 1
+        page, count = mem[directory + s_j], mem[directory + fan + s_j]
         fence, stride = 0, fan
-        if s + 1 < entries:
-            fence = directory + 2 * fan + s + 1
-        elif d + 1 < mem[root + DIRS]:
-            fence, stride = root + HEADER + 2 * room + d + 1, room
+        if s_j + 1 < entries:
+            fence = directory + 2 * fan + s_j + 1
+        elif d_j + 1 < mem[root + DIRS]:
+            fence, stride = root + HEADER + 2 * room + d_j + 1, room
         else:
             last = True
         end = j + 1
@@ -184,17 +217,17 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
                 new = allocate(space, page_words(shape))
                 pages -= 1
                 _cut(mem, shape, page, count, batch, verdict, at, j, end, half, new, spare)
-                _enter(mem, shape, directory, entries, s + 1, new, after - half)
-                mem[root + HEADER + room + d] += 1
+                _enter(mem, shape, directory, entries, s_j + 1, new, after - half)
+                mem[root + HEADER + room + d_j] += 1
                 mem[root + PAGES] += 1
             elif come > 0:
                 _spread(mem, shape, page, count, batch, verdict, at, j, end, come, spare)
-            mem[directory + fan + s] = half if half > 0 else after
+            mem[directory + fan + s_j] = half if half > 0 else after
             mem[root + ROWS] += come - go
             for c in range(shape.keys):
-                mem[directory + (2 + c) * fan + s] = mem[page + c * cap]
-                if s == 0:
-                    mem[root + HEADER + (2 + c) * room + d] = mem[page + c * cap]
+                mem[directory + (2 + c) * fan + s_j] = mem[page + c * cap]
+                if s_j == 0:
+                    mem[root + HEADER + (2 + c) * room + d_j] = mem[page + c * cap]
         else:
             verdict[j:end] = LEFT
             left += end - j
