@@ -20,8 +20,9 @@ A scan is a copy of the content of its own: what nobody scans pays nothing for s
 
 from __future__ import annotations
 
+import math
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -283,13 +284,7 @@ class StoredRelation:
             if len(change.kinds) < SMALL_PART * len(content):
                 folds = self._folds_after(len(change.kinds), content)
                 bulk = len(change.kinds) >= BULK_ROWS and len(change.kinds) > BULK_PART * len(content)
-                # Without the memory for an order it goes, as with a large change; who asks for it again is told.
-                with suppress(ArenaFullError):
-                    for order, before in list(self._orders.items()):
-                        if order != self._declared and not bulk:
-                            orders[order], _ = before.update(change.rows[list(order)], change.kinds)
-                    for scan, before in list(self._scans.items()):
-                        scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
+                orders, scans = self._follow(content, change, {} if bulk else self._orders)
         return self._with(facts, orders, scans, folds)
 
     def moved(self, content: Version, change: Change, part: float, private: Private) -> StoredRelation:
@@ -298,25 +293,43 @@ class StoredRelation:
         Key orders and scans follow: by batch update, or merged where more than `part` of the rows are new, and those
         that are `private` are used up. They go where a large part of the rows goes.
         """
-        orders, scans, n = {self._declared: content}, dict[ScanOrder, Version](), len(change.kinds)
-        erased = n > 0 and change.kinds[0] == ERASED
-        folds = self._folds_after(n, content)
-        if erased and n >= SMALL_PART * len(content):
-            return self._with(self.facts, orders, scans, folds)
+        n, folds = len(change.kinds), self._folds_after(len(change.kinds), content)
+        if n and change.kinds[0] == ERASED:
+            if n >= SMALL_PART * len(content):
+                return self._with(self.facts, {self._declared: content}, {}, folds)
+            part = math.inf
+        orders, scans = self._follow(content, change, self._orders, private, part)
+        return self._with(self.facts, orders, scans, folds)
+
+    def _follow(
+        self,
+        content: Version,
+        change: Change,
+        wanted: Mapping[tuple[int, ...], Version],
+        private: Private | None = None,
+        part: float = math.inf,
+    ) -> tuple[dict[tuple[int, ...], Version], dict[ScanOrder, Version]]:
+        """(the key orders that are `wanted` of these, the scans) after a `change` that led to `content`.
+
+        Of inserts that are more than `part` of the rows a key order is merged. Without the memory for one, it and what
+        comes behind it go, as with a large change; who asks for them again is told.
+        """
+        orders, scans = {self._declared: content}, dict[ScanOrder, Version]()
         with suppress(ArenaFullError):
-            for order, before in list(self._orders.items()):
+            for order, before in list(wanted.items()):
                 if order == self._declared:
                     continue
-                mine = before in private
-                if not erased and n > part * len(before):
+                mine = private is not None and before in private
+                if len(change.kinds) > part * len(before):
                     added = sort_rows([change.rows[c] for c in order], self.arity)
                     orders[order] = before.merged(added, use_up=mine)
                 else:
                     orders[order], _ = before.update(change.rows[list(order)], change.kinds, use_up=mine)
-                private.follow(before, orders[order])
+                if private is not None:
+                    private.follow(before, orders[order])
             for scan, before in list(self._scans.items()):
                 scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
-        return self._with(self.facts, orders, scans, folds)
+        return orders, scans
 
     def _folds_after(self, changed: int, content: Version) -> dict[FoldKey, PageFolds]:
         """What is remembered of pages and of use still, after so many changes that led to `content`."""

@@ -238,7 +238,7 @@ class BestWork(Work):
         if self.anew:
             return
         for name, rows in replaced.items():
-            for head, chunks in self.used(name, rows, None, before).items():
+            for head, chunks in self.consumers(name, rows, None, before).items():
                 self._doubtful.setdefault(head, []).extend(chunks)
                 self._waiting += sum(heads.shape[1] for heads in chunks)
         if self._waiting > WAITING:

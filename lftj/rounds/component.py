@@ -175,7 +175,7 @@ class Work:
         for join in joins:
             _add(found, join, self.run(join, over, delta))
 
-    def used(
+    def consumers(
         self, name: str, rows: Rows, rounds: Rows | None, over: Relations, *, negated: bool = False
     ) -> dict[str, list[Rows]]:
         """The heads, distinct by chunk, that `rows` int64[arity, n] of `name` support (`negated`: their absence does).

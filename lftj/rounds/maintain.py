@@ -42,8 +42,8 @@ def maintain(
     retraction = Retraction(work)
     work.round = top
     for name, change in changes.items():
-        retraction.suspect(work.used(name, change.of_kind(ERASED), None, before))
-        retraction.suspect(work.used(name, change.of_kind(INSERTED), None, before, negated=True))
+        retraction.suspect(work.consumers(name, change.of_kind(ERASED), None, before))
+        retraction.suspect(work.consumers(name, change.of_kind(INSERTED), None, before, negated=True))
     gone: Deltas = {}
     for head, change in facts.items():
         # A fact that a better value stood before is not there.

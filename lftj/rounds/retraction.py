@@ -49,7 +49,7 @@ class Retraction:
 
     def remove(self, gone: Deltas) -> None:
         """Take rows away, and suspect what they supported until now; `gone` holds their rounds as the last row."""
-        used = [self.work.used(head, rows[:-1], rows[-1], self.work.relations) for head, rows in gone.items()]
+        used = [self.work.consumers(head, rows[:-1], rows[-1], self.work.relations) for head, rows in gone.items()]
         for head, rows in gone.items():
             self.work.relations[head] = shrunk(self.work.relations[head], rows[:-1], self.work.private)
             self.removed.setdefault(head, []).append(rows[:-1])

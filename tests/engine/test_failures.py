@@ -295,11 +295,11 @@ def test_no_memory_for_a_secondary_order_drops_it(monkeypatch: pytest.MonkeyPatc
     assert db.query("e(x, y), y = 3", order=("y", "x")).count() == 2
     update, calls = Version.update, []
 
-    def second_fails(self: Version, *args: Any) -> Any:
+    def second_fails(self: Version, *args: Any, **options: Any) -> Any:
         calls.append(args)
         if len(calls) == 2:
             raise ArenaFullError(2, 1)
-        return update(self, *args)
+        return update(self, *args, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(Version, "update", second_fails)

@@ -7,6 +7,7 @@ import pytest
 
 import lftj
 from lftj.engine.change import Change
+from lftj.engine.headtrace import JOINED_STEP, MANY
 from tests.conftest import JIT
 
 PROGRAM = ".decl e(x:number, y:number)  two(x, z) :- e(x, y), e(y, z)."
@@ -102,4 +103,11 @@ def test_a_changed_row_is_charged_the_joins_of_its_own_relation() -> None:
         steps.append(expected)
         held.learn(change, 1)
         assert held.misjudged == 1.0, "so few rows teach nothing"
+        rows_before, before = held.estimate(change)
+        many = {name: Change(np.tile(change[name].rows, MANY), np.ones(MANY, np.int8)) for name in names}
+        held.learn(many, round(3 * held.changed(many)[1]))
+        assert held.misjudged == pytest.approx(3.0, rel=0.01)
+        rows_after, after = held.estimate(change)
+        assert rows_after == rows_before == found
+        assert after - before == pytest.approx(2 * JOINED_STEP * expected, rel=0.01)
     assert steps[0] == pytest.approx(steps[1])
