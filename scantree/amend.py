@@ -10,7 +10,12 @@ Cost: O(m log n) probes as for `update`, and for each touched page the rows behi
 
 from __future__ import annotations
 
-from scantree._jit import kernel, prefetch
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from scantree._jit import kernel
 from scantree.layout import (
     DIRS,
     HEADER,
@@ -22,43 +27,21 @@ from scantree.layout import (
     dir_count,
     dir_of,
     first_at_least,
-    last_at_most,
     page_words,
 )
-from scantree.memory import GRAIN, allocate
-from scantree.probe import AHEAD, CHANGED, ERASED, INSERTED, LINE, NOTHING
+from scantree.memory import GRAIN, ArenaFullError, Size, allocate
+from scantree.probe import AHEAD, CHANGED, ERASED, INSERTED, NOTHING, ask_for, fence_behind, route
+
+if TYPE_CHECKING:
+    from scantree.version import Store
+
+Rows = npt.NDArray[np.int64]
+Kinds = npt.NDArray[np.int8]
 
 # The verdict of a change that was not made. The others are those of probe.py.
 LEFT = -1
-# Where a row belongs, in one word: its directory page above so many bits, and the entry in there.
-PLACE = 32
-
-
-@kernel
-def _ask(mem, root, shape, batch, lo, hi, d, s, places):
-    """Ask for the pages that rows [lo, hi) of `batch` belong to, from entry `s` of directory page `d` on.
-
-    Where each of them lies is written to `places`; returns where the last one does.
-    """
-    fan, cap, room, m = 1 << shape.dir_bits, 1 << shape.page_bits, mem[root + ROOM], batch.shape[1]
-    fences, dirs = root + HEADER + 2 * room, mem[root + DIRS]
-    flat = batch.reshape(-1)
-    last = 0
-    for j in range(lo, hi):
-        if d + 1 < dirs and compare(mem, fences + d + 1, room, flat[j:], m, shape.keys) <= 0:
-            d, s = last_at_most(mem, fences, room, d + 1, dirs, flat[j:], m, shape.keys), 0
-        directory, entries = dir_of(mem, root, d), dir_count(mem, root, d)
-        base = directory + 2 * fan
-        if s + 1 < entries and compare(mem, base + s + 1, fan, flat[j:], m, shape.keys) <= 0:
-            s = last_at_most(mem, base, fan, s + 1, entries, flat[j:], m, shape.keys)
-        places[j] = d << PLACE | s
-        page, rows = mem[directory + s], mem[directory + fan + s]
-        if page != last:
-            last = page
-            for c in range(shape.cols):
-                for at in range(page + c * cap, page + c * cap + rows, LINE):
-                    prefetch(mem, at)
-    return d, s
+# One of so many changes may cut a page in two.
+CUT_PART = 8
 
 
 @kernel
@@ -173,27 +156,18 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
         return m
     fan, cap, room = 1 << shape.dir_bits, 1 << shape.page_bits, mem[root + ROOM]
     flat = batch.reshape(-1)
-    j, asked, left = 0, 0, 0
-    d, s = asked, asked
+    j, d, s, left = 0, 0, 0, 0
+    asked, asked_d, asked_s = 0, 0, 0
     while j < m:
-        while asked < min(j + AHEAD, m):
+        if asked < min(j + AHEAD, m):
             # The pages of those after it are asked for: they arrive while it is made.
-            to = min(asked + AHEAD, m)
-            d, s = _ask(mem, root, shape, batch, asked, to, d, s, at)
-            asked = to
-        d_j, s_j = at[j] >> PLACE, at[j] & ((1 << PLACE) - 1)
-        directory, entries, last = dir_of(mem, root, d_j), dir_count(mem, root, d_j), False
-        # Pages that were cut since it was asked for have moved it on.
-        while s_j + 1 < entries and compare(mem, directory + 2 * fan + s_j + 1, fan, flat[j:], m, shape.keys) <= 0:
-            s_j += 1
-        page, count = mem[directory + s_j], mem[directory + fan + s_j]
-        fence, stride = 0, fan
-        if s_j + 1 < entries:
-            fence = directory + 2 * fan + s_j + 1
-        elif d_j + 1 < mem[root + DIRS]:
-            fence, stride = root + HEADER + 2 * room + d_j + 1, room
-        else:
-            last = True
+            lo, asked = max(asked, j), min(max(asked, j) + 2 * AHEAD, m)
+            asked_d, asked_s = ask_for(mem, root, shape, batch, lo, asked, asked_d, asked_s)
+        d, s = route(mem, root, shape, batch, j, d, s)
+        directory, entries = dir_of(mem, root, d), dir_count(mem, root, d)
+        page, count = mem[directory + s], mem[directory + fan + s]
+        fence, stride = fence_behind(mem, root, shape, d, s)
+        last = fence == 0
         end = j + 1
         while end < m and (last or compare(mem, fence, stride, flat[end:], m, shape.keys) > 0):
             end += 1
@@ -217,19 +191,34 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
                 new = allocate(space, page_words(shape))
                 pages -= 1
                 _cut(mem, shape, page, count, batch, verdict, at, j, end, half, new, spare)
-                _enter(mem, shape, directory, entries, s_j + 1, new, after - half)
-                mem[root + HEADER + room + d_j] += 1
+                _enter(mem, shape, directory, entries, s + 1, new, after - half)
+                mem[root + HEADER + room + d] += 1
                 mem[root + PAGES] += 1
             elif come > 0:
                 _spread(mem, shape, page, count, batch, verdict, at, j, end, come, spare)
-            mem[directory + fan + s_j] = half if half > 0 else after
+            mem[directory + fan + s] = half if half > 0 else after
             mem[root + ROWS] += come - go
             for c in range(shape.keys):
-                mem[directory + (2 + c) * fan + s_j] = mem[page + c * cap]
-                if s_j == 0:
-                    mem[root + HEADER + (2 + c) * room + d_j] = mem[page + c * cap]
+                mem[directory + (2 + c) * fan + s] = mem[page + c * cap]
+                if s == 0:
+                    mem[root + HEADER + (2 + c) * room + d] = mem[page + c * cap]
         else:
             verdict[j:end] = LEFT
             left += end - j
         j = end
     return left
+
+
+def amend_pages(store: Store, root: int, batch: Rows, ops: Kinds, verdicts: Kinds) -> int:
+    """`amend` with what memory there is for pages that are cut; how many changes are LEFT.
+
+    `batch` int64[cols, m], `ops` int8[m] and `verdicts` int8[m] (written) as there. The caller holds the arena's lock.
+    """
+    arena, shape, m = store.arena, store.shape, len(ops)
+    pages = m // CUT_PART + 1
+    try:
+        arena.room(Size(pages, shape.cols << shape.page_bits))
+    except ArenaFullError:
+        pages = 0
+    at, spare = np.empty(m, np.int64), np.empty(2 << shape.page_bits, np.int64)
+    return int(amend(arena.space, root, shape, batch, ops, verdicts, at, spare, pages))

@@ -26,29 +26,49 @@ LINE, AHEAD = 8, 16
 
 
 @kernel
-def route(mem, root, shape, batch, j):
+def route(mem, root, shape, batch, j, d, s):
     """(directory page number, entry) of the page that row j of `batch` int64[cols, m] belongs to.
 
-    The version is not empty.
+    The version is not empty, and the page is entry `s` of directory page `d` or behind it.
     """
     m = batch.shape[1]
-    room, fan = mem[root + ROOM], 1 << shape.dir_bits
+    fan, room, dirs = 1 << shape.dir_bits, mem[root + ROOM], mem[root + DIRS]
+    fences = root + HEADER + 2 * room
     flat = batch.reshape(-1)[j:]
-    d = last_at_most(mem, root + HEADER + 2 * room, room, 0, mem[root + DIRS], flat, m, shape.keys)
-    directory = dir_of(mem, root, d)
-    s = last_at_most(mem, directory + 2 * fan, fan, 0, dir_count(mem, root, d), flat, m, shape.keys)
-    return d, s
+    if d + 1 < dirs and compare(mem, fences + d + 1, room, flat, m, shape.keys) <= 0:
+        d, s = last_at_most(mem, fences, room, d + 1, dirs, flat, m, shape.keys), 0
+    base, entries, step = dir_of(mem, root, d) + 2 * fan, dir_count(mem, root, d), 1
+    # Rows come in key order, so the page is one of the next ones, mostly.
+    while s + step < entries and compare(mem, base + s + step, fan, flat, m, shape.keys) <= 0:
+        s += step
+        step *= 2
+    return d, last_at_most(mem, base, fan, s, min(s + step, entries), flat, m, shape.keys)
 
 
 @kernel
-def ask_for(mem, root, shape, batch, lo, hi):
-    """Ask for the pages that rows [lo, hi) of `batch` belong to: all of each is going to be read."""
+def fence_behind(mem, root, shape, d, s):
+    """(where the first key of the page behind entry `s` of directory page `d` lies, its stride); 0 without one."""
+    if s + 1 < dir_count(mem, root, d):
+        fan = 1 << shape.dir_bits
+        return dir_of(mem, root, d) + 2 * fan + s + 1, fan
+    if d + 1 < mem[root + DIRS]:
+        room = mem[root + ROOM]
+        return root + HEADER + 2 * room + d + 1, room
+    return root - root, root - root
+
+
+@kernel
+def ask_for(mem, root, shape, batch, lo, hi, d, s):
+    """Ask for the pages that rows [lo, hi) of `batch` belong to: all of each is going to be read.
+
+    They are entry `s` of directory page `d` or behind it; returns where the last of them is.
+    """
     if mem[root + DIRS] == 0:
-        return
+        return d, s
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
     last = 0
     for j in range(lo, hi):
-        d, s = route(mem, root, shape, batch, j)
+        d, s = route(mem, root, shape, batch, j, d, s)
         page = mem[dir_of(mem, root, d) + s]
         if page == last:
             continue
@@ -57,6 +77,7 @@ def ask_for(mem, root, shape, batch, lo, hi):
         for c in range(shape.cols):
             for at in range(page + c * cap, page + c * cap + rows, LINE):
                 prefetch(mem, at)
+    return d, s
 
 
 @kernel
@@ -69,20 +90,17 @@ def probe(mem, root, shape, batch, ops, verdict, lo, hi):
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
     flat = batch.reshape(-1)
     # The page of the last change, where the next one is looked for first, and the key of the page after it.
-    page, count, p, fence, stride = 0, 0, 0, 0, 0
+    page, count, p, fence, stride, d, s = 0, 0, 0, 0, 0, 0, 0
     empty = mem[root + DIRS] == 0
     for j in range(lo, hi):
         found = False
         at = 0
         if not empty:
             if j == lo or (fence > 0 and compare(mem, fence, stride, flat[j:], m, shape.keys) <= 0):
-                d, s = route(mem, root, shape, batch, j)
+                d, s = route(mem, root, shape, batch, j, d, s)
                 directory = dir_of(mem, root, d)
-                page, count, p, fence = mem[directory + s], mem[directory + fan + s], 0, 0
-                if s + 1 < dir_count(mem, root, d):
-                    fence, stride = directory + 2 * fan + s + 1, fan
-                elif d + 1 < mem[root + DIRS]:
-                    fence, stride = root + HEADER + 2 * mem[root + ROOM] + d + 1, mem[root + ROOM]
+                page, count, p = mem[directory + s], mem[directory + fan + s], 0
+                fence, stride = fence_behind(mem, root, shape, d, s)
             p = first_at_least(mem, page, cap, p, count, flat[j:], m, shape.keys)
             at = page + p
             found = p < count and compare(mem, at, cap, flat[j:], m, shape.keys) == 0

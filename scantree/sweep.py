@@ -36,12 +36,17 @@ def drop_dir(space, root, shape, d):
 
 
 @kernel
+def drop_dirs(space, root, shape):
+    """Take the references of a version from all that it has but its root; it is not to be read any more."""
+    for d in range(space.mem[root + DIRS]):
+        drop_dir(space, root, shape, d)
+
+
+@kernel
 def drop(space, root, shape):
     """Take one reference from a version; frees every page that no other version holds."""
-    dirs, room = space.mem[root + DIRS], space.mem[root + ROOM]
-    for d in range(dirs):
-        drop_dir(space, root, shape, d)
-    release(space, root, root_words(shape, room))
+    drop_dirs(space, root, shape)
+    release(space, root, root_words(shape, space.mem[root + ROOM]))
 
 
 @kernel

@@ -221,13 +221,14 @@ def _probe_until(mem, root, shape, batch, ops, verdict, state, end):
     probed is applied.
     """
     m = len(ops)
+    first = m - m  # a literal would be a type of its own, and what takes it compiled twice
     while state[PROBED] < end:
         lo = state[PROBED]
         hi = min(lo + AHEAD, m)
         if m > 1 and lo == 0:
-            ask_for(mem, root, shape, batch, lo, hi)
+            ask_for(mem, root, shape, batch, lo, hi, first, first)
         if hi < m:
-            ask_for(mem, root, shape, batch, hi, min(hi + AHEAD, m))
+            ask_for(mem, root, shape, batch, hi, min(hi + AHEAD, m), first, first)
         probe(mem, root, shape, batch, ops, verdict, lo, hi)
         state[PROBED] = hi
 

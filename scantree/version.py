@@ -35,7 +35,7 @@ from scantree import sort as _sort
 from scantree import sweep as _sweep
 from scantree import update as _update
 from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
-from scantree.memory import GRAIN, Arena, ArenaFullError, Size
+from scantree.memory import GRAIN, Arena, Size
 from scantree.scan import Monoid, Scan
 
 Column = npt.NDArray[np.int64]
@@ -69,8 +69,6 @@ class Delta(NamedTuple):
         return self.rows[:, self.kinds == _delta.CHANGED]
 
 
-# Of this part of the changes of a batch each may cut a page in two.
-CUT_PART = 8
 # Directory pages that are merged at a time.
 MERGED_DIRS = 64
 # What the last columns of rows that have all of them are filled with.
@@ -432,26 +430,18 @@ class Version:
         self, batch: Rows, ops: npt.NDArray[np.int8], verdicts: npt.NDArray[np.int8]
     ) -> tuple[Version, Changes]:
         """The version after `batch`, in key order: this one as far as that can be, which is used up."""
-        store, shape, space = self.store, self.store.shape, self.store.arena.space
-        at, spare = np.empty(len(ops), np.int64), np.empty(2 << shape.page_bits, np.int64)
-        with store.arena.lock:
-            pages = len(ops) // CUT_PART + 1
-            try:
-                store.arena.room(Size(pages, shape.cols << shape.page_bits))
-            except ArenaFullError:
-                pages = 0  # it may do without
-            left = _amend.amend(space, self.root, shape, batch, ops, verdicts, at, spare, pages)
+        arena = self.store.arena
+        with arena.lock:
+            left = _amend.amend_pages(self.store, self.root, batch, ops, verdicts)
         if not left:
             return self, Changes(batch, verdicts)
-        rest = verdicts == _amend.LEFT
-        told = np.empty(left, np.int8)
+        rest, told = verdicts == _amend.LEFT, np.empty(left, np.int8)
         following = self._next(np.compress(rest, batch, axis=1), ops[rest], told)
         verdicts[rest] = told
         if following is not self:
-            # At once: as long as this one is there, the pages it shares with the next are not to be written to.
-            self.release()
-            with store.arena.lock:
-                _sweep.drop(space, self.root, shape)
+            # At once: as long as they are this one's too, pages that the next has of it are not to be written to.
+            with arena.lock:
+                _sweep.drop_dirs(arena.space, self.root, self.store.shape)
         return following, Changes(batch, verdicts)
 
     def delta(self, new: Version) -> Delta:

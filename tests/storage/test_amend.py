@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scantree import amend
 from scantree import version as versions
 from scantree.check import check_arena
-from scantree.layout import DIRS, dir_count, dir_of
 from scantree.memory import Arena
 from scantree.probe import INSERTED
 from scantree.version import Store, Version
 from tests.conftest import JIT
+from tests.storage.pages import rows_of_pages
 
 Rows = npt.NDArray[np.int64]
 Model = dict[tuple[int, ...], int]
@@ -33,17 +34,6 @@ def batch_of(changes: list[tuple[tuple[int, ...], int, bool]], keys: int) -> tup
     """Changes (key, value, whether it is an insert) as an update takes them."""
     rows = np.array([[*key, value] for key, value, _ in changes], np.int64).reshape(len(changes), keys + 1)
     return rows.T.copy(), np.array([1 if insert else -1 for *_, insert in changes], np.int8)
-
-
-def pages_of(version: Version) -> list[tuple[int, int]]:
-    """(first key, rows) of each row page."""
-    mem, shape = version.store.arena.space.mem, version.store.shape
-    fan, found = 1 << shape.dir_bits, []
-    for d in range(int(mem[version.root + DIRS])):
-        directory = dir_of(mem, version.root, d)
-        for s in range(dir_count(mem, version.root, d)):
-            found.append((int(mem[mem[directory + s]]), int(mem[directory + fan + s])))
-    return found
 
 
 @given(st.data(), st.integers(1, 3), st.sampled_from([2, 4, 8]), st.sampled_from([2, 4]))
@@ -91,7 +81,7 @@ def test_rows_with_room_are_put_where_they_belong(monkeypatch: pytest.MonkeyPatc
     version, _ = version.update(np.stack([gone, gone]), np.full(len(gone), -1, np.int8))
     was = version.columns()
     pages, root = version.pages, version.root
-    come = np.array([-5, *(first + 1 for first, n in pages_of(version)[1:] if 4 <= n < 8)])
+    come = np.array([-5, *(first + 1 for first, n in rows_of_pages(version)[1:] if 4 <= n < 8)])
     assert len(come) > pages // 2
     monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
     ones = np.ones(len(come), np.int8)
@@ -107,6 +97,45 @@ def test_rows_with_room_are_put_where_they_belong(monkeypatch: pytest.MonkeyPatc
     assert after.columns().tolist() == was.tolist()
 
 
+def test_full_pages_are_cut_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there is memory for, and room in their directory; the rest is left for `update`."""
+    store = Store(Arena(), 1, 1, page_rows=8, dir_rows=64)
+    keys = np.arange(0, 320, 2)
+    version = store.build([keys[keys % 16 == 0]] * 2)
+    for turn in range(1, 8):  # ascending rows of one batch after the other fill the pages to the brim
+        rows = keys[keys % 16 == 2 * turn]
+        version, _ = version.update(np.stack([rows, rows]), np.ones(len(rows), np.int8))
+    full = [first for first, n in rows_of_pages(version)[:-1] if n == 8]
+    assert len(full) > 2
+    version, _ = version.update(np.stack([keys, keys + 1]), np.ones(len(keys), np.int8))  # all pages are its own now
+    come, pages, root = np.array(full) + 1, version.pages, version.root
+    monkeypatch.setattr(amend, "CUT_PART", 1)
+    monkeypatch.setattr(versions._update, "update", None)
+    after, _ = version.update(np.stack([come, come]), np.ones(len(come), np.int8), use_up=True)
+    assert (after.root, after.pages, len(after)) == (root, pages + len(full), len(keys) + len(full))
+    after.check()
+    assert after.columns()[0].tolist() == sorted([*keys.tolist(), *come.tolist()])
+    check_arena(store.arena, [after])
+
+
+@pytest.mark.parametrize("call", ["_next", "drop_dirs"])
+def test_what_is_used_up_goes_where_amending_is_interrupted(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before and after what was left is applied: no page stays that nobody holds."""
+    store = Store(Arena(), 1, page_rows=4, dir_rows=4)
+    version = store.build([np.arange(0, 400, 2)])
+    owner = versions.Version if call == "_next" else versions._sweep
+
+    def stopped(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, call, stopped)
+    with pytest.raises(KeyboardInterrupt):
+        version.update(np.arange(1, 400, 2)[None, :], np.ones(200, np.int8), use_up=True)
+    monkeypatch.undo()
+    del version
+    check_arena(store.arena, [])
+
+
 def test_pages_of_others_are_not_written_to() -> None:
     store = Store(Arena(), 1, page_rows=4, dir_rows=4)
     version = store.build([np.arange(0, 400, 2)])
@@ -115,4 +144,5 @@ def test_pages_of_others_are_not_written_to() -> None:
     after, _ = other.update(np.arange(1, 400, 2)[None, :], np.ones(200, np.int8), use_up=True)
     assert version.columns().tolist() == was
     assert after.columns().tolist() == [list(range(400))]
+    del other  # which has nothing but its root left
     check_arena(store.arena, [version, after])
