@@ -129,6 +129,22 @@ def write_rows(space, root, shape, rows, lo, hi, fill, plan):
 
 
 @kernel
+def overwrite(mem, root, shape, rows):
+    """Let a version of one row page hold `rows` int64[cols, n] instead, in key order, as many as the page has room for.
+
+    Whoever calls has made it, and nobody else reads it. It has no scan.
+    """
+    cap, fan, n = 1 << shape.page_bits, 1 << shape.dir_bits, rows.shape[1]
+    directory = dir_of(mem, root, 0)
+    page = mem[directory]
+    for c in range(shape.cols):
+        copy(mem, page + c * cap, rows[c], 0, n)
+    for c in range(shape.keys):
+        mem[directory + (2 + c) * fan] = mem[root + HEADER + (2 + c) * mem[root + ROOM]] = rows[c, 0]
+    mem[directory + fan] = mem[root + ROWS] = n
+
+
+@kernel
 def _write_from(space, root, shape, source, lo, hi, plan):
     """Write rows [lo, hi) of the row page `source`, the next ones in key order."""
     mem, cap = space.mem, 1 << shape.page_bits

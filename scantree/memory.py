@@ -29,6 +29,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,12 @@ class Size(NamedTuple):
         """Grains they take: whole ones, a power of two of them for large pages (as `size_class` says)."""
         each = (self.words + GRAIN - 1) // GRAIN or 1
         return self.pages * (each if each < LARGE else 1 << (each - 1).bit_length())
+
+
+@lru_cache(1 << 10)  # updates of few rows want the same again and again
+def _grains_of(wanted: tuple[Size | int, ...]) -> int:
+    """Grains that all the wanted pages take together."""
+    return sum(size.grains if isinstance(size, Size) else size // GRAIN + 1 for size in wanted)
 
 
 @kernel
@@ -165,8 +172,6 @@ class Arena:
         counts, counted = _reserve(size // (GRAIN * 2))
         self._mapping = mapping
         self._huge = False
-        self._wanted: tuple[Size | int, ...] = ()
-        self._grains = 0
         self.space = Heap(
             np.frombuffer(mapping, dtype=np.int64),
             np.frombuffer(counts, dtype=np.int32),
@@ -195,10 +200,7 @@ class Arena:
         An int asks for that many words in pages of any size.
         """
         self.collect()
-        if wanted != self._wanted:  # updates of one row want the same again and again
-            self._grains = sum(size.grains if isinstance(size, Size) else size // GRAIN + 1 for size in wanted)
-            self._wanted = wanted
-        heap, grains = self.space.heap, self._grains
+        heap, grains = self.space.heap, _grains_of(wanted)
         used, top = int(heap[USED]), int(heap[TOP])
         cap = self._reserved if self.limit is None else min(self._reserved, self.limit // (8 * GRAIN))
         if used + grains > cap:

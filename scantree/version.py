@@ -498,6 +498,18 @@ class Version:
                     _sweep.drop(space, self.root, shape)
         return version
 
+    def overwrite(self, rows: Rows) -> bool:
+        """Let this version hold `rows` int64[cols, n], distinct and in key order, from now on, if it can.
+
+        For whoever made it and is the only one to read it. It can where it has one row page, and that has room for n >
+        0 rows: the work of making a version is left out.
+        """
+        store, mem, n = self.store, self.store.arena.space.mem, rows.shape[1]
+        if store.shape.folds or mem[self.root + PAGES] != 1 or not 0 < n <= 1 << store.shape.page_bits:
+            return False
+        _build.overwrite(mem, self.root, store.shape, _plain(rows))
+        return True
+
     def check(self) -> None:
         """Rebuild what is redundant and compare; raises `AssertionError` that shows the state. For tests only."""
         from scantree.check import check_version

@@ -140,6 +140,16 @@ class StoredRelation:
         """The same relation with the given content, all of which is facts, and nothing beside it."""
         return self._with(content, {self._declared: content}, {}, {})
 
+    def overwrite(self, rows: Rows) -> bool:
+        """Let this relation, that only who made it by `holding` knows of, hold `rows` from now on, if it can.
+
+        As `Version.overwrite`.
+        """
+        if not self.content.overwrite(rows):
+            return False
+        self._orders, self._statistics = {self._declared: self.content}, None
+        return True
+
     def _with(
         self,
         facts: Version,

@@ -269,7 +269,7 @@ class BestWork(Work):
 
     def _restore(self, missing: Deltas, found: dict[str, list[Rows]]) -> None:
         """Bring the rows `missing` back in rounds, the first of which has `found` some. Raises `UnsettledError`."""
-        self.only = {head: self.changed(rows).content for head, rows in missing.items()}
+        self.only = {head: self.relations[head].assemble([rows], in_order=True) for head, rows in missing.items()}
         self.go_on(self.grow(found))
         self.only = None
         for head, rows in missing.items():

@@ -26,13 +26,16 @@ from lftj.language.clause import Clause
 from lftj.rounds import variants
 from lftj.rounds.content import grown
 from lftj.rounds.deltajoin import NO_LIMIT, DeltaJoin
-from lftj.values.codes import Column, Schema
+from lftj.rounds.slate import Slate
 from scantree.memory import ArenaFullError
 from scantree.sort import leave_out
 
 Rows = npt.NDArray[np.int64]
 Deltas = dict[str, Rows]
 Relations = Mapping[str, StoredRelation]
+
+# The kinds of joins of a component.
+FORWARD, CONSUMERS, OLDER, CHECK, UNDER = "forward", "consumers", "consumers of older rows", "check", "under"
 
 
 class Joins:
@@ -44,44 +47,45 @@ class Joins:
     def __init__(self, clauses: Iterable[Clause], members: Iterable[str]) -> None:
         self.clauses, self.members = tuple(clauses), frozenset(members)
         self.below = frozenset(name for clause in self.clauses for name in clause.reads) - self.members
-        self._forward: dict[tuple[int, int | None], DeltaJoin] = {}
-        self._consumers: dict[tuple[int, int, bool], DeltaJoin] = {}
-        self._checks: dict[int, DeltaJoin] = {}
-        self._under: dict[int, DeltaJoin] = {}
-        self._blank: dict[int, StoredRelation] = {}
+        self._made: dict[tuple[str, int, int | None], DeltaJoin] = {}
+        self._slates: dict[tuple[int, bool], Slate] = {}
 
     def forward(self, c: int, i: int | None) -> DeltaJoin:
         """Clause `c`: new heads by atom `i` over changed rows."""
-        if (c, i) not in self._forward:
-            self._forward[c, i] = DeltaJoin(variants.forward(self.clauses[c], i))
-        return self._forward[c, i]
+        if (join := self._made.get((FORWARD, c, i))) is None:
+            join = self._made[FORWARD, c, i] = DeltaJoin(variants.forward(self.clauses[c], i))
+        return join
 
     def consumers(self, c: int, i: int, *, older: bool) -> DeltaJoin:
         """Clause `c`: heads of the derivations that atom `i` has with changed rows; `older`: from older rows only."""
-        if (c, i, older) not in self._consumers:
+        kind = OLDER if older else CONSUMERS
+        if (join := self._made.get((kind, c, i))) is None:
             found = variants.consumers(self.clauses[c], i, self.members if older else ())
-            self._consumers[c, i, older] = DeltaJoin(*found, apart=True)
-        return self._consumers[c, i, older]
+            join = self._made[kind, c, i] = DeltaJoin(*found, apart=True)
+        return join
 
     def check(self, c: int) -> DeltaJoin:
         """Clause `c`: which of the asked rows it derives."""
-        if c not in self._checks:
-            self._checks[c] = DeltaJoin(*variants.check(self.clauses[c], self.members))
-        return self._checks[c]
+        if (join := self._made.get((CHECK, c, None))) is None:
+            join = self._made[CHECK, c, None] = DeltaJoin(*variants.check(self.clauses[c], self.members))
+        return join
 
     def under(self, c: int) -> DeltaJoin:
         """Clause `c`: all heads under the asked keys."""
-        if c not in self._under:
-            self._under[c] = DeltaJoin(variants.under(self.clauses[c]))
-        return self._under[c]
+        if (join := self._made.get((UNDER, c, None))) is None:
+            join = self._made[UNDER, c, None] = DeltaJoin(variants.under(self.clauses[c]))
+        return join
 
-    def blank(self, evaluator: Evaluator, arity: int) -> StoredRelation:
-        """The empty relation of changed rows with `arity` columns, which all others are made of."""
-        if arity not in self._blank:
-            schema = Schema(variants.CHANGED, tuple(Column(f"c{i}", "number") for i in range(arity)))
-            sizes = {"page_rows": evaluator.page_rows, "dir_rows": evaluator.dir_rows}
-            self._blank[arity] = StoredRelation(schema, evaluator.arena, **sizes)
-        return self._blank[arity]
+    def any_forward(self, c: int) -> DeltaJoin:
+        """Clause `c`: the first of its `forward` joins that was made."""
+        made = (join for (kind, k, _), join in self._made.items() if kind == FORWARD and k == c)
+        return next(made, None) or self.forward(c, None)
+
+    def slate(self, evaluator: Evaluator, arity: int, *, rounds: bool) -> Slate:
+        """What changed rows of `arity` columns, or those and a round, are written on."""
+        if (arity, rounds) not in self._slates:
+            self._slates[arity, rounds] = Slate(evaluator, arity, rounds=rounds)
+        return self._slates[arity, rounds]
 
     def forward_from(self, name: str, *, negated: bool = False) -> list[DeltaJoin]:
         """New heads by each positive (or negated) atom over `name`, over changed rows."""
@@ -101,26 +105,18 @@ class Joins:
 
     def begin(self) -> None:
         """Count from zero."""
-        for join in self._all():
+        for join in self._made.values():
             join.steps, join.trouble = 0, False
 
     @property
     def steps(self) -> int:
         """Steps of all runs so far."""
-        return sum(join.steps for join in self._all())
+        return sum(join.steps for join in self._made.values())
 
     @property
     def trouble(self) -> set[int]:
-        """The clauses in which a term had no value."""
-        found = {c for (c, _), join in self._forward.items() if join.trouble}
-        found |= {c for c, join in self._under.items() if join.trouble}
-        return found | {c for c, join in self._checks.items() if join.trouble}
-
-    def _all(self) -> Iterator[DeltaJoin]:
-        yield from self._forward.values()
-        yield from self._consumers.values()
-        yield from self._checks.values()
-        yield from self._under.values()
+        """The clauses in which a term had no value, for a head that is asked for."""
+        return {c for (kind, c, _), join in self._made.items() if join.trouble and kind not in (CONSUMERS, OLDER)}
 
 
 @dataclass(slots=True)
@@ -148,11 +144,12 @@ class Work:
     private: Private = field(default_factory=Private)
 
     def changed(self, rows: Rows, rounds: Rows | None = None) -> StoredRelation:
-        """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; `rounds`: their limits."""
-        blank = self.joins.blank(self.evaluator, len(rows))
-        if rounds is None:
-            return blank.holding(blank.assemble([rows], in_order=True))
-        return blank.holding(blank.rounds_store().assemble([np.concatenate([rows, rounds[None, :]])]))
+        """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; `rounds`: their limits.
+
+        It is there until the next call.
+        """
+        slate = self.joins.slate(self.evaluator, len(rows), rounds=rounds is not None)
+        return slate.holding(rows if rounds is None else np.concatenate([rows, rounds[None, :]]))
 
     def run(
         self, join: DeltaJoin, over: Relations, delta: StoredRelation | None = None, limit: int | None = NO_LIMIT
@@ -264,7 +261,7 @@ class Work:
                 young = rounds > greatest
                 if not young.any():
                     continue
-                asked = self.changed(np.compress(young, rows, axis=1), rounds[young])
+                asked, delta = self.changed(np.compress(young, rows, axis=1), rounds[young]), None
             else:
                 asked = delta = self.changed(rows, rounds) if delta is None else delta
             # Of the one row without columns the walk knows nothing: its limit is that of the run.

@@ -81,7 +81,7 @@ def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tu
         evaluator.rounds.note(work.relations[head].content, work.round)
     done = {}
     for c, clause in enumerate(joins.clauses):
-        first = next((join for (k, _), join in joins._forward.items() if k == c), None) or joins.forward(c, None)
+        first = joins.any_forward(c)
         if first.texts:
             done[clause] = replace(evaluator.describe(clause), counters=Counters())
             continue

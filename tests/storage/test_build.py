@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scantree import sort
 from scantree.check import check_arena
 from scantree.memory import Arena
+from scantree.scan import Monoid, Scan
 from scantree.sort import sort_chunks, sort_rows
 from scantree.version import Store, Version
 
@@ -178,6 +179,40 @@ def test_assembled_equals_sorted(n: int) -> None:
     for version in (one, two, three):
         version.check()
         assert version.columns().tolist() == [column.tolist() for column in columns]
+
+
+@pytest.mark.parametrize("keys", [0, 1, 2])
+@pytest.mark.parametrize("values", [0, 1])
+def test_a_page_is_written_again(keys: int, values: int) -> None:
+    """More rows or fewer, in the pages that are there; not more than one page holds, and not none."""
+    arena = Arena()
+    store = Store(arena, keys, values, page_rows=4, dir_rows=2)
+    most = 4 if keys else 1
+    version = store.assemble([np.full((keys + values, 1), 9, np.int64)])
+    used = arena.used
+    for n, first in ((most, -5), (1, 7), (min(2, most), MAX - 2)):
+        rows = np.array([np.arange(first, first + n)] * (keys + values), np.int64).reshape(keys + values, n)
+        assert version.overwrite(rows)
+        version.check()
+        assert len(version) == n
+        assert version.columns().tolist() == rows.tolist()
+        assert version.contains(rows[:keys]).all()
+        assert not version.contains(rows[:keys] - 11).any() or not keys
+    assert not version.overwrite(rows[:, :0])
+    assert arena.used == used
+    if keys:
+        assert not version.overwrite(np.array([np.arange(5)] * (keys + values), np.int64))
+        two = store.assemble([np.array([np.arange(5)] * (keys + values), np.int64)])
+        assert not two.overwrite(rows)
+        assert len(two) == 5
+    assert version.columns().tolist() == rows.tolist()
+
+
+def test_a_page_with_a_scan_is_not_written_again() -> None:
+    store = Store(Arena(), 1, scan=Scan(Monoid.SUM, 0))
+    version = store.assemble([np.array([[1, 2]], np.int64)])
+    assert not version.overwrite(np.array([[3]], np.int64))
+    assert list(version.rows()) == [(1,), (2,)]
 
 
 def test_a_page_exactly() -> None:
