@@ -166,8 +166,10 @@ class SparkExecutor:
 
     def stage(self, checkpoint: Checkpoint, version: int, schema: Schema, source: Any, *, changes: bool) -> list[Body]:
         """A job over the source, or nothing but its rows if they are few."""
-        if _estimated_bytes(source) <= SMALL_BYTES:
-            rows = source.limit(SMALL_ROWS + 1).toArrow()
+        size, known = _estimated_bytes(source)
+        if size <= SMALL_BYTES:
+            # A limit costs a shuffle, a third of what a small batch takes here.
+            rows = (source if known else source.limit(SMALL_ROWS + 1)).toArrow()
             if rows.num_rows <= SMALL_ROWS:
                 file = stage(checkpoint, version, schema, rows, changes=changes)
                 return [file] if file is not None else []
@@ -209,6 +211,10 @@ def _told(frame: DataFrame) -> list[Body]:
     return [json.loads(row.meta) for row in frame.collect()]
 
 
-def _estimated_bytes(source: DataFrame) -> int:
-    """What Spark's optimizer takes a frame's size for: that of its files; of what it knows nothing of, the largest."""
-    return int(source._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+def _estimated_bytes(source: DataFrame) -> tuple[int, bool]:
+    """(what Spark's optimizer takes a frame's size for, whether it knows: the rows are in the plan).
+
+    Else it is that of its files; of what it knows nothing of, the largest.
+    """
+    plan = source._jdf.queryExecution().optimizedPlan()
+    return int(plan.stats().sizeInBytes()), plan.getClass().getSimpleName() == "LocalRelation"
