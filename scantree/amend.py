@@ -30,7 +30,7 @@ from scantree.layout import (
     page_words,
 )
 from scantree.memory import GRAIN, ArenaFullError, Size, allocate
-from scantree.probe import AHEAD, CHANGED, ERASED, INSERTED, NOTHING, ask_for, fence_behind, route
+from scantree.probe import AHEAD, CHANGED, ERASED, INSERTED, ask_for, fence_behind, judge, route
 
 if TYPE_CHECKING:
     from scantree.version import Store
@@ -54,17 +54,9 @@ def _look(mem, shape, page, count, batch, ops, verdict, at, lo, hi):
         p = first_at_least(mem, page, cap, p, count, flat[j:], m, shape.keys)
         found = p < count and compare(mem, page + p, cap, flat[j:], m, shape.keys) == 0
         at[j] = p
-        if ops[j] < 0:
-            verdict[j] = ERASED if found else NOTHING
-            go += found
-        elif not found:
-            verdict[j] = INSERTED
-            come += 1
-        else:
-            verdict[j] = NOTHING
-            for c in range(shape.keys, shape.cols):
-                if mem[page + c * cap + p] != batch[c, j]:
-                    verdict[j] = CHANGED
+        verdict[j] = judge(mem, shape, page + p, found, batch, ops[j], j)
+        come += verdict[j] == INSERTED
+        go += verdict[j] == ERASED
     return come, go
 
 

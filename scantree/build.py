@@ -167,11 +167,21 @@ def _is_before(rows, at, mem, row, cap, keys):
 
 
 @kernel
-def merge(space, old, root, shape, rows, at, fill, plan, d, dirs, use_up):
+def _has_key_of(rows, at, mem, row, cap, keys):
+    """Whether row `at` of `rows` has the key of the one at `mem[row + c * cap]`."""
+    same = True
+    for c in range(keys):
+        same = same and rows[c, at] == mem[row + c * cap]
+    return same
+
+
+@kernel
+def merge(space, old, root, shape, rows, at, fill, plan, d, dirs, use_up, new):
     """Write the rows of directory pages [d, dirs) of `old`, and those of `rows` int64[c, m] from `at` on before them.
 
-    Behind the last directory page, all that are left of `rows`. None of them is in `old`; `fill` as in `write_rows`.
-    `use_up`: the directory pages go as soon as they are read. Returns the first row of `rows` that was not written.
+    Behind the last directory page, all that are left of `rows`; `fill` as in `write_rows`. Of a key that `old` has only
+    the old row is written, and `new` bool[m], all True before, becomes False there. `use_up`: the directory pages go as
+    soon as they are read. Returns the first row of `rows` that was not dealt with.
     """
     mem, cap, fan, keys, m = space.mem, 1 << shape.page_bits, 1 << shape.dir_bits, shape.keys, rows.shape[1]
     whole = mem[old + DIRS]
@@ -181,17 +191,23 @@ def merge(space, old, root, shape, rows, at, fill, plan, d, dirs, use_up):
         for s in range(dir_count(mem, old, d)):
             page, count, p = mem[directory + s], mem[directory + fan + s], 0
             while p < count:
-                q = p
+                q, there = p, False
                 if at == m:
                     q = count
                 else:
                     while q < count and q < p + NEAR and not _is_before(rows, at, mem, page + q, cap, keys):
                         q += 1
-                    if q == p + NEAR:
+                    there = q > p and _has_key_of(rows, at, mem, page + q - 1, cap, keys)
+                    if q == p + NEAR and not there:
                         q = first_at_least(mem, page, cap, q, count, flat[at:], m, keys)
+                        if q < count and _has_key_of(rows, at, mem, page + q, cap, keys):
+                            q, there = q + 1, True
                 _write_from(space, root, shape, page, p, q, plan)
                 p = q
-                if p < count:
+                if there:
+                    new[at] = False
+                    at += 1
+                elif p < count:
                     end = at + 1
                     while end < m and _is_before(rows, end, mem, page + p, cap, keys):
                         end += 1
@@ -204,3 +220,14 @@ def merge(space, old, root, shape, rows, at, fill, plan, d, dirs, use_up):
         write_rows(space, root, shape, rows, at, m, fill, plan)
         at = m
     return at
+
+
+@kernel
+def finish(mem, root, shape, plan):
+    """A version that was laid out for more rows than came has what it has."""
+    missing = plan[ROWS_LEFT] + plan[COUNT] - plan[HELD]
+    if missing > 0:
+        mem[root + ROWS] -= missing
+        if plan[HELD] < plan[COUNT]:
+            d = mem[root + DIRS] - 1
+            mem[dir_of(mem, root, d) + (1 << shape.dir_bits) + dir_count(mem, root, d) - 1] = plan[HELD]

@@ -18,6 +18,8 @@ from scantree.layout import (
     last_at_most,
 )
 
+# What a change is to do: erase its key, insert its row or give it new values, insert its row if its key is not there.
+ERASE, UPSERT, ADD = -1, 1, 2
 # Verdicts, one per change.
 NOTHING, INSERTED, ERASED, CHANGED = 0, 1, 2, 3
 
@@ -81,10 +83,24 @@ def ask_for(mem, root, shape, batch, lo, hi, d, s):
 
 
 @kernel
+def judge(mem, shape, at, found, batch, op, j):
+    """What change `j` of `batch` does, the row of its key lying at `mem[at]` if it was `found`."""
+    if op < 0:
+        return ERASED if found else NOTHING
+    if not found:
+        return INSERTED
+    if op == UPSERT:
+        for c in range(shape.keys, shape.cols):
+            if mem[at + (c << shape.page_bits)] != batch[c, j]:
+                return CHANGED
+    return NOTHING
+
+
+@kernel
 def probe(mem, root, shape, batch, ops, verdict, lo, hi):
     """What each of the changes [lo, hi) does, written to `verdict` int8[m].
 
-    `batch` int64[cols, m]: in key order, distinct keys; `ops` int8[m]: 1 upserts, -1 erases.
+    `batch` int64[cols, m]: in key order, distinct keys; `ops` int8[m]: UPSERT, ERASE or ADD.
     """
     m = batch.shape[1]
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
@@ -104,12 +120,4 @@ def probe(mem, root, shape, batch, ops, verdict, lo, hi):
             p = first_at_least(mem, page, cap, p, count, flat[j:], m, shape.keys)
             at = page + p
             found = p < count and compare(mem, at, cap, flat[j:], m, shape.keys) == 0
-        if ops[j] < 0:
-            verdict[j] = ERASED if found else NOTHING
-        elif not found:
-            verdict[j] = INSERTED
-        else:
-            verdict[j] = NOTHING
-            for c in range(shape.keys, shape.cols):
-                if mem[at + c * cap] != batch[c, j]:
-                    verdict[j] = CHANGED
+        verdict[j] = judge(mem, shape, at, found, batch, ops[j], j)

@@ -389,11 +389,12 @@ class Version:
     def update(self, batch: Rows, ops: npt.NDArray[np.int8], *, use_up: bool = False) -> tuple[Version, Changes]:
         """The version after `batch` int64[cols, m] is applied.
 
-        `ops` int8[m]: 1 inserts the row (or gives it new values), -1 erases its key (whatever its values). Any order;
-        of changes to equal keys the last wins. Inserting what is there and erasing what is not changes nothing: if no
-        change has an effect the version itself is returned. Raises `ArenaFullError` and leaves everything as it was if
-        memory does not suffice. `use_up`: nobody reads this version any more, and what it holds alone may be written
-        to (amend.py); it may be the one that is returned, and is lost where this raises.
+        `ops` int8[m]: 1 inserts the row (or gives it new values), 2 inserts it if its key is not there, -1 erases its
+        key (whatever its values). Any order; of changes to equal keys the last wins. Inserting what is there and
+        erasing what is not changes nothing: if no change has an effect the version itself is returned. Raises
+        `ArenaFullError` and leaves everything as it was if memory does not suffice. `use_up`: nobody reads this version
+        any more, and what it holds alone may be written to (amend.py); it may be the one that is returned, and is lost
+        where this raises.
         """
         store, shape = self.store, self.store.shape
         if batch.shape != (shape.cols, len(ops)):
@@ -467,15 +468,18 @@ class Version:
             return Delta(delta.rows[: shape.keys, moved], delta.before[:, moved], delta.kinds[moved])
         return delta
 
-    def merged(self, rows: Rows, fill: Sequence[int] = (), *, use_up: bool = False) -> Version:
-        """The version with more rows int64[cols - fill, n], in key order and none of them there, in pages of its own.
+    def merged(
+        self, rows: Rows, fill: Sequence[int] = (), *, use_up: bool = False
+    ) -> tuple[Version, npt.NDArray[np.bool_]]:
+        """(the version with more rows int64[cols - fill, n], in pages of its own, which of them are new, bool[n]).
 
-        `fill`: the last columns of all these rows. `use_up`: nobody reads this version any more, and its pages go back
-        on the way, also if this is interrupted. One pass over both: for batches so large that `update` would touch
-        every page. Raises `ArenaFullError`; then this version is as it was.
+        They come distinct and in key order; of a key that is there the row stays as it is. `fill`: the last columns of
+        all these rows. `use_up`: nobody reads this version any more, and its pages go back on the way, also if this is
+        interrupted. One pass over both: for batches so large that `update` would touch every page. Raises
+        `ArenaFullError`; then this version is as it was.
         """
         store, shape, space = self.store, self.store.shape, self.store.arena.space
-        rows, last = _plain(rows), np.array(fill, np.int64)
+        rows, last, new = _plain(rows), np.array(fill, np.int64), np.ones(rows.shape[1], np.bool_)
         total = len(self) + rows.shape[1]
         pages = _build.pages_for(total, shape.page_bits)
         dirs = _build.pages_for(pages, shape.dir_bits)
@@ -489,14 +493,15 @@ class Version:
             try:
                 while at < rows.shape[1] or d < old:
                     upto = min(old, d + MERGED_DIRS)
-                    at = _build.merge(space, self.root, version.root, shape, rows, at, last, plan, d, upto, use_up)
+                    at = _build.merge(space, self.root, version.root, shape, rows, at, last, plan, d, upto, use_up, new)
                     d = upto
+                _build.finish(space.mem, version.root, shape, plan)
                 if shape.folds:
                     _scan.fold_version(space.mem, version.root, shape)
             finally:
                 if use_up:
                     _sweep.drop(space, self.root, shape)
-        return version
+        return version, new
 
     def overwrite(self, rows: Rows) -> bool:
         """Let this version hold `rows` int64[cols, n], distinct and in key order, from now on, if it can.

@@ -88,9 +88,10 @@ class Private:
         self._held.add(version)
 
     def follow(self, old: Version, new: Version) -> None:
-        """The work has made `new` of `old`, which it does not read any more."""
-        self._held.discard(old)
-        self._held.add(new)
+        """The work has made `new` of `old`, which it does not read any more; if nothing changed both are one."""
+        if new is not old:
+            self._held.discard(old)
+            self._held.add(new)
 
 
 class StoredRelation:
@@ -332,7 +333,7 @@ class StoredRelation:
                 mine = private is not None and before in private
                 if len(change.kinds) > part * len(before):
                     added = sort_rows([change.rows[c] for c in order], self.arity)
-                    orders[order] = before.merged(added, use_up=mine)
+                    orders[order], _ = before.merged(added, use_up=mine)
                 else:
                     orders[order], _ = before.update(change.rows[list(order)], change.kinds, use_up=mine)
                 if private is not None:

@@ -3,7 +3,8 @@
 Where the head is the variable of the last depth and others, bound above it, walks through the depths in between come
 to the same head again and again: in `t(x, z) :- e(x, y), Δ(y, z), !t(x, z)` once for every y. A *stamp* per key of the
 last depth remembers the *epoch* in which it was met; an epoch is one binding of the other variables of the head. So a
-head that was met costs one load, not a look into `t` and a row to be sorted out.
+head that was met costs one load, not a look into `t` and a row to be sorted out. Where most heads that are met for the
+first time are new to `t` as well, the look into it is left to whoever stores them.
 
 The table takes a word per key between the least and the greatest one.
 """
@@ -14,7 +15,7 @@ import weakref
 
 from lftj.join.place import locate, locate_run
 from lftj.join.trie import BASE, END, POS, following
-from lftj.join.walk import EPOCH, HIGH, PART_HI, PART_LO, STAMP, STAMP_LOW, STEPS, WRITTEN
+from lftj.join.walk import EPOCH, HIGH, MET, NEG_HI, PART_HI, PART_LO, STAMP, STAMP_LOW, STEPS, WRITTEN
 from scantree._jit import kernel
 from scantree.memory import Arena, ArenaFullError, Size, allocate, release
 
@@ -24,14 +25,16 @@ MOST = 1 << 23
 
 @kernel
 def stamped_leaf(mem, walk, d, out, room):
-    """The last depth, with one participant and the head's own negation: write heads that are met for the first time.
+    """The last depth, with one participant and perhaps the head's own negation: write heads that were not met before.
 
     Goes on from where the participant stands; False when `out` has no more room.
     """
     depths, frames, control, regs, head = walk.depths, walk.frames, walk.control, walk.regs, walk.head
-    f, own, high = walk.parts[depths[d, PART_LO]], walk.parts[depths[d, PART_HI]], depths[d, HIGH]
+    f, own, high = walk.parts[depths[d, PART_LO]], -1, depths[d, HIGH]
     stamps, epoch, n, steps = control[STAMP] - control[STAMP_LOW], control[EPOCH], control[WRITTEN], 0
-    there = locate_run(mem, frames, own, regs)
+    if depths[d, PART_HI] < depths[d, NEG_HI]:
+        own = walk.parts[depths[d, PART_HI]]
+    there = own >= 0 and locate_run(mem, frames, own, regs)
     done = False
     while not done:
         p, e, base = frames[f, POS], frames[f, END], frames[f, BASE]
@@ -45,7 +48,9 @@ def stamped_leaf(mem, walk, d, out, room):
                 if n >= room:
                     break
                 mem[stamps + key] = epoch
-                if not (there and locate(mem, frames, own, key)):
+                if there and locate(mem, frames, own, key):
+                    control[MET] += 1
+                else:
                     for k in range(len(head)):
                         out[k, n] = regs[head[k]] if head[k] != d else key
                     n += 1

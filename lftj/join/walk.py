@@ -38,6 +38,8 @@ DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY, LIMIT = rang
 STAMP, STAMP_LOW, EPOCH, EPOCH_DEPTH = 10, 11, 12, 13
 # ... and the frame that stands on a row with a limit of its own as its value, -1 without one
 LIMIT_AT = 14
+# ... and, of stamps.py again, how many heads were there already
+MET = 15
 CONTROL = 16
 # fmt: on
 

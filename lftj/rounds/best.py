@@ -286,8 +286,7 @@ class BestWork(Work):
             if head in only:
                 rows = np.compress(only[head].contains(rows) & ~relation.content.contains(rows), rows, axis=1)
                 if rows.shape[1]:
-                    self.relations[head] = grown(relation, rows, self.round, self.private)
-                    new[head] = rows
+                    self.relations[head], new[head] = grown(relation, rows, self.round, self.private)
         self.limits.look(self.rows)
         return new
 

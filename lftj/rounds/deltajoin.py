@@ -56,15 +56,19 @@ def _orders_of(plan: JoinPlan) -> set[tuple[str, tuple[int, ...]]]:
     return {(node.predicate, node.key_order) for node in plan.nodes}
 
 
-def stampable(plan: JoinPlan) -> bool:
-    """Whether heads that were met before can be told at the last depth (stamps.py)."""
+def stampable(plan: JoinPlan, looks: int) -> bool:
+    """Whether heads that were met before can be told at the last depth (stamps.py), which looks at `looks` atoms.
+
+    None, or one, the head's own: any other may block a head the first time and not the second.
+    """
     if len(plan.depths) < 2 or plan.until < len(plan.depths):
         return False
     last = plan.depths[-1]
     plain = last.definition is None and not (last.bounds or last.filters or last.tested)
     return (
         plain
-        and len(last.participants) == len(last.negated) == 1
+        and len(last.participants) == 1
+        and len(last.negated) == looks
         and all(isinstance(term, Var) for term in plan.head)
         and last.variable in _shown(plan)
         and not all(depth.variable in _shown(plan) for depth in plan.depths)
@@ -73,10 +77,11 @@ def stampable(plan: JoinPlan) -> bool:
 
 @dataclass(slots=True)
 class _Made:
-    """A plan, the relation and key order of each of its nodes, and its arrays, if they are kept."""
+    """A plan, the relation and key order of each of its nodes, whether it may have stamps, its arrays if kept."""
 
     plan: JoinPlan
     places: list[tuple[str, tuple[int, ...]]]
+    stamped: bool
     lowered: Lowered | None = None
 
 
@@ -84,10 +89,13 @@ class DeltaJoin:
     """One variant of a clause.
 
     `tested`: atoms, by number, whose rows must be older than a limit: that of a run, or the one that the row of the
-    clause's last atom has as its value. `apart`: that one is only looked up, and not joined.
+    clause's last atom has as its value. `apart`: that one is only looked up, and not joined. `own`: the last negated
+    atom is the head's own, which a run may leave out where it meets no head twice.
+
+    Of the last run: `met`, how many heads it met that are there already.
     """
 
-    def __init__(self, clause: Clause, tested: tuple[int, ...] = (), *, apart: bool = False) -> None:
+    def __init__(self, clause: Clause, tested: tuple[int, ...] = (), *, apart: bool = False, own: bool = False) -> None:
         self.clause, self.tested = clause, tested
         self.texts = split_text(clause) is not None
         # A row is looked up by all its columns.
@@ -95,53 +103,64 @@ class DeltaJoin:
         if tested and apart:
             atoms = self.body.atoms
             self.body = replace(self.body, atoms=atoms[:-1], looked=atoms[-1:])
+        self._open: Body | None = None
+        if own and self.body.negated and clause.head_args:
+            self._open = replace(self.body, negated=self.body.negated[:-1])
         self.reads = tuple(dict.fromkeys(atom.predicate for atom in (*self.body.atoms, *self.body.negated)))
         self._needed = tuple(dict.fromkeys((*self.body.guards, *(atom.predicate for atom in self.body.atoms))))
         self._plans: dict[tuple[int, ...], _Made] = {}
+        self._open_plans: dict[tuple[int, ...], _Made] = {}
         self._made: _Made | None = None
         self._out: Rows | None = None
-        self.steps = 0
+        self.steps = self.met = 0
         self.trouble = False
 
-    def plan(self, relations: Relations) -> JoinPlan:
-        """The plan for relations of about the present sizes: statistics of large ones take longer than most runs."""
+    def plan(self, relations: Relations, *, look: bool = True) -> JoinPlan:
+        """The plan for relations of about the present sizes: statistics of large ones take longer than most runs.
+
+        `look`: for heads that are there already; without, if that makes a plan that meets each head once.
+        """
         sizes = tuple(
             len(relations[name]) >= LARGE if name == CHANGED else len(relations[name]).bit_length() // 3
             for name in self.reads
         )
-        if sizes not in self._plans:
+        plans, body = (self._plans, self.body) if look or self._open is None else (self._open_plans, self._open)
+        if sizes not in plans:
             statistics: dict[str, Statistics] = {name: relations[name].statistics for name in self.reads}
             few = CHANGED in self.reads and len(relations[CHANGED]) < LARGE
             if few:
                 # Most runs are over few changed rows: a plan that begins with them is right for all of these.
                 statistics[CHANGED] = OneRow(relations[CHANGED])
-            choices = rank_orders(self.body, statistics, sort=REPEATED if few else SORT)
-            best = self._best(choices, relations)
-            self._plans[sizes] = _Made(best, [(node.predicate, node.key_order) for node in best.nodes])
-        self._made = self._plans[sizes]
+            choices = rank_orders(body, statistics, sort=REPEATED if few else SORT)
+            looks = int(body is self.body)
+            best = self._best(body, choices, relations, looks)
+            places = [(node.predicate, node.key_order) for node in best.nodes]
+            plans[sizes] = _Made(best, places, self._open is not None and stampable(best, looks))
+        self._made = plans[sizes]
+        if plans is self._open_plans and not self._made.stamped:
+            return self.plan(relations)
         return self._made.plan
 
-    def _best(self, choices: Sequence[Choice], relations: Relations) -> JoinPlan:
+    def _best(self, body: Body, choices: Sequence[Choice], relations: Relations, looks: int) -> JoinPlan:
         """The plan of the cheapest choice.
 
         Over many changed rows one that meets a head again in the same epoch (stamps.py), if there is one.
         """
         last = len(self.clause.atoms) - 1 if self.tested else -1
-        plans = (plan_join(self.body, choice, relations, tested=self.tested, limited_by=last) for choice in choices)
+        plans = (plan_join(body, choice, relations, tested=self.tested, limited_by=last) for choice in choices)
         first = next(plans)
-        if CHANGED not in self.reads or len(relations[CHANGED]) < LARGE or stampable(first):
+        few = CHANGED not in self.reads or len(relations[CHANGED]) < LARGE
+        if few or self._open is None or stampable(first, looks):
             return first
         built = {order for order in _orders_of(first) if order[1] not in relations[order[0]].orders}
         for plan in plans:
             missing = {order for order in _orders_of(plan) if order[1] not in relations[order[0]].orders}
-            if stampable(plan) and plan.cost <= WORTH * first.cost and missing <= built:
+            if stampable(plan, looks) and plan.cost <= WORTH * first.cost and missing <= built:
                 return plan
         return first
 
     def _stamps(self, evaluator: Evaluator, plan: JoinPlan, versions: Versions, walk: cells.Walk) -> StampTable | None:
-        """The table of the last depth's keys, told to the walk; None where there is to be none."""
-        if not stampable(plan):
-            return None
+        """The table of the last depth's keys, told to the walk; None if it would be too large."""
         node = plan.nodes[plan.depths[-1].participants[0]]
         ends = column_range(versions[node.predicate, node.key_order], node.level)
         table = None if ends is None else stamp_table(evaluator.arena, *ends)
@@ -175,12 +194,21 @@ class DeltaJoin:
         self.trouble |= trouble
         return evaluator.distinct(chunks, len(self.clause.head_args))[0]
 
-    def rows(self, evaluator: Evaluator, relations: Relations, limits: Limits, limit: int | None = NO_LIMIT) -> Rows:
+    def rows(
+        self,
+        evaluator: Evaluator,
+        relations: Relations,
+        limits: Limits,
+        limit: int | None = NO_LIMIT,
+        *,
+        look: bool = True,
+    ) -> Rows:
         """The distinct heads int64[head, n] over `relations`.
 
-        `limit`: of the rounds of tested rows, None if every changed row has its own.
+        `limit`: of the rounds of tested rows, None if every changed row has its own. `look=False`: heads that are there
+        already may be among them.
         """
-        arity = len(self.clause.head_args)
+        arity, self.met = len(self.clause.head_args), 0
         if self.texts:
             return self._with_texts(evaluator, relations, limits)
         if any(len(relations[name]) == 0 for name in self._needed):
@@ -190,8 +218,8 @@ class DeltaJoin:
         # The row of a relation without columns is tested here: it binds nothing in the walk.
         if limit is not None and self.nullary_round(relations) >= limit:
             return np.empty((arity, 0), np.int64)
-        plan = self.plan(relations)
         large = len(relations[CHANGED]) >= LARGE if CHANGED in self.reads else True
+        plan = self.plan(relations, look=look or not large)
         made = self._made
         assert made is not None
         versions = {at: relations[at[0]].order(at[1]) for at in made.places}
@@ -215,8 +243,9 @@ class DeltaJoin:
         walk.control[cells.LIMIT_AT] = plan.limiting if limit is None else -1
         if not large:
             return self._few(evaluator, walk, lowered.prelude, limits)
-        stamps = self._stamps(evaluator, plan, versions, walk)
+        stamps = self._stamps(evaluator, plan, versions, walk) if made.stamped else None
         found = self._heads(evaluator, walk, lowered.prelude, limits, evaluator.buffer_rows, [])
+        self.met = int(walk.control[cells.MET])
         del stamps
         return found
 

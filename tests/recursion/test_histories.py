@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from lftj.rounds import content, retraction
+from lftj.rounds import component, content, deltajoin, retraction
 from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.mixed.programs import Mixed
@@ -37,10 +37,17 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
         transact(calls, previews)
 
     twin.transact = noted  # type: ignore[method-assign]
-    # How many suspects are examined together must not matter, nor whether rows are merged or inserted.
+    # How many suspects are examined together must not matter, nor whether rows are merged or inserted, nor which runs
+    # are large ones and which of these leave it to the storing to find the rows that are there.
     at_once, part = programs.pick(draw, ((1, 0.0), (2, 0.5), (retraction.AT_ONCE, retraction.PART)))
-    large = programs.pick(draw, (0.0, content.LARGE_PART, 1e9))
-    with mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part), mock.patch.object(content, "LARGE_PART", large):
+    merged = programs.pick(draw, (0.0, content.LARGE_PART, 1e9))
+    large, mostly = programs.pick(draw, ((deltajoin.LARGE, component.MOSTLY), (1, 2.0), (2, 0.0)))
+    with (
+        mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part),
+        mock.patch.object(content, "LARGE_PART", merged),
+        mock.patch.object(deltajoin, "LARGE", large),
+        mock.patch.multiple(component, LARGE=large, MOSTLY=mostly, ROUND_PART=1e9),
+    ):
         history(draw, twin, count, most)
     return twin
 

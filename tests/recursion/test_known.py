@@ -132,9 +132,9 @@ def test_changed_rows_become_a_relation_only_for_who_reads_them(monkeypatch: pyt
         made.append(changed(self, *arguments))
         return made[-1]
 
-    def watching(self: Work, join: Any, over: Any, delta: Any = None, *more: Any) -> Any:
+    def watching(self: Work, join: Any, over: Any, delta: Any = None, *more: Any, **options: Any) -> Any:
         read.append(delta)
-        return run(self, join, over, delta, *more)
+        return run(self, join, over, delta, *more, **options)
 
     db = lftj.Database(".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z).")
     db.load("e", RING)

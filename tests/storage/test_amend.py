@@ -16,7 +16,7 @@ from scantree import amend
 from scantree import version as versions
 from scantree.check import check_arena
 from scantree.memory import Arena
-from scantree.probe import INSERTED
+from scantree.probe import ADD, ERASE, INSERTED, UPSERT
 from scantree.version import Store, Version
 from tests.conftest import JIT
 from tests.storage.pages import rows_of_pages
@@ -30,10 +30,10 @@ def held(version: Version) -> Model:
     return {tuple(row[:-1]): row[-1] for row in version.columns().T.tolist()}
 
 
-def batch_of(changes: list[tuple[tuple[int, ...], int, bool]], keys: int) -> tuple[Rows, npt.NDArray[np.int8]]:
-    """Changes (key, value, whether it is an insert) as an update takes them."""
+def batch_of(changes: list[tuple[tuple[int, ...], int, int]], keys: int) -> tuple[Rows, npt.NDArray[np.int8]]:
+    """Changes (key, value, op) as an update takes them."""
     rows = np.array([[*key, value] for key, value, _ in changes], np.int64).reshape(len(changes), keys + 1)
-    return rows.T.copy(), np.array([1 if insert else -1 for *_, insert in changes], np.int8)
+    return rows.T.copy(), np.array([op for *_, op in changes], np.int8)
 
 
 @given(st.data(), st.integers(1, 3), st.sampled_from([2, 4, 8]), st.sampled_from([2, 4]))
@@ -42,7 +42,7 @@ def test_amended_equals_updated(data: st.DataObject, keys: int, page_rows: int, 
     """Batches of every kind, one after the other; some of the versions on the way are kept by somebody else."""
     store = Store(Arena(), keys, 1, page_rows=page_rows, dir_rows=dir_rows)
     key = st.tuples(*[st.integers(0, 40 if keys == 1 else 4)] * keys)
-    change = st.tuples(key, st.integers(0, 2), st.booleans())
+    change = st.tuples(key, st.integers(0, 2), st.sampled_from([UPSERT, ERASE, ADD]))
     version, model = store.empty(), Model()
     kept: list[tuple[Version, Model]] = []
     for turn in range(data.draw(st.integers(1, 6))):
@@ -51,11 +51,11 @@ def test_amended_equals_updated(data: st.DataObject, keys: int, page_rows: int, 
         rows, ops = batch_of(changes, keys)
         expected, told = twin.update(rows, ops)
         version, done = version.update(rows, ops, use_up=True)
-        for row, value, insert in changes:
-            if insert:
-                model[row] = value
-            else:
+        for row, (value, op) in {row: (value, op) for row, value, op in changes}.items():
+            if op == ERASE:
                 model.pop(row, None)
+            elif op == UPSERT or row not in model:
+                model[row] = value
         version.check()
         assert held(version) == model == held(expected)
         assert done.batch.tolist() == told.batch.tolist()

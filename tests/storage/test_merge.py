@@ -1,6 +1,7 @@
 """Merging: a version and more rows become a version with pages of its own; one that is used up goes on the way.
 
-Catches: rows that change their order or get lost at the end of a page; a page that is given back while others read it,
+Catches: rows that change their order or get lost at the end of a page; a row that was there twice, or with new values,
+or one that is told to be new; a page that is given back while others read it,
 or twice; pages that stay when a merge is interrupted.
 """
 
@@ -46,20 +47,23 @@ def test_merged_equals_built(
     data: st.DataObject, keys: int, page_rows: int, dir_rows: int, fill: bool, use_up: bool
 ) -> None:
     there, come = split(data.draw, keys)
+    again = data.draw(st.sets(st.sampled_from(there))) if there else set[int]()
     scan = data.draw(st.sampled_from([None, Scan(Monoid.SUM, keys), Scan(Monoid.COUNT, 0)]))
     store = Store(Arena(), keys, 1, page_rows=page_rows, dir_rows=dir_rows, scan=scan)
-    old, added = with_values(in_order(there, keys), 3), in_order(come, keys)
+    old, added = with_values(in_order(there, keys), 3), in_order([*come, *again], keys)
     before = store.build(list(old))
     beside, _ = before.update(old[:, ::3], np.full(old[:, ::3].shape[1], -1, np.int8))  # shares pages with it
     kept = beside.columns()
     if fill:
-        after = before.merged(added, (5,), use_up=use_up)
+        after, new = before.merged(added, (5,), use_up=use_up)
     else:
-        after = before.merged(with_values(added, 5), use_up=use_up)
+        after, new = before.merged(with_values(added, 5), use_up=use_up)
     after.check()
-    expected = store.build(list(np.concatenate([old, with_values(added, 5)], axis=1)))
+    expected = store.build(list(np.concatenate([old, with_values(in_order(come, keys), 5)], axis=1)))
     assert after.columns().tolist() == expected.columns().tolist()
-    assert (after.pages, len(after)) == (expected.pages, len(expected))
+    assert len(after) == len(expected)
+    assert after.pages == expected.pages or again  # as many as all rows would need that were given
+    assert new.tolist() == [code not in again for code in sorted([*come, *again])]
     alive = [after, expected]
     if beside is not before:  # it is where there was no row to erase
         assert beside.columns().tolist() == kept.tolist()
@@ -92,7 +96,7 @@ def test_what_is_used_up_makes_room_for_what_comes(use_up: bool, monkeypatch: py
 
     monkeypatch.setattr(versions, "MERGED_DIRS", 1)
     monkeypatch.setattr(versions._build, "merge", watched)
-    after = before.merged(rows, use_up=use_up)
+    after, _ = before.merged(rows, use_up=use_up)
     assert after.columns().tolist() == [list(range(4_000))]
     whole = after.memory() // (8 * GRAIN)
     assert max(seen) <= 1.02 * whole if use_up else seen[-1] >= had + 0.98 * whole

@@ -1,0 +1,98 @@
+"""Rounds whose rows are new as a rule leave it to the storing to find those that are not.
+
+Catches: rounds that look for each row though few are there; ones that do not though most are; a row that is stored
+again, with another round; a head that is passed over though it was blocked when it was met before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lftj
+from lftj.rounds import component, deltajoin
+from lftj.rounds.component import Work
+from tests.conftest import JIT
+
+CLOSURE = ".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z)."
+N = 60 if JIT else 14
+
+
+def closure(edges: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    found, new = set(edges), set(edges)
+    while new:
+        new = {(x, z) for x, y in new for a, z in edges if a == y} - found
+        found |= new
+    return found
+
+
+CHAIN = [(i, i + 1) for i in range(N)] + [(i, i + 2) for i in range(0, N - 2, 7)]
+DENSE = [(i, (i * j + 1) % N) for i in range(N) for j in range(1, 8)]
+
+
+@pytest.mark.parametrize(("edges", "looked_for"), [(CHAIN, False), (DENSE, True)], ids=["chain", "dense"])
+def test_rows_are_looked_for_where_many_are_there(
+    edges: list[tuple[int, int]], looked_for: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deltajoin, "LARGE", 4)
+    monkeypatch.setattr(component, "LARGE", 4)
+    run, looks = Work.run, list[bool]()
+
+    def watching(self: Work, join: Any, *arguments: Any, **options: Any) -> Any:
+        looks.append(options.get("look", True))
+        return run(self, join, *arguments, **options)
+
+    monkeypatch.setattr(Work, "run", watching)
+    db = lftj.Database(CLOSURE, page_rows=4, directory_rows=4)
+    db.load("e", edges)
+    assert set(db["t"]) == closure(edges)
+    assert all(looks) if looked_for else not all(looks)
+    rounds = db._state.relations["t"].content.columns()
+    assert rounds.shape[1] == len(closure(edges))
+
+
+def test_heads_that_are_there_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By looks, and where there are none by what was stored: both tell the same part."""
+    monkeypatch.setattr(deltajoin, "LARGE", 1)
+    monkeypatch.setattr(component, "LARGE", 1)
+    found = []
+    for mostly in (2.0, 0.0):
+        monkeypatch.setattr(component, "MOSTLY", mostly)
+        monkeypatch.setattr(component, "ROUND_PART", 1e9)
+        told = list[float]()
+        grow = Work.grow
+
+        def noted(self: Work, rows: Any, grow: Any = grow, told: list[float] = told) -> Any:
+            new = grow(self, rows)
+            told.append(self.joins.fresh.get("t", -1.0))
+            return new
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Work, "grow", noted)
+            db = lftj.Database(CLOSURE)
+            db.load("e", CHAIN)
+            db.evaluate()
+        found.append(told)
+    looked, stored = found
+    assert looked == stored
+    assert np.ptp(looked) > 0.1
+
+
+def test_a_head_that_was_blocked_is_met_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many rows, heads were taken for met that an atom had blocked: what they supported stayed."""
+    monkeypatch.setattr(deltajoin, "LARGE", 1)
+    db = lftj.Database(
+        ".decl r(x:number, w:number)  .decl s(y:number)  .decl n(x:number, y:number)  .decl e(y:number, z:number)\n"
+        "h(y) :- r(x, x), s(y), !n(x, y).\nh(z) :- h(y), e(y, z)."
+    )
+    db.load("r", [(0, 0), (1, 1)])
+    db.load("s", [(y,) for y in range(5, 25)])
+    db.load("n", [(0, y) for y in range(5, 25)])
+    db.load("e", [(5, 3)])
+    assert len(db["h"]) == 21
+    with db.transaction() as tx:
+        tx.erase("r", [(0, 0), (1, 1)])
+    assert tx.stats["heads"]["h"]["strategy"] == "rounds"
+    assert list(db["h"]) == []
