@@ -1,7 +1,8 @@
 """A component while it is evaluated or maintained: its joins, and the relations as they are so far.
 
-A head that is there already is never proposed: a variant's last atom is the head's own negation, looked at while it
-walks (variants.forward). What a round proposes twice is made distinct before it is stored. Semi-naive evaluation: F.
+A head that is there already is not proposed: a variant's last atom is the head's own negation, looked at while it
+walks (variants.forward), except where a round is large and most of what it meets is new: then storing the rows, in
+order, finds the others. What a round proposes twice is made distinct before it is stored. Semi-naive evaluation: F.
 Bancilhon, R. Ramakrishnan, SIGMOD 1986; the delta of nonlinear rules: every atom in turn ranges over the new rows, the
 others over all.
 """

@@ -33,7 +33,8 @@ from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
 Relations = Mapping[str, StoredRelation]
-Versions = Mapping[tuple[str, tuple[int, ...]], Version]
+Order = tuple[str, tuple[int, ...]]
+Versions = Mapping[Order, Version]
 
 NO_LIMIT = np.iinfo(np.int64).max
 # Rows from which on a run is worth a plan and a lowering of its own, with jump tables.
@@ -52,7 +53,7 @@ def _shown(plan: JoinPlan) -> set[str]:
     return {v.name for term in plan.head for v in variables_of(term)}
 
 
-def _orders_of(plan: JoinPlan) -> set[tuple[str, tuple[int, ...]]]:
+def _orders_of(plan: JoinPlan) -> set[Order]:
     return {(node.predicate, node.key_order) for node in plan.nodes}
 
 
@@ -80,9 +81,25 @@ class _Made:
     """A plan, the relation and key order of each of its nodes, whether it may have stamps, its arrays if kept."""
 
     plan: JoinPlan
-    places: list[tuple[str, tuple[int, ...]]]
+    places: list[Order]
     stamped: bool
     lowered: Lowered | None = None
+    orders: frozenset[Order] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.orders = frozenset(at for at in self.places if at[0] != CHANGED)
+
+    def again(self, relations: Relations) -> Lowered | None:
+        """The arrays that are kept, set to the beginning of a run over the relations as they are."""
+        if self.lowered is not None:
+            frames, depths, control = self.lowered.walk.frames, self.lowered.walk.depths, self.lowered.walk.control
+            frames[:, trie.ROOT] = [relations[name].order(columns).root for name, columns in self.places]
+            frames[:, trie.OPENED] = 0
+            depths[:, cells.MATCHES] = 0
+            control[cells.DEPTH], control[cells.ENTER], control[cells.STAY] = 0, triejoin.OPENING, -1
+            control[cells.STEPS] = control[cells.LANDED] = control[cells.OPENS] = control[cells.WRITTEN] = 0
+            self.lowered.walk.cell[machine.TROUBLE] = 0
+        return self.lowered
 
 
 class DeltaJoin:
@@ -120,9 +137,12 @@ class DeltaJoin:
 
         `look`: for heads that are there already; without, if that makes a plan that meets each head once.
         """
+        # A list first: this is done for every run, and takes half as long so.
         sizes = tuple(
-            len(relations[name]) >= LARGE if name == CHANGED else len(relations[name]).bit_length() // 3
-            for name in self.reads
+            [
+                len(relations[name]) >= LARGE if name == CHANGED else len(relations[name]).bit_length() // 3
+                for name in self.reads
+            ]
         )
         plans, body = (self._plans, self.body) if look or self._open is None else (self._open_plans, self._open)
         if sizes not in plans:
@@ -172,9 +192,9 @@ class DeltaJoin:
         return table
 
     @property
-    def orders(self) -> set[tuple[str, tuple[int, ...]]]:
+    def orders(self) -> frozenset[Order]:
         """The key orders of stored relations that the present plan reads."""
-        return set() if self._made is None else {at for at in _orders_of(self._made.plan) if at[0] != CHANGED}
+        return frozenset() if self._made is None else self._made.orders
 
     def nullary_round(self, relations: Relations) -> int:
         """The greatest round of the tested atoms without columns; -1 without any, `NO_LIMIT` if one has no row."""
@@ -216,28 +236,20 @@ class DeltaJoin:
         if any(len(relations[name]) for name in self.body.voids):
             return np.empty((arity, 0), np.int64)
         # The row of a relation without columns is tested here: it binds nothing in the walk.
-        if limit is not None and self.nullary_round(relations) >= limit:
+        if self.tested and limit is not None and self.nullary_round(relations) >= limit:
             return np.empty((arity, 0), np.int64)
         large = len(relations[CHANGED]) >= LARGE if CHANGED in self.reads else True
         plan = self.plan(relations, look=look or not large)
         made = self._made
         assert made is not None
-        versions = {at: relations[at[0]].order(at[1]) for at in made.places}
-        if large or made.lowered is None:
+        versions: dict[Order, Version] = {}
+        if large or (lowered := made.again(relations)) is None:
+            versions = {at: relations[at[0]].order(at[1]) for at in made.places}
             least = SOUGHT * len(relations[CHANGED]) if CHANGED in self.reads else 0.0
             lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large, least=least)
             if not large:
                 lowered.kept = ()  # what is kept from run to run must not keep versions
                 made.lowered = lowered
-        else:
-            lowered = made.lowered
-            frames, depths, control = lowered.walk.frames, lowered.walk.depths, lowered.walk.control
-            frames[:, trie.ROOT] = [versions[at].root for at in made.places]
-            frames[:, trie.OPENED] = 0
-            depths[:, cells.MATCHES] = 0
-            control[cells.DEPTH], control[cells.ENTER], control[cells.STAY] = 0, triejoin.OPENING, -1
-            control[cells.STEPS] = control[cells.LANDED] = control[cells.OPENS] = control[cells.WRITTEN] = 0
-            lowered.walk.cell[machine.TROUBLE] = 0
         walk = lowered.walk._replace(ranks=evaluator.symbols.ranks()) if lowered.ranked else lowered.walk
         walk.control[cells.LIMIT] = NO_LIMIT if limit is None else limit
         walk.control[cells.LIMIT_AT] = plan.limiting if limit is None else -1
