@@ -23,6 +23,9 @@ A relation that rules derive is replicated only if they are constant or the user
 partition derives all of it then. Otherwise a rule that reads it by another column than the one it can be derived by is
 refused by name, which covers aggregates over groups that cross partitions. A relation may be derived in several copies,
 one per column it is read by. Of the ways found the one is taken that holds the fewest rows per partition.
+
+What a rule is taken apart into is a relation like any other in a partition. So a group whose aggregate has no result is
+an error there even where no rule asks for it, which in one database it is not (lftj/engine/refused.py).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.filterwarnings("ignore:.*encountered in scalar:RuntimeWarning"))
         if item.get_closest_marker("jit_only"):
             item.add_marker(pytest.mark.skip(reason="needs compiled kernels"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def lagging_orders() -> Iterator[None]:
+    """Key orders lag behind the content of relations as small as those of tests are."""
+    from lftj.engine import behind
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(behind, "MOST", 3)
+        patch.setattr(behind, "PART", 1e9)
+        yield
 
 
 @pytest.fixture(scope="session")

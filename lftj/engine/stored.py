@@ -9,8 +9,8 @@
 
 A stored relation never gets other rows: a change makes its *successor*, which takes its place in the next state of the
 database (state.py), and versions handed out before stay readable. What may be added is a key order or a scan: it is
-built the first time a plan (a rule, a user) asks for it and shared by all; a successor has it too, by batch update
-where the change is small, else it is dropped (and built again when next asked for).
+built the first time a plan (a rule, a user) asks for it and shared by all; a successor has it too where the change is
+small, by batch update when it is next asked for (behind.py), else it is dropped (and built again when asked for).
 
 Remembered folds are never wrong for another version, so a successor shares them, until a large change, or many small
 ones that nobody looked at, have left little of them (and they would keep the pages of an old version).
@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lftj.engine.behind import Behind
 from lftj.engine.change import ERASED, Change
 from lftj.engine.pagefolds import PageFolds
 from lftj.plan.statistics import Statistics
@@ -125,7 +126,7 @@ class StoredRelation:
         self._stores: dict[Built | str, Store] = {}
         self.facts: Version = self._store(self._declared).empty()
         self.content: Version = self.facts
-        self._orders: dict[tuple[int, ...], Version] = {self._declared: self.facts}
+        self._orders: dict[tuple[int, ...], Version | Behind] = {self._declared: self.facts}
         self._scans: dict[ScanOrder, Version] = {}
         self._folds: dict[FoldKey, PageFolds] = {}
         self._statistics: Statistics | None = None
@@ -139,7 +140,7 @@ class StoredRelation:
 
     def holding(self, content: Version) -> StoredRelation:
         """The same relation with the given content, all of which is facts, and nothing beside it."""
-        return self._with(content, {self._declared: content}, {}, {})
+        return self._with(content, content, {self._declared: content}, {}, {})
 
     def overwrite(self, rows: Rows) -> bool:
         """Let this relation, that only who made it by `holding` knows of, hold `rows` from now on, if it can.
@@ -153,8 +154,9 @@ class StoredRelation:
 
     def _with(
         self,
+        content: Version,
         facts: Version,
-        orders: dict[tuple[int, ...], Version],
+        orders: dict[tuple[int, ...], Version | Behind],
         scans: dict[ScanOrder, Version],
         folds: dict[FoldKey, PageFolds],
     ) -> StoredRelation:
@@ -162,7 +164,7 @@ class StoredRelation:
         made.schema, made.name, made.arity = self.schema, self.name, self.arity
         made.types, made.numbers = self.types, self.numbers
         made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
-        made.facts, made._orders, made._scans, made.content = facts, orders, scans, orders[self._declared]
+        made.content, made.facts, made._orders, made._scans = content, facts, orders, scans
         made._folds, made._statistics = folds, None
         return made
 
@@ -191,7 +193,7 @@ class StoredRelation:
     @property
     def orders(self) -> dict[tuple[int, ...], Version]:
         """The key orders that are built."""
-        return self._orders
+        return {columns: self.order(columns) for columns in list(self._orders)}
 
     @property
     def built(self) -> set[Built]:
@@ -208,10 +210,16 @@ class StoredRelation:
 
     def order(self, columns: tuple[int, ...]) -> Version:
         """The content in a key order, built at the first call."""
-        if columns not in self._orders:
+        held = self._orders.get(columns)
+        if isinstance(held, Version):
+            return held
+        if held is None:
             rows = self.content.columns()
-            self._orders[columns] = self._store(columns).build([rows[c] for c in columns], count=rows.shape[1])
-        return self._orders[columns]
+            made = self._store(columns).build([rows[c] for c in columns], count=rows.shape[1])
+        else:
+            made = held.caught_up(columns)
+        self._orders[columns] = made
+        return made
 
     def order_after(self, columns: tuple[int, ...], before: StoredRelation, change: Change | None) -> Version:
         """The content in a key order; one that is not built yet is made of that of the relation `before` the change."""
@@ -283,8 +291,9 @@ class StoredRelation:
         """
         facts = self.facts if facts is None else facts
         if content is self.content:
-            return self._with(facts, self._orders, self._scans, self._folds)
-        orders, scans = {self._declared: content}, dict[ScanOrder, Version]()
+            return self._with(content, facts, self._orders, self._scans, self._folds)
+        orders: dict[tuple[int, ...], Version | Behind] = {self._declared: content}
+        scans = dict[ScanOrder, Version]()
         folds: dict[FoldKey, PageFolds] = {}
         follow = len(self._orders) > 1 or self._scans or self._folds
         known = change is not None or content.store is self.content.store
@@ -296,7 +305,7 @@ class StoredRelation:
                 folds = self._folds_after(len(change.kinds), content)
                 bulk = len(change.kinds) >= BULK_ROWS and len(change.kinds) > BULK_PART * len(content)
                 orders, scans = self._follow(content, change, {} if bulk else self._orders)
-        return self._with(facts, orders, scans, folds)
+        return self._with(content, facts, orders, scans, folds)
 
     def moved(self, content: Version, change: Change, part: float, private: Private) -> StoredRelation:
         """The relation after its content became `content` by a `change` that only inserts, or only erases.
@@ -307,37 +316,43 @@ class StoredRelation:
         n, folds = len(change.kinds), self._folds_after(len(change.kinds), content)
         if n and change.kinds[0] == ERASED:
             if n >= SMALL_PART * len(content):
-                return self._with(self.facts, {self._declared: content}, {}, folds)
+                return self._with(content, self.facts, {self._declared: content}, {}, folds)
             part = math.inf
         orders, scans = self._follow(content, change, self._orders, private, part)
-        return self._with(self.facts, orders, scans, folds)
+        return self._with(content, self.facts, orders, scans, folds)
 
     def _follow(
         self,
         content: Version,
         change: Change,
-        wanted: Mapping[tuple[int, ...], Version],
+        wanted: Mapping[tuple[int, ...], Version | Behind],
         private: Private | None = None,
         part: float = math.inf,
-    ) -> tuple[dict[tuple[int, ...], Version], dict[ScanOrder, Version]]:
+    ) -> tuple[dict[tuple[int, ...], Version | Behind], dict[ScanOrder, Version]]:
         """(the key orders that are `wanted` of these, the scans) after a `change` that led to `content`.
 
-        Of inserts that are more than `part` of the rows a key order is merged. Without the memory for one, it and what
-        comes behind it go, as with a large change; who asks for them again is told.
+        With `private`, a key order that is not behind will be asked for in the next round: it follows at once, and is
+        merged where inserts are more than `part` of the rows. Without the memory for one, it and what comes behind it
+        go, as with a large change; who asks for them again is told.
         """
-        orders, scans = {self._declared: content}, dict[ScanOrder, Version]()
+        orders: dict[tuple[int, ...], Version | Behind] = {self._declared: content}
+        scans = dict[ScanOrder, Version]()
         with suppress(ArenaFullError):
-            for order, before in list(wanted.items()):
+            for order, held in list(wanted.items()):
                 if order == self._declared:
                     continue
-                mine = private is not None and before in private
-                if len(change.kinds) > part * len(before):
+                if private is None or isinstance(held, Behind):
+                    behind = Behind.of(held, change)
+                    orders[order] = behind.caught_up(order) if behind.far(len(content)) else behind
+                    continue
+                mine = held in private
+                if len(change.kinds) > part * len(held):
                     added = sort_rows([change.rows[c] for c in order], self.arity)
-                    orders[order], _ = before.merged(added, use_up=mine)
+                    made, _ = held.merged(added, use_up=mine)
                 else:
-                    orders[order], _ = before.update(change.rows[list(order)], change.kinds, use_up=mine)
-                if private is not None:
-                    private.follow(before, orders[order])
+                    made, _ = held.update(change.rows[list(order)], change.kinds, use_up=mine)
+                private.follow(held, made)
+                orders[order] = made
             for scan, before in list(self._scans.items()):
                 scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
         return orders, scans
@@ -355,10 +370,10 @@ class StoredRelation:
     def frozen(self) -> StoredRelation:
         """The same rows for a reader in another thread: key orders and scans that either builds are its own."""
         folds = {key: kept.twin() for key, kept in list(self._folds.items())}
-        return self._with(self.facts, self._orders.copy(), self._scans.copy(), folds)
+        return self._with(self.content, self.facts, self._orders.copy(), self._scans.copy(), folds)
 
     def memory(self) -> dict[Built, int]:
         """Bytes of pages per key order and per scan; none for a content that belongs to another relation."""
-        found: list[tuple[Built, Version]] = [*self._orders.items(), *self._scans.items()]
+        found: list[tuple[Built, Version]] = [*self.orders.items(), *self._scans.items()]
         own = (self._stores.get("rounds"), *map(self._stores.get, (built for built, _ in found)))
         return {built: version.memory() if version.store in own else 0 for built, version in found}

@@ -98,6 +98,23 @@ def test_joins_that_pairs_can_be_told_apart_in(text: str, kind: str, partitions:
     assert twin.query.verify()["ok"]
 
 
+def test_a_group_without_a_result_is_an_error_even_where_no_rule_asks_for_it(tmp_path: Path) -> None:
+    """It was found at random, as a refusal that the reference did not expect."""
+    text = """
+        .decl r0(a:number, b:number)
+        .decl p0(a:number)
+        .decl p2(a:number, b:number)
+        p2(x, s) :- p0(x), s = sum y + z : { r0(x, y), r0(y, z) }.
+    """
+    mixed = Mixed(lines=[text], known={"r0": ("number", "number"), "p0": ("number",)}, base=["r0", "p0"])
+    facts = {"r0": {(1, 8), (8, 9), (0, 5)}, "p0": {(1,)}}
+    twin = Twin(mixed, facts, InProcess(), tmp_path / "q", Random(0), partitions=2)
+    twin.apply({"r0": ([], [(5, 2**62), (5, 2**62 + 1), (5, 2**62 + 2)])})
+    assert twin.refused == 1
+    twin.apply({"r0": ([], [(5, 2)])})
+    assert twin.refused == 1
+
+
 RECURSIVE = (
     "t(x, y) :- r0(x, y). t(x, z) :- t(x, y), r0(y, z).",
     "t(x, y) :- r0(x, y). t(x, z) :- u(x, y), r0(y, z). u(x, z) :- t(x, y), r0(y, z), !r1(z).",

@@ -1,4 +1,8 @@
-"""A partitioned query beside its meaning: facts as sets, contents by the plain reference evaluator."""
+"""A partitioned query beside its meaning: facts as sets, contents by the plain reference evaluator.
+
+What a rule is taken apart into is a relation of its own in a partition: a group without a result is an error there also
+where no rule asks for it. So the program that a partition runs is evaluated as well, for its errors.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 import lftj
+from lftj.language.clause import INTERNAL
 from lftj.values.codes import Schema
 from spark_bridge.driver import Executor, Partitioned
+from spark_bridge.emit import copy_names, program_text
 from spark_bridge.errors import PlanError
 from spark_bridge.keys import OP, UNIT, Keyed, arrow_schema
 from spark_bridge.placement import Placement, key_work, place
@@ -83,8 +89,11 @@ class Twin:
     ) -> None:
         self.mixed, self.program, self.rng = mixed, parse(mixed.text), rng
         self.facts = {name: set(facts.get(name, ())) for name in mixed.base}
-        self.contents = evaluate(self.program, self.facts)
         plan = make_plan(mixed.text, replicate=options.get("replicate", ()))
+        taken_apart = any(name.startswith(INTERNAL) for name, _ in plan.copies)
+        self.partition = parse(program_text(plan)) if taken_apart else None
+        self.copies = {name: relation for (relation, _), name in copy_names(plan.copies).items()}
+        self.contents = self.evaluated(self.facts)
         self.schemas = plan.schemas
         self.query = Partitioned.create(
             executor,
@@ -95,6 +104,12 @@ class Twin:
         )
         self.refused = self.batches = 0
         self.verify()
+
+    def evaluated(self, facts: dict[str, set[Row]]) -> Contents:
+        """The contents over these facts; raises what the query is to refuse."""
+        if self.partition is not None:
+            evaluate(self.partition, {name: facts.get(relation, set()) for name, relation in self.copies.items()})
+        return evaluate(self.program, facts)
 
     def verify(self) -> None:
         """The content of every relation, each row answered for once."""
@@ -114,7 +129,7 @@ class Twin:
         version, batch_id = self.query.version, f"b{self.batches}"
         self.batches += 1
         try:
-            expected = evaluate(self.program, after)
+            expected = self.evaluated(after)
         except FAILURES:
             try:
                 self.query.apply(sources, batch_id=batch_id)
