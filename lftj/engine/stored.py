@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -191,9 +191,9 @@ class StoredRelation:
         return len(self.content)
 
     @property
-    def orders(self) -> dict[tuple[int, ...], Version]:
-        """The key orders that are built."""
-        return {columns: self.order(columns) for columns in list(self._orders)}
+    def orders(self) -> Collection[tuple[int, ...]]:
+        """The key orders that are built, the declared one first."""
+        return self._orders.keys()
 
     @property
     def built(self) -> set[Built]:
@@ -374,6 +374,7 @@ class StoredRelation:
 
     def memory(self) -> dict[Built, int]:
         """Bytes of pages per key order and per scan; none for a content that belongs to another relation."""
-        found: list[tuple[Built, Version]] = [*self.orders.items(), *self._scans.items()]
+        found: list[tuple[Built, Version]] = [(order, self.order(order)) for order in list(self._orders)]
+        found += self._scans.items()
         own = (self._stores.get("rounds"), *map(self._stores.get, (built for built, _ in found)))
         return {built: version.memory() if version.store in own else 0 for built, version in found}

@@ -9,6 +9,7 @@ deterministic, computed when first asked for, and kept per version.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Protocol
 
 import numpy as np
@@ -29,8 +30,8 @@ class Stored(Protocol):
     def __len__(self) -> int: ...
 
     @property
-    def orders(self) -> dict[tuple[int, ...], Version]:
-        """The key orders that are built: permutation of the columns -> version."""
+    def orders(self) -> Collection[tuple[int, ...]]:
+        """The key orders (permutations of the columns) that are built, the declared one first."""
         ...
 
     def order(self, columns: tuple[int, ...]) -> Version:
@@ -61,9 +62,9 @@ class Statistics:
         """Distinct keys of the given columns, at least 1."""
         if self.rows == 0:
             return 1.0
-        for order, version in self.stored.orders.items():
+        for order in list(self.stored.orders):
             if order not in self._profiled:
-                self._profile(order, version)
+                self._profile(order, self.stored.order(order))
         if columns not in self._known:
             if len(columns) == 1:
                 self._known[columns] = self._estimate(next(iter(columns)))
@@ -79,9 +80,9 @@ class Statistics:
             self._known[frozenset(order[: level + 1])] = float(count)
 
     def _estimate(self, column: int) -> float:
-        order, version = next(iter(self.stored.orders.items()))
+        version = self.stored.order(tuple(range(self.stored.arity)))
         bitmap = np.zeros(1 << max(10, min(26, self.rows.bit_length())), np.bool_)
-        mark_keys(version.store.arena.space.mem, version.root, version.store.shape, order.index(column), bitmap)
+        mark_keys(version.store.arena.space.mem, version.root, version.store.shape, column, bitmap)
         empty = len(bitmap) - int(np.count_nonzero(bitmap))
         return min(float(self.rows), len(bitmap) * math.log(len(bitmap) / max(1, empty)))
 
@@ -90,12 +91,12 @@ class Statistics:
         if not self.rows:
             return 0.0
         if self._sample is None:
-            order, version = next(iter(self.stored.orders.items()))
+            version = self.stored.order(tuple(range(self.stored.arity)))
             n = min(SAMPLE, self.rows)
             space, shape = version.store.arena.space, version.store.shape
             drawn = np.empty((shape.cols, n), np.int64)
             draw_rows(space.mem, version.root, shape, (2 * np.arange(n) + 1) * self.rows // (2 * n), drawn)
-            self._sample = np.sort(drawn[: len(order)][np.argsort(order)], axis=1)
+            self._sample = np.sort(drawn[: self.stored.arity], axis=1)
         sample = self._sample[column]
         return int(np.searchsorted(sample, key)) / len(sample)
 

@@ -31,7 +31,7 @@ Source: R. Ross, Y. Sagiv, PODS 1992 (the least solution); design section 7 (rou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,7 +43,6 @@ from lftj.engine.functional import shown_row
 from lftj.engine.stored import StoredRelation
 from lftj.errors import EvaluationError
 from lftj.join.groups import Runs
-from lftj.language.clause import Clause
 from lftj.rounds.component import Deltas, Relations, Work
 from lftj.rounds.content import exchanged, grown, with_rounds
 from lftj.rounds.retraction import Retraction
@@ -62,11 +61,6 @@ MANY, PART = 1 << 10, 16
 
 class UnsettledError(EvaluationError):
     """A value that was derived in some round is derived from nothing that stands. Nothing was changed."""
-
-
-def ops_of(clauses: Iterable[Clause]) -> dict[str, str]:
-    """Head -> "min" or "max", of the heads of best values."""
-    return {clause.head: clause.best for clause in clauses if clause.best}
 
 
 class TooManyError(Exception):

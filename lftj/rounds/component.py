@@ -9,8 +9,7 @@ others over all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,6 +33,7 @@ from scantree.sort import leave_out
 Rows = npt.NDArray[np.int64]
 Deltas = dict[str, Rows]
 Relations = Mapping[str, StoredRelation]
+Stopped = TimeoutExpired | ArenaFullError
 
 # From which part of the rows that a round meets being new on, and up to which part of those there are being changed, a
 # round leaves it to the storing to find the others.
@@ -45,16 +45,28 @@ FORWARD, CONSUMERS, OLDER, CHECK, UNDER = "forward", "consumers", "consumers of 
 class Joins:
     """The variants of the clauses of a component, made when they are first asked for.
 
-    `below`: the relations of lower strata that the clauses read. `fresh`: by head, which part of the rows that a large
-    round met was not there yet, the last time.
+    `below`: the relations of lower strata that the clauses read. `ops`: "min" or "max" of heads of best values.
+    `fresh`: by head, which part of the rows that a large round met was not there yet, the last time. `steps`: of all
+    runs.
     """
 
     def __init__(self, clauses: Iterable[Clause], members: Iterable[str]) -> None:
         self.clauses, self.members = tuple(clauses), frozenset(members)
         self.below = frozenset(name for clause in self.clauses for name in clause.reads) - self.members
+        self.ops = {clause.head: clause.best for clause in self.clauses if clause.best}
+        # (clause, atom) of the positive and of the negated atoms over each relation, these numbered behind the others.
+        self._positive: dict[str, list[tuple[int, int]]] = {}
+        self._negated: dict[str, list[tuple[int, int]]] = {}
+        for c, clause in enumerate(self.clauses):
+            for i, atom in enumerate(clause.atoms):
+                self._positive.setdefault(atom.predicate, []).append((c, i))
+            for i, atom in enumerate(clause.negated, len(clause.atoms)):
+                self._negated.setdefault(atom.predicate, []).append((c, i))
         self._made: dict[tuple[str, int, int | None], DeltaJoin] = {}
         self._slates: dict[tuple[int, bool], Slate] = {}
         self.fresh: dict[str, float] = {}
+        self.steps = 0
+        self._troubled: set[DeltaJoin] = set()
 
     def forward(self, c: int, i: int | None) -> DeltaJoin:
         """Clause `c`: new heads by atom `i` over changed rows."""
@@ -95,35 +107,30 @@ class Joins:
 
     def forward_from(self, name: str, *, negated: bool = False) -> list[DeltaJoin]:
         """New heads by each positive (or negated) atom over `name`, over changed rows."""
-        return [self.forward(c, i) for c, i in self._atoms(name, negated)]
+        return [self.forward(c, i) for c, i in (self._negated if negated else self._positive).get(name, ())]
 
     def consumers_of(self, name: str, *, negated: bool = False, older: bool) -> list[DeltaJoin]:
         """Heads that each positive (or negated) atom over `name` has a part in with changed rows, as `consumers`."""
-        return [self.consumers(c, i, older=older) for c, i in self._atoms(name, negated)]
-
-    def _atoms(self, name: str, negated: bool) -> Iterator[tuple[int, int]]:
-        """(clause, atom), negated atoms being numbered behind the others."""
-        for c, clause in enumerate(self.clauses):
-            first, atoms = (len(clause.atoms), clause.negated) if negated else (0, clause.atoms)
-            for i, atom in enumerate(atoms):
-                if atom.predicate == name:
-                    yield c, first + i
+        atoms = self._negated if negated else self._positive
+        return [self.consumers(c, i, older=older) for c, i in atoms.get(name, ())]
 
     def begin(self) -> None:
         """Count from zero."""
-        self.fresh = {}
-        for join in self._made.values():
-            join.steps, join.trouble = 0, False
+        self.fresh, self.steps, self._troubled = {}, 0, set()
 
-    @property
-    def steps(self) -> int:
-        """Steps of all runs so far."""
-        return sum(join.steps for join in self._made.values())
+    def ran(self, join: DeltaJoin) -> None:
+        """One of them has run."""
+        self.steps += join.steps
+        if join.trouble:
+            self._troubled.add(join)
 
     @property
     def trouble(self) -> set[int]:
         """The clauses in which a term had no value, for a head that is asked for."""
-        return {c for (kind, c, _), join in self._made.items() if join.trouble and kind not in (CONSUMERS, OLDER)}
+        if not self._troubled:
+            return set()
+        made = self._made.items()
+        return {c for (kind, c, _), join in made if join in self._troubled and kind not in (CONSUMERS, OLDER)}
 
 
 @dataclass(slots=True)
@@ -175,7 +182,9 @@ class Work:
         if delta is not None:
             over = {**over, variants.CHANGED: delta}
         self.at = join.clause
-        return join.rows(self.evaluator, over, self.limits, limit, look=look)
+        rows = join.rows(self.evaluator, over, self.limits, limit, look=look)
+        self.joins.ran(join)
+        return rows
 
     def ask(self, joins: Sequence[DeltaJoin], over: Relations, rows: Rows, found: dict[str, list[Rows]]) -> None:
         """Add to `found`, by head, what the `joins` find over relations `over`, changed rows being `rows` for all."""
@@ -194,8 +203,7 @@ class Work:
         Then it takes less to find the others when they are stored, in order, than to look for each (closure of SF: 10 s
         of 51). Not where a round may have many rows beside those that are there: all are in memory until then.
         """
-        rows = len(self.relations[head])
-        return self.joins.fresh.get(head, 0.0) >= MOSTLY and changed < ROUND_PART * rows
+        return self.joins.fresh.get(head, 0.0) >= MOSTLY and changed < ROUND_PART * len(self.relations[head])
 
     def consumers(
         self, name: str, rows: Rows, rounds: Rows | None, over: Relations, *, negated: bool = False
@@ -216,19 +224,16 @@ class Work:
                 _add(found, join, self.run(join, over, delta, None if join.tested else NO_LIMIT))
             # A key order that was built over the relations as they were is kept for the next change.
             for predicate, order in {at for join in joins for at in join.orders}:
-                self.relations[predicate].order(order)
+                if order not in self.relations[predicate].orders:
+                    self.relations[predicate].order(order)
         return found
 
-    @contextmanager
-    def told(self) -> Iterator[None]:
-        """What stops the work in between is told the rule and the round it was in."""
-        try:
-            yield
-        except TimeoutExpired as stop:
-            raise TimeoutExpired(stop.what, where=self.place, why=stop.why, remedy=stop.remedy) from None
-        except ArenaFullError as full:
-            full.where = self.place
-            raise
+    def told(self, stop: Stopped) -> Stopped:
+        """What has stopped the work, told the rule and the round it was in."""
+        if isinstance(stop, TimeoutExpired):
+            return TimeoutExpired(stop.what, where=self.place, why=stop.why, remedy=stop.remedy)
+        stop.where = self.place
+        return stop
 
     @property
     def place(self) -> str:

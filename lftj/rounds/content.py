@@ -101,10 +101,11 @@ def as_facts(relation: StoredRelation, rows: Rows) -> StoredRelation:
     return relation.successor(following, change=Change(rows[:, :0], np.empty(0, np.int8)))
 
 
-def rounds_of(relation: StoredRelation, rows: Rows) -> tuple[Rows, Rows]:
-    """(those of `rows` int64[arity, n] that are there, their rounds)."""
-    there, values = relation.content.lookup(rows)
-    return np.compress(there, rows, axis=1), values[0][there]
+def rounds_of(relation: StoredRelation, rows: Rows) -> Rows:
+    """Those of `rows` int64[arity, n] that are there, with their rounds as the last row."""
+    there, rounds = relation.content.lookup(rows)
+    found = np.concatenate([rows, rounds])
+    return found if there.all() else np.compress(there, found, axis=1)
 
 
 class Rounds:

@@ -109,7 +109,7 @@ class DeltaJoin:
     clause's last atom has as its value. `apart`: that one is only looked up, and not joined. `own`: the last negated
     atom is the head's own, which a run may leave out where it meets no head twice.
 
-    Of the last run: `met`, how many heads it met that are there already.
+    Of the last run: `steps` · `trouble`, whether a term had no value · `met`, how many heads it met that are there.
     """
 
     def __init__(self, clause: Clause, tested: tuple[int, ...] = (), *, apart: bool = False, own: bool = False) -> None:
@@ -124,7 +124,9 @@ class DeltaJoin:
         if own and self.body.negated and clause.head_args:
             self._open = replace(self.body, negated=self.body.negated[:-1])
         self.reads = tuple(dict.fromkeys(atom.predicate for atom in (*self.body.atoms, *self.body.negated)))
-        self._needed = tuple(dict.fromkeys((*self.body.guards, *(atom.predicate for atom in self.body.atoms))))
+        self._positive = len({atom.predicate for atom in self.body.atoms})  # the first of those read
+        self._nullary = [clause.atoms[i].predicate for i in tested if not clause.atoms[i].args]
+        self._changed = self.reads.index(CHANGED) if CHANGED in self.reads else None
         self._plans: dict[tuple[int, ...], _Made] = {}
         self._open_plans: dict[tuple[int, ...], _Made] = {}
         self._made: _Made | None = None
@@ -137,31 +139,32 @@ class DeltaJoin:
 
         `look`: for heads that are there already; without, if that makes a plan that meets each head once.
         """
-        # A list first: this is done for every run, and takes half as long so.
-        sizes = tuple(
-            [
-                len(relations[name]) >= LARGE if name == CHANGED else len(relations[name]).bit_length() // 3
-                for name in self.reads
-            ]
-        )
+        return self._planned(relations, [len(relations[name]) for name in self.reads], look)
+
+    def _planned(self, relations: Relations, counts: Sequence[int], look: bool) -> JoinPlan:
+        """As `plan`; `counts`: how many rows the relations that are read have."""
+        about = [count.bit_length() // 3 for count in counts]
+        if self._changed is not None:
+            about[self._changed] = counts[self._changed] >= LARGE
+        sizes = tuple(about)
         plans, body = (self._plans, self.body) if look or self._open is None else (self._open_plans, self._open)
         if sizes not in plans:
             statistics: dict[str, Statistics] = {name: relations[name].statistics for name in self.reads}
-            few = CHANGED in self.reads and len(relations[CHANGED]) < LARGE
+            few = self._changed is not None and counts[self._changed] < LARGE
             if few:
                 # Most runs are over few changed rows: a plan that begins with them is right for all of these.
                 statistics[CHANGED] = OneRow(relations[CHANGED])
             choices = rank_orders(body, statistics, sort=REPEATED if few else SORT)
             looks = int(body is self.body)
-            best = self._best(body, choices, relations, looks)
+            best = self._best(body, choices, relations, looks, few=few)
             places = [(node.predicate, node.key_order) for node in best.nodes]
             plans[sizes] = _Made(best, places, self._open is not None and stampable(best, looks))
         self._made = plans[sizes]
         if plans is self._open_plans and not self._made.stamped:
-            return self.plan(relations)
+            return self._planned(relations, counts, True)
         return self._made.plan
 
-    def _best(self, body: Body, choices: Sequence[Choice], relations: Relations, looks: int) -> JoinPlan:
+    def _best(self, body: Body, choices: Sequence[Choice], relations: Relations, looks: int, *, few: bool) -> JoinPlan:
         """The plan of the cheapest choice.
 
         Over many changed rows one that meets a head again in the same epoch (stamps.py), if there is one.
@@ -169,8 +172,7 @@ class DeltaJoin:
         last = len(self.clause.atoms) - 1 if self.tested else -1
         plans = (plan_join(body, choice, relations, tested=self.tested, limited_by=last) for choice in choices)
         first = next(plans)
-        few = CHANGED not in self.reads or len(relations[CHANGED]) < LARGE
-        if few or self._open is None or stampable(first, looks):
+        if few or self._changed is None or self._open is None or stampable(first, looks):
             return first
         built = {order for order in _orders_of(first) if order[1] not in relations[order[0]].orders}
         for plan in plans:
@@ -199,11 +201,9 @@ class DeltaJoin:
     def nullary_round(self, relations: Relations) -> int:
         """The greatest round of the tested atoms without columns; -1 without any, `NO_LIMIT` if one has no row."""
         greatest = -1
-        for i in self.tested:
-            atom = self.clause.atoms[i]
-            if not atom.args:
-                rounds = rounds_of(relations[atom.predicate], np.empty((0, 1), np.int64))[1]
-                greatest = max(greatest, int(rounds[0]) if len(rounds) else NO_LIMIT)
+        for name in self._nullary:
+            rounds = rounds_of(relations[name], np.empty((0, 1), np.int64))[-1]
+            greatest = max(greatest, int(rounds[0]) if len(rounds) else NO_LIMIT)
         return greatest
 
     def _with_texts(self, evaluator: Evaluator, relations: Relations, limits: Limits) -> Rows:
@@ -228,25 +228,28 @@ class DeltaJoin:
         `limit`: of the rounds of tested rows, None if every changed row has its own. `look=False`: heads that are there
         already may be among them.
         """
-        arity, self.met = len(self.clause.head_args), 0
+        arity, self.met, self.steps, self.trouble = len(self.clause.head_args), 0, 0, False
         if self.texts:
             return self._with_texts(evaluator, relations, limits)
-        if any(len(relations[name]) == 0 for name in self._needed):
-            return np.empty((arity, 0), np.int64)
-        if any(len(relations[name]) for name in self.body.voids):
+        counts = [len(relations[name]) for name in self.reads]
+        body = self.body
+        empty = 0 in counts[: self._positive] or (body.guards and not all(len(relations[p]) for p in body.guards))
+        if empty or (body.voids and any(len(relations[p]) for p in body.voids)):
             return np.empty((arity, 0), np.int64)
         # The row of a relation without columns is tested here: it binds nothing in the walk.
-        if self.tested and limit is not None and self.nullary_round(relations) >= limit:
+        if self._nullary and limit is not None and self.nullary_round(relations) >= limit:
             return np.empty((arity, 0), np.int64)
-        large = len(relations[CHANGED]) >= LARGE if CHANGED in self.reads else True
-        plan = self.plan(relations, look=look or not large)
+        changed = 0 if self._changed is None else counts[self._changed]
+        large = self._changed is None or changed >= LARGE
+        plan = self._planned(relations, counts, look or not large)
         made = self._made
         assert made is not None
         versions: dict[Order, Version] = {}
         if large or (lowered := made.again(relations)) is None:
             versions = {at: relations[at[0]].order(at[1]) for at in made.places}
-            least = SOUGHT * len(relations[CHANGED]) if CHANGED in self.reads else 0.0
-            lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large, least=least)
+            lowered = lower(
+                plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large, least=SOUGHT * changed
+            )
             if not large:
                 lowered.kept = ()  # what is kept from run to run must not keep versions
                 made.lowered = lowered

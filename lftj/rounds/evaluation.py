@@ -16,13 +16,15 @@ import numpy.typing as npt
 
 from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.stored import StoredRelation
+from lftj.errors import TimeoutExpired
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
 from lftj.rounds import variants
-from lftj.rounds.best import BestWork, ops_of
+from lftj.rounds.best import BestWork
 from lftj.rounds.component import Deltas, Joins, Work, settle
 from lftj.rounds.content import with_rounds
 from lftj.rounds.deltajoin import DeltaJoin
+from scantree.memory import ArenaFullError
 
 Rows = npt.NDArray[np.int64]
 
@@ -43,9 +45,8 @@ def joins_of(evaluator: Evaluator, heads: tuple[str, ...]) -> Joins:
 def work_of(evaluator: Evaluator, heads: tuple[str, ...], relations: dict[str, StoredRelation], limits: Limits) -> Work:
     """The component `heads` over `relations`, before anything is done."""
     joins = joins_of(evaluator, heads)
-    ops = ops_of(joins.clauses)
-    if ops:
-        return BestWork(evaluator, joins, heads, relations, limits, ops=ops)
+    if joins.ops:
+        return BestWork(evaluator, joins, heads, relations, limits, ops=joins.ops)
     return Work(evaluator, joins, heads, relations, limits)
 
 
@@ -75,8 +76,10 @@ def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tu
     """The component `heads` over the evaluator's state, from scratch: its relations are in `Work.relations`."""
     work = work_of(evaluator, heads, dict(evaluator.relations), limits)
     joins, work.anew = work.joins, True
-    with work.told():
+    try:
         _evaluate(work)
+    except (TimeoutExpired, ArenaFullError) as stop:
+        raise work.told(stop) from None
     for head in heads:
         evaluator.rounds.note(work.relations[head].content, work.round)
     done = {}

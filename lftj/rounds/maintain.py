@@ -41,16 +41,19 @@ def maintain(
     """
     retraction = Retraction(work)
     work.round = top
-    for name, change in changes.items():
-        retraction.suspect(work.consumers(name, change.of_kind(ERASED), None, before))
-        retraction.suspect(work.consumers(name, change.of_kind(INSERTED), None, before, negated=True))
+    come = {name: change.of_kind(INSERTED) for name, change in changes.items()}
+    went = {name: change.of_kind(ERASED) for name, change in changes.items()}
+    for name in changes:
+        retraction.suspect(work.consumers(name, went[name], None, before))
+        retraction.suspect(work.consumers(name, come[name], None, before, negated=True))
     gone: Deltas = {}
     for head, change in facts.items():
         # A fact that a better value stood before is not there.
-        erased, rounds = rounds_of(work.relations[head], change.of_kind(ERASED))
+        erased = rounds_of(work.relations[head], change.of_kind(ERASED))
         if erased.shape[1]:
-            gone[head] = np.concatenate([erased, rounds[None, :]])
-    retraction.remove(gone)
+            gone[head] = erased
+    if gone:
+        retraction.remove(gone)
     retraction.examine()
     removed = retraction.rows_removed()
     new = _new_facts(work, facts, removed)
@@ -60,17 +63,17 @@ def maintain(
         back = work.returning(head, without_present(work.relations[head], rows))
         if back.shape[1]:
             found.setdefault(head, []).append(back)
-    for name, change in changes.items():
-        for kind, negated in ((INSERTED, False), (ERASED, True)):
-            joins = work.joins.forward_from(name, negated=negated)
-            work.ask(joins, work.relations, change.of_kind(kind), found)
+    for name in changes:
+        work.ask(work.joins.forward_from(name), work.relations, come[name], found)
+        work.ask(work.joins.forward_from(name, negated=True), work.relations, went[name], found)
     for head, rows in work.grow(found).items():
         new[head] = rows if head not in new else work.distinct([new[head], rows], len(rows))
     work.go_on(new)
     settle(work)
     work.finish()
     for head in work.heads:
-        work.evaluator.rounds.note(work.relations[head].content, work.round)
+        if work.relations[head].content is not before[head].content:
+            work.evaluator.rounds.note(work.relations[head].content, work.round)
     return retraction
 
 

@@ -42,8 +42,10 @@ class Retraction:
         """Examine the rows found for each head, those that are there and derived (facts need no support)."""
         for head, chunks in found.items():
             for rows in chunks:
-                there, rounds = rounds_of(self.work.relations[head], rows)
-                suspects = np.compress(rounds > 0, np.concatenate([there, rounds[None, :]]), axis=1)
+                suspects = rounds_of(self.work.relations[head], rows)
+                derived = suspects[-1] > 0
+                if not derived.all():
+                    suspects = np.compress(derived, suspects, axis=1)
                 if suspects.shape[1]:
                     self._suspects.setdefault(head, []).append(suspects)
 
@@ -77,8 +79,13 @@ class Retraction:
 
     def _next(self) -> Deltas:
         """The suspects to examine next, with their rounds as the last row, by head; they are none from here on."""
-        waiting = {head: np.concatenate(chunks, axis=1) for head, chunks in self._suspects.items()}
+        waiting = {
+            head: chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+            for head, chunks in self._suspects.items()
+        }
         self._suspects = {}
+        if sum([suspects.shape[1] for suspects in waiting.values()]) <= AT_ONCE:
+            return {head: sort_rows(suspects, len(suspects) - 1) for head, suspects in waiting.items()}
         rounds = np.concatenate([suspects[-1] for suspects in waiting.values()])
         at_once = max(AT_ONCE, int(PART * len(rounds)))
         last = np.partition(rounds, at_once)[at_once] if at_once < len(rounds) else rounds.max()

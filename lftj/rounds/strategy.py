@@ -13,12 +13,14 @@ import numpy as np
 from lftj.engine.change import Change
 from lftj.engine.evaluate import Evaluation
 from lftj.engine.stored import StoredRelation
+from lftj.errors import TimeoutExpired
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.best import TooManyError, UnsettledError
 from lftj.rounds.content import has_rounds
 from lftj.rounds.evaluation import evaluate, joins_of, work_of
 from lftj.rounds.maintain import maintain
+from scantree.memory import ArenaFullError
 
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
@@ -44,10 +46,10 @@ class Followed(NamedTuple):
 
 def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
     """The component `heads` after the changes of a commit."""
-    anew = _anew(commit, heads)
+    anew, top = _anew(commit, heads)
     if not anew:
         try:
-            return _maintained(commit, heads, limits)
+            return _maintained(commit, heads, top, limits)
         except TooManyError as many:
             anew = str(many)
         except UnsettledError:
@@ -61,7 +63,7 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
     return Followed(found, changes, done, "recompute", anew, work.joins.steps, told)
 
 
-def _maintained(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
+def _maintained(commit: Commit, heads: tuple[str, ...], top: int, limits: Limits) -> Followed:
     staged, before = commit.staged, commit.before.relations
     relations = staged.state.relations
     work = work_of(staged, heads, dict(relations), limits)
@@ -72,10 +74,10 @@ def _maintained(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Follo
         for head in heads
         if relations[head].facts is not before[head].facts
     }
-    top = staged.rounds.top([before[head].content for head in heads])
-    assert top is not None
-    with work.told():
+    try:
         retraction = maintain(work, before, changed, facts, top)
+    except (TimeoutExpired, ArenaFullError) as stop:
+        raise work.told(stop) from None
     found = {head: work.relations[head] for head in heads}
     changes = {head: work.change(head, before[head], retraction.removed.get(head, [])) for head in heads}
     returned = 0
@@ -90,22 +92,22 @@ def _maintained(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Follo
     return Followed(found, changes, {}, "rounds", why, joins.steps, told)
 
 
-def _anew(commit: Commit, heads: tuple[str, ...]) -> str:
-    """Why the component is evaluated from scratch; empty if its rounds are maintained."""
+def _anew(commit: Commit, heads: tuple[str, ...]) -> tuple[str, int]:
+    """(why the component is evaluated from scratch, empty if its rounds are maintained; the greatest round then)."""
     state, before = commit.staged.state, commit.before.relations
-    if commit.new_heads & set(heads):
-        return "evaluated for the first time"
+    if not commit.new_heads.isdisjoint(heads):
+        return "evaluated for the first time", 0
     clauses = (clause for head in heads for clause in state.strata.of(head))
     if state.maintain and any(state.maintain.get(clause.rule) == "recompute" for clause in clauses):
-        return "its rules are declared so"
-    contents = [before[head].content for head in heads]
-    if not all(has_rounds(before[head]) for head in heads) or commit.staged.rounds.top(contents) is None:
-        return "its rounds are not known"
+        return "its rules are declared so", 0
+    top = commit.staged.rounds.top([before[head].content for head in heads])
+    if top is None or not all(has_rounds(before[head]) for head in heads):
+        return "its rounds are not known", 0
     if sum(len(change.kinds) for change in commit.changes.values()) < BULK_ROWS:
-        return ""
+        return "", top
     names = joins_of(commit.staged, heads).below
     changed = sum(len(commit.changes[name].kinds) for name in names if name in commit.changes)
     rows = sum(len(state.relations[name]) for name in names)
     if changed >= BULK_ROWS and changed > BULK_PART * rows:
-        return f"{changed:,} rows changed where there are {rows:,}"
-    return ""
+        return f"{changed:,} rows changed where there are {rows:,}", 0
+    return "", top

@@ -62,7 +62,7 @@ def picture(db: lftj.Database) -> dict[str, Any]:
     return {
         "rows": {
             name: [relation.facts.columns().tolist()]
-            + [(order, version.columns().tolist()) for order, version in sorted(relation.orders.items())]
+            + [(order, relation.order(order).columns().tolist()) for order in sorted(relation.orders)]
             + [(scan, relation.scan_version(*scan).scan()) for scan in sorted(relation.built - set(relation.orders))]
             for name, relation in state.relations.items()
         },

@@ -67,9 +67,9 @@ def test_secondary_orders_are_built_once_and_shared() -> None:
     db.rules("two(y, x) :- e(x, y), y > 5.", key_orders={"two": ["y", "x"]})
     db.evaluate()
     assert set(db.memory()["e"]) == {"src, dst", "dst, src"}
-    secondary = db._relations["e"].orders[1, 0]
+    secondary = db._relations["e"].order((1, 0))
     db.query("e(x, y), y = 5", order=("y", "x")).count()
-    assert db._relations["e"].orders[1, 0] is secondary
+    assert db._relations["e"].order((1, 0)) is secondary
     assert set(db["one"]) == {(y, x) for x, y in EDGES}
 
 

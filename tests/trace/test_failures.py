@@ -89,7 +89,7 @@ def check_pages(db: lftj.Database) -> None:
     """Nothing lives in the arena but relations, supports and indexes, and each page is held as often as counted."""
     gc.collect()
     heads = db._evaluator.traces.heads.values()
-    versions = [v for r in db._state.relations.values() for v in (r.facts, *r.orders.values())]
+    versions = [v for r in db._state.relations.values() for v in (r.facts, *map(r.order, [*r.orders]))]
     versions += [held.support for held in heads if held.support is not None]
     versions += [t.indexes._view(s) for held in heads for t in held.parts for s in t.indexes.packings]
     assert not any(trace.filters for held in heads for trace in held.parts)
