@@ -58,16 +58,21 @@ def last_of_equal(columns, keep):
 
 @kernel
 def leave_out(rows, others, left):
-    """Set `left` bool[n] to False for those of `rows` int64[k, n] that are `others`, which are some of them.
+    """Set `left` bool[n] to False for those of `rows` int64[k, n] whose first columns are in `others` int64[<= k, m].
 
     Both are distinct and in the same order.
     """
     j = 0
     for i in range(rows.shape[1]):
-        same = j < others.shape[1]
-        for c in range(len(rows)):
-            same = same and rows[c, i] == others[c, j]
-        if same:
+        relation = -1
+        while relation < 0 and j < others.shape[1]:
+            relation = 0
+            for c in range(len(others)):
+                if others[c, j] != rows[c, i]:
+                    relation = -1 if others[c, j] < rows[c, i] else 1
+                    break
+            j += relation < 0
+        if relation == 0:
             left[i] = False
             j += 1
 

@@ -40,6 +40,7 @@ from lftj.join.walk import (
     KIND,
     LIMIT,
     LIMIT_AT,
+    LIMIT_IN,
     NEG_HI,
     PART_HI,
     PART_LO,
@@ -123,6 +124,7 @@ def older(mem, frames, walk, d):
         fr = frames[f]
         passed = contains(mem, frames, f, regs, regs[fr[REGISTER]])
         limit = mem[fr[BASE] + fr[POS] + (1 << fr[PAGE_BITS])]
+        regs[walk.control[LIMIT_IN]] = limit
     for s in range(depths[d, NEG_HI], depths[d, TEST_HI]):
         f = parts[s]
         fr = frames[f]

@@ -36,11 +36,11 @@ DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY, LIMIT = rang
 # ... and stamps.py: where the table lies (0: none), the key of its first word, the present epoch, the depth down to
 # which a match begins a new one
 STAMP, STAMP_LOW, EPOCH, EPOCH_DEPTH = 10, 11, 12, 13
-# ... and the frame that stands on a row with a limit of its own as its value, -1 without one
-LIMIT_AT = 14
+# ... and the frame that stands on a row with a limit of its own as its value, -1 without one, and its register
+LIMIT_AT, LIMIT_IN = 14, 15
 # ... and, of stamps.py again, how many heads were there already
-MET = 15
-CONTROL = 16
+MET = 16
+CONTROL = 17
 # fmt: on
 
 

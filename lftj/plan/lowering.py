@@ -217,6 +217,7 @@ def lower(
     control[cells.UNTIL] = plan.until
     control[cells.COUNTING] = plan.counting
     control[cells.EPOCH_DEPTH] = -1
+    control[cells.LIMIT_AT], control[cells.LIMIT_IN] = plan.limiting, code.new()
     walk = cells.Walk(
         frames,
         depths,

@@ -182,7 +182,7 @@ class BestWork(Work):
             return
         retraction = Retraction(self)
         for head, chunks in self._doubtful.items():
-            retraction.suspect({head: [self.distinct(chunks, self.relations[head].arity)]})
+            retraction.add(head, self.distinct(chunks, self.relations[head].arity))
         self._doubtful = {}
         retraction.examine()
         self.examined = retraction.examined
@@ -232,9 +232,9 @@ class BestWork(Work):
         if self.anew:
             return
         for name, rows in replaced.items():
-            for head, chunks in self.consumers(name, rows, None, before).items():
-                self._doubtful.setdefault(head, []).extend(chunks)
-                self._waiting += sum(heads.shape[1] for heads in chunks)
+            for join, heads in self.consumers(name, rows, before):
+                self._doubtful.setdefault(join.clause.head, []).append(heads)
+                self._waiting += heads.shape[1]
         if self._waiting > WAITING:
             for head, chunks in self._doubtful.items():
                 rows = self.distinct(chunks, self.relations[head].arity)

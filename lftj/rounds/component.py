@@ -158,13 +158,12 @@ class Work:
     stored: dict[str, list[Rows]] = field(default_factory=dict)
     private: Private = field(default_factory=Private)
 
-    def changed(self, rows: Rows, rounds: Rows | None = None) -> StoredRelation:
-        """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; `rounds`: their limits.
+    def changed(self, rows: Rows, *, limited: bool = False) -> StoredRelation:
+        """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; it is there until the next.
 
-        It is there until the next call.
+        `limited`: the last row holds the limit of each.
         """
-        slate = self.joins.slate(self.evaluator, len(rows), rounds=rounds is not None)
-        return slate.holding(rows if rounds is None else np.concatenate([rows, rounds[None, :]]))
+        return self.joins.slate(self.evaluator, len(rows) - limited, rounds=limited).holding(rows)
 
     def run(
         self,
@@ -206,26 +205,25 @@ class Work:
         return self.joins.fresh.get(head, 0.0) >= MOSTLY and changed < ROUND_PART * len(self.relations[head])
 
     def consumers(
-        self, name: str, rows: Rows, rounds: Rows | None, over: Relations, *, negated: bool = False
-    ) -> dict[str, list[Rows]]:
-        """The heads, distinct by chunk, that `rows` int64[arity, n] of `name` support (`negated`: their absence does).
+        self, name: str, rows: Rows, over: Relations, *, limited: bool = False, negated: bool = False
+    ) -> list[tuple[DeltaJoin, Rows]]:
+        """(join, the heads it finds) for the heads that `rows` of `name` support (`negated`: their absence does).
 
-        Those that relations `over` hold and derive with them from rows of smaller rounds. `rounds` int64[n]: of the
-        rows of a member; if they are not known, all heads that are derived with them.
+        Those that relations `over` hold and derive with them from rows of smaller rounds; they come with their rounds
+        (`DeltaJoin.rounds`), if there are any. `limited`: `rows` are those of a member, and the last row of the array
+        holds their rounds; if these are not known, all heads that are derived with them.
         """
-        found: dict[str, list[Rows]] = {}
         if not rows.shape[1]:
-            return found
-        older = rounds is not None or name not in self.joins.members
-        joins = self.joins.consumers_of(name, negated=negated, older=older)
-        if joins:
-            delta = self.changed(rows, rounds)
-            for join in joins:
-                _add(found, join, self.run(join, over, delta, None if join.tested else NO_LIMIT))
-            # A key order that was built over the relations as they were is kept for the next change.
-            for predicate, order in {at for join in joins for at in join.orders}:
-                if order not in self.relations[predicate].orders:
-                    self.relations[predicate].order(order)
+            return []
+        joins = self.joins.consumers_of(name, negated=negated, older=limited or name not in self.joins.members)
+        if not joins:
+            return []
+        delta = self.changed(rows, limited=limited)
+        found = [(join, self.run(join, over, delta, None if join.tested else NO_LIMIT)) for join in joins]
+        # A key order that was built over the relations as they were is kept for the next change.
+        for predicate, order in {at for join in joins for at in join.orders}:
+            if order not in self.relations[predicate].orders:
+                self.relations[predicate].order(order)
         return found
 
     def told(self, stop: Stopped) -> Stopped:
@@ -281,34 +279,33 @@ class Work:
             self.ask(self.joins.forward_from(name), self.relations, new.pop(name), found)
         return self.grow(found)
 
-    def supported(self, head: str, rows: Rows, rounds: Rows | None = None) -> Rows:
-        """Those of `rows` int64[arity, n] of `head`, in order, that a clause derives.
+    def unsupported(self, head: str, rows: Rows, *, limited: bool = False) -> Rows:
+        """Those of `rows` int64[arity, n] of `head`, in order, that no clause derives.
 
-        `rounds` int64[n]: from rows of smaller rounds than these.
+        `limited`: from rows of smaller rounds than those that the last row of the array holds.
         """
-        arity = len(rows)
-        found = [np.empty((arity, 0), np.int64)]
         delta: StoredRelation | None = None
         for c, clause in enumerate(self.joins.clauses):
             if clause.head != head or not rows.shape[1]:
                 continue
             check = self.joins.check(c)
-            if rounds is not None and (greatest := check.nullary_round(self.relations)) >= 0:
-                young = rounds > greatest
-                if not young.any():
+            if limited and (greatest := check.nullary_round(self.relations)) >= 0:
+                young = np.compress(rows[-1] > greatest, rows, axis=1)
+                if not young.shape[1]:
                     continue
-                asked, delta = self.changed(np.compress(young, rows, axis=1), rounds[young]), None
+                asked, delta = self.changed(young, limited=True), None
             else:
-                asked = delta = self.changed(rows, rounds) if delta is None else delta
+                asked = delta = self.changed(rows, limited=limited) if delta is None else delta
             # Of the one row without columns the walk knows nothing: its limit is that of the run.
-            limit = NO_LIMIT if rounds is None else None if arity else int(rounds[0])
+            limit = NO_LIMIT if not limited else None if len(rows) > 1 else int(rows[-1, 0])
             heads = self.run(check, self.relations, asked, limit)
             if heads.shape[1]:
-                found.append(heads)
-                left = not_among(rows, heads)
-                rows, rounds = np.compress(left, rows, axis=1), None if rounds is None else rounds[left]
-                delta = None
-        return self.distinct(found, arity) if len(found) > 1 else found[0]
+                rows, delta = not_among(rows, heads), None
+        return rows
+
+    def supported(self, head: str, rows: Rows) -> Rows:
+        """Those of `rows` int64[arity, n] of `head`, in order, that a clause derives."""
+        return not_among(rows, self.unsupported(head, rows))
 
     def change(self, head: str, before: StoredRelation, removed: list[Rows]) -> Change:
         """How the head's content differs from the one `before`: rows `removed` went, and others were stored."""
@@ -337,12 +334,13 @@ def _add(found: dict[str, list[Rows]], join: DeltaJoin, heads: Rows) -> None:
         found.setdefault(join.clause.head, []).append(heads)
 
 
-def not_among(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
-    """bool[n]: which of `rows` int64[arity, n] are not in `others`, which are some of them; both distinct, in order."""
+def not_among(rows: Rows, others: Rows) -> Rows:
+    """Those of `rows` int64[k, n] whose first columns are not in `others` int64[<= k, m]; both distinct, in order."""
+    if not others.shape[1]:
+        return rows
     left = np.ones(rows.shape[1], np.bool_)
-    if others.shape[1]:
-        leave_out(rows, others, left)
-    return left
+    leave_out(rows, others, left)
+    return np.compress(left, rows, axis=1)
 
 
 def settle(work: Work) -> None:

@@ -106,8 +106,9 @@ class DeltaJoin:
     """One variant of a clause.
 
     `tested`: atoms, by number, whose rows must be older than a limit: that of a run, or the one that the row of the
-    clause's last atom has as its value. `apart`: that one is only looked up, and not joined. `own`: the last negated
-    atom is the head's own, which a run may leave out where it meets no head twice.
+    clause's last atom has as its value. `apart`: that one, the head, is only looked up, and not joined, and the heads
+    come with the limits (`rounds`). `own`: the last negated atom is the head's own, which a run may leave out where it
+    meets no head twice.
 
     Of the last run: `steps` · `trouble`, whether a term had no value · `met`, how many heads it met that are there.
     """
@@ -117,7 +118,9 @@ class DeltaJoin:
         self.texts = split_text(clause) is not None
         # A row is looked up by all its columns.
         self.body: Body = body_of(clause, whole=tested)
-        if tested and apart:
+        self.rounds = bool(tested) and apart
+        self._width = len(clause.head_args) + self.rounds
+        if self.rounds:
             atoms = self.body.atoms
             self.body = replace(self.body, atoms=atoms[:-1], looked=atoms[-1:])
         self._open: Body | None = None
@@ -223,22 +226,22 @@ class DeltaJoin:
         *,
         look: bool = True,
     ) -> Rows:
-        """The distinct heads int64[head, n] over `relations`.
+        """The distinct heads int64[head, n] over `relations`, with `rounds` a row more for those.
 
         `limit`: of the rounds of tested rows, None if every changed row has its own. `look=False`: heads that are there
         already may be among them.
         """
-        arity, self.met, self.steps, self.trouble = len(self.clause.head_args), 0, 0, False
+        width, self.met, self.steps, self.trouble = self._width, 0, 0, False
         if self.texts:
             return self._with_texts(evaluator, relations, limits)
         counts = [len(relations[name]) for name in self.reads]
         body = self.body
         empty = 0 in counts[: self._positive] or (body.guards and not all(len(relations[p]) for p in body.guards))
         if empty or (body.voids and any(len(relations[p]) for p in body.voids)):
-            return np.empty((arity, 0), np.int64)
+            return np.empty((width, 0), np.int64)
         # The row of a relation without columns is tested here: it binds nothing in the walk.
         if self._nullary and limit is not None and self.nullary_round(relations) >= limit:
-            return np.empty((arity, 0), np.int64)
+            return np.empty((width, 0), np.int64)
         changed = 0 if self._changed is None else counts[self._changed]
         large = self._changed is None or changed >= LARGE
         plan = self._planned(relations, counts, look or not large)
@@ -250,6 +253,9 @@ class DeltaJoin:
             lowered = lower(
                 plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large, least=SOUGHT * changed
             )
+            if self.rounds:
+                head = np.append(lowered.walk.head, lowered.walk.control[cells.LIMIT_IN])
+                lowered.walk = lowered.walk._replace(head=head)
             if not large:
                 lowered.kept = ()  # what is kept from run to run must not keep versions
                 made.lowered = lowered
@@ -283,13 +289,13 @@ class DeltaJoin:
     ) -> Rows:
         """The distinct heads of `chunks`, and of a walk from the state it is in."""
         run = Run(evaluator.arena.space.mem, walk, prelude, limits, lambda regs: "", buffer_rows=buffer)
-        arity, waiting = len(self.clause.head_args), 0
+        waiting = 0
         for chunk in run.chunks():
             chunks.append(chunk)
             waiting += chunk.shape[1]
             if waiting > WAITING:
-                chunks = [evaluator.distinct(chunks, arity)[0]]
+                chunks = [evaluator.distinct(chunks, self._width)[0]]
                 waiting = 0
         self.steps += run.counters.steps
         self.trouble |= run.trouble
-        return evaluator.distinct(chunks, arity)[0]
+        return evaluator.distinct(chunks, self._width)[0]

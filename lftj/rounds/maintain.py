@@ -44,8 +44,8 @@ def maintain(
     come = {name: change.of_kind(INSERTED) for name, change in changes.items()}
     went = {name: change.of_kind(ERASED) for name, change in changes.items()}
     for name in changes:
-        retraction.suspect(work.consumers(name, went[name], None, before))
-        retraction.suspect(work.consumers(name, come[name], None, before, negated=True))
+        retraction.suspect(work.consumers(name, went[name], before))
+        retraction.suspect(work.consumers(name, come[name], before, negated=True))
     gone: Deltas = {}
     for head, change in facts.items():
         # A fact that a better value stood before is not there.

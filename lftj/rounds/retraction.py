@@ -13,7 +13,7 @@ Design section 7; spec/rounds_model.py, which examines round by round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from lftj.rounds.component import Deltas, Work, not_among
 from lftj.rounds.content import rounds_of, shrunk
+from lftj.rounds.deltajoin import DeltaJoin
 from scantree.sort import sort_rows
 
 Rows = npt.NDArray[np.int64]
@@ -38,25 +39,32 @@ class Retraction:
     removed: dict[str, list[Rows]] = field(default_factory=dict)
     _suspects: dict[str, list[Rows]] = field(default_factory=dict)
 
-    def suspect(self, found: Mapping[str, list[Rows]]) -> None:
-        """Examine the rows found for each head, those that are there and derived (facts need no support)."""
-        for head, chunks in found.items():
-            for rows in chunks:
-                suspects = rounds_of(self.work.relations[head], rows)
-                derived = suspects[-1] > 0
-                if not derived.all():
-                    suspects = np.compress(derived, suspects, axis=1)
-                if suspects.shape[1]:
-                    self._suspects.setdefault(head, []).append(suspects)
+    def suspect(self, found: Iterable[tuple[DeltaJoin, Rows]]) -> None:
+        """Examine the heads that each join found, those that are there and derived (facts need no support)."""
+        for join, heads in found:
+            if heads.shape[1]:
+                self.add(join.clause.head, heads, rounds=join.rounds)
+
+    def add(self, head: str, rows: Rows, *, rounds: bool = False) -> None:
+        """Examine rows of `head`, those that are there and derived; `rounds`: all are, and come with their rounds."""
+        suspects = rows if rounds else rounds_of(self.work.relations[head], rows)
+        if not rounds and not (derived := suspects[-1] > 0).all():
+            suspects = np.compress(derived, suspects, axis=1)
+        if suspects.shape[1]:
+            self._suspects.setdefault(head, []).append(suspects)
 
     def remove(self, gone: Deltas) -> None:
         """Take rows away, and suspect what they supported until now; `gone` holds their rounds as the last row."""
-        used = [self.work.consumers(head, rows[:-1], rows[-1], self.work.relations) for head, rows in gone.items()]
+        relations = self.work.relations
+        used = [found for head in gone for found in self.work.consumers(head, gone[head], relations, limited=True)]
         for head, rows in gone.items():
-            self.work.relations[head] = shrunk(self.work.relations[head], rows[:-1], self.work.private)
+            relations[head] = shrunk(relations[head], rows[:-1], self.work.private)
             self.removed.setdefault(head, []).append(rows[:-1])
-        for found in used:
-            self.suspect(found)
+        for join, heads in used:
+            head = join.clause.head
+            if join.rounds and head in gone:
+                heads = not_among(heads, gone[head][:-1])
+            self.suspect([(join, heads)])
 
     def rows_removed(self) -> Deltas:
         """The distinct rows that were taken away."""
@@ -69,11 +77,10 @@ class Retraction:
         while self._suspects:
             gone = Deltas()
             for head, suspects in self._next().items():
-                rows, rounds = suspects[:-1], suspects[-1]
-                self.examined += rows.shape[1]
-                lost = not_among(rows, work.supported(head, rows, rounds))
-                if lost.any():
-                    gone[head] = np.compress(lost, suspects, axis=1)
+                self.examined += suspects.shape[1]
+                lost = work.unsupported(head, suspects, limited=True)
+                if lost.shape[1]:
+                    gone[head] = lost
             self.remove(gone)
             work.look(self.examined)
 

@@ -128,8 +128,8 @@ def test_changed_rows_become_a_relation_only_for_who_reads_them(monkeypatch: pyt
     read: list[object] = []
     changed, run = Work.changed, Work.run
 
-    def watched(self: Work, *arguments: Any) -> Any:
-        made.append(changed(self, *arguments))
+    def watched(self: Work, *arguments: Any, **options: Any) -> Any:
+        made.append(changed(self, *arguments, **options))
         return made[-1]
 
     def watching(self: Work, join: Any, over: Any, delta: Any = None, *more: Any, **options: Any) -> Any:
