@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.change import Change
+from lftj.engine.change import ERASED, INSERTED, Change
 from lftj.engine.clausedelta import ClauseDelta, Followed
 from lftj.engine.stored import StoredRelation
 from lftj.engine.trace import ClauseTrace, Maintained, TraceChange
 from lftj.language.clause import Clause, Var
 from lftj.plan.joinplan import JoinPlan
 from scantree.memory import Arena
-from scantree.sort import order_of, sorting
+from scantree.sort import order_of, sort_chunks, sorting
 from scantree.surgery import surgeries
 from scantree.version import Store, Version
 
@@ -238,14 +238,18 @@ def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Chan
     """The change that takes `erased` rows and brings `inserted` ones; a row in both stays, none is twice in one."""
     if not erased and not inserted:
         return Change(np.empty((arity, 0), np.int64), np.empty(0, np.int8))
-    rows = np.concatenate([np.empty((arity, 0), np.int64), *erased, *inserted], axis=1)
-    weights = np.ones(rows.shape[1], np.int64)
-    weights[: sum(part.shape[1] for part in erased)] = -1
-    if arity and rows.shape[1] < 2:
-        return Change(rows, weights.astype(np.int8))
-    rows, weights = summed(rows, weights)
-    moved = weights != 0
-    return Change(np.compress(moved, rows, axis=1), weights[moved].astype(np.int8))
+    # With the kind as a column more: of a row in both the two are neighbours.
+    parts = [(rows, kind) for chunks, kind in ((erased, ERASED), (inserted, INSERTED)) for rows in chunks]
+    told = sort_chunks([np.concatenate([rows, np.full((1, rows.shape[1]), kind)]) for rows, kind in parts])
+    if told.shape[1] < 2:
+        return Change(told[:-1], told[-1].astype(np.int8))
+    stays = (told[:-1, 1:] == told[:-1, :-1]).all(axis=0)
+    if stays.any():
+        moved = np.ones(told.shape[1], np.bool_)
+        moved[1:] ^= stays
+        moved[:-1] ^= stays
+        told = np.compress(moved, told, axis=1)
+    return Change(told[:-1], told[-1].astype(np.int8))
 
 
 def supported_change(

@@ -297,14 +297,17 @@ class StoredRelation:
         folds: dict[FoldKey, PageFolds] = {}
         follow = len(self._orders) > 1 or self._scans or self._folds
         known = change is not None or content.store is self.content.store
-        if follow and known and abs(len(content) - len(self)) < SMALL_PART * len(self):
-            if change is None:
-                delta = self.content.delta(content)
-                change = Change(delta.rows, delta.kinds)
-            if len(change.kinds) < SMALL_PART * len(content):
-                folds = self._folds_after(len(change.kinds), content)
-                bulk = len(change.kinds) >= BULK_ROWS and len(change.kinds) > BULK_PART * len(content)
-                orders, scans = self._follow(content, change, {} if bulk else self._orders)
+        if follow and known:
+            before, rows = len(self.content), len(content)
+            if abs(rows - before) < SMALL_PART * before:
+                if change is None:
+                    delta = self.content.delta(content)
+                    change = Change(delta.rows, delta.kinds)
+                changed = len(change.kinds)
+                if changed < SMALL_PART * rows:
+                    folds = self._folds_after(changed, rows)
+                    bulk = changed >= BULK_ROWS and changed > BULK_PART * rows
+                    orders, scans = self._follow(content, change, {} if bulk else self._orders)
         return self._with(content, facts, orders, scans, folds)
 
     def moved(self, content: Version, change: Change, part: float, private: Private) -> StoredRelation:
@@ -313,7 +316,7 @@ class StoredRelation:
         Key orders and scans follow: by batch update, or merged where more than `part` of the rows are new, and those
         that are `private` are used up. They go where a large part of the rows goes.
         """
-        n, folds = len(change.kinds), self._folds_after(len(change.kinds), content)
+        n, folds = len(change.kinds), self._folds_after(len(change.kinds), len(content))
         if n and change.kinds[0] == ERASED:
             if n >= SMALL_PART * len(content):
                 return self._with(content, self.facts, {self._declared: content}, {}, folds)
@@ -357,13 +360,13 @@ class StoredRelation:
                 scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
         return orders, scans
 
-    def _folds_after(self, changed: int, content: Version) -> dict[FoldKey, PageFolds]:
-        """What is remembered of pages and of use still, after so many changes that led to `content`."""
-        folds = {}
-        if changed < SMALL_PART * len(content):
+    def _folds_after(self, changed: int, rows: int) -> dict[FoldKey, PageFolds]:
+        """What is remembered of pages and of use still, after so many changes that led to so many rows."""
+        folds: dict[FoldKey, PageFolds] = {}
+        if self._folds and changed < SMALL_PART * rows:
             for key, kept in list(self._folds.items()):
                 kept.unseen += changed
-                if kept.unseen < SMALL_PART * len(content):
+                if kept.unseen < SMALL_PART * rows:
                     folds[key] = kept
         return folds
 

@@ -29,6 +29,8 @@ SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
 # build: some microseconds, whatever its rows, as a hundred steps do.
 REPEATED, AGAIN = 0.05, 100.0
+# A look into a row by all its columns: near the last one where these are bound in the order of its key.
+NEAR, FAR = 1.0, 4.0
 BOUNDS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
 
@@ -143,6 +145,10 @@ class OrderSearch:
                 matches *= self.selectivity(condition, v, domain)
         # A look into each negated atom whose last variable this is; what it takes away is not estimated.
         steps += nodes * matches * sum(v in atom.variables <= now for atom in self.body.negated)
+        for atom in self.body.looked:
+            if v in atom.variables <= now:
+                near = list(atom.columns) == [u for u in (*partial.order, v) if u in atom.variables]
+                steps += nodes * matches * (NEAR if near else FAR)
         witness = self.body.head_variables
         witnesses = partial.witnesses
         every = self.counting or self.body.every

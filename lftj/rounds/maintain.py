@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.change import ERASED, INSERTED, Change
-from lftj.engine.stored import StoredRelation
-from lftj.rounds.component import Deltas, Work, settle
+from lftj.rounds.component import Deltas, Work, not_among, settle
 from lftj.rounds.content import as_facts, rounds_of
 from lftj.rounds.deltajoin import Relations
 from lftj.rounds.retraction import Retraction
@@ -60,7 +59,7 @@ def maintain(
     work.round += 1
     found: dict[str, list[Rows]] = {}
     for head, rows in removed.items():
-        back = work.returning(head, without_present(work.relations[head], rows))
+        back = work.returning(head, not_among(rows, new[head]) if head in new else rows)
         if back.shape[1]:
             found.setdefault(head, []).append(back)
     for name in changes:
@@ -96,8 +95,3 @@ def _new_facts(work: Work, facts: Mapping[str, Change], removed: Deltas) -> Delt
             new |= work.grow({head: [fresh]})
             work.round = held
     return new
-
-
-def without_present(relation: StoredRelation, rows: Rows) -> Rows:
-    """`rows` int64[arity, n] that the relation does not hold."""
-    return np.compress(~relation.content.contains(rows), rows, axis=1)

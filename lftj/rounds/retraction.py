@@ -27,7 +27,7 @@ from scantree.sort import sort_rows
 Rows = npt.NDArray[np.int64]
 
 # Suspects are examined so many at a time, or this part of all.
-AT_ONCE, PART = 1 << 12, 1 / 2
+AT_ONCE, PART = 1 << 14, 1 / 2
 
 
 @dataclass(slots=True)
@@ -67,9 +67,11 @@ class Retraction:
             self.suspect([(join, heads)])
 
     def rows_removed(self) -> Deltas:
-        """The distinct rows that were taken away."""
-        relations = self.work.relations
-        return {head: self.work.distinct([*chunks], relations[head].arity) for head, chunks in self.removed.items()}
+        """The distinct rows that were taken away, in order."""
+        for head, chunks in self.removed.items():
+            if len(chunks) > 1:
+                self.removed[head] = [self.work.distinct([*chunks], self.work.relations[head].arity)]
+        return {head: chunks[0] for head, chunks in self.removed.items()}
 
     def examine(self) -> None:
         """Examine all suspects."""

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from lftj.engine.change import Change
+from lftj.engine.change import ERASED, Change
 from lftj.engine.evaluate import Evaluation
 from lftj.engine.stored import StoredRelation
 from lftj.errors import TimeoutExpired
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.best import TooManyError, UnsettledError
+from lftj.rounds.component import not_among
 from lftj.rounds.content import has_rounds
 from lftj.rounds.evaluation import evaluate, joins_of, work_of
 from lftj.rounds.maintain import maintain
@@ -81,13 +80,9 @@ def _maintained(commit: Commit, heads: tuple[str, ...], top: int, limits: Limits
     found = {head: work.relations[head] for head in heads}
     changes = {head: work.change(head, before[head], retraction.removed.get(head, [])) for head in heads}
     returned = 0
-    if retraction.removed:
-        for head, rows in retraction.rows_removed().items():
-            returned += int(np.count_nonzero(found[head].content.contains(rows)))
+    for head, rows in retraction.rows_removed().items():
+        returned += not_among(rows, changes[head].of_kind(ERASED)).shape[1]
     told = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
-    for head, relation in found.items():
-        if not len(changes[head].kinds) and relation.content is not before[head].content:
-            staged.rounds.note(relation.content, work.round)
     why = f"{sum(len(c.kinds) for c in (*changed.values(), *facts.values())):,} rows changed"
     return Followed(found, changes, {}, "rounds", why, joins.steps, told)
 

@@ -83,7 +83,8 @@ def test_sharing_comes_and_goes_with_facts_and_rules(first: set[tuple[int, int]]
         assert set(db["deg"]) == degrees(held)
         assert set(db["by"]) == {(n, x) for x, n in expected if n > 1}
         for relation in db._state.relations.values():
-            for columns, version in relation.orders.items():
+            for columns in [*relation.orders]:
+                version = relation.order(columns)
                 version.check()
                 rows = {tuple(row) for row in relation.content.columns()[list(columns)].T}
                 assert {tuple(row) for row in version.columns().T} == rows
