@@ -1,12 +1,12 @@
 """scantree: sorted rows in versioned copy-on-write pages.
 
 Files in the order a reader meets them: `memory` (the arena all pages live in), `layout` (how a version lies in it),
-`sweep` (how it goes), `sort` and `build` (bulk build, merging), `cursor` (positions, seeks, ranges), `prefix` (rows
-that begin with given keys), `scan` (folds of runs of rows), `probe` and `update` (the next version), `amend` (the same
-in place, of one that nobody reads any more), `crew` and `parts` (by several threads), `delta` (what differs between two
-versions), `surgery` (what a change of rows does to their trie), `reading` and `version` (the Python face), `filter`
-(branches that are certainly not there), `intervals` (interval trees on top of it), `check` (the invariants,
-executable). Knows nothing of rules or joins.
+`sweep` (how it goes), `sort` and `build` (bulk build, merging), `reorder` (the same rows in another key order),
+`cursor` (positions, seeks, ranges), `prefix` (rows that begin with given keys), `scan` (folds of runs of rows), `probe`
+and `update` (the next version), `amend` (the same in place, of one that nobody reads any more), `crew` and `parts` (by
+several threads), `delta` (what differs between two versions), `surgery` (what a change of rows does to their trie),
+`reading` and `version` (the Python face), `filter` (branches that are certainly not there), `intervals` (interval trees
+on top of it), `check` (the invariants, executable). Knows nothing of rules or joins.
 
 The names below are imported when first used, so that `import scantree` does not import numba.
 """

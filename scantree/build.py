@@ -129,6 +129,28 @@ def write_rows(space, root, shape, rows, lo, hi, fill, plan):
 
 
 @kernel
+def write_packed(space, root, shape, packed, low, bits, plan):
+    """Write the rows `packed` uint64[n], sorted words of `bits` per column counted from `low`, as `write_rows` does."""
+    mem, cap = space.mem, 1 << shape.page_bits
+    done = 0
+    while done < len(packed):
+        at, width = _place(space, root, shape, plan, len(packed) - done)
+        shift = 0
+        for c in range(shape.cols - 1, -1, -1):
+            to, first = np.uint64(at + c * cap), np.uint64(done)
+            if bits[c] == 0:
+                for i in range(np.uint64(width)):
+                    mem[to + i] = low[c]
+            else:
+                mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits[c])
+                for i in range(np.uint64(width)):
+                    mem[to + i] = np.int64((packed[first + i] >> np.uint64(shift)) & mask) + low[c]
+                shift += bits[c]
+        _placed(mem, root, shape, plan, width)
+        done += width
+
+
+@kernel
 def overwrite(mem, root, shape, rows):
     """Let a version of one row page hold `rows` int64[cols, n] instead, in key order, as many as the page has room for.
 

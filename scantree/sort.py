@@ -133,6 +133,12 @@ def _unpack(packed, low, bits, columns):
         at += 1
 
 
+def widths_of(low: Column, high: Column) -> Column | None:
+    """The bits of each column with values from `low` to `high`, if a whole row fits into 64 bits, else None."""
+    bits = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]
+    return np.array(bits, np.int64) if sum(bits) <= 64 else None
+
+
 def _bit_widths(*keys: Rows) -> tuple[Column, Column] | None:
     """(least values, bits) per column if a whole key fits into 64 bits, else None; `keys`: int64[k, n] each, n > 0."""
     low, high = np.empty(len(keys[0]), np.int64), np.empty(len(keys[0]), np.int64)
@@ -141,8 +147,8 @@ def _bit_widths(*keys: Rows) -> tuple[Column, Column] | None:
         least, most = np.empty_like(low), np.empty_like(high)
         _ranges(more, least, most)
         low, high = np.minimum(low, least), np.maximum(high, most)
-    bits = [(most - least).bit_length() for least, most in zip(low.tolist(), high.tolist(), strict=True)]
-    return (low, np.array(bits, np.int64)) if sum(bits) <= 64 else None
+    bits = widths_of(low, high)
+    return None if bits is None else (low, bits)
 
 
 def _sorted_rows(packed: npt.NDArray[np.uint64], low: Column, bits: Column) -> Rows:

@@ -18,7 +18,8 @@ lock; a large update is made by all threads of the arena's crew, if there is one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +34,9 @@ from scantree import sort as _sort
 from scantree import sweep as _sweep
 from scantree import update as _update
 from scantree.layout import DIRS, HEADER, PAGES, Shape
-from scantree.memory import Arena, Size
+from scantree.memory import Arena, Size, Words
 from scantree.reading import Reading, plain
+from scantree.reorder import packed_in_order
 from scantree.scan import Monoid, Scan
 
 Column = npt.NDArray[np.int64]
@@ -140,20 +142,36 @@ class Store:
 
         They come in chunks int64[cols, n] and are copied once, into their pages.
         """
-        shape = self.shape
-        n = sum(chunk.shape[1] for chunk in chunks)
+        with self._laid_out(sum(chunk.shape[1] for chunk in chunks)) as (version, plan):
+            for chunk in chunks:
+                rows = plain(chunk)
+                _build.write_rows(self.arena.space, version.root, self.shape, rows, 0, rows.shape[1], _NO_FILL, plan)
+        return version
+
+    def reorder(self, version: Version, columns: tuple[int, ...]) -> Version:
+        """A fresh version of the keys of `version`, whose store may be another, its columns permuted by `columns`."""
+        found = packed_in_order(version, columns) if self.shape.cols == len(columns) else None
+        if found is None:
+            rows = version.columns()
+            return self.build([rows[c] for c in columns], count=rows.shape[1])
+        packed, low, bits = found
+        with self._laid_out(len(packed)) as (made, plan), np.errstate(over="ignore"):
+            _build.write_packed(self.arena.space, made.root, self.shape, packed, low, bits, plan)
+        return made
+
+    @contextmanager
+    def _laid_out(self, n: int) -> Iterator[tuple[Version, Words]]:
+        """(a version with room for `n` rows, what is left to do of it) for whoever writes them inside the block."""
+        shape, space = self.shape, self.arena.space
         pages = _build.pages_for(n, shape.page_bits)
         dirs = _build.pages_for(pages, shape.dir_bits)
-        plan, space = _build.plan_for(n, pages, dirs), self.arena.space
         with self.arena.lock:
             self.arena.room(*self._sizes(pages, dirs, dirs))
             # A version at once: if the rest is interrupted, its pages go back.
             version = Version(self, int(_build.lay_out(space, shape, n, dirs)))
-            for chunk in chunks:
-                _build.write_rows(space, version.root, shape, plain(chunk), 0, chunk.shape[1], _NO_FILL, plan)
+            yield version, _build.plan_for(n, pages, dirs)
             if shape.folds:
                 _scan.fold_version(space.mem, version.root, shape)
-        return version
 
     def prepare(self, m: int, dirs: int, pages: int) -> tuple[_update.Work, tuple[Size, Size, Size]]:
         """(what `update.update` writes in, the pages it may need), for `m` changes to a version with such pages.

@@ -213,11 +213,7 @@ class StoredRelation:
         held = self._orders.get(columns)
         if isinstance(held, Version):
             return held
-        if held is None:
-            rows = self.content.columns()
-            made = self._store(columns).build([rows[c] for c in columns], count=rows.shape[1])
-        else:
-            made = held.caught_up(columns)
+        made = held.caught_up(columns) if held is not None else self._store(columns).reorder(self.content, columns)
         self._orders[columns] = made
         return made
 
@@ -236,9 +232,8 @@ class StoredRelation:
         """
         asked = ScanOrder.of(order, monoid, column)
         if asked not in self._scans:
-            rows = self.content.columns()
             # setdefault: another reader may have built it meanwhile; one of the two is carried along.
-            made = self._store(asked).build([rows[c] for c in order], count=rows.shape[1])
+            made = self._store(asked).reorder(self.content, order)
             return self._scans.setdefault(asked, made)
         return self._scans[asked]
 

@@ -1,0 +1,79 @@
+"""Reordering: the rows of a version, their columns permuted, become a fresh version.
+
+A secondary key order of many rows is mostly copying. So whole rows go into one word each where their ranges allow
+(sort.py), from the pages that hold them, and from the sorted words into the new pages: no array of columns is made on
+the way. It takes a third of what copying the columns out, sorting and building them does, and a third of the memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scantree._jit import kernel
+from scantree.layout import DIRS, dir_count, dir_of
+from scantree.memory import Words
+from scantree.sort import FEW, widths_of
+
+if TYPE_CHECKING:
+    from scantree.version import Version
+
+
+@kernel
+def _ranges(mem, root, shape, order, low, high):
+    """The least and the greatest value of each of the columns `order` of a version with rows, to `low` and `high`."""
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    for d in range(mem[root + DIRS]):
+        directory = dir_of(mem, root, d)
+        for s in range(dir_count(mem, root, d)):
+            page, count = mem[directory + s], mem[directory + fan + s]
+            for c in range(len(order)):
+                at = page + order[c] * cap
+                least, most = low[c], high[c]
+                for i in range(np.uint64(at), np.uint64(at + count)):
+                    least, most = min(least, mem[i]), max(most, mem[i])
+                low[c], high[c] = least, most
+
+
+@kernel
+def _pack(mem, root, shape, order, low, bits, packed):
+    """The rows of a version as `packed` uint64[n], the columns `order` from the highest bits down."""
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    done = np.uint64(0)
+    for d in range(mem[root + DIRS]):
+        directory = dir_of(mem, root, d)
+        for s in range(dir_count(mem, root, d)):
+            page, count = mem[directory + s], np.uint64(mem[directory + fan + s])
+            for i in range(count):
+                packed[done + i] = 0
+            shift = 0
+            for c in range(len(order) - 1, -1, -1):
+                if bits[c] > 0:
+                    at = np.uint64(page + order[c] * cap)
+                    for i in range(count):
+                        packed[done + i] |= np.uint64(mem[at + i] - low[c]) << np.uint64(shift)
+                    shift += bits[c]
+            done += count
+
+
+def packed_in_order(version: Version, columns: tuple[int, ...]) -> tuple[np.ndarray, Words, Words] | None:
+    """(the rows of `version` as sorted words uint64[n], the least values and the bits of `columns`, in their order).
+
+    `columns` permutes the key columns. None if the rows are few, or do not fit into words.
+    """
+    n, keys = len(version), len(columns)
+    if n < FEW or not keys:
+        return None
+    space, shape = version.store.arena.space, version.store.shape
+    order = np.array(columns, np.int64)
+    low, high = np.full(keys, np.iinfo(np.int64).max), np.full(keys, np.iinfo(np.int64).min)
+    _ranges(space.mem, version.root, shape, order, low, high)
+    bits = widths_of(low, high)
+    if bits is None:
+        return None
+    packed = np.empty(n, np.uint64)
+    with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
+        _pack(space.mem, version.root, shape, order, low, bits, packed)
+    packed.sort()
+    return packed, low, bits
