@@ -25,6 +25,7 @@ from scantree.layout import (
     root_words,
 )
 from scantree.memory import Words, allocate
+from scantree.sort import unpack
 from scantree.sweep import drop_dir
 
 FILL = 15 / 16
@@ -137,15 +138,8 @@ def write_packed(space, root, shape, packed, low, bits, plan):
         at, width = _place(space, root, shape, plan, len(packed) - done)
         shift = 0
         for c in range(shape.cols - 1, -1, -1):
-            to, first = np.uint64(at + c * cap), np.uint64(done)
-            if bits[c] == 0:
-                for i in range(np.uint64(width)):
-                    mem[to + i] = low[c]
-            else:
-                mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits[c])
-                for i in range(np.uint64(width)):
-                    mem[to + i] = np.int64((packed[first + i] >> np.uint64(shift)) & mask) + low[c]
-                shift += bits[c]
+            unpack(packed[done : done + width], low[c], bits[c], shift, mem, at + c * cap)
+            shift += bits[c]
         _placed(mem, root, shape, plan, width)
         done += width
 

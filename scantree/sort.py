@@ -104,33 +104,36 @@ def _pack(columns, low, bits, packed):
 
 
 @kernel
-def _count_distinct(packed):
-    """How many different values the sorted `packed` uint64[n], n > 0, has."""
+def _without_repeats(packed):
+    """Move the different values of the sorted `packed` uint64[n], n > 0, to its front; how many there are."""
     n = 1
     for i in range(1, len(packed)):
         if packed[i] != packed[i - 1]:
+            packed[n] = packed[i]
             n += 1
     return n
 
 
 @kernel
+def unpack(packed, low, bits, shift, column, at):
+    """Write a column of `packed` uint64[n], of `bits` above `shift` and counted from `low`, to `column[at:]`."""
+    to = np.uint64(at)
+    if bits == 0:
+        for i in range(np.uint64(len(packed))):
+            column[to + i] = low
+    else:
+        mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - bits)
+        for i in range(np.uint64(len(packed))):
+            column[to + i] = np.int64((packed[i] >> np.uint64(shift)) & mask) + low
+
+
+@kernel
 def _unpack(packed, low, bits, columns):
-    """The different rows of the sorted `packed`, as `_pack` packs them, to `columns` int64[k, their number]."""
-    k = len(columns)
-    at = 0
-    for i in range(len(packed)):
-        if i > 0 and packed[i] == packed[i - 1]:
-            continue
-        rest = packed[i]
-        for c in range(k - 1, -1, -1):
-            value = np.uint64(0)
-            if bits[c] == 64:
-                value = rest
-            elif bits[c] > 0:
-                value = rest & ((np.uint64(1) << np.uint64(bits[c])) - np.uint64(1))
-                rest >>= np.uint64(bits[c])
-            columns[c, at] = np.int64(value) + low[c]
-        at += 1
+    """The rows of `packed` uint64[n], as `_pack` packs them, to `columns` int64[k, n]."""
+    shift = 0
+    for c in range(len(columns) - 1, -1, -1):
+        unpack(packed, low[c], bits[c], shift, columns[c], 0)
+        shift += bits[c]
 
 
 def widths_of(low: Column, high: Column) -> Column | None:
@@ -154,7 +157,8 @@ def _bit_widths(*keys: Rows) -> tuple[Column, Column] | None:
 def _sorted_rows(packed: npt.NDArray[np.uint64], low: Column, bits: Column) -> Rows:
     """The different rows of `packed` uint64[n], n > 0, in order."""
     packed.sort()
-    rows = np.empty((len(bits), int(_count_distinct(packed))), np.int64)
+    packed = packed[: int(_without_repeats(packed))]
+    rows = np.empty((len(bits), len(packed)), np.int64)
     with np.errstate(over="ignore"):
         _unpack(packed, low, bits, rows)
     return rows
