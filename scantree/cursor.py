@@ -11,6 +11,8 @@ or follows it.
 
 from __future__ import annotations
 
+import numpy as np
+
 from scantree._jit import kernel
 from scantree.layout import DIRS, HEADER, ROOM, compare, copy, dir_count, dir_of, first_at_least, last_at_most
 
@@ -163,6 +165,22 @@ def count_range(mem, root, shape, lo, hi):
             d += 1
         lo = pack(shape, d, s, p)
     return total
+
+
+@kernel
+def column_ranges(mem, root, shape, columns, low, high):
+    """Lower `low` and raise `high` int64[k] to the least and the greatest value of each of `columns` int64[k]."""
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    for d in range(mem[root + DIRS]):
+        directory = dir_of(mem, root, d)
+        for s in range(dir_count(mem, root, d)):
+            page, count = mem[directory + s], mem[directory + fan + s]
+            for c in range(len(columns)):
+                at = page + columns[c] * cap
+                least, most = low[c], high[c]
+                for i in range(np.uint64(at), np.uint64(at + count)):
+                    least, most = min(least, mem[i]), max(most, mem[i])
+                low[c], high[c] = least, most
 
 
 @kernel

@@ -95,6 +95,15 @@ class Reading:
         _cursor.copy_range(mem, self.root, shape, lo, hi, out)
         return out[: shape.keys] if self.store.hidden else out
 
+    def ends(self, column: int) -> tuple[int, int] | None:
+        """The least and the greatest value of a column, by a pass over it; None without rows."""
+        if not len(self):
+            return None
+        mem, shape = self.store.arena.space.mem, self.store.shape
+        low, high = np.array([np.iinfo(np.int64).max]), np.array([np.iinfo(np.int64).min])
+        _cursor.column_ranges(mem, self.root, shape, np.array([column]), low, high)
+        return int(low[0]), int(high[0])
+
     def count(self, lo: int | None = None, hi: int | None = None) -> int:
         """Rows of [lo, hi), from the counts of the pages between; O(log n) if the store's scan is a count."""
         if lo is None and hi is None:

@@ -12,28 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scantree._jit import kernel
+from scantree.cursor import column_ranges
 from scantree.layout import DIRS, dir_count, dir_of
 from scantree.memory import Words
 from scantree.sort import FEW, widths_of
 
 if TYPE_CHECKING:
     from scantree.version import Version
-
-
-@kernel
-def _ranges(mem, root, shape, order, low, high):
-    """The least and the greatest value of each of the columns `order` of a version with rows, to `low` and `high`."""
-    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
-    for d in range(mem[root + DIRS]):
-        directory = dir_of(mem, root, d)
-        for s in range(dir_count(mem, root, d)):
-            page, count = mem[directory + s], mem[directory + fan + s]
-            for c in range(len(order)):
-                at = page + order[c] * cap
-                least, most = low[c], high[c]
-                for i in range(np.uint64(at), np.uint64(at + count)):
-                    least, most = min(least, mem[i]), max(most, mem[i])
-                low[c], high[c] = least, most
 
 
 @kernel
@@ -68,7 +53,7 @@ def packed_in_order(version: Version, columns: tuple[int, ...]) -> tuple[np.ndar
     space, shape = version.store.arena.space, version.store.shape
     order = np.array(columns, np.int64)
     low, high = np.full(keys, np.iinfo(np.int64).max), np.full(keys, np.iinfo(np.int64).min)
-    _ranges(space.mem, version.root, shape, order, low, high)
+    column_ranges(space.mem, version.root, shape, order, low, high)
     bits = widths_of(low, high)
     if bits is None:
         return None

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.tracelayout import Order, Ranges, TraceLayout, column_range, widened
+from lftj.engine.tracelayout import Order, Ranges, TraceLayout, widened
 from lftj.join import concern, machine, maintain, repair, trie, triejoin
 from lftj.join import walk as cells
 from lftj.join.run import SLICE, Counters, Limits
@@ -254,7 +254,7 @@ class ClauseTrace(Trace):
 
     def record(self, versions: Versions, limits: Limits, *, buffer_rows: int = 1 << 16) -> list[Ints]:
         """Evaluate the clause over `versions`, keeping its trace; the derived rows, int64[head, n] each."""
-        ranges = self.layout.key_ranges(lambda order, level: column_range(versions[order], level))
+        ranges = self.layout.key_ranges(lambda order, level: versions[order].ends(level))
         packings = {s: self.layout.packing(s, ranges) for s in self.trace_plan.recorded}
         side = _Side(*self.layout.sites(packings), self._recording_room)
         lowered = lower(self.plan, versions, self.encode, np.zeros(1, np.int64))

@@ -17,7 +17,6 @@ from lftj.language.clause import Value, Var
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.lowering import Encode
 from lftj.plan.traceplan import TracePlan
-from scantree.version import Version
 from sensitivity import records
 from sensitivity.packing import Packing, Range
 
@@ -135,15 +134,3 @@ def widened(ranges: Ranges, inserted: Iterable[tuple[int, int, int]]) -> Ranges:
         if known is not None and (low < known.low or high > known.high):
             fresh[d] = Range(min(low, known.low), max(high, known.high))
     return {**ranges, **fresh} if fresh else ranges
-
-
-def column_range(version: Version, column: int) -> tuple[int, int] | None:
-    """The least and the greatest key of a column; None if there is no row."""
-    if not len(version):
-        return None
-    least, greatest = None, None
-    for chunk in version.chunks():
-        low, high = int(chunk[column].min()), int(chunk[column].max())
-        least = low if least is None else min(least, low)
-        greatest = high if greatest is None else max(greatest, high)
-    return None if least is None or greatest is None else (least, greatest)

@@ -7,18 +7,27 @@ import numpy as np
 from lftj.join.trie import KEY_MAX
 from scantree._jit import kernel
 from scantree.cursor import count_range, seek_lub
-from scantree.layout import DIRS, HEADER, ROOM
+from scantree.layout import DIRS, HEADER, ROOM, dir_count, dir_of
 
 
 @kernel
-def prefix_counts(mem, root, shape, counts):
-    """Distinct prefixes of each length: `counts` int64[keys], zero to begin, is written."""
+def prefix_counts(mem, root, shape, step, counts):
+    """Distinct prefixes of each length, in every `step`-th directory page; how many rows these hold.
+
+    A prefix counts where it begins. `counts` int64[keys], zero to begin, is written.
+    """
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
-    before = np.int64(-1)
-    for d in range(mem[root + DIRS]):
-        directory = mem[root + HEADER + d]
-        for s in range(mem[root + HEADER + mem[root + ROOM] + d]):
+    looked = 0
+    for d in range(0, mem[root + DIRS], step):
+        before = np.int64(-1)
+        if d > 0:
+            directory = dir_of(mem, root, d - 1)
+            last = dir_count(mem, root, d - 1) - 1
+            before = mem[directory + last] + mem[directory + fan + last] - 1
+        directory = dir_of(mem, root, d)
+        for s in range(dir_count(mem, root, d)):
             page = mem[directory + s]
+            looked += mem[directory + fan + s]
             for p in range(mem[directory + fan + s]):
                 level = 0
                 if before >= 0:
@@ -27,6 +36,24 @@ def prefix_counts(mem, root, shape, counts):
                 for c in range(level, shape.keys):
                     counts[c] += 1
                 before = page + p
+    return looked
+
+
+@kernel
+def fence_counts(mem, root, shape, counts):
+    """As `prefix_counts`, of the rows that pages begin with: at most as many as there are."""
+    fan = 1 << shape.dir_bits
+    before = np.int64(-1)
+    for d in range(mem[root + DIRS]):
+        fences = dir_of(mem, root, d) + 2 * fan
+        for s in range(dir_count(mem, root, d)):
+            level = 0
+            if before >= 0:
+                while level < shape.keys and mem[fences + level * fan + s] == mem[before + level * fan]:
+                    level += 1
+            for c in range(level, shape.keys):
+                counts[c] += 1
+            before = fences + s
 
 
 @kernel

@@ -1,9 +1,10 @@
 """What the planner knows of the data: rows, distinct keys of column sets, and a sample of the rows.
 
 Distinct counts of a prefix of a key order that is built are exact: one pass over the pages counts the changes at each
-level. A single column that no order starts with is estimated by linear counting (Whang et al., TODS 1990): hash every
-key into a bitmap, count what stays empty. Other column sets are bounded by the product of their parts. Everything is
-deterministic, computed when first asked for, and kept per version.
+level; of a large relation, over a part of the pages, spread evenly. A single column that no order starts with is
+estimated by linear counting (Whang et al., TODS 1990): hash every key into a bitmap, count what stays empty. Other
+column sets are bounded by the product of their parts. Everything is deterministic, computed when first asked for, and
+kept per version.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from lftj.join.profile import draw_rows, mark_keys, prefix_counts
+from lftj.join.profile import draw_rows, fence_counts, mark_keys, prefix_counts
 from scantree.version import Version
 
 SAMPLE = 1024
+# About so many rows are counted at least, where not all are.
+PROFILED = 1 << 20
 
 
 class Stored(Protocol):
@@ -73,11 +76,20 @@ class Statistics:
         return max(1.0, self._known[columns])
 
     def _profile(self, order: tuple[int, ...], version: Version) -> None:
+        """Count the prefixes of a key order; of a large relation in a sample of its pages.
+
+        Where keys have many rows that is a poor one, but then pages begin with each of them.
+        """
         self._profiled.add(order)
-        counts = np.zeros(len(order), np.int64)
-        prefix_counts(version.store.arena.space.mem, version.root, version.store.shape, counts)
+        mem, shape = version.store.arena.space.mem, version.store.shape
+        found, begun = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
+        looked = prefix_counts(mem, version.root, shape, max(1, self.rows // PROFILED), found)
+        counts = found * (self.rows / max(1, looked))
+        if looked < self.rows:
+            fence_counts(mem, version.root, shape, begun)
+            counts = np.minimum(np.maximum(counts, begun), self.rows)
         for level, count in enumerate(counts.tolist()):
-            self._known[frozenset(order[: level + 1])] = float(count)
+            self._known[frozenset(order[: level + 1])] = count
 
     def _estimate(self, column: int) -> float:
         version = self.stored.order(tuple(range(self.stored.arity)))

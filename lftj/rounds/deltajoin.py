@@ -16,7 +16,6 @@ import numpy.typing as npt
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import split_text
-from lftj.engine.tracelayout import column_range
 from lftj.join import machine, trie, triejoin
 from lftj.join import walk as cells
 from lftj.join.run import Limits, Run, walk_once
@@ -187,7 +186,7 @@ class DeltaJoin:
     def _stamps(self, evaluator: Evaluator, plan: JoinPlan, versions: Versions, walk: cells.Walk) -> StampTable | None:
         """The table of the last depth's keys, told to the walk; None if it would be too large."""
         node = plan.nodes[plan.depths[-1].participants[0]]
-        ends = column_range(versions[node.predicate, node.key_order], node.level)
+        ends = versions[node.predicate, node.key_order].ends(node.level)
         table = None if ends is None else stamp_table(evaluator.arena, *ends)
         if table is not None:
             control, last = walk.control, len(plan.depths) - 1

@@ -53,6 +53,9 @@ def test_it_is_what_sorting_gives(data: st.DataObject, keys: int, page_rows: int
     made.check()
     expected = sorted(tuple(row[c] for c in order) for row in set(rows))
     assert list(made.rows()) == expected
+    for column in range(keys):
+        held = {row[column] for row in rows}
+        assert source.ends(column) == ((min(held), max(held)) if held else None)
     built = Store(arena, keys, **sizes).build([given_rows[c] for c in order])
     assert (made.pages, made.fill) == (built.pages, built.fill)
 
