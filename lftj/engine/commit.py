@@ -283,7 +283,8 @@ class Commit:
         limits = self._limits(heads[0])
         limits.look(0)
         derived = follow(self, heads, limits)
-        self._refuse_together(heads, {**relations, **derived.relations}, limits)
+        if staged.state.refused:
+            self._refuse_together(heads, {**relations, **derived.relations}, limits)
         staged.state.evaluations.update(derived.evaluations)
         for head in heads:
             change = derived.changes[head]

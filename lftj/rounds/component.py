@@ -19,6 +19,7 @@ from lftj.engine.change import Change
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.headtrace import change_of_rows
 from lftj.engine.stored import Private, StoredRelation
+from lftj.engine.strata import Strata
 from lftj.engine.undefined import look_for_error
 from lftj.errors import TimeoutExpired
 from lftj.join.run import Limits
@@ -45,13 +46,14 @@ FORWARD, CONSUMERS, OLDER, CHECK, UNDER = "forward", "consumers", "consumers of 
 class Joins:
     """The variants of the clauses of a component, made when they are first asked for.
 
-    `below`: the relations of lower strata that the clauses read. `ops`: "min" or "max" of heads of best values.
-    `fresh`: by head, which part of the rows that a large round met was not there yet, the last time. `steps`: of all
-    runs.
+    `strata`: those the clauses were last found in. `below`: the relations of lower strata that they read. `ops`: "min"
+    or "max" of heads of best values. `fresh`: by head, which part of the rows that a large round met was not there yet,
+    the last time. `steps`: of all runs.
     """
 
     def __init__(self, clauses: Iterable[Clause], members: Iterable[str]) -> None:
         self.clauses, self.members = tuple(clauses), frozenset(members)
+        self.strata: Strata | None = None
         self.below = frozenset(name for clause in self.clauses for name in clause.reads) - self.members
         self.ops = {clause.head: clause.best for clause in self.clauses if clause.best}
         # (clause, atom) of the positive and of the negated atoms over each relation, these numbered behind the others.

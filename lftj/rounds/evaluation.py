@@ -32,12 +32,14 @@ Rows = npt.NDArray[np.int64]
 def joins_of(evaluator: Evaluator, heads: tuple[str, ...]) -> Joins:
     """The variants of the clauses of `heads`, kept from one evaluation to the next."""
     strata, kept = evaluator.state.strata, evaluator.rounds.joins
-    clauses = tuple(clause for head in heads for clause in strata.of(head))
     joins: Joins | None = kept.get(heads)
-    if joins is None or joins.clauses != clauses:
-        for others in [others for others in kept if not all(map(strata.of, others))]:
-            del kept[others]
-        kept[heads] = joins = Joins(clauses, heads)
+    if joins is None or joins.strata is not strata:
+        clauses = tuple(clause for head in heads for clause in strata.of(head))
+        if joins is None or joins.clauses != clauses:
+            for others in [others for others in kept if not all(map(strata.of, others))]:
+                del kept[others]
+            kept[heads] = joins = Joins(clauses, heads)
+        joins.strata = strata
     joins.begin()
     return joins
 
