@@ -5,9 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from lftj.join.trie import KEY_MAX
-from scantree._jit import kernel
+from scantree._jit import inlined, kernel
 from scantree.cursor import count_range, seek_lub
 from scantree.layout import DIRS, HEADER, ROOM, dir_count, dir_of
+
+
+@inlined
+def _count(mem, at, before, stride, counts):
+    """Count the prefixes that begin with the row at `mem[at]`, the one `before` it (-1: none) having others."""
+    level = 0
+    if before >= 0:
+        while level < len(counts) and mem[at + level * stride] == mem[before + level * stride]:
+            level += 1
+    for c in range(level, len(counts)):
+        counts[c] += 1
 
 
 @kernel
@@ -16,26 +27,21 @@ def prefix_counts(mem, root, shape, step, counts):
 
     A prefix counts where it begins. `counts` int64[keys], zero to begin, is written.
     """
-    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    fan = 1 << shape.dir_bits
     looked = 0
     for d in range(0, mem[root + DIRS], step):
-        before = np.int64(-1)
+        before = root - root - 1
         if d > 0:
             directory = dir_of(mem, root, d - 1)
             last = dir_count(mem, root, d - 1) - 1
             before = mem[directory + last] + mem[directory + fan + last] - 1
         directory = dir_of(mem, root, d)
         for s in range(dir_count(mem, root, d)):
-            page = mem[directory + s]
-            looked += mem[directory + fan + s]
-            for p in range(mem[directory + fan + s]):
-                level = 0
-                if before >= 0:
-                    while level < shape.keys and mem[page + level * cap + p] == mem[before + level * cap]:
-                        level += 1
-                for c in range(level, shape.keys):
-                    counts[c] += 1
-                before = page + p
+            page, rows = mem[directory + s], mem[directory + fan + s]
+            for at in range(page, page + rows):
+                _count(mem, at, before, 1 << shape.page_bits, counts)
+                before = at
+            looked += rows
     return looked
 
 
@@ -43,17 +49,12 @@ def prefix_counts(mem, root, shape, step, counts):
 def fence_counts(mem, root, shape, counts):
     """As `prefix_counts`, of the rows that pages begin with: at most as many as there are."""
     fan = 1 << shape.dir_bits
-    before = np.int64(-1)
+    before = root - root - 1
     for d in range(mem[root + DIRS]):
         fences = dir_of(mem, root, d) + 2 * fan
-        for s in range(dir_count(mem, root, d)):
-            level = 0
-            if before >= 0:
-                while level < shape.keys and mem[fences + level * fan + s] == mem[before + level * fan]:
-                    level += 1
-            for c in range(level, shape.keys):
-                counts[c] += 1
-            before = fences + s
+        for at in range(fences, fences + dir_count(mem, root, d)):
+            _count(mem, at, before, fan, counts)
+            before = at
 
 
 @kernel

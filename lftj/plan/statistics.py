@@ -76,20 +76,21 @@ class Statistics:
         return max(1.0, self._known[columns])
 
     def _profile(self, order: tuple[int, ...], version: Version) -> None:
-        """Count the prefixes of a key order; of a large relation in a sample of its pages.
+        """Count the prefixes of a key order; of a large relation in a part of its pages.
 
-        Where keys have many rows that is a poor one, but then pages begin with each of them.
+        Of keys that begin rarely a part tells little, but then pages begin with each of them: where it is in doubt, by
+        the root of what was found, the pages are believed.
         """
         self._profiled.add(order)
         mem, shape = version.store.arena.space.mem, version.store.shape
-        found, begun = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
-        looked = prefix_counts(mem, version.root, shape, max(1, self.rows // PROFILED), found)
-        counts = found * (self.rows / max(1, looked))
+        counts, begun = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
+        looked = prefix_counts(mem, version.root, shape, max(1, self.rows // PROFILED), counts)
         if looked < self.rows:
             fence_counts(mem, version.root, shape, begun)
-            counts = np.minimum(np.maximum(counts, begun), self.rows)
-        for level, count in enumerate(counts.tolist()):
-            self._known[frozenset(order[: level + 1])] = count
+            behind = (counts - 1) - np.sqrt(counts - 1)  # the first row begins all in any case
+            counts = np.minimum(np.maximum(1 + behind * (self.rows / looked), begun), self.rows)
+        for level, count in enumerate(counts[:-1].tolist()):  # whole rows are all different
+            self._known[frozenset(order[: level + 1])] = float(count)
 
     def _estimate(self, column: int) -> float:
         version = self.stored.order(tuple(range(self.stored.arity)))
