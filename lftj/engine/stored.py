@@ -371,8 +371,11 @@ class StoredRelation:
         return self._with(self.content, self.facts, self._orders.copy(), self._scans.copy(), folds)
 
     def memory(self) -> dict[Built, int]:
-        """Bytes of pages per key order and per scan; none for a content that belongs to another relation."""
-        found: list[tuple[Built, Version]] = [(order, self.order(order)) for order in list(self._orders)]
-        found += self._scans.items()
-        own = (self._stores.get("rounds"), *map(self._stores.get, (built for built, _ in found)))
-        return {built: version.memory() if version.store in own else 0 for built, version in found}
+        """Bytes of pages per key order and per scan; none for a content that belongs to another relation.
+
+        Of a key order that lags behind those it has.
+        """
+        found: list[tuple[Built, Version | Behind]] = [*self._orders.items(), *self._scans.items()]
+        versions = {built: held.version if isinstance(held, Behind) else held for built, held in found}
+        own = (self._stores.get("rounds"), *map(self._stores.get, versions))
+        return {built: version.memory() if version.store in own else 0 for built, version in versions.items()}

@@ -98,6 +98,7 @@ def test_without_memory_it_stays_behind_and_follows_later(monkeypatch: pytest.Mo
         patch.setattr(Version, "update", full)
         with pytest.raises(MemoryLimitError):
             query.count()
+    assert set(db.memory()["e"]) == {"x, y, z", "z, y, x"}
     assert lag(db._relations["e"], (2, 1, 0)) == 1
     assert db.query("e(x, y, z), z = 1", order=("z", "y", "x")).count() == 8
     check_stored(db._relations["e"])
