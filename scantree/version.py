@@ -202,12 +202,15 @@ class Store:
 
 
 class Version(Reading):
-    """An immutable sorted set of rows. Made by `Store.build` and `Version.update`, never directly."""
+    """An immutable sorted set of rows. Made by `Store.build` and `Version.update`, never directly.
 
-    __slots__ = ("__weakref__", "_own")
+    `edition`: how often it was changed in place, for whoever keeps something about a version that may be used up.
+    """
+
+    __slots__ = ("__weakref__", "_own", "edition")
 
     def __init__(self, store: Store, root: int) -> None:
-        self.store, self.root, self._own = store, root, True
+        self.store, self.root, self._own, self.edition = store, root, True, 0
 
     def __del__(self) -> None:
         # Not a finalizer of weakref: making and calling those is a tenth of what a transaction of one row takes.
@@ -272,6 +275,7 @@ class Version(Reading):
     ) -> tuple[Version, Changes]:
         """The version after `batch`, in key order: this one as far as that can be, which is used up."""
         arena = self.store.arena
+        self.edition += 1
         with arena.lock:
             left = _amend.amend_pages(self.store, self.root, batch, ops, verdicts)
         if not left:
@@ -352,6 +356,7 @@ class Version(Reading):
         store, mem, n = self.store, self.store.arena.space.mem, rows.shape[1]
         if store.shape.folds or mem[self.root + PAGES] != 1 or not 0 < n <= 1 << store.shape.page_bits:
             return False
+        self.edition += 1
         _build.overwrite(mem, self.root, store.shape, plain(rows))
         return True
 

@@ -33,14 +33,17 @@ class JumpTable:
         finalizer.atexit = False
 
 
-_tables: weakref.WeakKeyDictionary[Version, JumpTable | None] = weakref.WeakKeyDictionary()
+# With the edition of the version that a table is of.
+_tables: weakref.WeakKeyDictionary[Version, tuple[int, JumpTable | None]] = weakref.WeakKeyDictionary()
 
 
 def jump_table(version: Version) -> JumpTable | None:
     """The version's jump table, made at the first call; None where its first keys are too sparse or memory is short."""
-    if version not in _tables:
-        _tables[version] = _make(version)
-    return _tables[version]
+    edition, table = _tables.get(version, (-1, None))
+    if edition != version.edition:  # it was amended since
+        table = _make(version)
+        _tables[version] = version.edition, table
+    return table
 
 
 def _make(version: Version) -> JumpTable | None:
