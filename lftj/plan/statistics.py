@@ -47,10 +47,7 @@ class Stored(Protocol):
 
 
 class Statistics:
-    """Rows and distinct counts of one relation; holds for the versions it was asked about.
-
-    `fleeting`: the relation is made for one run of a plan, and its key orders each time.
-    """
+    """Rows and distinct counts of one relation; holds for the versions it was asked about."""
 
     fleeting = False
 
@@ -114,10 +111,14 @@ class Statistics:
         return int(np.searchsorted(sample, key)) / len(sample)
 
 
-class OneRow(Statistics):
-    """Statistics of a relation as if it had one row: for plans that are to be right for few rows of any kind."""
+class Fleeting(Statistics):
+    """Statistics of a relation that is made for one run of a plan, and its key orders each time."""
 
     fleeting = True
+
+
+class OneRow(Fleeting):
+    """As if the relation had one row: for plans that are to be right for few rows of any kind."""
 
     def __init__(self, stored: Stored) -> None:
         super().__init__(stored)

@@ -204,7 +204,7 @@ class Work:
         Then it takes less to find the others when they are stored, in order, than to look for each (closure of SF: 10 s
         of 51). Not where a round may have many rows beside those that are there: all are in memory until then.
         """
-        return self.joins.fresh.get(head, 0.0) >= MOSTLY and changed < ROUND_PART * len(self.relations[head])
+        return self.joins.fresh.get(head, 0.0) > MOSTLY and changed < ROUND_PART * len(self.relations[head])
 
     def consumers(
         self, name: str, rows: Rows, over: Relations, *, limited: bool = False, negated: bool = False

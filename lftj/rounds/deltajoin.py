@@ -23,9 +23,9 @@ from lftj.join.stamps import StampTable, stamp_table
 from lftj.language.clause import Clause, Var, variables_of
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import REPEATED, SORT, Choice, rank_orders
+from lftj.plan.keyorder import LASTING, REPEATED, SORT, Large, rank_orders
 from lftj.plan.lowering import Lowered, lower
-from lftj.plan.statistics import OneRow, Statistics
+from lftj.plan.statistics import Fleeting, OneRow, Statistics
 from lftj.rounds.content import rounds_of
 from lftj.rounds.variants import CHANGED
 from scantree.version import Version
@@ -44,16 +44,10 @@ FEW = 1 << 10
 SOUGHT = 8.0
 # Rows that wait to be made distinct, at most about.
 WAITING = 1 << 22
-# By how much a plan may be estimated to cost more, if it meets each head once.
-WORTH = 16.0
 
 
 def _shown(plan: JoinPlan) -> set[str]:
     return {v.name for term in plan.head for v in variables_of(term)}
-
-
-def _orders_of(plan: JoinPlan) -> set[Order]:
-    return {(node.predicate, node.key_order) for node in plan.nodes}
 
 
 def stampable(plan: JoinPlan, looks: int) -> bool:
@@ -145,43 +139,31 @@ class DeltaJoin:
 
     def _planned(self, relations: Relations, counts: Sequence[int], look: bool) -> JoinPlan:
         """As `plan`; `counts`: how many rows the relations that are read have."""
-        about = [count.bit_length() // 3 for count in counts]
+        few = self._changed is not None and counts[self._changed] < LARGE
+        about = [count.bit_length() // (3 if few else 2) for count in counts]
         if self._changed is not None:
-            about[self._changed] = counts[self._changed] >= LARGE
+            about[self._changed] = not few
         sizes = tuple(about)
         plans, body = (self._plans, self.body) if look or self._open is None else (self._open_plans, self._open)
         if sizes not in plans:
             statistics: dict[str, Statistics] = {name: relations[name].statistics for name in self.reads}
-            few = self._changed is not None and counts[self._changed] < LARGE
+            large = None
             if few:
                 # Most runs are over few changed rows: a plan that begins with them is right for all of these.
                 statistics[CHANGED] = OneRow(relations[CHANGED])
-            choices = rank_orders(body, statistics, sort=REPEATED if few else SORT)
-            looks = int(body is self.body)
-            best = self._best(body, choices, relations, looks, few=few)
+            elif self._changed is not None:
+                statistics[CHANGED] = Fleeting(relations[CHANGED])
+                large = Large(stamped=self._open is not None, own=self._open is not None and body is self.body)
+            choices = rank_orders(body, statistics, sort=REPEATED if few else LASTING if large else SORT, large=large)
+            last = len(self.clause.atoms) - 1 if self.tested else -1
+            best = plan_join(body, choices[0], relations, tested=self.tested, limited_by=last)
             places = [(node.predicate, node.key_order) for node in best.nodes]
-            plans[sizes] = _Made(best, places, self._open is not None and stampable(best, looks))
+            stamped = self._open is not None and stampable(best, int(body is self.body))
+            plans[sizes] = _Made(best, places, stamped)
         self._made = plans[sizes]
         if plans is self._open_plans and not self._made.stamped:
             return self._planned(relations, counts, True)
         return self._made.plan
-
-    def _best(self, body: Body, choices: Sequence[Choice], relations: Relations, looks: int, *, few: bool) -> JoinPlan:
-        """The plan of the cheapest choice.
-
-        Over many changed rows one that meets a head again in the same epoch (stamps.py), if there is one.
-        """
-        last = len(self.clause.atoms) - 1 if self.tested else -1
-        plans = (plan_join(body, choice, relations, tested=self.tested, limited_by=last) for choice in choices)
-        first = next(plans)
-        if few or self._changed is None or self._open is None or stampable(first, looks):
-            return first
-        built = {order for order in _orders_of(first) if order[1] not in relations[order[0]].orders}
-        for plan in plans:
-            missing = {order for order in _orders_of(plan) if order[1] not in relations[order[0]].orders}
-            if stampable(plan, looks) and plan.cost <= WORTH * first.cost and missing <= built:
-                return plan
-        return first
 
     def _stamps(self, evaluator: Evaluator, plan: JoinPlan, versions: Versions, walk: cells.Walk) -> StampTable | None:
         """The table of the last depth's keys, told to the walk; None if it would be too large."""
@@ -265,7 +247,8 @@ class DeltaJoin:
             return self._few(evaluator, walk, lowered.prelude, limits)
         stamps = self._stamps(evaluator, plan, versions, walk) if made.stamped else None
         found = self._heads(evaluator, walk, lowered.prelude, limits, evaluator.buffer_rows, [])
-        self.met = int(walk.control[cells.MET])
+        # Only stamped runs count them; others say that it may have been as many as they found.
+        self.met = int(walk.control[cells.MET]) if made.stamped else found.shape[1]
         del stamps
         return found
 

@@ -1,0 +1,79 @@
+"""Plans of large rounds: heads met before are passed over, related atoms are not taken to be independent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lftj
+from lftj.language.clause import Clause
+from lftj.plan.joinplan import JoinPlan, plan_join
+from lftj.plan.keyorder import LASTING, SORT, Large, rank_orders
+from lftj.plan.statistics import Fleeting
+from lftj.rounds import variants
+from lftj.rounds.deltajoin import DeltaJoin, stampable
+
+pytestmark = [pytest.mark.jit_only, pytest.mark.filterwarnings("ignore:.*occurs only once")]
+
+CLOSURE = ".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z)."
+# The fourth rule of GALEN, by itself.
+CHAIN = """
+.decl b(x:number, y:number)
+.decl c(y:number, w:number, z:number)
+p(x, y) :- b(x, y).
+p(x, z) :- c(y, w, z), p(x, w), p(x, y).
+"""
+
+
+class Round:
+    """The join of a rule over `rows` int64[n, columns] that changed in its atom `i`, and the relations it reads."""
+
+    def __init__(self, db: lftj.Database, head: str, recursive: int, i: int, rows: Any) -> None:
+        clause: Clause = db._strata.of(head)[recursive]
+        self.join = DeltaJoin(variants.forward(clause, i), own=True)
+        db.load("changed", np.unique(rows, axis=0))
+        names = [name for name in self.join.reads if name != variants.CHANGED]
+        self.relations = {name: db._relations[name] for name in names}
+        self.relations[variants.CHANGED] = db._relations["changed"]
+
+    def plan(self, large: Large | None, sort: float) -> JoinPlan:
+        """The cheapest plan by estimate."""
+        statistics = {name: relation.statistics for name, relation in self.relations.items()}
+        statistics[variants.CHANGED] = Fleeting(self.relations[variants.CHANGED])
+        body = self.join.body
+        return plan_join(body, rank_orders(body, statistics, sort=sort, large=large)[0], self.relations)
+
+
+def test_the_variable_before_the_last_is_not_the_heads() -> None:
+    """So a head that is met again costs a load: `x, y, z`, where the old rows are walked in order besides."""
+    db = lftj.Database(CLOSURE + "\n.decl changed(x:number, y:number)")
+    rng = np.random.default_rng(1)
+    db.load("e", np.unique(rng.integers(0, 60, (700, 2)), axis=0))
+    db.evaluate()
+    plan = Round(db, "t", 1, 0, rng.integers(0, 60, (500, 2))).plan(Large(stamped=True, own=True), LASTING)
+    assert stampable(plan, 1)
+    assert plan.order == ("x", "y", "z")
+    assert {(node.predicate, node.key_order) for node in plan.nodes} <= {
+        ("@Δ", (0, 1)),
+        ("e", (0, 1)),
+        ("t", (0, 1)),
+    }, "no key order is built that has to be kept"
+
+
+def test_related_atoms_are_not_independent() -> None:
+    """Both atoms over `p` hold the same few `y` for an `x`; taken as independent, `x` comes before the rare `w`."""
+    db = lftj.Database(CHAIN + "\n.decl changed(x:number, y:number)")
+    rng = np.random.default_rng(2)
+    x = np.arange(3_000).repeat(12)
+    rows = np.stack([x, x % 40 * 50 + rng.integers(0, 30, len(x))], axis=1)
+    db.load("b", np.unique(rows, axis=0))
+    db.load("c", np.unique(rng.integers(0, 2_000, (900, 3)), axis=0))
+    db.evaluate()
+    found = Round(db, "p", 1, 2, rows[::3])
+    for order in ((0, 1), (1, 0)):
+        found.relations["p"].order(order)
+    apart, related = found.plan(None, SORT), found.plan(Large(stamped=True, own=True), LASTING)
+    assert apart.order.index("x") < apart.order.index("w"), "or this tests nothing"
+    assert related.order.index("w") < related.order.index("x")
