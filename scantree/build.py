@@ -25,7 +25,7 @@ from scantree.layout import (
     root_words,
 )
 from scantree.memory import Words, allocate
-from scantree.sort import unpack
+from scantree.sort import unpack_column
 from scantree.sweep import drop_dir
 
 FILL = 15 / 16
@@ -138,7 +138,7 @@ def write_packed(space, root, shape, packed, low, bits, plan):
         at, width = _place(space, root, shape, plan, len(packed) - done)
         shift = 0
         for c in range(shape.cols - 1, -1, -1):
-            unpack(packed[done : done + width], low[c], bits[c], shift, mem, at + c * cap)
+            unpack_column(packed[done : done + width], low[c], bits[c], shift, mem, at + c * cap)
             shift += bits[c]
         _placed(mem, root, shape, plan, width)
         done += width

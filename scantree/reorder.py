@@ -2,7 +2,7 @@
 
 A secondary key order of many rows is mostly copying. So whole rows go into one word each where their ranges allow
 (sort.py), from the pages that hold them, and from the sorted words into the new pages: no array of columns is made on
-the way. It takes a third of what copying the columns out, sorting and building them does, and a third of the memory.
+the way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scantree._jit import kernel
 from scantree.cursor import column_ranges
 from scantree.layout import DIRS, dir_count, dir_of
 from scantree.memory import Words
-from scantree.sort import FEW, widths_of
+from scantree.sort import FEW, pack_column, widths_of
 
 if TYPE_CHECKING:
     from scantree.version import Version
@@ -25,21 +25,19 @@ if TYPE_CHECKING:
 def _pack(mem, root, shape, order, low, bits, packed):
     """The rows of a version as `packed` uint64[n], the columns `order` from the highest bits down."""
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
-    done = np.uint64(0)
+    done = 0
     for d in range(mem[root + DIRS]):
         directory = dir_of(mem, root, d)
         for s in range(dir_count(mem, root, d)):
-            page, count = mem[directory + s], np.uint64(mem[directory + fan + s])
-            for i in range(count):
-                packed[done + i] = 0
+            page, part = mem[directory + s], packed[done : done + mem[directory + fan + s]]
+            for i in range(len(part)):
+                part[i] = 0
             shift = 0
             for c in range(len(order) - 1, -1, -1):
                 if bits[c] > 0:
-                    at = np.uint64(page + order[c] * cap)
-                    for i in range(count):
-                        packed[done + i] |= np.uint64(mem[at + i] - low[c]) << np.uint64(shift)
+                    pack_column(mem, page + order[c] * cap, low[c], shift, part)
                     shift += bits[c]
-            done += count
+            done += len(part)
 
 
 def packed_in_order(version: Version, columns: tuple[int, ...]) -> tuple[np.ndarray, Words, Words] | None:

@@ -88,6 +88,14 @@ def _ranges(columns, low, high):
 
 
 @kernel
+def pack_column(column, at, low, shift, packed):
+    """Add the values of `column[at:]`, counted from `low`, to `packed` uint64[n] above `shift`."""
+    start = np.uint64(at)
+    for i in range(np.uint64(len(packed))):
+        packed[i] |= np.uint64(column[start + i] - low) << np.uint64(shift)
+
+
+@kernel
 def _pack(columns, low, bits, packed):
     """Rows of `columns` int64[k, n] as `packed` uint64[n]: each value takes `bits` of its column, counted from `low`.
 
@@ -98,8 +106,7 @@ def _pack(columns, low, bits, packed):
     shift = 0
     for c in range(len(columns) - 1, -1, -1):
         if bits[c] > 0:
-            for i in range(len(packed)):
-                packed[i] |= np.uint64(columns[c, i] - low[c]) << np.uint64(shift)
+            pack_column(columns[c], 0, low[c], shift, packed)
             shift += bits[c]
 
 
@@ -115,7 +122,7 @@ def _without_repeats(packed):
 
 
 @kernel
-def unpack(packed, low, bits, shift, column, at):
+def unpack_column(packed, low, bits, shift, column, at):
     """Write a column of `packed` uint64[n], of `bits` above `shift` and counted from `low`, to `column[at:]`."""
     to = np.uint64(at)
     if bits == 0:
@@ -132,7 +139,7 @@ def _unpack(packed, low, bits, columns):
     """The rows of `packed` uint64[n], as `_pack` packs them, to `columns` int64[k, n]."""
     shift = 0
     for c in range(len(columns) - 1, -1, -1):
-        unpack(packed, low[c], bits[c], shift, columns[c], 0)
+        unpack_column(packed, low[c], bits[c], shift, columns[c], 0)
         shift += bits[c]
 
 
