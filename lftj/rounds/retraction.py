@@ -42,13 +42,17 @@ class Retraction:
     def suspect(self, found: Iterable[tuple[DeltaJoin, Rows]]) -> None:
         """Examine the heads that each join found, those that are there and derived (facts need no support)."""
         for join, heads in found:
-            if heads.shape[1]:
-                self.add(join.clause.head, heads, rounds=join.rounds)
+            if not heads.shape[1]:
+                continue
+            if join.rounds:  # all are there and derived, and come with their rounds
+                self._suspects.setdefault(join.clause.head, []).append(heads)
+            else:
+                self.add(join.clause.head, heads)
 
-    def add(self, head: str, rows: Rows, *, rounds: bool = False) -> None:
-        """Examine rows of `head`, those that are there and derived; `rounds`: all are, and come with their rounds."""
-        suspects = rows if rounds else rounds_of(self.work.relations[head], rows)
-        if not rounds and not (derived := suspects[-1] > 0).all():
+    def add(self, head: str, rows: Rows) -> None:
+        """Examine rows of `head`, those that are there and derived."""
+        suspects = rounds_of(self.work.relations[head], rows)
+        if not (derived := suspects[-1] > 0).all():
             suspects = np.compress(derived, suspects, axis=1)
         if suspects.shape[1]:
             self._suspects.setdefault(head, []).append(suspects)
