@@ -84,8 +84,8 @@ class Statistics:
         looked = prefix_counts(mem, version.root, shape, max(1, self.rows // PROFILED), counts)
         if looked < self.rows:
             fence_counts(mem, version.root, shape, begun)
-            behind = (counts - 1) - np.sqrt(counts - 1)  # the first row begins all in any case
-            counts = np.minimum(np.maximum(1 + behind * (self.rows / looked), begun), self.rows)
+            later = (counts - 1) - np.sqrt(counts - 1)  # the first row begins all in any case
+            counts = np.minimum(np.maximum(1 + later * (self.rows / looked), begun), self.rows)
         for level, count in enumerate(counts[:-1].tolist()):  # whole rows are all different
             self._known[frozenset(order[: level + 1])] = float(count)
 
