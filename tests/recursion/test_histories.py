@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from lftj.engine import behind
 from lftj.rounds import component, content, deltajoin, retraction
 from tests.conftest import FULL, JIT
 from tests.engine import programs
@@ -41,7 +42,7 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
     # are large ones and which of these leave it to the storing to find the rows that are there.
     at_once, part = programs.pick(draw, ((1, 0.0), (2, 0.5), (retraction.AT_ONCE, retraction.PART)))
     merged = programs.pick(draw, (0.0, content.LARGE_PART, 1e9))
-    large, mostly = programs.pick(draw, ((deltajoin.LARGE, component.MOSTLY), (1, 2.0), (2, 0.0)))
+    large, mostly = programs.pick(draw, ((deltajoin.LARGE, component.MOSTLY), (1, 2.0), (2, -1.0)))
     with (
         mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part),
         mock.patch.object(content, "LARGE_PART", merged),
@@ -58,6 +59,17 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
 def test_written(name: str, rng: Random, facts_in_heads: bool) -> None:
     """Programs by hand; `facts_in_heads`: their heads hold facts too."""
     run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=facts_in_heads))
+
+
+@pytest.mark.jit_only
+@settings(max_examples=1)
+@given(st.just(9502812))
+def test_an_amended_version_has_another_jump_table(seed: int) -> None:
+    """A history that never ended: a walk by the jump table of a version that had been amended since (jumps.py)."""
+    rng = Random(seed)
+    with mock.patch.multiple(behind, MOST=3, PART=1e9):
+        name = rng.choice(list(WRITTEN))
+        run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=rng.random() < 0.5))
 
 
 @settings(max_examples=150 if FULL else 8)
