@@ -15,10 +15,9 @@ output needs sorting because the order does not begin with the head. Estimates o
 answer. Ties go to the order of appearance, so plans are deterministic.
 
 In a large round of recursion (`Large`) independence says too little: atoms over relations that were derived from each
-other hold the same keys far more often (GALEN: seven times as often, and its joins were walked in orders that take ten
-times as long as the best). So for the steps the matches of a depth are taken to lie between independent and as many as
-the least fan-out, and runs that are opened are charged. How often the output is met is left to independence, which says
-the same for all orders.
+other hold the same keys far more often. So for the steps the matches of a depth are taken to lie between independent
+and as many as the least fan-out, and runs that are opened are charged. How often the output is met is left to
+independence, which says the same for all orders.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
 
 
 class Large(NamedTuple):
-    """What a large round is charged, in steps; measured on GALEN, by timing all orders of its joins.
+    """What a large round is charged, in steps; chosen by timing the orders of eight of GALEN's joins.
 
     `stamped`: whether heads that were met before may be passed over (stamps.py) · `own`: whether the last negated atom
     is the head's own · `related`: where matches lie between independent (0) and the least fan-out (1), on a logarithmic
@@ -184,8 +183,6 @@ class OrderSearch:
         if self.large is not None:
             entered, met = partial.entered, matches ** (1.0 - self.large.related) * most**self.large.related
         steps = entered * (1.0 + len(atoms) * offered)
-        if self.large is not None:
-            steps += entered * self.large.opened * len(atoms)
         # A look into each negated atom whose last variable this is; what it takes away is not estimated.
         steps += entered * met * sum(v in atom.variables <= now for atom in self.negated)
         for atom in self.body.looked:
@@ -198,7 +195,9 @@ class OrderSearch:
         if not every and witness <= bound and not witness >= frozenset(self.names):
             # An existential suffix: the search below a binding of the head ends at the first witness.
             witnesses *= matches
-            steps, matches = steps / max(1.0, matches), min(1.0, matches)
+            steps, matches, met = steps / max(1.0, met), min(1.0, matches), min(1.0, met)
+        if self.large is not None:
+            steps += entered * self.large.opened * len(atoms)
         return _Partial(
             (*partial.order, v),
             (*partial.matches, matches),
