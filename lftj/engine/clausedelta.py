@@ -32,7 +32,7 @@ from lftj.language.clause import Clause
 from lftj.plan.body import Atom, Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import REPEATED, rank_orders
-from lftj.plan.lowering import Encode, lower
+from lftj.plan.lowering import Encode, Sought, lower
 from lftj.plan.statistics import OneRow, Statistics
 from lftj.rounds.variants import CHANGED
 from scantree.crew import LOOK, Crew, Shift, apart
@@ -105,7 +105,7 @@ class _Arrays:
         spans = np.zeros((len(variants) + 1, changed.SPAN), np.int64)
         head, places, joined_orders = 0, list[int](), list[Order | None]()
         for v, variant in enumerate(variants):
-            lowered = lower(variant.plan, versions, encode, np.zeros(1, np.int64), jumps=False)
+            lowered = lower(variant.plan, versions, encode, np.zeros(1, np.int64), Sought(jumps=False))
             walk = lowered.walk
             machine.run_code(lowered.prelude, 0, len(lowered.prelude), walk.regs, walk.ranks, walk.cell)
             at = {depth.variable: d for d, depth in enumerate(variant.plan.depths)}

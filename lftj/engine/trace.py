@@ -23,7 +23,7 @@ from lftj.join import concern, machine, maintain, repair, trie, triejoin
 from lftj.join import walk as cells
 from lftj.join.run import SLICE, Counters, Limits
 from lftj.plan.joinplan import JoinPlan
-from lftj.plan.lowering import Encode, lower
+from lftj.plan.lowering import Encode, Sought, lower
 from lftj.plan.traceplan import TracePlan
 from scantree.filter import BranchFilter
 from scantree.memory import Arena
@@ -121,7 +121,7 @@ class _Upkeep:
     def __init__(self, trace: ClauseTrace, versions: Versions, indexes: SensitivityIndexes) -> None:
         plan = trace.plan
         self.packings = indexes.packings
-        lowered = lower(plan, versions, trace.encode, np.zeros(1, np.int64), jumps=False)
+        lowered = lower(plan, versions, trace.encode, np.zeros(1, np.int64), Sought(jumps=False))
         self.walk, self.ranked = lowered.walk, lowered.ranked
         trace.run_prelude(self.walk, lowered.prelude)
         self.frames = (self.walk.frames.copy(), self.walk.frames)

@@ -33,26 +33,31 @@ class JumpTable:
         finalizer.atexit = False
 
 
-# With the edition of the version that a table is of.
-_tables: weakref.WeakKeyDictionary[Version, tuple[int, JumpTable | None]] = weakref.WeakKeyDictionary()
+# With the edition of the version that a table is of, and the words that it could have.
+_tables: weakref.WeakKeyDictionary[Version, tuple[int, float, JumpTable | None]] = weakref.WeakKeyDictionary()
 
 
-def jump_table(version: Version) -> JumpTable | None:
-    """The version's jump table, made at the first call; None where its first keys are too sparse or memory is short."""
-    edition, table = _tables.get(version, (-1, None))
-    if edition != version.edition:  # it was amended since
-        table = _make(version)
-        _tables[version] = version.edition, table
+def jump_table(version: Version, words: float = 0.0) -> JumpTable | None:
+    """The version's jump table, made at the first call; None where its first keys are too sparse or memory is short.
+
+    `words`: that a table may have however sparse they are.
+    """
+    edition, allowed, table = _tables.get(version, (-1, 0.0, None))
+    if edition != version.edition or (table is None and words > allowed):  # it was amended since, or may be larger now
+        table = _make(version, words)
+        _tables[version] = version.edition, words, table
     return table
 
 
-def _make(version: Version) -> JumpTable | None:
+def _make(version: Version, most: float) -> JumpTable | None:
     if len(version) < LEAST:
         return None
     arena, root, shape = version.store.arena, version.root, version.store.shape
     low, high = version.row(version.begin())[0], last_key(version)
     words = 2 * (high - low + 2)
-    if words > SPREAD * len(version) or high == trie.KEY_MAX:  # the table ends with the key after the greatest
+    if (
+        words > max(most, SPREAD * len(version)) or high == trie.KEY_MAX
+    ):  # the table ends with the key after the greatest
         return None
     with arena.lock:
         try:

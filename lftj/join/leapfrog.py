@@ -243,7 +243,7 @@ def value_matches(mem, walk, trace, d, value, record):
 
 
 @kernel
-def _cross(mem, frames, f, c):
+def cross(mem, frames, f, c):
     """Look for `c` beyond the page the frame stands in, whose part of the run is used up.
 
     False at the end of the run.
@@ -291,7 +291,7 @@ def pair_leaf(mem, walk, trace, d, out, limit, record):
         steps += 1
         px = forward(mem, px, ex, c)
         if px == ex:
-            if not _cross(mem, frames, x, c):
+            if not cross(mem, frames, x, c):
                 break
             px, ex = np.uint64(frames[x, BASE] + frames[x, POS]), np.uint64(frames[x, BASE] + frames[x, END])
         h = mem[px]

@@ -53,7 +53,7 @@ from lftj.join.leapfrog import (
 )
 from lftj.join.machine import FAILS, HOLDS, run_code
 from lftj.join.place import blocked, blocked_until, older
-from lftj.join.stamps import stamped_leaf
+from lftj.join.stamps import stamped_leaf, stamped_two
 from lftj.join.trie import KEY_MIN, UNIQUE, look_ahead
 from lftj.join.walk import (
     AHEAD,
@@ -76,12 +76,14 @@ from lftj.join.walk import (
     LEAF,
     MATCHES,
     NEG_HI,
+    PAIR,
     PARENT,
     PART_HI,
     PART_LO,
     PRODUCT,
     SIBLING,
     STAMP,
+    STAMPED,
     STAY,
     STEPS,
     TEST_HI,
@@ -186,7 +188,14 @@ def _make(record: bool) -> Callable[..., Any]:
                         alive = False
                 if alive and enter == AFTER:
                     alive = past_match(walk, d)
-                if alive and depths[d, FUSED]:
+                if not record and alive and depths[d, FUSED] == STAMPED and control[STAMP] and d > control[EPOCH_DEPTH]:
+                    outcome = stamped_two(mem, walk, d, out, stop)
+                    if outcome > MATCHED:
+                        enter = WITHIN
+                        continue
+                    matched = outcome == MATCHED
+                    regs[d] = depths[d, CANDIDATE]
+                elif alive and depths[d, FUSED] == PAIR:
                     outcome = last_two(mem, walk, trace, d, out, stop, record)
                     if record and outcome >= LEAF_NEXT:
                         if outcome == NODE_STOPPED:

@@ -24,6 +24,9 @@ CANDIDATE, TURN, AGREE, MATCHES, HIGH = 18, 19, 20, 21, 22
 NEG_HI, TEST_HI = 23, 24
 DEPTH_WIDTH = 25
 JOIN, VALUE = 0, 1
+# Kinds of FUSED: a depth is walked together with the last one below it (last_two); it is if that one has stamps
+# (stamped_two)
+PAIR, STAMPED = 1, 2
 # Kinds of `bounds`
 FROM_LIMIT, ABOVE_LIMIT, TO_LIMIT, BELOW_LIMIT = 0, 1, 2, 3
 
@@ -38,9 +41,10 @@ DEPTH, ENTER, STEPS, OPENS, LANDED, WRITTEN, UNTIL, COUNTING, STAY, LIMIT = rang
 STAMP, STAMP_LOW, EPOCH, EPOCH_DEPTH = 10, 11, 12, 13
 # ... and the frame that stands on a row with a limit of its own as its value, -1 without one, and its register
 LIMIT_AT, LIMIT_IN = 14, 15
-# ... and, of stamps.py again, how many heads were there already
-MET = 16
-CONTROL = 17
+# ... and, of stamps.py again, how many heads were there already, the key of the table's last word, the epoch that the
+# head's own run was last looked at in, how often it was (negative: its keys are stamped), and about how long it is
+MET, STAMP_HIGH, OWN_EPOCH, LOOKS, OWN_ROWS = 16, 17, 18, 19, 20
+CONTROL = 21
 # fmt: on
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -142,19 +143,33 @@ class Lowered:
     ranked: bool
 
 
+class Sought(NamedTuple):
+    """What is known of how first keys will be sought.
+
+    `jumps`: a pass over a relation may be made for a jump table · `least`: so many will be, at least, whatever the plan
+    estimates · `fleeting`: a relation that goes with the run, so that its table may have a word for each that is ·
+    `stamped`: heads that were met are told by stamps, and not by looks into the negated atom.
+    """
+
+    jumps: bool = True
+    least: float = 0.0
+    fleeting: str = ""
+    stamped: bool = False
+
+
+EVALUATION = Sought()
+
+
 def lower(
     plan: JoinPlan,
     versions: Mapping[tuple[str, tuple[int, ...]], Version],
     encode: Encode,
     no_ranks: np.ndarray,
-    *,
-    jumps: bool = True,
-    least: float = 0.0,
+    sought: Sought = EVALUATION,
 ) -> Lowered:
     """Arrays for `plan` over `versions` (predicate and key order -> version); `encode` gives the code of a constant.
 
-    `jumps`: whether a pass over a relation may be made for a jump table; `least`: first keys that will be sought at
-    least, whatever the plan estimates.
+    `sought`: what is known of how it will be run.
     """
     n = len(plan.depths)
     code = _Code(encode, {d.variable: i for i, d in enumerate(plan.depths)}, [0] * n)
@@ -207,7 +222,7 @@ def lower(
         depths[d, cells.BOUND_LO] = len(bounds)
         bounds.extend((LIMITS[op], code.value(term)) for op, term, _ in limit)
         depths[d, cells.BOUND_HI] = len(bounds)
-    frames, kept = _frames(plan, versions, jumps, least)
+    frames, kept = _frames(plan, versions, sought)
     _shortcuts(plan, depths, frames)
     blocks = np.zeros((len(plan.blocks), cells.BLOCK_WIDTH), np.int64)
     for b, block in enumerate(plan.blocks):
@@ -236,7 +251,7 @@ def lower(
 
 
 def _frames(
-    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], jumps: bool, least: float
+    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], known: Sought
 ) -> tuple[np.ndarray, tuple[Version | JumpTable, ...]]:
     """One frame per trie node.
 
@@ -259,7 +274,7 @@ def _frames(
         if plan.nodes[i].variable in random
     }
     # A negated atom is looked up once per match; the end of its last level is looked at, too.
-    for depth in plan.depths:
+    for depth in plan.depths if not known.stamped else ():
         for i in depth.negated:
             while plan.nodes[i].above >= 0:
                 i = plan.nodes[i].above
@@ -271,8 +286,8 @@ def _frames(
         frames[i, trie.PAGE_BITS], frames[i, trie.DIR_BITS] = shape.page_bits, shape.dir_bits
         frames[i, trie.UNIQUE] = node.level + 1 == shape.keys
         frames[i, trie.REGISTER] = place[node.variable]
-        if jumps and node.level == 0 and i in sought and max(sought[i], least) * 8 >= len(version):
-            table = jump_table(version)
+        if known.jumps and node.level == 0 and i in sought and max(sought[i], known.least) * 8 >= len(version):
+            table = jump_table(version, max(sought[i], known.least) if node.predicate == known.fleeting else 0.0)
             if table is not None:
                 kept.append(table)
                 frames[i, trie.JUMP], frames[i, trie.JUMP_LOW], frames[i, trie.JUMP_HIGH] = (
@@ -298,6 +313,12 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
             and not plan.depths[d].tested
         )
 
+    def runs_below(d: int, leaf: int) -> bool:
+        """Whether the last depth's one run lies below a first key of depth d, which a jump table finds."""
+        above = plan.nodes[plan.depths[leaf].participants[0]].above
+        others = [i for i in plan.depths[d].participants if i != above]
+        return len(others) == 1 and bool(frames[above, trie.JUMP]) and not frames[others[0], trie.JUMP]
+
     for d, depth in enumerate(plan.depths):
         depths[d, cells.AHEAD] = -1
         if len(depth.participants) == 2 and depth.definition is None:
@@ -305,8 +326,13 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
             if frames[followed, trie.JUMP] and not frames[walked, trie.JUMP]:
                 depths[d, cells.AHEAD], depths[d, cells.FOLLOWS] = walked, followed
         after = d + 1
-        if after < len(plan.depths) and plan.depths[after].leaf and not plan.depths[after].first and plan.until > after:
-            depths[d, cells.FUSED] = not depth.leaf and plain_pair(d) and plain_pair(after)
+        if depth.leaf or after == len(plan.depths) or not plain_pair(d):
+            continue
+        if plan.depths[after].leaf and not plan.depths[after].first and plan.until > after:
+            if plain_pair(after):
+                depths[d, cells.FUSED] = cells.PAIR
+            elif len(plan.depths[after].participants) == 1 and runs_below(d, after):
+                depths[d, cells.FUSED] = cells.STAMPED
 
 
 def apply_columns(term: Apply, arguments: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,7 @@ from lftj.language.clause import Clause, Var, variables_of
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import LASTING, REPEATED, SORT, Large, rank_orders
-from lftj.plan.lowering import Lowered, lower
+from lftj.plan.lowering import Lowered, Sought, lower
 from lftj.plan.statistics import Fleeting, OneRow, Statistics
 from lftj.rounds.content import rounds_of
 from lftj.rounds.variants import CHANGED
@@ -172,7 +172,12 @@ class DeltaJoin:
         table = None if ends is None else stamp_table(evaluator.arena, *ends)
         if table is not None:
             control, last = walk.control, len(plan.depths) - 1
-            control[cells.STAMP], control[cells.STAMP_LOW], control[cells.EPOCH] = table.page, table.low, 1
+            control[cells.STAMP], control[cells.STAMP_LOW], control[cells.STAMP_HIGH] = (
+                table.page,
+                table.low,
+                table.high,
+            )
+            control[cells.EPOCH] = 1
             places = [d for d, depth in enumerate(plan.depths[:last]) if depth.variable in _shown(plan)]
             control[cells.EPOCH_DEPTH] = max(places, default=-1)
         return table
@@ -231,9 +236,8 @@ class DeltaJoin:
         versions: dict[Order, Version] = {}
         if large or (lowered := made.again(relations)) is None:
             versions = {at: relations[at[0]].order(at[1]) for at in made.places}
-            lowered = lower(
-                plan, versions, evaluator._encode, np.zeros(1, np.int64), jumps=large, least=SOUGHT * changed
-            )
+            sought = Sought(large, SOUGHT * changed, fleeting=CHANGED, stamped=made.stamped)
+            lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), sought)
             if self.rounds:
                 head = np.append(lowered.walk.head, lowered.walk.control[cells.LIMIT_IN])
                 lowered.walk = lowered.walk._replace(head=head)

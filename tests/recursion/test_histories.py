@@ -16,6 +16,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from lftj.engine import behind
+from lftj.join import jumps
 from lftj.rounds import component, content, deltajoin, retraction
 from tests.conftest import FULL, JIT
 from tests.engine import programs
@@ -47,6 +48,7 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
         mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part),
         mock.patch.object(content, "LARGE_PART", merged),
         mock.patch.object(deltajoin, "LARGE", large),
+        mock.patch.object(jumps, "LEAST", min(jumps.LEAST, large)),
         mock.patch.multiple(component, LARGE=large, MOSTLY=mostly, ROUND_PART=1e9),
     ):
         history(draw, twin, count, most)
