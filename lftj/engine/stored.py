@@ -32,6 +32,7 @@ import numpy.typing as npt
 from lftj.engine.behind import Behind
 from lftj.engine.change import ERASED, Change
 from lftj.engine.pagefolds import PageFolds
+from lftj.join.jumps import last_key
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
 from scantree.memory import Arena, ArenaFullError
@@ -223,6 +224,16 @@ class StoredRelation:
         if missing and change is not None and len(change.kinds) < SMALL_PART * len(self):
             self._orders[columns], _ = before.order(columns).update(change.rows[list(columns)], change.kinds)
         return self.order(columns)
+
+    def ends(self, column: int) -> tuple[int, int] | None:
+        """The least and the greatest value of a column, by a pass over it if no key order begins with it.
+
+        None without rows.
+        """
+        held = next((v for order, v in self._orders.items() if order[0] == column and isinstance(v, Version)), None)
+        if held is None or not len(held):
+            return self.content.ends(column)
+        return held.row(held.begin())[0], last_key(held)
 
     def scan_version(self, order: tuple[int, ...], monoid: Monoid, column: int) -> Version:
         """The content in key order `order`, with a scan of column `column` by `monoid`; built at the first call.

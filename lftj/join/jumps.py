@@ -54,10 +54,8 @@ def _make(version: Version, most: float) -> JumpTable | None:
         return None
     arena, root, shape = version.store.arena, version.root, version.store.shape
     low, high = version.row(version.begin())[0], last_key(version)
-    words = 2 * (high - low + 2)
-    if (
-        words > max(most, SPREAD * len(version)) or high == trie.KEY_MAX
-    ):  # the table ends with the key after the greatest
+    words = 2 * (high - low + 2)  # the table ends with the key after the greatest
+    if words > max(most, SPREAD * len(version)) or high == trie.KEY_MAX:
         return None
     with arena.lock:
         try:

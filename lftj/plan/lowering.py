@@ -267,6 +267,8 @@ def _frames(
     # A jump leaves the end of the page's part of the run open, which a last depth of one or two participants would
     # look at.
     random = {d.variable for d in plan.depths if not d.leaf or len(d.participants) > 2}
+    # The keys of a depth of one participant are walked, and not sought.
+    random -= {d.variable for d in plan.depths if len(d.participants) == 1 and d.definition is None}
     sought = {
         i: seeks[plan.nodes[i].variable]
         for depth in plan.depths

@@ -33,7 +33,6 @@ from scantree.version import Version
 Rows = npt.NDArray[np.int64]
 Relations = Mapping[str, StoredRelation]
 Order = tuple[str, tuple[int, ...]]
-Versions = Mapping[Order, Version]
 
 NO_LIMIT = np.iinfo(np.int64).max
 # Rows from which on a run is worth a plan and a lowering of its own, with jump tables.
@@ -165,10 +164,10 @@ class DeltaJoin:
             return self._planned(relations, counts, True)
         return self._made.plan
 
-    def _stamps(self, evaluator: Evaluator, plan: JoinPlan, versions: Versions, walk: cells.Walk) -> StampTable | None:
+    def _stamps(self, evaluator: Evaluator, plan: JoinPlan, over: Relations, walk: cells.Walk) -> StampTable | None:
         """The table of the last depth's keys, told to the walk; None if it would be too large."""
         node = plan.nodes[plan.depths[-1].participants[0]]
-        ends = versions[node.predicate, node.key_order].ends(node.level)
+        ends = over[node.predicate].ends(node.key_order[node.level])
         table = None if ends is None else stamp_table(evaluator.arena, *ends)
         if table is not None:
             control, last = walk.control, len(plan.depths) - 1
@@ -249,7 +248,7 @@ class DeltaJoin:
         walk.control[cells.LIMIT_AT] = plan.limiting if limit is None else -1
         if not large:
             return self._few(evaluator, walk, lowered.prelude, limits)
-        stamps = self._stamps(evaluator, plan, versions, walk) if made.stamped else None
+        stamps = self._stamps(evaluator, plan, relations, walk) if made.stamped else None
         found = self._heads(evaluator, walk, lowered.prelude, limits, evaluator.buffer_rows, [])
         # Only stamped runs count them; others say that it may have been as many as they found.
         self.met = int(walk.control[cells.MET]) if made.stamped else found.shape[1]
