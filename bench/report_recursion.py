@@ -23,7 +23,9 @@ PROGRAMS = {
 
 def scratch_table() -> str:
     """Evaluation from scratch."""
-    table = Table("program", "graph", "derived rows", "s", "M rows/s", "bytes per row", "at the peak", left=2)
+    table = Table(
+        "program", "graph", "derived rows", "s", "of that system", "M rows/s", "bytes per row", "at the peak", left=2
+    )
     for (kind, graph, *_), line in lines(recursion.RECURSION).items():
         if kind not in recursion.STREAMS:
             rows = sum(line["counts"].values())
@@ -32,6 +34,7 @@ def scratch_table() -> str:
                 graph,
                 f"{rows:,}",
                 short(line["cpu_s"]),
+                short(line["system_s"]),
                 f"{line['rows_per_s'] / 1e6:.2f}",
                 f"{line['pages_bytes_per_row']:.0f}",
                 f"{line['peak_bytes_per_row']:.0f}",

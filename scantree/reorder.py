@@ -15,7 +15,7 @@ from scantree._jit import kernel
 from scantree.cursor import column_ranges
 from scantree.layout import DIRS, dir_count, dir_of
 from scantree.memory import Words
-from scantree.sort import FEW, pack_column, widths_of
+from scantree.sort import FEW, pack_column, widths_of, words_for
 
 if TYPE_CHECKING:
     from scantree.version import Version
@@ -43,7 +43,8 @@ def _pack(mem, root, shape, order, low, bits, packed):
 def packed_in_order(version: Version, columns: tuple[int, ...]) -> tuple[np.ndarray, Words, Words] | None:
     """(the rows of `version` as sorted words uint64[n], the least values and the bits of `columns`, in their order).
 
-    `columns` permutes the key columns. None if the rows are few, or do not fit into words.
+    `columns` permutes the key columns. The words are this thread's until it sorts again. None if the rows are few, or
+    do not fit into words.
     """
     n, keys = len(version), len(columns)
     if n < FEW or not keys:
@@ -55,7 +56,7 @@ def packed_in_order(version: Version, columns: tuple[int, ...]) -> tuple[np.ndar
     bits = widths_of(low, high)
     if bits is None:
         return None
-    packed = np.empty(n, np.uint64)
+    packed = words_for(n)
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
         _pack(space.mem, version.root, shape, order, low, bits, packed)
     packed.sort()

@@ -4,10 +4,15 @@ All key columns of a row are packed into one uint64 wherever their ranges allow,
 several times faster than `numpy.lexsort`; wide ranges fall back to it. Columns already in order (files often are) are
 recognised in one pass and not sorted. Packing and unpacking are one pass each: done column by column in numpy they take
 three times as long as the sort between them.
+
+Every thread keeps the words it packs into, up to `KEPT`, for its next sort: memory that went back to the system is
+cleared when it comes again, and on virtual machines that give it back to their host that takes many times as long as
+sorting in it.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -17,10 +22,14 @@ import numpy.typing as npt
 from scantree._jit import kernel
 
 Column = npt.NDArray[np.int64]
+Packed = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
 
 # Rows up to which packing takes longer than it saves.
 FEW = 256
+# Words that a thread keeps at most: 32 MB.
+KEPT = 1 << 22
+_kept = threading.local()
 
 
 @kernel
@@ -161,7 +170,18 @@ def _bit_widths(*keys: Rows) -> tuple[Column, Column] | None:
     return None if bits is None else (low, bits)
 
 
-def _sorted_rows(packed: npt.NDArray[np.uint64], low: Column, bits: Column) -> Rows:
+def words_for(n: int) -> Packed:
+    """Memory for `n` packed rows, uint64[n], of this thread until its next call."""
+    if n > KEPT:
+        return np.empty(n, np.uint64)
+    held: Packed | None = getattr(_kept, "words", None)
+    if held is None or len(held) < n:
+        _kept.words = held = None  # not both at once
+        _kept.words = held = np.empty(min(KEPT, n + n // 4), np.uint64)
+    return held[:n]
+
+
+def _sorted_rows(packed: Packed, low: Column, bits: Column) -> Rows:
     """The different rows of `packed` uint64[n], n > 0, in order."""
     packed.sort()
     packed = packed[: int(_without_repeats(packed))]
@@ -177,7 +197,7 @@ def sorting(keys: Rows) -> Column:
     packing = _bit_widths(keys) if n >= FEW else None
     if packing is None:
         return np.lexsort(keys[::-1])
-    packed = np.empty(n, np.uint64)
+    packed = words_for(n)
     place = (n - 1).bit_length()
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
         _pack(keys, *packing, packed)
@@ -207,7 +227,7 @@ def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:
     if state == 0:
         packing = _bit_widths(rows) if keys == len(rows) else None
         if packing is not None:
-            packed = np.empty(n, np.uint64)
+            packed = words_for(n)
             with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
                 _pack(rows, *packing, packed)
             return _sorted_rows(packed, *packing)
@@ -215,6 +235,22 @@ def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:
     keep = np.empty(n, np.bool_)
     last_of_equal(rows[:keys], keep)
     return rows if keep.all() else np.compress(keep, rows, axis=1)
+
+
+def permuted(rows: Rows, order: tuple[int, ...]) -> Rows:
+    """The distinct `rows` int64[k, n] with their columns permuted by `order`, in that key order."""
+    packing = _bit_widths(rows) if rows.shape[1] >= FEW else None
+    if packing is None:
+        return sort_rows([rows[c] for c in order], len(order))
+    low, bits = packing
+    packed, shift = words_for(rows.shape[1]), 0
+    packed.fill(0)
+    with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
+        for c in reversed(order):
+            if bits[c]:
+                pack_column(rows[c], 0, low[c], shift, packed)
+                shift += int(bits[c])
+    return _sorted_rows(packed, low[list(order)], bits[list(order)])
 
 
 def sort_chunks(chunks: list[Rows]) -> Rows:
@@ -234,7 +270,7 @@ def sort_chunks(chunks: list[Rows]) -> Rows:
     packing = None if n < FEW or _in_order(given) else _bit_widths(*given)
     if packing is None:
         return sort_rows(np.concatenate(given, axis=1), len(given[0]))
-    packed, at = np.empty(n, np.uint64), 0
+    packed, at = words_for(n), 0
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
         while given:
             chunk = given.pop(0)

@@ -37,7 +37,7 @@ from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid, Scan
-from scantree.sort import sort_rows
+from scantree.sort import permuted
 from scantree.version import Store, Version
 
 Rows = npt.NDArray[np.int64]
@@ -356,8 +356,7 @@ class StoredRelation:
                     continue
                 mine = held in private
                 if len(change.kinds) > part * len(held):
-                    added = sort_rows([change.rows[c] for c in order], self.arity)
-                    made, _ = held.merged(added, use_up=mine)
+                    made, _ = held.merged(permuted(change.rows, order), use_up=mine)
                 else:
                     made, _ = held.update(change.rows[list(order)], change.kinds, use_up=mine)
                 private.follow(held, made)

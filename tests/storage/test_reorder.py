@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scantree import reorder, version
+from scantree import reorder, sort, version
 from scantree.memory import Arena, ArenaFullError
 from scantree.reorder import packed_in_order
 from scantree.version import Store
@@ -49,15 +49,31 @@ def test_it_is_what_sorting_gives(data: st.DataObject, keys: int, page_rows: int
     source = Store(arena, keys, int(hidden), hidden=hidden, **sizes).assemble([np.concatenate([given_rows, values])])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reorder, "FEW", 0)
+        patch.setattr(sort, "FEW", 1)
         made = Store(arena, keys, **sizes).reorder(source, tuple(order))
+        permuted = sort.permuted(given_rows, tuple(order))
     made.check()
     expected = sorted(tuple(row[c] for c in order) for row in set(rows))
     assert list(made.rows()) == expected
+    assert list(zip(*permuted.tolist(), strict=True)) == expected
     for column in range(keys):
         held = {row[column] for row in rows}
         assert source.ends(column) == ((min(held), max(held)) if held else None)
     built = Store(arena, keys, **sizes).build([given_rows[c] for c in order])
     assert (made.pages, made.fill) == (built.pages, built.fill)
+
+
+def test_words_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorted rows are not in the words that the next sort of the thread writes to."""
+    monkeypatch.setattr(sort, "FEW", 1)
+    monkeypatch.setattr(sort, "KEPT", 100)
+    rng = np.random.default_rng(5)
+    kept = []
+    for n in (3, 90, 20, 150, 100, 70):
+        rows = rng.permutation(4 * n)[: 2 * n].reshape(2, n).astype(np.int64)
+        kept.append((sort.sort_rows(rows, 2), sorted(zip(*rows.tolist(), strict=True))))
+        assert len(sort.words_for(n)) == n
+    assert all(list(zip(*made.tolist(), strict=True)) == expected for made, expected in kept)
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
