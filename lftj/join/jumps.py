@@ -17,6 +17,8 @@ from scantree.version import Version
 
 # Words of table per row of the relation, at most: with it a loaded binary relation stays below 24 bytes per row.
 SPREAD = 0.75
+# ... of one that goes with its join, and in all.
+FLEETING, MOST = 32, 1 << 22
 # Smaller relations are searched as quickly without a table.
 LEAST = 64
 
@@ -37,25 +39,26 @@ class JumpTable:
 _tables: weakref.WeakKeyDictionary[Version, tuple[int, float, JumpTable | None]] = weakref.WeakKeyDictionary()
 
 
-def jump_table(version: Version, words: float = 0.0) -> JumpTable | None:
+def jump_table(version: Version, sought: float = 0.0) -> JumpTable | None:
     """The version's jump table, made at the first call; None where its first keys are too sparse or memory is short.
 
-    `words`: that a table may have however sparse they are.
+    `sought`: how many keys will be, of a version that goes with the join: its table may have a word for each.
     """
-    edition, allowed, table = _tables.get(version, (-1, 0.0, None))
-    if edition != version.edition or (table is None and words > allowed):  # it was amended since, or may be larger now
-        table = _make(version, words)
-        _tables[version] = version.edition, words, table
+    allowed = min(sought, FLEETING * len(version), MOST)
+    edition, before, table = _tables.get(version, (-1, 0.0, None))
+    if edition != version.edition or (table is None and allowed > before):  # it was amended since, or may be larger now
+        table = _make(version, allowed)
+        _tables[version] = version.edition, allowed, table
     return table
 
 
-def _make(version: Version, most: float) -> JumpTable | None:
+def _make(version: Version, allowed: float) -> JumpTable | None:
     if len(version) < LEAST:
         return None
     arena, root, shape = version.store.arena, version.root, version.store.shape
     low, high = version.row(version.begin())[0], last_key(version)
     words = 2 * (high - low + 2)  # the table ends with the key after the greatest
-    if words > max(most, SPREAD * len(version)) or high == trie.KEY_MAX:
+    if words > max(allowed, SPREAD * len(version)) or high == trie.KEY_MAX:
         return None
     with arena.lock:
         try:
