@@ -168,6 +168,15 @@ def count_range(mem, root, shape, lo, hi):
 
 
 @kernel
+def first_keys(mem, root, shape):
+    """(the least, the greatest) first key of a version with rows: those of its first and its last row."""
+    d = mem[root + DIRS] - 1
+    directory, s = dir_of(mem, root, d), dir_count(mem, root, d) - 1
+    last = mem[directory + s] + mem[directory + (1 << shape.dir_bits) + s] - 1
+    return mem[mem[dir_of(mem, root, 0)]], mem[last]
+
+
+@kernel
 def column_ranges(mem, root, shape, columns, low, high):
     """Lower `low` and raise `high` int64[k] to the least and the greatest value of each of `columns` int64[k]."""
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits

@@ -96,10 +96,13 @@ class Reading:
         return out[: shape.keys] if self.store.hidden else out
 
     def ends(self, column: int) -> tuple[int, int] | None:
-        """The least and the greatest value of a column, by a pass over it; None without rows."""
+        """The least and the greatest value of a column, by a pass over it if it is not the first; None without rows."""
         if not len(self):
             return None
         mem, shape = self.store.arena.space.mem, self.store.shape
+        if column == 0 and shape.keys:
+            least, most = _cursor.first_keys(mem, self.root, shape)
+            return int(least), int(most)
         low, high = np.array([np.iinfo(np.int64).max]), np.array([np.iinfo(np.int64).min])
         _cursor.column_ranges(mem, self.root, shape, np.array([column]), low, high)
         return int(low[0]), int(high[0])

@@ -105,17 +105,18 @@ def pack_column(column, at, low, shift, packed):
 
 
 @kernel
-def _pack(columns, low, bits, packed):
+def _pack(columns, order, low, bits, packed):
     """Rows of `columns` int64[k, n] as `packed` uint64[n]: each value takes `bits` of its column, counted from `low`.
 
-    The first column is the highest. Columns without bits are left out: shifting by all 64 is undefined.
+    `order` int64[k] numbers the columns from the highest down, as `low` and `bits` are given. Columns without bits are
+    left out: shifting by all 64 is undefined.
     """
     for i in range(len(packed)):
         packed[i] = 0
     shift = 0
-    for c in range(len(columns) - 1, -1, -1):
+    for c in range(len(order) - 1, -1, -1):
         if bits[c] > 0:
-            pack_column(columns[c], 0, low[c], shift, packed)
+            pack_column(columns[order[c]], 0, low[c], shift, packed)
             shift += bits[c]
 
 
@@ -200,7 +201,7 @@ def sorting(keys: Rows) -> Column:
     packed = words_for(n)
     place = (n - 1).bit_length()
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
-        _pack(keys, *packing, packed)
+        _pack(keys, np.arange(len(keys)), *packing, packed)
     if int(packing[1].sum()) + place > 64:
         return np.argsort(packed, kind="stable")
     # With its place in the lowest bits every value is another: sorting them is several times faster than an argsort.
@@ -229,7 +230,7 @@ def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:
         if packing is not None:
             packed = words_for(n)
             with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
-                _pack(rows, *packing, packed)
+                _pack(rows, np.arange(keys), *packing, packed)
             return _sorted_rows(packed, *packing)
         rows = np.take(rows, sorting(rows[:keys]), axis=1)  # `rows[:, order]` would lay the columns out across
     keep = np.empty(n, np.bool_)
@@ -243,14 +244,10 @@ def permuted(rows: Rows, order: tuple[int, ...]) -> Rows:
     if packing is None:
         return sort_rows([rows[c] for c in order], len(order))
     low, bits = packing
-    packed, shift = words_for(rows.shape[1]), 0
-    packed.fill(0)
+    columns, packed = np.array(order), words_for(rows.shape[1])
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
-        for c in reversed(order):
-            if bits[c]:
-                pack_column(rows[c], 0, low[c], shift, packed)
-                shift += int(bits[c])
-    return _sorted_rows(packed, low[list(order)], bits[list(order)])
+        _pack(rows, columns, low[columns], bits[columns], packed)
+    return _sorted_rows(packed, low[columns], bits[columns])
 
 
 def sort_chunks(chunks: list[Rows]) -> Rows:
@@ -274,7 +271,7 @@ def sort_chunks(chunks: list[Rows]) -> Rows:
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
         while given:
             chunk = given.pop(0)
-            _pack(chunk, *packing, packed[at : at + chunk.shape[1]])
+            _pack(chunk, np.arange(len(chunk)), *packing, packed[at : at + chunk.shape[1]])
             at += chunk.shape[1]
     return _sorted_rows(packed, *packing)
 

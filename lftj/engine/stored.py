@@ -32,7 +32,6 @@ import numpy.typing as npt
 from lftj.engine.behind import Behind
 from lftj.engine.change import ERASED, Change
 from lftj.engine.pagefolds import PageFolds
-from lftj.join.jumps import last_key
 from lftj.plan.statistics import Statistics
 from lftj.values.codes import Schema
 from scantree.memory import Arena, ArenaFullError
@@ -230,10 +229,9 @@ class StoredRelation:
 
         None without rows.
         """
-        held = next((v for order, v in self._orders.items() if order[0] == column and isinstance(v, Version)), None)
-        if held is None or not len(held):
-            return self.content.ends(column)
-        return held.row(held.begin())[0], last_key(held)
+        first = (v for order, v in self._orders.items() if order[0] == column and isinstance(v, Version))
+        held = next(first, None)
+        return self.content.ends(column) if held is None else held.ends(0)
 
     def scan_version(self, order: tuple[int, ...], monoid: Monoid, column: int) -> Version:
         """The content in key order `order`, with a scan of column `column` by `monoid`; built at the first call.

@@ -53,10 +53,10 @@ def jump_table(version: Version, sought: float = 0.0) -> JumpTable | None:
 
 
 def _make(version: Version, allowed: float) -> JumpTable | None:
-    if len(version) < LEAST:
+    ends = version.ends(0)
+    if ends is None or len(version) < LEAST:
         return None
-    arena, root, shape = version.store.arena, version.root, version.store.shape
-    low, high = version.row(version.begin())[0], last_key(version)
+    arena, root, shape, (low, high) = version.store.arena, version.root, version.store.shape, ends
     words = 2 * (high - low + 2)  # the table ends with the key after the greatest
     if words > max(allowed, SPREAD * len(version)) or high == trie.KEY_MAX:
         return None
@@ -68,8 +68,3 @@ def _make(version: Version, allowed: float) -> JumpTable | None:
         page = int(allocate(arena.space, words))
     trie.fill_jump(arena.space.mem, root, shape.dir_bits, shape.page_bits, page, low, high)
     return JumpTable(arena, page, words, low, high)
-
-
-def last_key(version: Version) -> int:
-    """The first key of the last row."""
-    return int(trie.last_first_key(version.store.arena.space.mem, version.root, version.store.shape.dir_bits))

@@ -376,14 +376,6 @@ def run_length(mem, frames, f):
 
 
 @kernel
-def last_first_key(mem, root, dir_bits):
-    """The first key of the last row of a version that is not empty."""
-    d = mem[root + DIRS] - 1
-    directory, s = mem[root + HEADER + d], mem[root + HEADER + mem[root + ROOM] + d] - 1
-    return mem[mem[directory + s] + mem[directory + (1 << dir_bits) + s] - 1]
-
-
-@kernel
 def fill_jump(mem, root, dir_bits, page_bits, table, low, high):
     """Write the jump table of a version.
 

@@ -188,14 +188,7 @@ def _make(record: bool) -> Callable[..., Any]:
                         alive = False
                 if alive and enter == AFTER:
                     alive = past_match(walk, d)
-                if not record and alive and depths[d, FUSED] == STAMPED and control[STAMP] and d > control[EPOCH_DEPTH]:
-                    outcome = stamped_two(mem, walk, d, out, stop)
-                    if outcome > MATCHED:
-                        enter = WITHIN
-                        continue
-                    matched = outcome == MATCHED
-                    regs[d] = depths[d, CANDIDATE]
-                elif alive and depths[d, FUSED] == PAIR:
+                if alive and depths[d, FUSED] == PAIR:
                     outcome = last_two(mem, walk, trace, d, out, stop, record)
                     if record and outcome >= LEAF_NEXT:
                         if outcome == NODE_STOPPED:
@@ -210,7 +203,10 @@ def _make(record: bool) -> Callable[..., Any]:
                         enter = WITHIN if outcome == LEAF_FULL else AFTER
                         continue
                 elif alive:
-                    outcome = leap(mem, walk, trace, d, record)
+                    if not record and depths[d, FUSED] == STAMPED and control[STAMP] and d > control[EPOCH_DEPTH]:
+                        outcome = stamped_two(mem, walk, d, out, stop)
+                    else:
+                        outcome = leap(mem, walk, trace, d, record)
                     if outcome > MATCHED:
                         enter = WITHIN
                         continue

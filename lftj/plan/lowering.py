@@ -288,8 +288,9 @@ def _frames(
         frames[i, trie.PAGE_BITS], frames[i, trie.DIR_BITS] = shape.page_bits, shape.dir_bits
         frames[i, trie.UNIQUE] = node.level + 1 == shape.keys
         frames[i, trie.REGISTER] = place[node.variable]
-        if known.jumps and node.level == 0 and i in sought and max(sought[i], known.least) * 8 >= len(version):
-            table = jump_table(version, max(sought[i], known.least) if node.predicate == known.fleeting else 0.0)
+        times = max(sought[i], known.least) if i in sought else 0.0
+        if known.jumps and node.level == 0 and times and times * 8 >= len(version):
+            table = jump_table(version, times if node.predicate == known.fleeting else 0.0)
             if table is not None:
                 kept.append(table)
                 frames[i, trie.JUMP], frames[i, trie.JUMP_LOW], frames[i, trie.JUMP_HIGH] = (

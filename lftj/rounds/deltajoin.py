@@ -171,12 +171,8 @@ class DeltaJoin:
         table = None if ends is None else stamp_table(evaluator.arena, *ends)
         if table is not None:
             control, last = walk.control, len(plan.depths) - 1
-            control[cells.STAMP], control[cells.STAMP_LOW], control[cells.STAMP_HIGH] = (
-                table.page,
-                table.low,
-                table.high,
-            )
-            control[cells.EPOCH] = 1
+            control[cells.STAMP], control[cells.EPOCH] = table.page, 1
+            control[cells.STAMP_LOW], control[cells.STAMP_HIGH] = table.low, table.high
             places = [d for d, depth in enumerate(plan.depths[:last]) if depth.variable in _shown(plan)]
             control[cells.EPOCH_DEPTH] = max(places, default=-1)
         return table

@@ -1,7 +1,8 @@
 """Last depths of large rounds that tell heads that were met by stamps, and are walked two at a time where they can.
 
 Catches: a head that is written twice, or not at all, because of a buffer that is full, a run that goes over pages, a
-run of the head's own that is stamped late or beyond the table; a key of a new epoch that is taken for one of the last.
+run of the head's own that is stamped late or beyond the table; a key of a new epoch that is taken for one of the last;
+a head that is there already and is found nevertheless.
 """
 
 from __future__ import annotations
@@ -78,6 +79,15 @@ def test_closures(
 ) -> None:
     monkeypatch.setattr(component, "MOSTLY", mostly)
     monkeypatch.setattr(component, "ROUND_PART", 1e9)
+    there = list[int]()
+    grown = component.grown
+
+    def watching(relation: Any, rows: Any, *rest: Any) -> Any:
+        following, new = grown(relation, rows, *rest)
+        there.append(rows.shape[1] - new.shape[1])
+        return following, new
+
+    monkeypatch.setattr(component, "grown", watching)
     rng = np.random.default_rng([page_rows, buffer_rows, len(rule)])
     for degree in (1.1, 4.0):
         edges = random_edges(rng, degree)
@@ -88,6 +98,8 @@ def test_closures(
         assert len(t) == len(np.unique(t, axis=0))
         assert {tuple(row) for row in (t + 50).tolist()} == rows_of(reached(edges))
     assert any(fused)
+    # Those that are there are passed over by the join, or left to the storing.
+    assert any(there) == (mostly < 0)
 
 
 @pytest.mark.parametrize("buffer_rows", [5, 1 << 16])
