@@ -10,7 +10,7 @@ import pytest
 import lftj
 from lftj.language.clause import Clause
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import LASTING, SORT, Large, rank_orders
+from lftj.plan.keyorder import LASTING, SORT, Choice, Large, rank_orders
 from lftj.plan.statistics import Fleeting
 from lftj.rounds import variants
 from lftj.rounds.deltajoin import DeltaJoin, stampable
@@ -27,6 +27,17 @@ p(x, z) :- c(y, w, z), p(x, w), p(x, y).
 """
 
 
+# What comes after `z` only asks whether there is one.
+WITNESS = """
+.decl e(y:number, z:number)
+.decl f(z:number, w:number)
+.decl g(w:number, v:number)
+.decl changed(x:number, y:number)
+t(x, y) :- e(x, y).
+t(x, z) :- t(x, y), e(y, z), f(z, w), g(w, v).
+"""
+
+
 class Round:
     """The join of a rule over `rows` int64[n, columns] that changed in its atom `i`, and the relations it reads."""
 
@@ -38,12 +49,15 @@ class Round:
         self.relations = {name: db._relations[name] for name in names}
         self.relations[variants.CHANGED] = db._relations["changed"]
 
-    def plan(self, large: Large | None, sort: float) -> JoinPlan:
-        """The cheapest plan by estimate."""
+    def best(self, large: Large | None, sort: float, forced: tuple[str, ...] | None = None) -> Choice:
+        """The cheapest key order by estimate, or the one that is `forced`."""
         statistics = {name: relation.statistics for name, relation in self.relations.items()}
         statistics[variants.CHANGED] = Fleeting(self.relations[variants.CHANGED])
-        body = self.join.body
-        return plan_join(body, rank_orders(body, statistics, sort=sort, large=large)[0], self.relations)
+        return rank_orders(self.join.body, statistics, sort=sort, large=large, forced=forced)[0]
+
+    def plan(self, large: Large | None, sort: float) -> JoinPlan:
+        """Its plan."""
+        return plan_join(self.join.body, self.best(large, sort), self.relations)
 
 
 def test_the_variable_before_the_last_is_not_the_heads() -> None:
@@ -77,3 +91,19 @@ def test_related_atoms_are_not_independent() -> None:
     apart, related = found.plan(None, SORT), found.plan(Large(stamped=True, own=True), LASTING)
     assert apart.order.index("x") < apart.order.index("w"), "or this tests nothing"
     assert related.order.index("w") < related.order.index("x")
+
+
+def test_an_existential_suffix_ends_at_its_first_witness() -> None:
+    """So it costs a step and the runs it opens, however many rows there are below a head."""
+    costs = []
+    for fan in (1, 40):
+        db = lftj.Database(WITNESS)
+        rng = np.random.default_rng(4)
+        db.load("e", np.unique(rng.integers(0, 60, (400, 2)), axis=0))
+        keys = np.arange(60).repeat(fan)
+        for name in ("f", "g"):
+            db.load(name, np.stack([keys, (keys + np.tile(np.arange(fan), 60)) % 60], axis=1))
+        db.evaluate()
+        found = Round(db, "t", 1, 0, rng.integers(0, 60, (500, 2)))
+        costs.append(found.best(Large(stamped=True, own=True), LASTING, ("x", "y", "z", "w", "v")).cost)
+    assert costs[1] == pytest.approx(costs[0], rel=0.1)
