@@ -3,10 +3,10 @@
     python -m bench.latency [-g pl1m,CollegeMsg] [-e lftj,lftj-node,lftj-recompute,duckdb] [-r 5] [--quick]
 
 1. `pl1m` and `pl1m_skew` with their update streams (bench.updates): batches of 1 to 10,000 rows, and generated ones up
-   to half the data. Each engine in a process of its own: the planner's choice, both granularities and re-evaluation
-   forced, and delta queries written by hand for DuckDB. Everything is included that the public API does; reading the
-   triangles' delta is timed apart, and its digest is compared between engines. At the end of a process stands what
-   counting all triangles by hand takes there (rivals/csr.py): this machine changes its speed.
+   to half the data. Each engine in a process of its own: the planner's choice, both granularities, delta joins and
+   re-evaluation forced, and delta queries written by hand for DuckDB. Everything is included that the public API does;
+   reading the triangles' delta is timed apart, and its digest is compared between engines. At the end of a process
+   stands what counting all triangles by hand takes there (rivals/csr.py): this machine changes its speed.
 2. `CollegeMsg` and `soc-bitcoin-otc` edge by edge: all edges that come, and a sliding window of time.
 
 The first transaction records the trace: "record" in the results, and in no median. An engine that has spent its time

@@ -39,6 +39,7 @@ WAYS = {
     "lftj": PLANNED,
     "lftj-node": Way("trace", "node"),
     "lftj-interval": Way("trace", "interval"),
+    "lftj-delta": Way("delta"),
     "lftj-recompute": Way("recompute"),
 }
 
@@ -70,7 +71,7 @@ def warm() -> None:
     """Compile (or load) all kernels that recording and maintaining a trace, and evaluating, need."""
     rows = np.stack([np.arange(300) % 20, np.arange(300) // 20], axis=1)
     database(TRIANGLE, "tri").prepare()
-    for way in (WAYS["lftj-interval"], WAYS["lftj-node"], Way("delta")):
+    for way in (WAYS["lftj-interval"], WAYS["lftj-node"], WAYS["lftj-delta"]):
         db = database(TRIANGLE, "tri", way)
         db.load("e", rows[:200])
         db.evaluate()

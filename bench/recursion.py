@@ -3,10 +3,10 @@
     python -m bench.recursion [-w closure:OL,sg:OL,galen,stream:dag5k,facts:galen,best:pl1m] [-n batches of a size]
 
 A workload from scratch is a load (not timed) and an evaluation: CPU seconds, and those among them that the system took,
-mostly to hand out memory (a virtual machine may have to get it from its host first, at 3 seconds per GB here); new rows
-per second, the peak of resident memory above what was there after the load, bytes of pages per derived row. A stream is
-a list of batches on an evaluated database: median and p99 CPU milliseconds per size of batch, and how many rows were
-examined per row that changed. `facts:galen` erases random facts one by one, and inserts them again. Counts are those of
+mostly to hand out memory, which a virtual machine may have to get from its host first; new rows per second, the peak of
+resident memory above what was there after the load, bytes of pages per derived row. A stream is a list of batches on an
+evaluated database: median and p99 CPU milliseconds per size of batch, and how many rows were examined per row that
+changed. `facts:galen` erases random facts one by one, and inserts them again. Counts are those of
 `../shared/data/README.md`, whose files are needed; the end of a stream is compared with an evaluation, that of
 `facts:galen` with the beginning. Every workload has a process of its own; results go to
 `bench/results/recursion.jsonl`; exit code 1 if a count or an end is wrong, or a workload fails.

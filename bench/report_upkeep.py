@@ -331,16 +331,21 @@ def note() -> str:
 
 
 def taken_on(files: Iterable[Path]) -> str:
-    """The machine, versions, commits and the last day of the results in `files`; empty if there are none."""
-    found = [line for path in files for line in lines(path).values()]
-    if not found:
-        return ""
-    last = max(found, key=lambda line: str(line["run"]["date"]))
-    commits = ", ".join(dict.fromkeys(line["run"]["commit"] for line in found))
-    machine = last["machine"]
-    return (
-        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, "
-        f"numba {machine['versions']['numba']}; commit {commits}, {last['run']['date'][:10]}"
+    """`taken` of all results in `files`."""
+    return taken(line for path in files for line in lines(path).values())
+
+
+def taken(measured: Iterable[Line]) -> str:
+    """The machine, versions, commits and the last day of results, machine by machine; empty if there are none."""
+    machines: dict[str, list[Line]] = {}
+    for line in measured:
+        machine = line["machine"]
+        where = f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}"
+        machines.setdefault(f"{where}, numba {machine['versions']['numba']}", []).append(line["run"])
+    return "; ".join(
+        f"{machine}; commit {', '.join(dict.fromkeys(run['commit'] for run in runs))}, "
+        f"{max(str(run['date']) for run in runs)[:10]}"
+        for machine, runs in machines.items()
     )
 
 

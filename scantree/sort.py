@@ -6,8 +6,7 @@ recognised in one pass and not sorted. Packing and unpacking are one pass each: 
 three times as long as the sort between them.
 
 Every thread keeps the words it packs into, up to `KEPT`, for its next sort: memory that went back to the system is
-cleared when it comes again, and on virtual machines that give it back to their host that takes many times as long as
-sorting in it.
+cleared when it comes again, and a virtual machine may have to get it from its host anew.
 """
 
 from __future__ import annotations

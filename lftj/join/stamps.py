@@ -11,8 +11,8 @@ been less to stamp it. Where most heads that are met for the first time are new 
 stores them.
 
 **Two depths at once.** If the depth before the last one is of no part of the head, and one of its two participants has
-a jump table and the last depth's run below it, the two are one loop over flat columns (`stamped_two`): this is where a
-large round spends its time (two thirds of GALEN's walks; the loop takes 0.4 to 0.6 of what its depths took one by one).
+a jump table and the last depth's run below it, the two are one loop over flat columns (`stamped_two`): this is where
+closures and their like spend a large round.
 
 The table takes a word per key between the least and the greatest one.
 """
