@@ -75,6 +75,10 @@ if config.DISABLE_JIT:
     def prefetch(array: Any, i: Any) -> None:
         """Ask for the cache line of `array[i]`: nothing to do in the interpreter."""
 
+    def move(array: Any, to: Any, start: Any, n: Any) -> None:
+        """`array[to : to + n] = array[start : start + n]` on int64[...]; the two may overlap."""
+        array[to : to + n] = array[start : start + n].copy()
+
 else:
 
     @intrinsic
@@ -91,6 +95,18 @@ else:
             return context.get_dummy_value()
 
         return types.none(array, i), codegen
+
+    @intrinsic
+    def move(typingctx: Any, array: Any, to: Any, start: Any, n: Any) -> Any:
+        """`array[to : to + n] = array[start : start + n]` on int64[...]; the two may overlap. Nothing is checked."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            view = context.make_array(signature.args[0])(context, builder, args[0])
+            target, source = builder.gep(view.data, [args[1]]), builder.gep(view.data, [args[2]])
+            cgutils.raw_memmove(builder, target, source, args[3], 8)
+            return context.get_dummy_value()
+
+        return types.none(array, types.int64, types.int64, types.int64), codegen
 
 
 def kernel(function: F) -> F:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from scantree._jit import kernel
+from scantree._jit import kernel, move
 from scantree.layout import (
     DIRS,
     HEADER,
@@ -69,16 +69,12 @@ def _close(mem, shape, page, count, verdict, at, lo, hi):
         for j in range(lo, hi):
             if verdict[j] == ERASED:
                 if to < 0:
-                    to, p = at[j], at[j]
-                while p < at[j]:
-                    mem[base + to] = mem[base + p]
-                    to += 1
-                    p += 1
-                p += 1
-        while p < count:
-            mem[base + to] = mem[base + p]
-            to += 1
-            p += 1
+                    to = at[j]
+                else:
+                    move(mem, base + to, base + p, at[j] - p)
+                    to += at[j] - p
+                p = at[j] + 1
+        move(mem, base + to, base + p, count - p)
     gone = 0
     for j in range(lo, hi):
         at[j] -= gone
@@ -87,21 +83,16 @@ def _close(mem, shape, page, count, verdict, at, lo, hi):
 
 
 @kernel
-def _spread(mem, shape, page, count, batch, verdict, at, lo, hi, come, spare):
-    """Put the rows into a page that changes [lo, hi) insert; it has room for them.
-
-    What moves goes by way of `spare`: two block copies take less than a loop over words that may overlap.
-    """
+def _spread(mem, shape, page, count, batch, verdict, at, lo, hi, come):
+    """Put the rows into a page that changes [lo, hi) insert; it has room for them."""
     cap = 1 << shape.page_bits
     for c in range(shape.cols):
         base, end, w = page + c * cap, count, count + come
         for j in range(hi - 1, lo - 1, -1):
             if verdict[j] == INSERTED:
-                p = at[j]
-                n = end - p
-                copy(spare, 0, mem, base + p, n)
-                copy(mem, base + w - n, spare, 0, n)
-                end, w = p, w - n - 1
+                n = end - at[j]
+                move(mem, base + w - n, base + at[j], n)
+                end, w = at[j], w - n - 1
                 mem[base + w] = batch[c, j]
 
 
@@ -127,8 +118,7 @@ def _enter(mem, shape, directory, entries, s, page, rows):
     """Enter a page with its rows as number `s` of a directory page that has `entries` of them, and room."""
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
     for c in range(2 + shape.keys):
-        for e in range(entries, s, -1):
-            mem[directory + c * fan + e] = mem[directory + c * fan + e - 1]
+        move(mem, directory + c * fan + s + 1, directory + c * fan + s, entries - s)
     mem[directory + s], mem[directory + fan + s] = page, rows
     for c in range(shape.keys):
         mem[directory + (2 + c) * fan + s] = mem[page + c * cap]
@@ -187,7 +177,7 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
                 mem[root + HEADER + room + d] += 1
                 mem[root + PAGES] += 1
             elif come > 0:
-                _spread(mem, shape, page, count, batch, verdict, at, j, end, come, spare)
+                _spread(mem, shape, page, count, batch, verdict, at, j, end, come)
             mem[directory + fan + s] = half if half > 0 else after
             mem[root + ROWS] += come - go
             for c in range(shape.keys):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scantree._jit import kernel
+from scantree._jit import inlined, kernel
 from scantree.layout import (
     DIRS,
     HEADER,
@@ -32,8 +32,9 @@ FILL = 15 / 16
 # What is left to do of a build: rows and row pages that are not begun, directory pages that are not, row pages of the
 # present directory page that are not; the present row page, the rows in it, and how many it gets.
 ROWS_LEFT, PAGES_LEFT, DIRS_LEFT, ENTRIES_LEFT, PAGE, HELD, COUNT = range(7)
-# Rows that are compared one by one before the place of the next is sought in the rest of a page.
-NEAR = 4
+# Rows that are compared, and written, one by one before the place of the next is sought in the rest of a page.
+NEAR = np.uint64(16)
+ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
 def pages_for(n: int, bits: int) -> int:
@@ -160,35 +161,76 @@ def overwrite(mem, root, shape, rows):
     mem[directory + fan] = mem[root + ROWS] = n
 
 
-@kernel
-def _write_from(space, root, shape, source, lo, hi, plan):
-    """Write rows [lo, hi) of the row page `source`, the next ones in key order."""
-    mem, cap = space.mem, 1 << shape.page_bits
-    done = lo
-    while done < hi:
-        at, width = _place(space, root, shape, plan, hi - done)
-        for c in range(shape.cols):
-            copy(mem, at + c * cap, mem, source + c * cap + done, width)
-        _placed(mem, root, shape, plan, width)
-        done += width
+@inlined
+def _order(mem, row, cap, keys, first, second, rows, at):
+    """-1, 0 or 1: the key of the row at `mem[row + c * cap]` against that of row `at` of `rows`, c < `keys`.
+
+    `first` and `second`: the first two columns of that one, which a loop has at hand.
+    """
+    stored = mem[row]
+    if stored != first:
+        return -1 if stored < first else 1
+    if keys > ONE:
+        stored = mem[row + cap]
+        if stored != second:
+            return -1 if stored < second else 1
+        for c in range(ONE + ONE, keys):
+            stored = mem[row + c * cap]
+            if stored != rows[c, at]:
+                return -1 if stored < rows[c, at] else 1
+    return 0
 
 
 @kernel
-def _is_before(rows, at, mem, row, cap, keys):
-    """Whether row `at` of `rows` is before the one at `mem[row + c * cap]`."""
-    for c in range(keys):
-        if rows[c, at] != mem[row + c * cap]:
-            return rows[c, at] < mem[row + c * cap]
-    return False
+def _merge_page(space, root, shape, source, count, rows, at, fill, plan, new):
+    """Write the `count` rows of the row page `source`, and those of `rows` from `at` on that come before one of them.
 
-
-@kernel
-def _has_key_of(rows, at, mem, row, cap, keys):
-    """Whether row `at` of `rows` has the key of the one at `mem[row + c * cap]`."""
-    same = True
-    for c in range(keys):
-        same = same and rows[c, at] == mem[row + c * cap]
-    return same
+    As `merge`, of which this is the loop: addresses are unsigned, so that none is asked whether it counts from the end.
+    """
+    mem, m = space.mem, np.uint64(rows.shape[1])
+    cap, cols, keys = np.uint64(1 << shape.page_bits), np.uint64(shape.cols), np.uint64(shape.keys)
+    flat, given = rows.reshape(-1), np.uint64(len(rows))
+    p, n, page, next_ = np.uint64(0), np.uint64(count), np.uint64(source), np.uint64(at)
+    while p < n:
+        place, left = _place(space, root, shape, plan, 1 << shape.page_bits)
+        begin = np.uint64(place)
+        w, end = begin, begin + np.uint64(left)
+        while p < n and w < end:
+            order, upto = -1, min(n, p + (end - w))
+            if next_ < m:
+                first, second = rows[ZERO, next_], rows[ONE, next_] if keys > ONE else 0
+                near = min(upto, p + NEAR)
+                while p < near:
+                    order = _order(mem, page + p, cap, keys, first, second, rows, next_)
+                    if order >= 0:
+                        break
+                    for c in range(cols):
+                        mem[w + c * cap] = mem[page + p + c * cap]
+                    p += ONE
+                    w += ONE
+                if order > 0:
+                    for c in range(given):
+                        mem[w + c * cap] = rows[c, next_]
+                    for c in range(given, cols):
+                        mem[w + c * cap] = fill[c - given]
+                    next_ += ONE
+                    w += ONE
+                    continue
+                if order == 0:
+                    new[next_] = False
+                    next_ += ONE
+                    upto = p + ONE
+                elif p < upto:
+                    asked = flat[np.int64(next_) :]
+                    lo, hi = np.int64(p), np.int64(upto)
+                    hi = first_at_least(mem, source, 1 << shape.page_bits, lo, hi, asked, rows.shape[1], shape.keys)
+                    upto = np.uint64(hi)
+            for c in range(cols):
+                copy(mem, w + c * cap, mem, page + p + c * cap, upto - p)
+            w += upto - p
+            p = upto
+        _placed(mem, root, shape, plan, np.int64(w - begin))
+    return np.int64(next_)
 
 
 @kernel
@@ -199,36 +241,13 @@ def merge(space, old, root, shape, rows, at, fill, plan, d, dirs, use_up, new):
     the old row is written, and `new` bool[m], all True before, becomes False there. `use_up`: the directory pages go as
     soon as they are read. Returns the first row of `rows` that was not dealt with.
     """
-    mem, cap, fan, keys, m = space.mem, 1 << shape.page_bits, 1 << shape.dir_bits, shape.keys, rows.shape[1]
+    mem, fan, m = space.mem, 1 << shape.dir_bits, rows.shape[1]
     whole = mem[old + DIRS]
-    flat = rows.reshape(-1)
     while d < dirs:
         directory = dir_of(mem, old, d)
         for s in range(dir_count(mem, old, d)):
-            page, count, p = mem[directory + s], mem[directory + fan + s], 0
-            while p < count:
-                q, there = p, False
-                if at == m:
-                    q = count
-                else:
-                    while q < count and q < p + NEAR and not _is_before(rows, at, mem, page + q, cap, keys):
-                        q += 1
-                    there = q > p and _has_key_of(rows, at, mem, page + q - 1, cap, keys)
-                    if q == p + NEAR and not there:
-                        q = first_at_least(mem, page, cap, q, count, flat[at:], m, keys)
-                        if q < count and _has_key_of(rows, at, mem, page + q, cap, keys):
-                            q, there = q + 1, True
-                _write_from(space, root, shape, page, p, q, plan)
-                p = q
-                if there:
-                    new[at] = False
-                    at += 1
-                elif p < count:
-                    end = at + 1
-                    while end < m and _is_before(rows, end, mem, page + p, cap, keys):
-                        end += 1
-                    write_rows(space, root, shape, rows, at, end, fill, plan)
-                    at = end
+            page, count = mem[directory + s], mem[directory + fan + s]
+            at = _merge_page(space, root, shape, page, count, rows, at, fill, plan, new)
         if use_up:
             drop_dir(space, old, shape, d)
         d += 1

@@ -317,10 +317,10 @@ class Version(Reading):
     ) -> tuple[Version, npt.NDArray[np.bool_]]:
         """(the version with more rows int64[cols - fill, n], in pages of its own, which of them are new, bool[n]).
 
-        They come distinct and in key order; of a key that is there the row stays as it is. `fill`: the last columns of
-        all these rows. `use_up`: nobody reads this version any more, and its pages go back on the way, also if this is
-        interrupted. One pass over both: for batches so large that `update` would touch every page. Raises
-        `ArenaFullError`; then this version is as it was.
+        They come distinct and in key order, and have key columns; of a key that is there the row stays as it is.
+        `fill`: the last columns of all these rows. `use_up`: nobody reads this version any more, and its pages go back
+        on the way, also if this is interrupted. One pass over both: for batches so large that `update` would touch
+        every page. Raises `ArenaFullError`; then this version is as it was.
         """
         store, shape, space = self.store, self.store.shape, self.store.arena.space
         rows, last, new = plain(rows), np.array(fill, np.int64), np.ones(rows.shape[1], np.bool_)

@@ -27,7 +27,8 @@ Rows = npt.NDArray[np.int64]
 def in_order(codes: list[int], keys: int) -> Rows:
     """A row of `keys` columns for each code, in order and distinct as the codes are."""
     base = 7
-    return np.array([[code // base ** (keys - 1 - c) % base for code in sorted(codes)] for c in range(keys)], np.int64)
+    columns = [np.array(sorted(codes), np.int64) // base ** (keys - 1 - c) for c in range(keys)]
+    return np.stack([columns[0], *[column % base for column in columns[1:]]])
 
 
 def with_values(rows: Rows, value: int) -> Rows:
@@ -72,6 +73,32 @@ def test_merged_equals_built(
         assert before.columns().tolist() == old.tolist()
         alive.append(before)
     check_arena(store.arena, alive)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 70), st.integers(0, 3), st.booleans()), max_size=12),
+    st.integers(0, 70),
+    st.integers(1, 4),
+    st.sampled_from([16, 64]),
+)
+def test_runs_of_any_length_between_the_rows_that_come(
+    runs: list[tuple[int, int, bool]], rest: int, keys: int, page_rows: int
+) -> None:
+    """Short runs of old rows are copied row by row, the rest of long ones is sought, and both end with pages."""
+    there, come, again, code = list[int](), list[int](), list[int](), 0
+    for old, new, met in runs:
+        there += range(code, code + old)
+        again += [code + old - 1] * (met and old > 0)
+        come += range(code + old, code + old + new)
+        code += old + new
+    there += range(code, code + rest)
+    store = Store(Arena(), keys, 1, page_rows=page_rows, dir_rows=4)
+    before = store.assemble([with_values(in_order(there, keys), 3)])
+    after, told = before.merged(in_order([*come, *again], keys), (5,))
+    after.check()
+    rows = np.concatenate([with_values(in_order(there, keys), 3), with_values(in_order(come, keys), 5)], axis=1)
+    assert after.columns().tolist() == store.build(list(rows)).columns().tolist()
+    assert told.tolist() == [code not in again for code in sorted([*come, *again])]
 
 
 def large(arena: Arena | None = None) -> tuple[Version, Rows]:
