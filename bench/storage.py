@@ -26,6 +26,7 @@ import numpy.typing as npt
 from bench import results
 from bench.measure import timed
 from scantree import update as kernels
+from scantree.buffers import scratch
 from scantree.memory import Arena
 from scantree.sweep import drop
 from scantree.version import Store, Version
@@ -63,7 +64,7 @@ def changed_one_by_one(
     store = version.store
     with store.arena.lock:
         store.arena.room((1 << 20) + 64 * len(rows))
-        work = kernels.scratch(store.shape, 1, version.pages + len(rows))
+        work = scratch(store.shape, 1, version.pages + len(rows))
         shaped = np.ascontiguousarray(rows[:, :, None])
         arguments = (store.arena.space, version.root, store.shape, shaped, ops[:, None], work)
         start = time.process_time()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scantree._jit import inlined, kernel
+from scantree._jit import inlined, kernel, move
 from scantree.layout import (
     DIRS,
     HEADER,
@@ -226,7 +226,7 @@ def _merge_page(space, root, shape, source, count, rows, at, fill, plan, new):
                     hi = first_at_least(mem, source, 1 << shape.page_bits, lo, hi, asked, rows.shape[1], shape.keys)
                     upto = np.uint64(hi)
             for c in range(cols):
-                copy(mem, w + c * cap, mem, page + p + c * cap, upto - p)
+                move(mem, w + c * cap, page + p + c * cap, upto - p)
             w += upto - p
             p = upto
         _placed(mem, root, shape, plan, np.int64(w - begin))

@@ -26,12 +26,13 @@ import numpy.typing as npt
 
 from scantree import update as _update
 from scantree._jit import kernel
+from scantree.buffers import MADE, NEXT, PROBED, SPARE_DIRS, SPARE_PAGES, Work, scratch
 from scantree.crew import Crew, Shift, apart
 from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS, Shape, compare, dir_words, last_at_most, page_words
 from scantree.memory import CLASSES, FREE, ArenaFullError, Heap, Words, allocate, release
 from scantree.probe import NOTHING
 from scantree.sweep import drop
-from scantree.update import ANY, MADE, NEXT, PROBED, SPARE_DIRS, SPARE_PAGES, Work, finish, pass_over
+from scantree.update import ANY, finish, pass_over
 
 if TYPE_CHECKING:
     from scantree.version import Store
@@ -136,7 +137,7 @@ class _Part(NamedTuple):
 
 
 def _scratch(shape: Shape, m: int, dirs: int) -> Work:
-    rows, entries, tops, state = _update.scratch(shape, m, dirs)
+    rows, entries, tops, state = scratch(shape, m, dirs)
     return apart(rows), apart(entries), apart(tops), apart(state)
 
 

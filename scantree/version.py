@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scantree import amend as _amend
+from scantree import buffers as _buffers
 from scantree import build as _build
 from scantree import delta as _delta
 from scantree import parts as _parts
@@ -117,7 +118,7 @@ class Store:
             # Plain ints: for an enum numba would compile every kernel anew.
             self.shape = self.shape._replace(folds=scan.monoid.folds, monoid=int(scan.monoid), column=int(scan.column))
         self.packed = _sweep.packed(self.shape)
-        self._work: _update.Work | None = None
+        self._work: _buffers.Work | None = None
         self._asked = (-1, -1, -1)
         self._prepared = (Size(0, 0),) * 3
 
@@ -173,7 +174,7 @@ class Store:
             if shape.folds:
                 _scan.fold_version(space.mem, version.root, shape)
 
-    def prepare(self, m: int, dirs: int, pages: int) -> tuple[_update.Work, tuple[Size, Size, Size]]:
+    def prepare(self, m: int, dirs: int, pages: int) -> tuple[_buffers.Work, tuple[Size, Size, Size]]:
         """(what `update.update` writes in, the pages it may need), for `m` changes to a version with such pages.
 
         Kept for the next update: whoever holds the arena's lock has it.
@@ -183,12 +184,12 @@ class Store:
             shape = self.shape
             touched = min(m, pages) * 3 + (2 * m >> shape.page_bits) + 4
             touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
-            if work is None or work[2].shape[1] < _update.tops_for(shape, m, dirs):
-                self._work = work = _update.scratch(shape, m, dirs)
+            if work is None or work[2].shape[1] < _buffers.tops_for(shape, m, dirs):
+                self._work = work = _buffers.scratch(shape, m, dirs)
             self._prepared = sizes = self._sizes(touched, touched_dirs, dirs + touched_dirs)
             self._asked = asked  # last: what it says is prepared is
         # Whoever is interrupted before the kernel begins must not take what the last one made for its own.
-        work[3][_update.MADE] = 0
+        work[3][_buffers.MADE] = 0
         return work, sizes
 
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
@@ -265,8 +266,8 @@ class Version(Reading):
             try:
                 root = int(_update.update(space, self.root, shape, batch, ops, verdicts, work))
             except BaseException:  # Ctrl-C while the kernel ran is raised here
-                if work[3][_update.MADE]:
-                    _sweep.drop(space, int(work[3][_update.MADE]), shape)
+                if work[3][_buffers.MADE]:
+                    _sweep.drop(space, int(work[3][_buffers.MADE]), shape)
                 raise
         return self if root == self.root else Version(store, root)
 
