@@ -1,11 +1,11 @@
-"""No transaction much dearer than evaluating anew: large batches, with lftj's choice and with re-evaluation by turns.
+"""lftj's choice of a strategy beside others by turns: those forced, and for large batches evaluating anew.
 
     python -m bench.pairs [-g pl1m,pl1m_skew] [-n batches of a size]
 
-Two databases in one process get the same transactions, one right after the other and each first by turns: a machine
-that changes its speed between two processes by a fifth cannot tell what takes a fifth longer. A few batches of every
-published size come first. Results go to `bench/results/pairs.jsonl`; exit code 1 if a median is over `WORST_RATIO`
-times that of re-evaluation.
+Databases in one process get the same transactions, one right after the other and each first by turns: a machine that
+changes its speed between two processes by a fifth cannot tell what takes a fifth longer. Batches of the published sizes
+go to the planner's choice, to delta joins and to traces; larger ones to the choice and to re-evaluation. Results go to
+`bench/results/pairs.jsonl`; exit code 1 if a median is over `WORST_RATIO` times that of the better other.
 """
 
 from __future__ import annotations
@@ -14,30 +14,77 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
 from bench import graphs, results, updates
 from bench.latency import STREAMED, Maintained, cpu_of
 from bench.maintained import answer_of
+from bench.updates import Batch
 
 PAIRS = results.RESULTS / "pairs.jsonl"
-#: What a transaction may take of the time of evaluating anew.
+#: What a transaction may take of the time of the better strategy.
 WORST_RATIO = 1.2
 #: Rows per batch: from where lftj maintains still to half of the data.
 SIZES = (20_000, 50_000, 100_000, 200_000, 500_000)
 BEFORE = 3
+#: Strategies that the planner's choice is compared with, and of how many batches of a published size at most.
+FORCED = ("lftj-delta", "lftj-interval")
+PUBLISHED = {1: 200, 10: 100, 100: 30, 1_000: 12, 10_000: 5}
+
+
+def loaded(graph: graphs.Dataset, engines: Sequence[str]) -> list[Maintained]:
+    """A database for each of `engines`, evaluated."""
+    subjects = [Maintained(engine) for engine in engines]
+    for subject in subjects:
+        subject.load(graph.rows)
+        subject.evaluate()
+    return subjects
+
+
+def by_turns(subjects: Sequence[Maintained], batches: Iterable[Batch]) -> list[list[float]]:
+    """What the transactions with `batches` took each of the subjects, in milliseconds."""
+    took: list[list[float]] = [[] for _ in subjects]
+    for i, batch in enumerate(batches):
+        for k in range(len(subjects)):
+            k = (i + k) % len(subjects)
+            took[k].append(cpu_of(lambda k=k, batch=batch: subjects[k].apply(batch)) * 1e3)
+    return took
+
+
+def chosen(subject: Maintained) -> str:
+    """How the last transaction of a subject was followed."""
+    (how,) = subject.last.stats["heads"].values()
+    return str(how["strategy"])
+
+
+def published(graph: str, sizes: Mapping[int, int] = PUBLISHED) -> dict[str, Any]:
+    """Per size: what each of so many transactions took by lftj's choice and by the forced strategies."""
+    data = graphs.load(graph)
+    engines = ("lftj", *FORCED)
+    subjects = loaded(data, engines)
+    measured = []
+    for size, group in groupby(updates.stream(graph, data.rows), key=lambda batch: batch.size):
+        if size in sizes:
+            # The first transaction records the trace; all are applied, for the next ones are of what they leave.
+            batches = list(group)
+            by_turns(subjects, batches[:1])
+            took = by_turns(subjects, batches[1 : 1 + sizes[size]])
+            ms = dict(zip(engines, took, strict=True))
+            measured.append({"size": size, "strategy": chosen(subjects[0]), "ms": ms})
+            for subject in subjects:
+                for batch in batches[1 + sizes[size] :]:
+                    subject.apply(batch)
+    counts = {subject.evaluate() for subject in subjects}
+    return {"status": "ok" if len(counts) == 1 else "wrong", "count": counts.pop(), "published": measured}
 
 
 def paired(graph: str, batches: int, sizes: Sequence[int] = SIZES) -> dict[str, Any]:
     """Per size: what each of `batches` transactions took by lftj's choice and anew, in milliseconds."""
     data = graphs.load(graph)
-    subjects = [Maintained("lftj"), Maintained("lftj-recompute")]
-    for subject in subjects:
-        subject.load(data.rows)
-        subject.evaluate()
+    subjects = loaded(data, ("lftj", "lftj-recompute"))
     stream = groupby(updates.stream(graph, data.rows), key=lambda batch: batch.size)
     before = [batch for _, group in stream for batch in list(group)[:BEFORE]]
     for batch in before:
@@ -47,12 +94,8 @@ def paired(graph: str, batches: int, sizes: Sequence[int] = SIZES) -> dict[str, 
     measured = []
     wanted = [(size, batches) for size in sizes if size <= len(rows) // 2]
     for size, group in groupby(updates.generated(rows, wanted, seed=21), key=lambda batch: batch.size):
-        took: tuple[list[float], list[float]] = ([], [])
-        for i, batch in enumerate(group):
-            for k in (0, 1) if i % 2 else (1, 0):
-                took[k].append(cpu_of(lambda k=k, batch=batch: subjects[k].apply(batch)) * 1e3)
-        (how,) = subjects[0].last.stats["heads"].values()
-        measured.append({"size": size, "strategy": how["strategy"], "chosen_ms": took[0], "anew_ms": took[1]})
+        took = by_turns(subjects, group)
+        measured.append({"size": size, "strategy": chosen(subjects[0]), "chosen_ms": took[0], "anew_ms": took[1]})
     return {"status": "ok", "count": subjects[0].evaluate(), "sizes": measured}
 
 
@@ -61,12 +104,19 @@ def ratio(figures: dict[str, Any]) -> float:
     return float(statistics.median(figures["chosen_ms"]) / statistics.median(figures["anew_ms"]))
 
 
+def choice_ratio(figures: dict[str, Any]) -> float:
+    """The median by lftj's choice, by the least of the forced strategies."""
+    medians = {engine: statistics.median(ms) for engine, ms in figures["ms"].items()}
+    return float(medians.pop("lftj") / min(medians.values()))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and record."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments and arguments[0] == "--one":
         request = json.loads(arguments[1])
-        sys.stdout.write(json.dumps(paired(request["graph"], request["batches"])) + "\n")
+        found = published(request["graph"]) if request["published"] else paired(request["graph"], request["batches"])
+        sys.stdout.write(json.dumps(found) + "\n")
         return 0
     parser = argparse.ArgumentParser(prog="python -m bench.pairs", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-g", "--graphs", default=",".join(STREAMED), help=f"of {', '.join(STREAMED)}")
@@ -74,15 +124,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path, default=PAIRS)
     options = parser.parse_args(arguments)
     failed = False
-    for graph in options.graphs.split(","):
-        reply = answer_of("bench.pairs", {"graph": graph, "batches": options.batches}, 900.0)
+    for graph, forced in product(options.graphs.split(","), (True, False)):
+        request = {"graph": graph, "batches": options.batches, "published": forced}
+        reply = answer_of("bench.pairs", request, 900.0)
+        for figures in reply.get("published", ()):
+            worst = choice_ratio(figures)
+            sys.stderr.write(
+                f"{graph:10} {figures['size']:>9,} rows  {worst:.2f} × the better, {figures['strategy']}\n"
+            )
+            failed |= worst > WORST_RATIO
         for figures in reply.get("sizes", ()):
             sys.stderr.write(
                 f"{graph:10} {figures['size']:>9,} rows  {ratio(figures):.2f} × anew, {figures['strategy']}\n"
             )
             failed |= ratio(figures) > WORST_RATIO
         failed |= reply["status"] != "ok"
-        line = {"workload": "triangle", "graph": graphs.title(graph), "mode": "pairs", "engine": "lftj", **reply}
+        mode = "choice" if forced else "pairs"
+        line = {"workload": "triangle", "graph": graphs.title(graph), "mode": mode, "engine": "lftj", **reply}
         results.append(options.output, line)
     return int(failed)
 

@@ -275,7 +275,7 @@ def pairs_table() -> str:
         "graph", "rows per transaction", "chosen", "median, ms", "anew, ms", "× anew", "of pairs: least", "most"
     )
     for (_, graph, *_), line in lines(pairs.PAIRS).items():
-        for figures in line["sizes"]:
+        for figures in line.get("sizes", ()):
             each = [a / b for a, b in zip(figures["chosen_ms"], figures["anew_ms"], strict=True)]
             table.add(
                 graph,
@@ -287,6 +287,17 @@ def pairs_table() -> str:
                 f"{min(each):.2f}",
                 f"{max(each):.2f}",
             )
+    return str(table)
+
+
+def choice_table() -> str:
+    """Transactions by lftj's choice and by strategies that are forced, by turns in one process."""
+    table = Table("graph", "rows per transaction", "chosen", "median, ms", "delta", "trace", "× the better")
+    for (_, graph, *_), line in lines(pairs.PAIRS).items():
+        for figures in line.get("published", ()):
+            medians = [short(statistics.median(figures["ms"][engine])) for engine in ("lftj", *pairs.FORCED)]
+            size, worst = f"{figures['size']:,}", f"**{pairs.choice_ratio(figures):.2f}**"
+            table.add(graph, size, figures["strategy"], *medians, worst)
     return str(table)
 
 
@@ -356,6 +367,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "recording": recording_table,
     "promise": promise_table,
     "endurance": endurance_table,
+    "choice": choice_table,
     "pairs": pairs_table,
     "stabbing": stabbing_table,
     "upkeep-machine": note,

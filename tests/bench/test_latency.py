@@ -62,6 +62,17 @@ def test_both_of_a_pair_get_every_batch(tiny: None) -> None:
 
 
 @pytest.mark.jit_only
+def test_the_choice_and_what_is_forced_get_every_batch(tiny: None) -> None:
+    found = pairs.published("tiny", {1: 4, 10: 2})
+    assert [(f["size"], {len(ms) for ms in f["ms"].values()}) for f in found["published"]] == [(1, {4}), (10, {2})]
+    rows = graphs.load("tiny").rows
+    batches = [batch for batch in updates.stream("tiny", rows) if batch.size in (1, 10)]
+    assert found["count"] == len(triangles(updates.changed(rows, batches)))
+    ms = {"lftj": [1.0, 9.0, 3.0], "lftj-delta": [2.0, 1.0, 8.0], "lftj-interval": [4.0, 4.0, 4.0]}
+    assert pairs.choice_ratio({"ms": ms}) == 1.5
+
+
+@pytest.mark.jit_only
 def test_delta_queries_by_hand_are_right() -> None:
     from bench.rivals.deltas import TriangleDeltas
 
