@@ -208,6 +208,10 @@ def _merge_page(space, root, shape, source, count, rows, at, fill, plan, new):
                         mem[w + c * cap] = mem[page + p + c * cap]
                     p += ONE
                     w += ONE
+                if order == 0:
+                    new[next_] = False
+                    next_ += ONE
+                    continue
                 if order > 0:
                     for c in range(given):
                         mem[w + c * cap] = rows[c, next_]
@@ -216,11 +220,7 @@ def _merge_page(space, root, shape, source, count, rows, at, fill, plan, new):
                     next_ += ONE
                     w += ONE
                     continue
-                if order == 0:
-                    new[next_] = False
-                    next_ += ONE
-                    upto = p + ONE
-                elif p < upto:
+                if p < upto:
                     asked = flat[np.int64(next_) :]
                     lo, hi = np.int64(p), np.int64(upto)
                     hi = first_at_least(mem, source, 1 << shape.page_bits, lo, hi, asked, rows.shape[1], shape.keys)

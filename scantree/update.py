@@ -141,7 +141,7 @@ def _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, end):
         _probe_until(mem, root, shape, batch, ops, verdict, state, upto)
         page, held = mem[directory + s], mem[directory + fan + s]
         after = held + growth(verdict[j:upto])
-        if state[N_ROWS] == 0 and cap // 2 <= after <= cap and not (last and s + 1 == count):
+        if state[N_ROWS] == 0 and cap // 2 <= after <= cap:
             renew_page(space, shape, work, page, held, batch, ops, verdict, j, upto, after)
         else:
             merge_page(space, shape, work, page, held, batch, ops, verdict, j, upto)

@@ -97,6 +97,20 @@ def test_rows_with_room_are_put_where_they_belong(monkeypatch: pytest.MonkeyPatc
     assert after.columns().tolist() == was.tolist()
 
 
+@pytest.mark.parametrize("gone", [[0, 1], [2, 4, 5, 9], [0, 3, 10, 15], [13, 14, 15]])
+def test_several_rows_of_a_page_go_at_once(gone: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies between them moves up, by as many places as rows before it went."""
+    store = Store(Arena(), 1, 1, page_rows=32, dir_rows=4)
+    keys = np.arange(300)
+    version = store.build([keys, keys])
+    erased = np.array([first + i for first, _ in rows_of_pages(version)[:-1] for i in gone])
+    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    after, _ = version.update(np.stack([erased, erased]), np.full(len(erased), ERASE, np.int8), use_up=True)
+    after.check()
+    assert after is version
+    assert after.columns().tolist() == [np.setdiff1d(keys, erased).tolist()] * 2
+
+
 def test_full_pages_are_cut_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as there is memory for, and room in their directory; the rest is left for `update`."""
     store = Store(Arena(), 1, 1, page_rows=8, dir_rows=64)
