@@ -45,16 +45,15 @@ CUT_PART = 8
 
 
 @kernel
-def _look(mem, shape, page, count, batch, ops, verdict, at, lo, hi):
+def _look(mem, shape, page, count, flat, ops, verdict, at, lo, hi):
     """What changes [lo, hi) do to a page, and where, written to `verdict` and `at`; (rows that come, rows that go)."""
-    cap, m = 1 << shape.page_bits, batch.shape[1]
-    flat = batch.reshape(-1)
+    cap, m = 1 << shape.page_bits, len(ops)
     come, go, p = 0, 0, 0
     for j in range(lo, hi):
         p = first_at_least(mem, page, cap, p, count, flat[j:], m, shape.keys)
         found = p < count and compare(mem, page + p, cap, flat[j:], m, shape.keys) == 0
         at[j] = p
-        verdict[j] = judge(mem, shape, page + p, found, batch, ops[j], j)
+        verdict[j] = judge(mem, shape, page + p, found, flat, m, ops[j], j)
         come += verdict[j] == INSERTED
         go += verdict[j] == ERASED
     return come, go
@@ -145,7 +144,7 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
             # The pages of those after it are asked for: they arrive while it is made.
             lo, asked = max(asked, j), min(max(asked, j) + 2 * AHEAD, m)
             asked_d, asked_s = ask_for(mem, root, shape, batch, lo, asked, asked_d, asked_s)
-        d, s = route(mem, root, shape, batch, j, d, s)
+        d, s = route(mem, root, shape, flat, m, j, d, s)
         directory, entries = dir_of(mem, root, d), dir_count(mem, root, d)
         page, count = mem[directory + s], mem[directory + fan + s]
         fence, stride = fence_behind(mem, root, shape, d, s)
@@ -155,7 +154,7 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
             end += 1
         fits, half = refs[directory // GRAIN] == 1 and refs[page // GRAIN] == 1, 0
         if fits:
-            come, go = _look(mem, shape, page, count, batch, ops, verdict, at, j, end)
+            come, go = _look(mem, shape, page, count, flat, ops, verdict, at, j, end)
             after = count + come - go
             if after > cap:
                 # At the right end `update` packs pages densely.

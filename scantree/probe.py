@@ -28,23 +28,22 @@ LINE, AHEAD = 8, 16
 
 
 @kernel
-def route(mem, root, shape, batch, j, d, s):
-    """(directory page number, entry) of the page that row j of `batch` int64[cols, m] belongs to.
+def route(mem, root, shape, flat, m, j, d, s):
+    """(directory page number, entry) of the page that row j of `flat` int64[cols * m], column by column, belongs to.
 
     The version is not empty, and the page is entry `s` of directory page `d` or behind it.
     """
-    m = batch.shape[1]
     fan, room, dirs = 1 << shape.dir_bits, mem[root + ROOM], mem[root + DIRS]
     fences = root + HEADER + 2 * room
-    flat = batch.reshape(-1)[j:]
-    if d + 1 < dirs and compare(mem, fences + d + 1, room, flat, m, shape.keys) <= 0:
-        d, s = last_at_most(mem, fences, room, d + 1, dirs, flat, m, shape.keys), 0
+    row = flat[j:]
+    if d + 1 < dirs and compare(mem, fences + d + 1, room, row, m, shape.keys) <= 0:
+        d, s = last_at_most(mem, fences, room, d + 1, dirs, row, m, shape.keys), 0
     base, entries, step = dir_of(mem, root, d) + 2 * fan, dir_count(mem, root, d), 1
     # Rows come in key order, so the page is one of the next ones, mostly.
-    while s + step < entries and compare(mem, base + s + step, fan, flat, m, shape.keys) <= 0:
+    while s + step < entries and compare(mem, base + s + step, fan, row, m, shape.keys) <= 0:
         s += step
         step *= 2
-    return d, last_at_most(mem, base, fan, s, min(s + step, entries), flat, m, shape.keys)
+    return d, last_at_most(mem, base, fan, s, min(s + step, entries), row, m, shape.keys)
 
 
 @kernel
@@ -68,9 +67,9 @@ def ask_for(mem, root, shape, batch, lo, hi, d, s):
     if mem[root + DIRS] == 0:
         return d, s
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
-    last = 0
+    flat, m, last = batch.reshape(-1), batch.shape[1], 0
     for j in range(lo, hi):
-        d, s = route(mem, root, shape, batch, j, d, s)
+        d, s = route(mem, root, shape, flat, m, j, d, s)
         page = mem[dir_of(mem, root, d) + s]
         if page == last:
             continue
@@ -83,15 +82,15 @@ def ask_for(mem, root, shape, batch, lo, hi, d, s):
 
 
 @kernel
-def judge(mem, shape, at, found, batch, op, j):
-    """What change `j` of `batch` does, the row of its key lying at `mem[at]` if it was `found`."""
+def judge(mem, shape, at, found, flat, m, op, j):
+    """What change `j` of `flat` int64[cols * m] does, the row of its key lying at `mem[at]` if it was `found`."""
     if op < 0:
         return ERASED if found else NOTHING
     if not found:
         return INSERTED
     if op == UPSERT:
         for c in range(shape.keys, shape.cols):
-            if mem[at + (c << shape.page_bits)] != batch[c, j]:
+            if mem[at + (c << shape.page_bits)] != flat[c * m + j]:
                 return CHANGED
     return NOTHING
 
@@ -113,11 +112,11 @@ def probe(mem, root, shape, batch, ops, verdict, lo, hi):
         at = 0
         if not empty:
             if j == lo or (fence > 0 and compare(mem, fence, stride, flat[j:], m, shape.keys) <= 0):
-                d, s = route(mem, root, shape, batch, j, d, s)
+                d, s = route(mem, root, shape, flat, m, j, d, s)
                 directory = dir_of(mem, root, d)
                 page, count, p = mem[directory + s], mem[directory + fan + s], 0
                 fence, stride = fence_behind(mem, root, shape, d, s)
             p = first_at_least(mem, page, cap, p, count, flat[j:], m, shape.keys)
             at = page + p
             found = p < count and compare(mem, at, cap, flat[j:], m, shape.keys) == 0
-        verdict[j] = judge(mem, shape, at, found, batch, ops[j], j)
+        verdict[j] = judge(mem, shape, at, found, flat, m, ops[j], j)

@@ -88,10 +88,8 @@ def _advance(mem, root, shape, batch, ops, verdict, state, j):
 
 
 @kernel
-def _until(mem, fence, stride, batch, j, keys):
-    """The first change at or after `j` that is not below the key at `mem[fence]`."""
-    m = batch.shape[1]
-    flat = batch.reshape(-1)
+def _until(mem, fence, stride, flat, m, j, keys):
+    """The first change at or after `j` of `flat` int64[cols * m] that is not below the key at `mem[fence]`."""
     while j < m and compare(mem, fence, stride, flat[j:], m, keys) > 0:
         j += 1
     return j
@@ -137,7 +135,7 @@ def _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, end):
         if hit == s:
             upto = end
             if s + 1 < count:
-                upto = min(end, _until(mem, directory + 2 * fan + s + 1, fan, batch, j, shape.keys))
+                upto = min(end, _until(mem, directory + 2 * fan + s + 1, fan, flat, m, j, shape.keys))
         _probe_until(mem, root, shape, batch, ops, verdict, state, upto)
         page, held = mem[directory + s], mem[directory + fan + s]
         after = held + growth(verdict[j:upto])
@@ -187,7 +185,7 @@ def pass_over(space, root, shape, batch, ops, verdict, work, d, end, pages, dire
             continue
         upto = j
         if hit == d:
-            upto = m if d + 1 == end else _until(mem, fences + d + 1, room, batch, j, shape.keys)
+            upto = m if d + 1 == end else _until(mem, fences + d + 1, room, flat, m, j, shape.keys)
         _apply_in_dir(space, root, shape, batch, ops, verdict, work, d, j, upto)
         state[NEXT] = _advance(mem, root, shape, batch, ops, verdict, state, upto)
         d += 1
