@@ -69,6 +69,8 @@ class _Announcer(event.Listener):
 
 event.register("numba:compile", _Announcer())
 
+CHECKED = bool(config.BOUNDSCHECK)
+
 
 if config.DISABLE_JIT:
 
@@ -97,8 +99,8 @@ else:
         return types.none(array, i), codegen
 
     @intrinsic
-    def move(typingctx: Any, array: Any, to: Any, start: Any, n: Any) -> Any:
-        """`array[to : to + n] = array[start : start + n]` on int64[...]; the two may overlap. Nothing is checked."""
+    def _memmove(typingctx: Any, array: Any, to: Any, start: Any, n: Any) -> Any:
+        """`move`, without checks."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             view = context.make_array(signature.args[0])(context, builder, args[0])
@@ -107,6 +109,15 @@ else:
             return context.get_dummy_value()
 
         return types.none(array, types.int64, types.int64, types.int64), codegen
+
+    @numba.njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True)
+    def move(array: Any, to: Any, start: Any, n: Any) -> None:
+        """`array[to : to + n] = array[start : start + n]` on int64[...]; the two may overlap."""
+        if n > 0:
+            if CHECKED:
+                # Reads that only bounds-checked code makes: of the ends, so that it checks them here as elsewhere.
+                _ends = array[to] + array[to + n - 1] + array[start] + array[start + n - 1]
+            _memmove(array, to, start, n)
 
 
 def kernel(function: F) -> F:

@@ -32,7 +32,7 @@ def route(mem, root, shape, flat, m, j, d, s):
     """(directory page number, entry) of the page that row j of `flat` int64[cols * m], column by column, belongs to.
 
     The version is not empty, and the page is entry `s` of directory page `d` or behind it. `flat` is the batch reshaped
-    by whoever calls: numba makes a call of each `reshape`, which for every change was a tenth of a small update.
+    by whoever calls: numba makes a call into C of each `reshape`, which a loop over changes should make once.
     """
     fan, room, dirs = 1 << shape.dir_bits, mem[root + ROOM], mem[root + DIRS]
     fences = root + HEADER + 2 * room
