@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 from lftj.engine.stored import ScanOrder, StoredRelation
 from lftj.language.clause import INTERNAL, Clause
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
-from lftj.upkeep import amount, size, trace_lines, upkeep_lines
+from lftj.rounds.tally import purpose
+from lftj.rounds.variants import CHANGED
+from lftj.upkeep import amount, figures, ran_text, size, trace_lines, upkeep_lines
 
 if TYPE_CHECKING:
     from lftj.engine.evaluate import Evaluation
@@ -40,6 +42,11 @@ def statistics_of(evaluation: Evaluation) -> dict[str, Any]:
     return found
 
 
+def _node(plan: JoinPlan, node: int) -> str:
+    """A trie node, changed rows being Δ."""
+    return plan.node_text(node).replace(CHANGED, CHANGED.removeprefix(INTERNAL))
+
+
 def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
     lines = []
     for d, depth in enumerate(plan.depths):
@@ -47,7 +54,7 @@ def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
             continue
         computed = str(depth.definition) if depth.definition is not None else None
         conditions = [f"{depth.variable} {op} {term}" for op, term in depth.bounds] + [str(c) for c in depth.filters]
-        conditions += [f"not {plan.node_text(i)}" for i in depth.negated]
+        conditions += [f"not {_node(plan, i)}" for i in depth.negated]
         lines.append(
             {
                 "variable": plan.shown.get(depth.variable, depth.variable),
@@ -56,7 +63,7 @@ def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
                 else "leapfrog"
                 if len(depth.participants) > 1
                 else "scan",
-                "participants": [plan.node_text(i) for i in depth.participants],
+                "participants": [_node(plan, i) for i in depth.participants],
                 "conditions": conditions,
                 "estimated_rows": depth.rows,
                 "actual_rows": matches[d] if d < len(matches) else None,
@@ -67,11 +74,8 @@ def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
     return lines
 
 
-def _clause(evaluation: Evaluation, threads: int) -> dict[str, Any]:
-    plan, counters = evaluation.plan, evaluation.counters
-    found: dict[str, Any] = {
-        "rule": evaluation.clause.text or str(evaluation.clause),
-        "clause": str(evaluation.clause),
+def _plan(plan: JoinPlan, matches: Sequence[int]) -> dict[str, Any]:
+    return {
         "key_order": list(plan.order),
         "forced": plan.forced,
         "estimated_cost": plan.cost,
@@ -81,10 +85,31 @@ def _clause(evaluation: Evaluation, threads: int) -> dict[str, Any]:
         "guards": list(plan.guards),
         "voids": list(plan.voids),
         "sorted_output": plan.in_order,
-        "depths": _depths(plan, counters.matches if counters else ()),
+        "depths": _depths(plan, matches),
     }
+
+
+def _delta_plans(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """The joins of a clause of a recursive component that ran in the last evaluation, the changed rows being Δ."""
+    return [
+        {"finds": purpose(key, evaluation.clause), **_plan(tally.plan, ()), "actual": figures(tally)}
+        for key, tally in evaluation.ran
+        if tally.plan is not None
+    ]
+
+
+def _clause(evaluation: Evaluation, threads: int) -> dict[str, Any]:
+    plan, counters = evaluation.plan, evaluation.counters
+    found: dict[str, Any] = {
+        "rule": evaluation.clause.text or str(evaluation.clause),
+        "clause": str(evaluation.clause),
+        **_plan(plan, counters.matches if counters else ()),
+    }
+    if any(i is not None for (_, _, i), _ in evaluation.ran):
+        found["delta_plans"] = _delta_plans(evaluation)
     if counters is not None:
-        found["actual"] = {k: v for k, v in statistics_of(evaluation).items() if k not in ("key_order", "matches")}
+        hidden = ("key_order", "matches", *(("seeks", "opens") if evaluation.ran else ()))
+        found["actual"] = {k: v for k, v in statistics_of(evaluation).items() if k not in hidden}
         if threads > 1:
             found["actual"] |= {"ranges": counters.ranges, "threads": threads if counters.ranges > 1 else 1}
     if evaluation.split is not None:
@@ -192,7 +217,10 @@ def _whole(data: dict[str, Any]) -> str:
     lines: list[str] = []
     strata = {stratum["name"]: stratum for stratum in data["strata"]}
     parts = {part for stratum in strata.values() for rule in stratum["rules"] for part in rule["parts"]}
-    for number, name in enumerate((name for name in strata if name not in parts), 1):
+    numbers: dict[tuple[str, ...], int] = {}
+    for name in (name for name in strata if name not in parts):
+        together = tuple(strata[name]["upkeep"].get("component", (name,)))
+        number = numbers.setdefault(together, len(numbers) + 1)
         lines += _relation(f"stratum {number}:", strata[name], strata, "")
     shown = {name: orders for name, orders in data["key_orders"].items() if name not in parts}
     if shown:
@@ -210,7 +238,9 @@ def _relation(title: str, stratum: dict[str, Any], strata: Mapping[str, dict[str
     for rule in stratum["rules"]:
         shown, at = rule, f"{indent}  "
         read = (*(read["relation"] for read in rule["reads"]), *rule["guards"], *rule["voids"])
-        apart = not stratum["name"].startswith(INTERNAL) and any(name.startswith(INTERNAL) for name in read)
+        apart = not stratum["name"].startswith(INTERNAL) and any(
+            name.startswith(INTERNAL) and name != CHANGED for name in read
+        )
         if apart or rule["parts"]:
             lines.append(f"{at}{rule['rule']}")
             at += "  "
@@ -218,7 +248,12 @@ def _relation(title: str, stratum: dict[str, Any], strata: Mapping[str, dict[str
                 lines += _relation("part", strata[part], strata, at)
         if apart or rule["parts"] or stratum["name"].startswith(INTERNAL):
             shown = {**rule, "rule": rule["clause"]}
-        lines += _text(shown, at)
+        if "delta_plans" in rule:
+            lines.append(f"{at}{rule['rule']}")
+            for plan in rule["delta_plans"]:
+                lines += _text({**plan, "rule": plan["finds"]}, f"{at}  ")
+        else:
+            lines += _text(shown, at)
         if rule["trace"] is not None:
             lines += trace_lines(rule["trace"], f"{at}  ")
     return lines + upkeep_lines(stratum["upkeep"], f"{indent}  ")
@@ -245,7 +280,8 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
         lines.append(f"{indent}  only if empty: {', '.join(rule['voids'])}")
     if rule["depths"]:
         wide = max(len(d["variable"]) for d in rule["depths"])
-        lines.append(f"{indent}    {'':{wide}}  {'estimated':>11} {'actual':>11}  reads")
+        delta = "finds" in rule  # of these joins, which run in every round, depths are not counted
+        lines.append(f"{indent}    {'':{wide}}  {'estimated':>11}{'' if delta else '      actual'}  reads")
         for d in rule["depths"]:
             what = (
                 " & ".join(d["participants"])
@@ -258,11 +294,14 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
             if d["first_witness_only"]:
                 notes.append("first witness only")
             note = f"  [{'; '.join(notes)}]" if notes else ""
-            rows = f"{_number(d['estimated_rows']):>11} {_number(d['actual_rows']):>11}"
+            rows = f"{_number(d['estimated_rows']):>11}"
+            rows += "" if delta else f" {_number(d['actual_rows']):>11}"
             lines.append(f"{indent}    {d['variable']:{wide}}  {rows}  {what}{note}")
     if "actual" in rule:
         a = rule["actual"]
-        done = ", ".join(amount(a[what], what.removesuffix("s")) for what in ("rows", "steps", "seeks"))
+        if "runs" in a:
+            return [*lines, f"{indent}  {ran_text(a)}"]
+        done = ", ".join(amount(a[what], what.removesuffix("s")) for what in ("rows", "steps", "seeks") if what in a)
         by = ""
         if a.get("threads", 1) > 1:
             by = f", {a['ranges']} ranges of {rule['depths'][0]['variable']} on {a['threads']} threads"

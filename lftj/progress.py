@@ -20,6 +20,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 PATIENCE = 2.0
 _LIVE_EVERY, _PLAIN_EVERY = 0.1, 2.0
 _NOT_SHOWN = nullcontext()
+# Columns of the line; what it ends with where there is room.
+WIDE, HINT = 79, " (Ctrl-C stops)"
 
 
 class Progress:
@@ -54,13 +56,15 @@ class Progress:
             if outermost:
                 self.close()
 
-    def rows(self, what: str) -> Callable[[int], None] | None:
-        """A function to be told how many rows `what` has by now; None if nobody is to see it."""
+    def rows(self, what: Callable[[], str]) -> Callable[..., None] | None:
+        """A function to be told how many rows, or other units, `what()` has by now; None if nobody is to see it."""
         if not self._shown:
             return None
+        named = what()
 
-        def told(rows: int) -> None:
-            self._detail = f" {what}, {rows:,} rows" if rows else f" {what}"
+        def told(count: int, unit: str = "rows", stage: str = "") -> None:
+            parts = [named, stage, f"{count:,} {unit}" if count else ""]
+            self._detail = " " + ", ".join(part for part in parts if part)
 
         return told
 
@@ -91,8 +95,9 @@ class Progress:
                     continue
                 last = now
                 step = self._steps[-1:] or [""]  # the work may end at any moment
-                text = f"lftj: {step[0]}{self._detail}, {now - self._since:.0f} s (Ctrl-C stops)"
-                sys.stderr.write(f"\r{text[:79]:<79}" if self._live else f"{text}\n")
+                text = f"lftj: {step[0]}{self._detail}, {now - self._since:.0f} s"
+                text += "" if self._live and len(text + HINT) > WIDE else HINT
+                sys.stderr.write(f"\r{text[:WIDE]:<{WIDE}}" if self._live else f"{text}\n")
                 sys.stderr.flush()
                 self._drawn = True
 
@@ -101,6 +106,6 @@ class Progress:
         with self._lock:
             self._since = None
             if self._drawn and self._live:
-                sys.stderr.write("\r" + " " * 79 + "\r")
+                sys.stderr.write("\r" + " " * WIDE + "\r")
                 sys.stderr.flush()
             self._drawn = False

@@ -44,6 +44,7 @@ from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
 from lftj.paths.declare import refuse_rows
+from lftj.rounds.tally import total
 from lftj.values import gate
 from scantree.memory import ArenaFullError
 from scantree.version import Version
@@ -459,6 +460,9 @@ class Transaction:
             idle = dict.fromkeys(("steps", "removed", "added", "surgeries"), 0) | {"seconds": 0.0}
             for i, clause in enumerate(clauses):
                 figures = known.get(i, idle)
+                if head in commit.ran:
+                    done = total(commit.ran[head], clause)
+                    figures = idle | {"steps": done.steps, "seconds": done.seconds}
                 yield {
                     "rule": clause.text or str(clause),
                     "head": owner(head),
@@ -491,8 +495,8 @@ class Transaction:
 
     def _limits(self) -> Callable[[str], Limits]:
         until = Limits.within(self._timeout)
-        progress = self._database._progress
-        return lambda head: Limits(until.deadline, until.timeout, progress.rows(head))
+        progress, strata = self._database._progress, self._evaluator.state.strata
+        return lambda head: Limits(until.deadline, until.timeout, progress.rows(lambda: strata.place(head)))
 
     def _deltas_of(self, commit: Commit) -> Deltas:
         return Deltas(commit.changes, commit.unknown, self._evaluator, commit.fresh())

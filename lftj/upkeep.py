@@ -2,7 +2,7 @@
 
 For each clause of a head that may have a trace: the granularity of each depth and why, and the indexes, each with its
 records and bytes. They are those of the recorded trace or, before one is recorded, what would be recorded with the plan
-the clause has now.
+the clause has now. For a recursive head: its rounds, and what the joins of its component did in the last commit.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from lftj.paths.declare import counts_paths
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
 from lftj.rounds.content import has_rounds
+from lftj.rounds.tally import Tallies, Tally, of_clause, purpose
 from sensitivity.records import NAMES, NONE
 
 if TYPE_CHECKING:
+    from lftj.engine.clausedelta import ClauseDelta
     from lftj.engine.evaluate import Evaluation, Evaluator
     from lftj.engine.trace import ClauseTrace
+    from lftj.language.clause import Clause
 
 
 def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
@@ -30,20 +33,27 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
 
     `recorded` says whether there is a trace (or rounds) of it, `current` whether that holds for the present content;
     `support_bytes` are those of derivation counts and branch filters, `last_commit` the statistics of the last commit
-    that derived the head, `rules` one dict per clause. `evaluations`: those of its clauses.
+    that derived the head, `rules` one dict per clause. Of a head that is followed by delta, `delta_plans`; of a
+    recursive one the heads of its `component`, a bound of the `rounds`, `bytes_per_row` in all key orders, and the
+    `joins` of that commit. `evaluations`: those of its clauses.
     """
     state, traces = evaluator.state, evaluator.traces
     clauses = tuple(state.strata.of(head))
     if members := state.together(head):
         shown = ", ".join(f"`{member}`" for member in members)
+        relation = state.relations[head]
         return {
             "by": "rounds",
             "why": f"{shown} {'is' if len(members) == 1 else 'are'} recursive",
-            "recorded": has_rounds(state.relations[head]),
+            "recorded": has_rounds(relation),
             "current": head not in state.stale,
             "support_bytes": 0,
             "last_commit": traces.told.get(head),
             "rules": [None for _ in clauses],
+            "component": list(members),
+            "rounds": evaluator.rounds.top([relation.content]),
+            "bytes_per_row": sum(relation.memory().values()) / max(1, len(relation)),
+            "joins": _joins(traces.ran.get(head, {}), clauses),
         }
     if clauses and counts_paths(clauses[0]):
         return {
@@ -68,7 +78,11 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
         untraced = f"it has the rows of `{below}`"
     if held is not None and (untraced or held.clauses != clauses):
         held = None
-    by_delta = not untraced and (bool(deltas_of(evaluator, clauses, state)) if held is None else held.by_delta)
+    if untraced:
+        deltas: Sequence[Any] = ()
+    else:
+        deltas = deltas_of(evaluator, clauses, state) if held is None else held.traces if held.by_delta else ()
+    by_delta = bool(deltas)
     by = "delta" if by_delta else "trace"
     found: dict[str, Any] = {
         "by": "scan" if scanned else "shared" if shared else "recompute" if untraced else by,
@@ -79,7 +93,7 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
         "last_commit": traces.told.get(head),
     }
     if untraced or by_delta:
-        return found | {"rules": [None for _ in clauses]}
+        return found | {"rules": [None for _ in clauses], "delta_plans": _delta_plans(clauses, deltas)}
     if held is not None:
         return found | {"rules": [_parts(trace.parts) for trace in held.traces]}
     rules = []
@@ -89,6 +103,30 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
         chosen = trace_plan_of(first.plan, state.relations, state.granularity.get(clause.rule))
         rules.append(_rule(first.plan, chosen, None))
     return found | {"rules": rules}
+
+
+def _joins(tallies: Tallies, clauses: Sequence[Clause]) -> list[dict[str, Any]]:
+    """What the joins of these clauses of a component did in the last commit."""
+    found = []
+    for clause in clauses:
+        for key, tally in of_clause(tallies, clause):
+            order = [] if tally.plan is None else list(tally.plan.order)
+            found.append({"finds": purpose(key, clause), "rule": clause.rule, "key_order": order, **figures(tally)})
+    return found
+
+
+def _delta_plans(clauses: Sequence[Clause], deltas: Sequence[ClauseDelta]) -> list[dict[str, Any]]:
+    """The plans of heads that are followed by delta: one per atom of each clause."""
+    return [
+        {"rule": clause.rule, "changed": v.shown, "key_order": list(v.plan.order), "steps_per_row": v.steps}
+        for clause, delta in zip(clauses, deltas, strict=False)
+        for v in delta.variants
+    ]
+
+
+def figures(tally: Tally) -> dict[str, Any]:
+    """What a join did, for explanations."""
+    return {"runs": tally.runs, "rows": tally.rows, "steps": tally.steps, "seconds": tally.seconds}
 
 
 def _parts(parts: Sequence[ClauseTrace]) -> dict[str, Any]:
@@ -129,9 +167,16 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
     """The lines about a head as a whole."""
     if upkeep["by"] == "rounds":
         lines = [f"{indent}follows changes by rounds: {upkeep['why']}"]
+        if upkeep["current"] and upkeep["rounds"] is not None:
+            lines[0] += f"; rounds up to {upkeep['rounds']:,}, {upkeep['bytes_per_row']:,.0f} bytes a row"
     elif upkeep["by"] == "delta":
         why = ", as declared" if upkeep["why"] else ""
         lines = [f"{indent}follows changes by delta{why}: what changed in an atom is joined with the others"]
+        for p in upkeep["delta_plans"]:
+            expected = f"about {amount(max(1, round(p['steps_per_row'])), 'step')} a changed row"
+            lines.append(
+                f"{indent}  rule {p['rule']}, {p['changed']}: key order {', '.join(p['key_order'])}, {expected}"
+            )
         if upkeep["support_bytes"]:
             lines.append(f"{indent}  support: {size(upkeep['support_bytes'])}")
     elif upkeep["by"] == "scan":
@@ -152,10 +197,25 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
             lines.append(f"{indent}  support and filters: {size(upkeep['support_bytes'])}")
     last = upkeep["last_commit"]
     if last is not None:
-        records = f"records +{last['added']:,} -{last['removed']:,}"
-        done = f"{last['strategy']}, {amount(last['steps'], 'step')}, {records}, {last['seconds'] * 1e3:.3f} ms"
+        what = f"records +{last['added']:,} -{last['removed']:,}"
+        if "rounds" in last:
+            back = f" ({last['returned']:,} returned)"
+            what = f"{amount(last['rounds'], 'round')}, {amount(last['examined'], 'row')} examined{back}"
+        done = f"{last['strategy']}, {amount(last['steps'], 'step')}, {what}, {last['seconds'] * 1e3:.3f} ms"
         lines += [f"{indent}last commit: {done}", f"{indent}  {last['why']}"]
+        lines += [f"{indent}  {_join_line(join)}" for join in upkeep.get("joins", ())]
     return lines
+
+
+def _join_line(join: Mapping[str, Any]) -> str:
+    order = f" (key order {', '.join(join['key_order'])})" if join["key_order"] else ""
+    return f"rule {join['rule']}, {join['finds']}{order}: {ran_text(join)}"
+
+
+def ran_text(join: Mapping[str, Any]) -> str:
+    """What a join of a component did."""
+    counts = ", ".join(amount(join[what], what.removesuffix("s")) for what in ("runs", "rows", "steps"))
+    return f"{counts}, {join['seconds']:.3f} s"
 
 
 def trace_lines(rule: Mapping[str, Any], indent: str) -> list[str]:

@@ -49,8 +49,8 @@ def outcome_of(command: Callable[[], int]) -> int:
         code = command()
         if sys.stdout is not None:
             sys.stdout.flush()
-    except KeyboardInterrupt:
-        say("lftj: interrupted")
+    except KeyboardInterrupt as stop:
+        say(" at ".join(["lftj: interrupted", *getattr(stop, "__notes__", ())[:1]]))
         return Code.INTERRUPTED
     except BrokenPipeError:
         _forget_stdout()

@@ -107,10 +107,10 @@ class Answers:
     def _refresh(
         self, names: Iterable[str], timeout: float | None, failed: dict[str, EvaluationError] | None = None
     ) -> None:
-        until = Limits.within(timeout)
+        until, strata = Limits.within(timeout), self._evaluator.state.strata
 
         def limits(head: str) -> Limits:
-            return Limits(until.deadline, timeout, self._progress.rows(head))
+            return Limits(until.deadline, timeout, self._progress.rows(lambda: strata.place(head)))
 
         with self._progress.step("evaluating"):
             self._guarded(refresh, self._evaluator, names, limits, failed)
@@ -119,7 +119,7 @@ class Answers:
         """Bring what the clause reads up to date; what is left of the time."""
         until = Limits.within(timeout)
         self._refresh(clause.reads, timeout)
-        return Limits(until.deadline, timeout, self._progress.rows("query"))
+        return Limits(until.deadline, timeout, self._progress.rows(lambda: "query"))
 
     def _count(self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> tuple[int, Evaluation]:
         with self._lock:

@@ -66,8 +66,8 @@ class Followed:
     added: int = 0
 
 
-class _Variant:
-    """The plan of one atom.
+class Variant:
+    """The plan of one atom, which is `shown` to people so.
 
     `order`: in which its changed rows are read, the columns that bind `variables` first · `negated` · `places`: the key
     order of each trie node.
@@ -75,6 +75,7 @@ class _Variant:
 
     def __init__(self, body: Body, atom: Atom, relations: Mapping[str, StoredRelation]) -> None:
         self.negated = all(a is not atom for a in body.atoms)
+        self.shown = f"{'!' * self.negated}{atom.predicate}({', '.join(v or '_' for v in atom.columns)})"
         bound = [c for c, v in enumerate(atom.columns) if v is not None]
         self.order: Order = (atom.predicate, (*bound, *(c for c, v in enumerate(atom.columns) if v is None)))
         self.variables = tuple(v for v in atom.columns if v is not None)
@@ -98,9 +99,7 @@ class _Variant:
 class _Arrays:
     """All variants as one walk (join/changed.py), made once for many changes."""
 
-    def __init__(
-        self, variants: Sequence[_Variant], names: tuple[str, ...], versions: Versions, encode: Encode
-    ) -> None:
+    def __init__(self, variants: Sequence[Variant], names: tuple[str, ...], versions: Versions, encode: Encode) -> None:
         walks, self.ranked = [], False
         spans = np.zeros((len(variants) + 1, changed.SPAN), np.int64)
         head, places, joined_orders = 0, list[int](), list[Order | None]()
@@ -168,7 +167,7 @@ class _Arrays:
         """Whether a term had no value since the last reset."""
         return bool(self.walk.cell[machine.TROUBLE])
 
-    def tell(self, variants: Sequence[_Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
+    def tell(self, variants: Sequence[Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
         """(all changes in one array, rows that are looked at); the variants are told where theirs are."""
         parts: list[npt.NDArray[Any]] = []
         places, at = dict[Order, tuple[int, int, int]](), 0
@@ -188,7 +187,7 @@ class ClauseDelta:
     """A clause that is followed by its delta.
 
     `watched`: the key orders in which changes are looked at, of `whole` ones all columns · `orders`: those and the ones
-    that are joined · `steps`: what a changed row of each relation is estimated to take.
+    that are joined · `steps`: what a changed row of each relation is estimated to take · `variants`: one per atom.
     """
 
     # It has no trace of a join, and what asks for one looks for errors itself.
@@ -207,17 +206,17 @@ class ClauseDelta:
         self.arena, self.encode, self.ranks = arena, encode, ranks
         self.plan = replace(plan, until=len(plan.depths))
         body = body_of(clause)
-        self._variants = [_Variant(body, atom, relations) for atom in (*body.atoms, *body.negated)]
+        self.variants = [Variant(body, atom, relations) for atom in (*body.atoms, *body.negated)]
         self._names = tuple(body.variables)
         self._head = len(body.head)
         self.counters = Counters()
-        self.watched: tuple[Order, ...] = tuple(dict.fromkeys(v.order for v in self._variants))
-        partial = {v.order for v in self._variants if len(v.variables) < len(v.order[1])}
+        self.watched: tuple[Order, ...] = tuple(dict.fromkeys(v.order for v in self.variants))
+        partial = {v.order for v in self.variants if len(v.variables) < len(v.order[1])}
         self.whole = frozenset(self.watched) - partial
-        joined = chain.from_iterable(v.places for v in self._variants)
+        joined = chain.from_iterable(v.places for v in self.variants)
         self.orders: tuple[Order, ...] = tuple(dict.fromkeys((*partial, *joined)))
         self.steps: dict[str, float] = {}
-        for variant in self._variants:
+        for variant in self.variants:
             name = variant.order[0]
             self.steps[name] = self.steps.get(name, 0.0) + variant.steps
         self._made: list[_Arrays] = []  # one per thread that has worked
@@ -227,13 +226,13 @@ class ClauseDelta:
         crew, made = self.arena.crew, self._made
         self._made = []  # unless it ends well: the arrays are in no known state
         if not made:
-            made = [_Arrays(self._variants, self._names, new, self.encode)]
+            made = [_Arrays(self.variants, self._names, new, self.encode)]
         first = made[0]
         first.reset(old, new)
-        told, looked = first.tell(self._variants, changes)
+        told, looked = first.tell(self.variants, changes)
         ranks = self.ranks() if first.ranked else None
         if crew is not None and len(told) >= LEAST_SHARED:
-            made += [_Arrays(self._variants, self._names, new, self.encode) for _ in range(crew.threads - len(made))]
+            made += [_Arrays(self.variants, self._names, new, self.encode) for _ in range(crew.threads - len(made))]
             erased, inserted, steps, trouble = self._together(crew, made, old, new, told, ranks, limits)
         else:
             erased, inserted = first.join(self.arena, told, self._head, ranks, ALL, limits)

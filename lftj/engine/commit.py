@@ -36,6 +36,7 @@ from lftj.errors import CountRangeError, EvaluationError
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.strategy import follow
+from lftj.rounds.tally import Tallies
 from lftj.values.codes import Schema
 from scantree.version import Version
 
@@ -66,6 +67,7 @@ class Commit:
         "base",
         "before",
         "changes",
+        "ran",
         "seconds",
         "staged",
         "state",
@@ -92,6 +94,7 @@ class Commit:
         self.unknown: dict[str, EvaluationError] = {}
         self.stats: dict[str, dict[str, Any]] = {}
         self.work: dict[str, tuple[list[Clause], list[RuleWork]]] = {}
+        self.ran: dict[str, Tallies] = {}
         self._built: list[tuple[StoredRelation, set[Built]]] = []
         self.traces = evaluator.traces
         self._traced: list[StagedTrace] = []
@@ -157,6 +160,7 @@ class Commit:
         for staged in self._traced:
             self.traces.heads[staged.head] = staged.adopt()
         self.traces.told.update(self.stats)
+        self.traces.ran.update(self.ran)
         for head in list(self.traces.heads) if self._heads else ():
             if not self.state.strata.of(head):
                 self.traces.forget(head)
@@ -294,6 +298,7 @@ class Commit:
             if len(change.kinds):
                 self.changes[head] = change
             self.work[head] = strata.of(head), []
+            self.ran[head] = derived.tallies
             self.stats[head] = {
                 "strategy": derived.strategy,
                 "why": f"{why[0]}; {derived.why}",

@@ -34,6 +34,7 @@ from lftj.plan.lowering import Encode, lower
 from lftj.plan.pilot import WORTHWHILE, best_of
 from lftj.plan.statistics import Statistics
 from lftj.rounds.content import Rounds
+from lftj.rounds.tally import Key, Tally
 from lftj.values.codes import from_code, to_code
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
@@ -51,7 +52,8 @@ KEPT_PLANS = 256
 class Evaluation:
     """How a clause was (or, with `counters` None, would be) evaluated.
 
-    `inner` is the first part of a clause that computes texts. `trace`: what was recorded with it.
+    `inner` is the first part of a clause that computes texts. `trace`: what was recorded with it. `ran`: the joins of
+    a clause of a recursive component, what they did; they count no seeks.
     """
 
     clause: Clause
@@ -61,6 +63,7 @@ class Evaluation:
     inner: Evaluation | None = None
     split: TextSplit | None = None
     trace: ClauseTrace | TextTrace | None = None
+    ran: tuple[tuple[Key, Tally], ...] = ()
 
     @property
     def sorted(self) -> bool:

@@ -28,6 +28,7 @@ from lftj.engine.stored import StoredRelation
 from lftj.engine.trace import ClauseTrace, Maintained, TraceChange
 from lftj.language.clause import Clause, Var
 from lftj.plan.joinplan import JoinPlan
+from lftj.rounds.tally import Tallies
 from scantree.memory import Arena
 from scantree.sort import order_of, sort_chunks, sorting
 from scantree.surgery import surgeries
@@ -144,19 +145,22 @@ def _steps_of(trace: ClauseTrace | TextTrace | ClauseDelta) -> dict[str, float]:
 class Traces:
     """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for.
 
-    `told`: how the last commit that derived a head did so, as its statistics say.
+    `told`: how the last commit that derived a head did so, as its statistics say; `ran`: of a recursive head, what the
+    joins of its component did.
     """
 
-    __slots__ = ("heads", "told")
+    __slots__ = ("heads", "ran", "told")
 
     def __init__(self) -> None:
         self.heads: dict[str, HeadTrace] = {}
         self.told: dict[str, dict[str, Any]] = {}
+        self.ran: dict[str, Tallies] = {}
 
     def forget(self, head: str) -> None:
         """The head has no rules any more."""
         self.heads.pop(head, None)
         self.told.pop(head, None)
+        self.ran.pop(head, None)
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes per head: of each sensitivity index (by atom and variable), and of the rest."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from lftj.language.clause import Clause
+from lftj.language.clause import Clause, owner
 from lftj.language.strata import components
+
+# So many heads of a recursive component are named.
+SHOWN = 3
 
 
 class Strata:
@@ -57,6 +60,17 @@ class Strata:
     def read(self, name: str) -> bool:
         """Whether a clause reads `name`."""
         return name in self._readers
+
+    def place(self, head: str) -> str:
+        """Where `head` is evaluated, for people: "p, q (stratum 2 of 3)". Of a part of a rule: where the rule is."""
+        heads = list(dict.fromkeys(owner(name) for name in self.order))
+        together = {name: self.recursive.get(name, (name,)) for name in heads}
+        numbers = {members: number for number, members in enumerate(dict.fromkeys(together.values()), 1)}
+        members = together.get(owner(head))
+        if members is None:  # of a program that is not there yet
+            return head
+        more = f", {len(members) - SHOWN} more" if len(members) > SHOWN else ""
+        return f"{', '.join(members[:SHOWN])}{more} (stratum {numbers[members]} of {len(numbers)})"
 
     def below(self, names: Iterable[str]) -> set[str]:
         """`names` and all relations they are derived from."""

@@ -23,32 +23,46 @@ SLICE = 1 << 20
 BUFFER_ROWS = 1 << 16
 
 
+# Of a progress line: what is told (how many, of what, in which stage).
+Told = Callable[[int, str, str], None]
+
+
 @dataclass(slots=True)
 class Limits:
     """What a caller allows.
 
-    `deadline` on `time.monotonic`'s clock, and a function told (rows so far) between slices.
+    `deadline` on `time.monotonic`'s clock, and a function told between slices: how many, of what, and in which stage.
+    What is counted are `unit`, of which there were so many `before` the walk that looks.
     """
 
     deadline: float | None = None
     timeout: float | None = None
-    progress: Callable[[int], None] | None = None
+    progress: Told | None = None
+    unit: str = "rows"
+    stage: str = ""
+    before: int = 0
 
     @classmethod
-    def within(cls, timeout: float | None, progress: Callable[[int], None] | None = None) -> Limits:
+    def within(cls, timeout: float | None, progress: Told | None = None) -> Limits:
         """Limits that expire `timeout` seconds from now (None: never)."""
         return cls(None if timeout is None else time.monotonic() + timeout, timeout, progress)
 
+    def count(self, unit: str, before: int, stage: str = "") -> None:
+        """From here on `unit` are counted."""
+        self.unit, self.before, self.stage = unit, before, stage
+
     def look(self, rows: int) -> None:
         """Raise `TimeoutExpired` if the time is up; tell the progress line."""
+        rows += self.before
         if self.deadline is not None and time.monotonic() > self.deadline:
+            unit = self.unit.replace("rows", "row") if rows == 1 else self.unit
             raise TimeoutExpired(
-                f"the time limit of {self.timeout:g} s ran out after {rows:,} rows",
+                f"the time limit of {self.timeout:g} s ran out after {rows:,} {unit}",
                 why="evaluation was stopped; the database is as it was before",
                 remedy="raise `timeout=`, or look at `explain()` for a cheaper key order",
             )
         if self.progress is not None:
-            self.progress(rows)
+            self.progress(rows, self.unit, self.stage)
 
 
 @dataclass(slots=True)

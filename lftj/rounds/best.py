@@ -95,7 +95,8 @@ class BestWork(Work):
                 self.rows += rows.shape[1]
             if old.shape[1]:
                 replaced[head] = old
-        self.limits.look(self.rows)
+        self.limits.before = self.rows
+        self.limits.look(0)
         self._doubt(replaced, before)
         return new
 
@@ -152,7 +153,7 @@ class BestWork(Work):
 
     def look(self, examined: int) -> None:
         """Go on after so many suspects, or stop."""
-        self.limits.look(examined)
+        Work.look(self, examined)  # slots make another class of this one, which `super()` does not know
         rows = sum(len(self.relations[head]) for head in self.heads)
         if examined >= BULK_ROWS and examined > BULK_PART * rows:
             raise TooManyError(f"{examined:,} rows were to be examined, of {rows:,}")
@@ -187,7 +188,7 @@ class BestWork(Work):
         retraction.examine()
         self.examined = retraction.examined
         missing = retraction.rows_removed()
-        self.round += 1
+        self.begin_round(self.round + 1)
         self._restore(missing, {head: [self.supported(head, rows)] for head, rows in missing.items()})
 
     def _keys(self, rows: Rows) -> Rows:
@@ -251,7 +252,7 @@ class BestWork(Work):
             new[head] = np.compress(relation.content.contains(facts), facts, axis=1)
             missing[head] = np.compress(~relation.facts.contains(rows), rows, axis=1)
             self.relations[head] = with_rounds(relation, new[head], 0)
-        self.round = 1
+        self.begin_round(1)
         found: dict[str, list[Rows]] = {}
         for c, clause in enumerate(self.joins.clauses):
             if not self.joins.members & clause.reads.keys():
@@ -281,7 +282,7 @@ class BestWork(Work):
                 rows = np.compress(only[head].contains(rows) & ~relation.content.contains(rows), rows, axis=1)
                 if rows.shape[1]:
                     self.relations[head], new[head] = grown(relation, rows, self.round, self.private)
-        self.limits.look(self.rows)
+        self.limits.look(0)
         return new
 
     def _unsettled(self, head: str, codes: list[int]) -> UnsettledError:

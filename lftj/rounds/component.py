@@ -9,6 +9,7 @@ others over all.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -23,24 +24,34 @@ from lftj.engine.strata import Strata
 from lftj.engine.undefined import look_for_error
 from lftj.errors import TimeoutExpired
 from lftj.join.run import Limits
-from lftj.language.clause import Clause
+from lftj.language.clause import Apply, Clause
 from lftj.rounds import variants
 from lftj.rounds.content import grown
 from lftj.rounds.deltajoin import LARGE, NO_LIMIT, DeltaJoin
 from lftj.rounds.slate import Slate
+from lftj.rounds.tally import CHECK, CONSUMERS, FORWARD, OLDER, UNDER, Key, Tally
 from scantree.memory import ArenaFullError
 from scantree.sort import leave_out
 
 Rows = npt.NDArray[np.int64]
 Deltas = dict[str, Rows]
 Relations = Mapping[str, StoredRelation]
-Stopped = TimeoutExpired | ArenaFullError
+Stopped = TimeoutExpired | ArenaFullError | KeyboardInterrupt
+STOPS = (TimeoutExpired, ArenaFullError, KeyboardInterrupt)
 
 # From which part of the rows that a round meets being new on, and up to which part of those there are being changed, a
 # round leaves it to the storing to find the others.
 MOSTLY, ROUND_PART = 1 / 2, 1 / 8
-# The kinds of joins of a component.
-FORWARD, CONSUMERS, OLDER, CHECK, UNDER = "forward", "consumers", "consumers of older rows", "check", "under"
+
+
+# What to do about a computation that may have no end.
+UNBOUNDED = "bound the values that the rule computes, as in `x < 1000`; if there is an end, raise `timeout=`"
+
+
+def computes(clause: Clause) -> bool:
+    """Whether the clause computes values, of which there may be no end."""
+    terms = (*clause.head_args, *(term for c in clause.compares if c.op == "=" for term in (c.left, c.right)))
+    return any(isinstance(term, Apply) for term in terms)
 
 
 class Joins:
@@ -48,7 +59,7 @@ class Joins:
 
     `strata`: those the clauses were last found in. `below`: the relations of lower strata that they read. `ops`: "min"
     or "max" of heads of best values. `fresh`: by head, which part of the rows that a large round met was not there yet,
-    the last time. `steps`: of all runs.
+    the last time. `steps`: of all runs; `tallies`: the same by join, with more.
     """
 
     def __init__(self, clauses: Iterable[Clause], members: Iterable[str]) -> None:
@@ -64,16 +75,22 @@ class Joins:
                 self._positive.setdefault(atom.predicate, []).append((c, i))
             for i, atom in enumerate(clause.negated, len(clause.atoms)):
                 self._negated.setdefault(atom.predicate, []).append((c, i))
-        self._made: dict[tuple[str, int, int | None], DeltaJoin] = {}
+        self._made: dict[Key, DeltaJoin] = {}
         self._slates: dict[tuple[int, bool], Slate] = {}
         self.fresh: dict[str, float] = {}
         self.steps = 0
+        self.tallies: dict[Key, Tally] = {}
         self._troubled: set[DeltaJoin] = set()
+
+    def _keep(self, key: Key, join: DeltaJoin) -> DeltaJoin:
+        join.key = key
+        self._made[key] = join
+        return join
 
     def forward(self, c: int, i: int | None) -> DeltaJoin:
         """Clause `c`: new heads by atom `i` over changed rows."""
         if (join := self._made.get((FORWARD, c, i))) is None:
-            join = self._made[FORWARD, c, i] = DeltaJoin(variants.forward(self.clauses[c], i), own=True)
+            join = self._keep((FORWARD, c, i), DeltaJoin(variants.forward(self.clauses[c], i), own=True))
         return join
 
     def consumers(self, c: int, i: int, *, older: bool) -> DeltaJoin:
@@ -81,19 +98,19 @@ class Joins:
         kind = OLDER if older else CONSUMERS
         if (join := self._made.get((kind, c, i))) is None:
             found = variants.consumers(self.clauses[c], i, self.members if older else ())
-            join = self._made[kind, c, i] = DeltaJoin(*found, apart=True)
+            join = self._keep((kind, c, i), DeltaJoin(*found, apart=True))
         return join
 
     def check(self, c: int) -> DeltaJoin:
         """Clause `c`: which of the asked rows it derives."""
         if (join := self._made.get((CHECK, c, None))) is None:
-            join = self._made[CHECK, c, None] = DeltaJoin(*variants.check(self.clauses[c], self.members))
+            join = self._keep((CHECK, c, None), DeltaJoin(*variants.check(self.clauses[c], self.members)))
         return join
 
     def under(self, c: int) -> DeltaJoin:
         """Clause `c`: all heads under the asked keys."""
         if (join := self._made.get((UNDER, c, None))) is None:
-            join = self._made[UNDER, c, None] = DeltaJoin(variants.under(self.clauses[c]))
+            join = self._keep((UNDER, c, None), DeltaJoin(variants.under(self.clauses[c])))
         return join
 
     def any_forward(self, c: int) -> DeltaJoin:
@@ -118,11 +135,18 @@ class Joins:
 
     def begin(self) -> None:
         """Count from zero."""
-        self.fresh, self.steps, self._troubled = {}, 0, set()
+        self.fresh, self.steps, self.tallies, self._troubled = {}, 0, {}, set()
 
-    def ran(self, join: DeltaJoin) -> None:
-        """One of them has run."""
+    def ran(self, join: DeltaJoin, rows: int, seconds: float) -> None:
+        """One of them has run, and found so many rows."""
         self.steps += join.steps
+        if (tally := self.tallies.get(join.key)) is None:
+            tally = self.tallies[join.key] = Tally(self.clauses[join.key[1]])
+        tally.plan = join.present
+        tally.runs += 1
+        tally.rows += rows
+        tally.steps += join.steps
+        tally.seconds += seconds
         if join.trouble:
             self._troubled.add(join)
 
@@ -183,8 +207,9 @@ class Work:
         if delta is not None:
             over = {**over, variants.CHANGED: delta}
         self.at = join.clause
+        began = time.perf_counter()
         rows = join.rows(self.evaluator, over, self.limits, limit, look=look)
-        self.joins.ran(join)
+        self.joins.ran(join, rows.shape[1], time.perf_counter() - began)
         return rows
 
     def ask(self, joins: Sequence[DeltaJoin], over: Relations, rows: Rows, found: dict[str, list[Rows]]) -> None:
@@ -195,7 +220,10 @@ class Work:
         del rows  # large ones are not to be there twice while they are joined
         for join in joins:
             head = join.clause.head
-            _add(found, join, self.run(join, over, delta, look=not self._mostly_new(head, len(delta))))
+            heads = self.run(join, over, delta, look=not self._mostly_new(head, len(delta)))
+            if heads.shape[1]:
+                found.setdefault(head, []).append(heads)
+                self.limits.before += heads.shape[1]
             self.met[head] = self.met.get(head, 0) + join.met
 
     def _mostly_new(self, head: str, changed: int) -> bool:
@@ -231,8 +259,12 @@ class Work:
     def told(self, stop: Stopped) -> Stopped:
         """What has stopped the work, told the rule and the round it was in."""
         if isinstance(stop, TimeoutExpired):
-            return TimeoutExpired(stop.what, where=self.place, why=stop.why, remedy=stop.remedy)
-        stop.where = self.place
+            remedy = stop.remedy if self.at is None or not computes(self.at) else UNBOUNDED
+            return TimeoutExpired(stop.what, where=self.place, why=stop.why, remedy=remedy)
+        if isinstance(stop, ArenaFullError):
+            stop.where = self.place
+        elif self.place:
+            stop.add_note(self.place)
         return stop
 
     @property
@@ -264,8 +296,14 @@ class Work:
                 if not self.anew:
                     self.stored.setdefault(head, []).append(rows)
         self.met = {}
-        self.limits.look(self.rows)
+        self.limits.before = self.rows
+        self.limits.look(0)
         return new
+
+    def begin_round(self, round_: int) -> None:
+        """What is found from here on is of this round."""
+        self.round = round_
+        self.limits.count("new rows", self.rows, f"round {round_}")
 
     def go_on(self, new: Deltas) -> None:
         """Rounds from the rows that are `new`, until there are none."""
@@ -274,7 +312,7 @@ class Work:
 
     def next_round(self, new: Deltas) -> Deltas:
         """What is new after one more round, by the derivations of the rows that are `new`, which is emptied."""
-        self.round += 1
+        self.begin_round(self.round + 1)
         self.rounds += 1
         found: dict[str, list[Rows]] = {}
         for name in list(new):
@@ -317,7 +355,8 @@ class Work:
 
     def look(self, examined: int) -> None:
         """Go on after so many suspects, or stop."""
-        self.limits.look(examined)
+        self.limits.count("rows examined", examined)
+        self.limits.look(0)
 
     def returning(self, head: str, gone: Rows) -> Rows:
         """Those of the rows `gone` int64[arity, n] of `head` that have a derivation still."""
@@ -329,11 +368,6 @@ class Work:
 
     def finish(self) -> None:
         """What is left to do after the last round."""
-
-
-def _add(found: dict[str, list[Rows]], join: DeltaJoin, heads: Rows) -> None:
-    if heads.shape[1]:
-        found.setdefault(join.clause.head, []).append(heads)
 
 
 def not_among(rows: Rows, others: Rows) -> Rows:

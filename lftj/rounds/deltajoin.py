@@ -27,6 +27,7 @@ from lftj.plan.keyorder import LASTING, REPEATED, SORT, Large, rank_orders
 from lftj.plan.lowering import Lowered, Sought, lower
 from lftj.plan.statistics import Fleeting, OneRow, Statistics
 from lftj.rounds.content import rounds_of
+from lftj.rounds.tally import Key
 from lftj.rounds.variants import CHANGED
 from scantree.version import Version
 
@@ -103,7 +104,10 @@ class DeltaJoin:
     meets no head twice.
 
     Of the last run: `steps` · `trouble`, whether a term had no value · `met`, how many heads it met that are there.
+    `key`: which of a component's joins it is.
     """
+
+    key: Key = ("", 0, None)
 
     def __init__(self, clause: Clause, tested: tuple[int, ...] = (), *, apart: bool = False, own: bool = False) -> None:
         self.clause, self.tested = clause, tested
@@ -176,6 +180,11 @@ class DeltaJoin:
             places = [d for d, depth in enumerate(plan.depths[:last]) if depth.variable in _shown(plan)]
             control[cells.EPOCH_DEPTH] = max(places, default=-1)
         return table
+
+    @property
+    def present(self) -> JoinPlan | None:
+        """The plan of the last run."""
+        return None if self._made is None else self._made.plan
 
     @property
     def orders(self) -> frozenset[Order]:

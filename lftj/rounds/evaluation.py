@@ -16,15 +16,14 @@ import numpy.typing as npt
 
 from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.stored import StoredRelation
-from lftj.errors import TimeoutExpired
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
 from lftj.rounds import variants
 from lftj.rounds.best import BestWork
-from lftj.rounds.component import Deltas, Joins, Work, settle
+from lftj.rounds.component import STOPS, Deltas, Joins, Work, settle
 from lftj.rounds.content import with_rounds
 from lftj.rounds.deltajoin import DeltaJoin
-from scantree.memory import ArenaFullError
+from lftj.rounds.tally import of_clause, total
 
 Rows = npt.NDArray[np.int64]
 
@@ -62,7 +61,7 @@ def _evaluate(work: Work) -> None:
         work.private.add(work.relations[head].content)
         if len(relation.facts):
             new[head] = facts if relation.arity else np.empty((0, 1), np.int64)
-    work.round = 1
+    work.begin_round(1)
     found: dict[str, list[Rows]] = {}
     for c, clause in enumerate(joins.clauses):
         if not joins.members & clause.reads.keys():
@@ -80,18 +79,21 @@ def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tu
     joins, work.anew = work.joins, True
     try:
         _evaluate(work)
-    except (TimeoutExpired, ArenaFullError) as stop:
+    except STOPS as stop:
         raise work.told(stop) from None
     for head in heads:
         evaluator.rounds.note(work.relations[head].content, work.round)
     done = {}
     for c, clause in enumerate(joins.clauses):
-        first = joins.any_forward(c)
+        first, ran = joins.any_forward(c), tuple(of_clause(joins.tallies, clause))
         if first.texts:
-            done[clause] = replace(evaluator.describe(clause), counters=Counters())
-            continue
-        plan = first.plan({**work.relations, variants.CHANGED: _none(work, first)})
-        done[clause] = Evaluation(clause, plan, Counters())
+            described = evaluator.describe(clause)
+        else:
+            plan = first.plan({**work.relations, variants.CHANGED: _none(work, first)})
+            described = Evaluation(clause, plan)
+        all_runs = total(joins.tallies, clause)
+        counters = Counters(rows=all_runs.rows, steps=all_runs.steps)
+        done[clause] = replace(described, counters=counters, seconds=all_runs.seconds, ran=ran)
     return work, done
 
 

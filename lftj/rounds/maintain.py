@@ -56,7 +56,7 @@ def maintain(
     retraction.examine()
     removed = retraction.rows_removed()
     new = _new_facts(work, facts, removed)
-    work.round += 1
+    work.begin_round(work.round + 1)
     found: dict[str, list[Rows]] = {}
     for head, rows in removed.items():
         back = work.returning(head, not_among(rows, new[head]) if head in new else rows)

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lftj.engine.change import ERASED, Change
 from lftj.engine.evaluate import Evaluation
 from lftj.engine.stored import StoredRelation
-from lftj.errors import TimeoutExpired
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.best import TooManyError, UnsettledError
-from lftj.rounds.component import not_among
+from lftj.rounds.component import STOPS, not_among
 from lftj.rounds.content import has_rounds
 from lftj.rounds.evaluation import evaluate, joins_of, work_of
 from lftj.rounds.maintain import maintain
-from scantree.memory import ArenaFullError
+from lftj.rounds.tally import Tallies
 
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
@@ -31,7 +30,7 @@ BULK_ROWS, BULK_PART = 1_000, 1 / 8
 class Followed(NamedTuple):
     """What became of a component: its relations, how their contents differ, and how that was found.
 
-    `told`: for the statistics of each head.
+    `told`: for the statistics of each head. `tallies`: of the component's joins.
     """
 
     relations: dict[str, StoredRelation]
@@ -41,6 +40,7 @@ class Followed(NamedTuple):
     why: str
     steps: int
     told: dict[str, Any]
+    tallies: Tallies
 
 
 def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
@@ -59,7 +59,8 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
     found = {head: work.relations[head] for head in heads}
     olds = {head: before[head].content if head in before else staged.relations[head].facts for head in heads}
     changes = {head: Change.between(olds[head], relation.content) for head, relation in found.items()}
-    return Followed(found, changes, done, "recompute", anew, work.joins.steps, told)
+    joins = work.joins
+    return Followed(found, changes, done, "recompute", anew, joins.steps, told, joins.tallies)
 
 
 def _maintained(commit: Commit, heads: tuple[str, ...], top: int, limits: Limits) -> Followed:
@@ -75,7 +76,7 @@ def _maintained(commit: Commit, heads: tuple[str, ...], top: int, limits: Limits
     }
     try:
         retraction = maintain(work, before, changed, facts, top)
-    except (TimeoutExpired, ArenaFullError) as stop:
+    except STOPS as stop:
         raise work.told(stop) from None
     found = {head: work.relations[head] for head in heads}
     changes = {head: work.change(head, before[head], retraction.removed.get(head, [])) for head in heads}
@@ -83,8 +84,9 @@ def _maintained(commit: Commit, heads: tuple[str, ...], top: int, limits: Limits
     for head, rows in retraction.rows_removed().items():
         returned += not_among(rows, changes[head].of_kind(ERASED)).shape[1]
     told = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
-    why = f"{sum(len(c.kinds) for c in (*changed.values(), *facts.values())):,} rows changed"
-    return Followed(found, changes, {}, "rounds", why, joins.steps, told)
+    count = sum(len(c.kinds) for c in (*changed.values(), *facts.values()))
+    why = f"{count:,} {'row' if count == 1 else 'rows'} changed"
+    return Followed(found, changes, {}, "rounds", why, joins.steps, told, joins.tallies)
 
 
 def _anew(commit: Commit, heads: tuple[str, ...]) -> tuple[str, int]:

@@ -33,7 +33,7 @@ def stderr(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, wish: str = "")
 def work(seconds: float) -> None:
     line = Progress()
     with line.step("loading e"), line.step("evaluating"):
-        told = line.rows("tri")
+        told = line.rows(lambda: "tri")
         if told is not None:
             told(1234)
         time.sleep(seconds)

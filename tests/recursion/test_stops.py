@@ -48,6 +48,7 @@ def check_told(error: TimeoutExpired) -> None:
     assert "n(x + 1) :- n(x)." in text
     assert "round" in text
     assert "time limit" in text
+    assert "do: bound the values that the rule computes" in text
 
 
 def test_an_endless_computation_is_stopped_by_a_time_limit() -> None:
@@ -103,8 +104,10 @@ def test_ctrl_c_stops_an_endless_computation() -> None:
     pressed: list[float] = []
     timer = threading.Timer(0.4, lambda: (pressed.append(time.monotonic()), signal.pthread_kill(main, signal.SIGINT)))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         db.evaluate()
+    (place,) = stopped.value.__notes__
+    assert "in `n(x + 1) :- n(x).`, round " in place
     assert time.monotonic() - pressed[0] < 5  # not a measurement: it ended
     assert list(db["b"]) == [(0,)]
 

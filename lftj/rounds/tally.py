@@ -1,0 +1,62 @@
+"""What the joins of a component did since an evaluation or a commit began, for `explain` and `tx.stats`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lftj.language.clause import Clause
+from lftj.plan.joinplan import JoinPlan
+
+# The kinds of joins of a component.
+FORWARD, CONSUMERS, OLDER, CHECK, UNDER = "forward", "consumers", "consumers of older rows", "check", "under"
+# A join of a component: its kind, the number of its clause, and of the atom that ranges over changed rows.
+Key = tuple[str, int, int | None]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Runs of one join of `clause`, the heads they found, their steps and seconds; `plan`: that of the last one."""
+
+    clause: Clause
+    plan: JoinPlan | None = None
+    runs: int = 0
+    rows: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+
+
+Tallies = Mapping[Key, Tally]
+
+
+def of_clause(tallies: Tallies, clause: Clause) -> Iterator[tuple[Key, Tally]]:
+    """Those of a clause that did something."""
+    return ((key, tally) for key, tally in tallies.items() if tally.clause == clause and tally.steps)
+
+
+def total(tallies: Tallies, clause: Clause) -> Tally:
+    """All of a clause together."""
+    found = Tally(clause)
+    for _, tally in of_clause(tallies, clause):
+        found.runs += tally.runs
+        found.rows += tally.rows
+        found.steps += tally.steps
+        found.seconds += tally.seconds
+    return found
+
+
+def purpose(key: Key, clause: Clause) -> str:
+    """What the join `key` of a clause finds, for people."""
+    kind, _, i = key
+    head = f"{clause.head}({', '.join(map(str, clause.head_args))})"
+    if kind == CHECK:
+        return f"other support of {head}"
+    if kind == UNDER:
+        return f"all values of the key of {head}"
+    if i is None:
+        return "all rows"
+    negated = i >= len(clause.atoms)
+    atom = clause.negated[i - len(clause.atoms)] if negated else clause.atoms[i]
+    if kind == FORWARD:
+        return f"what comes with {'the loss of ' if negated else ''}{atom}"
+    return f"what goes with {'' if negated else 'the loss of '}{atom}"

@@ -1,0 +1,178 @@
+"""What is told of a recursive component: `explain`, `tx.stats`, and the progress line.
+
+Catches: figures of zero for work that was done, a plan that nobody is shown, a component that is shown as two strata.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import lftj
+from lftj.progress import Progress
+
+PROGRAM = """
+.decl arc(x:number, y:number)
+.decl even(x:number)
+.decl odd(x:number)
+even(0).
+even(y) :- odd(x), arc(x, y).
+odd(y)  :- even(x), arc(x, y).
+alone(x) :- arc(x, _), !even(x), !odd(x).
+"""
+RING = [(i, i + 1) for i in range(6)] + [(90, 91)]
+
+EVALUATED = """\
+stratum 1: even(x:number)  4 rows
+  even(y) :- odd(x), arc(x, y).
+    what comes with odd(x)
+      key order x, y  (estimated _ steps)
+         estimated  reads
+        x            _  Δ[0](x) & arc[0,1](x)
+        y            _  arc[0,1](x, y)  [not even[0](y)]
+      3 runs, 3 rows, _ steps, _ s
+  follows changes by rounds: `even`, `odd` are recursive; rounds up to 7, _ bytes a row
+stratum 1: odd(x:number)  3 rows
+  odd(y) :- even(x), arc(x, y).
+    what comes with even(x)
+      key order x, y  (estimated _ steps)
+         estimated  reads
+        x            _  Δ[0](x) & arc[0,1](x)
+        y            _  arc[0,1](x, y)  [not odd[0](y)]
+      4 runs, 3 rows, _ steps, _ s
+  follows changes by rounds: `even`, `odd` are recursive; rounds up to 7, _ bytes a row
+stratum 2: alone(x:number)  1 row
+"""
+
+
+def masked(text: str) -> str:
+    """Without seconds, steps, bytes and estimates."""
+    text = re.sub(r"\d+\.\d{3} (m?s)", r"_ \1", text)
+    text = re.sub(r"[\d,]+ (steps|bytes)", r"_ \1", text)
+    text = re.sub(r"^( +[a-z] +) [\d,]+  ", r"\1 _  ", text, flags=re.MULTILINE)
+    return re.sub(r"^ +estimated  reads", "         estimated  reads", text, flags=re.MULTILINE)
+
+
+def database() -> lftj.Database:
+    db = lftj.Database(PROGRAM)
+    db.load("arc", RING)
+    db.evaluate()
+    return db
+
+
+def test_the_component_is_one_stratum_with_its_delta_plans() -> None:
+    assert masked(str(database().explain())).startswith(masked(EVALUATED))
+
+
+def test_before_the_evaluation_there_are_plans_and_no_figures() -> None:
+    db = lftj.Database(PROGRAM)
+    text = str(db.explain("even"))
+    assert "not evaluated" in text
+    assert "runs" not in text
+    assert "rounds up to" not in text
+
+
+def test_as_data() -> None:
+    even, odd, alone = json.loads(database().explain().json())["strata"]
+    assert even["upkeep"]["component"] == odd["upkeep"]["component"] == ["even", "odd"]
+    assert "component" not in alone["upkeep"]
+    (rule,) = even["rules"]
+    (plan,) = rule["delta_plans"]
+    assert (plan["finds"], plan["key_order"], plan["actual"]["rows"]) == ("what comes with odd(x)", ["x", "y"], 3)
+    assert rule["actual"] == {key: plan["actual"][key] for key in ("seconds", "rows", "steps")}
+    assert rule["actual"]["steps"] > 0
+    assert even["upkeep"]["bytes_per_row"] > 0
+
+
+def test_the_last_commit_with_what_its_joins_did() -> None:
+    db = database()
+    with db.transaction() as tx:
+        tx.erase("arc", [(4, 5)])
+    even, odd = (rule for rule in tx.stats["rules"] if rule["head"] in ("even", "odd"))
+    assert even["steps"] > 0
+    assert odd["steps"] > 0
+    heads = tx.stats["heads"]
+    assert even["steps"] + odd["steps"] == heads["even"]["steps"] + heads["odd"]["steps"]
+    _, shown, end = masked(str(db.explain("odd"))).split("  last commit: ")
+    assert shown.startswith("rounds, _ steps, 0 rounds, 2 rows examined (0 returned), _ ms\n    `arc` changed; 1 row ")
+    lines = [line.strip() for line in end.splitlines() if line.startswith("    rule")]
+    assert lines == [
+        "rule 2, what goes with the loss of arc(x, y) (key order x, y): 1 run, 1 row, _ steps, _ s",
+        "rule 2, other support of odd(y) (key order y, x): 2 runs, 0 rows, _ steps, _ s",
+        "rule 2, what goes with the loss of even(x) (key order x, y): 1 run, 0 rows, _ steps, _ s",
+    ]
+
+
+def test_what_a_failed_commit_did_is_not_told() -> None:
+    db = database()
+    before = str(db.explain())
+
+    def fails() -> None:
+        with db.transaction() as tx:
+            tx.erase("arc", [(0, 1)])
+            tx.preview()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    assert str(db.explain()) == before
+
+
+def test_plans_of_a_head_that_follows_by_delta() -> None:
+    db = lftj.Database(".decl e(x:number, y:number)\n.decl v(x:number)")
+    db.rules("two(x, z) :- e(x, y), e(y, z), !v(y).", maintain={"two": "delta"})
+    db.load("e", RING)
+    for x in (6, 7):
+        lines = masked(str(db.explain("two"))).splitlines()
+        at = next(i for i, line in enumerate(lines) if "follows changes by delta, as declared" in line)
+        orders = [
+            re.fullmatch(r"    rule \d+, (.*): key order (.*), about .* a changed row", line)
+            for line in lines[at + 1 :]
+        ]
+        assert [found.groups() for found in orders if found] == [
+            ("e(x, y)", "x, y, z"),
+            ("e(y, z)", "y, z, x"),
+            ("!v(y)", "y, x, z"),
+        ]
+        with db.transaction() as tx:
+            tx.insert("e", [(x, x + 1)])
+    assert tx.stats["heads"]["two"]["strategy"] == "delta"
+
+
+def test_progress_tells_the_stratum_the_round_and_the_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, int, str, str]] = []
+
+    def rows(self: Progress, what: Callable[[], str]) -> Callable[..., None]:
+        named = what()
+
+        def told(count: int, unit: str = "rows", stage: str = "") -> None:
+            seen.append((named, count, unit, stage))
+
+        return told
+
+    monkeypatch.setattr(Progress, "rows", rows)
+    db = database()
+    component = [(count, unit, stage) for named, count, unit, stage in seen if named == "even, odd (stratum 1 of 2)"]
+    assert {named for named, *_ in seen} == {"even, odd (stratum 1 of 2)", "alone (stratum 2 of 2)"}
+    assert {unit for _, unit, _ in component} == {"new rows"}
+    # One row a round, those of round 0 being facts; the seventh finds none.
+    ends = {stage: count for count, _, stage in component if stage}
+    assert ends == {f"round {n}": min(n, 6) for n in range(1, 8)}
+    seen.clear()
+    with db.transaction() as tx:
+        tx.erase("arc", [(4, 5)])
+    assert ("even, odd (stratum 1 of 2)", 2, "rows examined", "") in seen
+
+
+def test_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LFTJ_PROGRESS", "1")
+    line = Progress()
+    told: Any = line.rows(lambda: "t (stratum 1 of 2)")
+    told(1234, "new rows", "round 5")
+    assert line._detail == " t (stratum 1 of 2), round 5, 1,234 new rows"
+    told(0)
+    assert line._detail == " t (stratum 1 of 2)"
