@@ -49,7 +49,8 @@ def recorded(db: Any, head: str) -> tuple[Any, Any]:
     evaluator = db._evaluator
     (clause,) = evaluator.state.strata.of(head)
     relations = evaluator.relations
-    if deltas := deltas_of(evaluator, (clause,), evaluator.state):
+    deltas, _ = deltas_of(evaluator, (clause,), evaluator.state)
+    if deltas:
         content = evaluated(db, head)
         built = {name: relations[name].built for name, _ in deltas[0].orders}
         for name, order in deltas[0].orders:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lftj.engine.aggregate import reading
-from lftj.engine.recording import deltas_of, trace_plan_of
+from lftj.engine.recording import DECLARED, deltas_of, trace_plan_of
 from lftj.engine.shared import shared_with
 from lftj.engine.strategy import why_untraced
 from lftj.paths.declare import counts_paths
@@ -78,15 +78,19 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
         untraced = f"it has the rows of `{below}`"
     if held is not None and (untraced or held.clauses != clauses):
         held = None
-    if untraced:
-        deltas: Sequence[Any] = ()
-    else:
-        deltas = deltas_of(evaluator, clauses, state) if held is None else held.traces if held.by_delta else ()
+    deltas: Sequence[Any] = ()
+    reason = ""
+    if not untraced:
+        deltas, reason = deltas_of(evaluator, clauses, state)
+        if held is not None:
+            # Of what was chosen when relations had other sizes, the reasons are not known any more.
+            reason = reason if bool(deltas) == held.by_delta else ""
+            deltas = held.traces if held.by_delta else ()
     by_delta = bool(deltas)
     by = "delta" if by_delta else "trace"
     found: dict[str, Any] = {
         "by": "scan" if scanned else "shared" if shared else "recompute" if untraced else by,
-        "why": untraced or ("its rules are declared so" if by in wishes else ""),
+        "why": untraced or (DECLARED if by in wishes else reason),
         "recorded": held is not None,
         "current": held is not None and head not in state.stale and held.holds_for(clauses, state.relations, head),
         "support_bytes": 0 if held is None else held.memory(),
@@ -170,7 +174,7 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
         if upkeep["current"] and upkeep["rounds"] is not None:
             lines[0] += f"; rounds up to {upkeep['rounds']:,}, {upkeep['bytes_per_row']:,.0f} bytes a row"
     elif upkeep["by"] == "delta":
-        why = ", as declared" if upkeep["why"] else ""
+        why = ", as declared" if upkeep["why"] == DECLARED else ""
         lines = [f"{indent}follows changes by delta{why}: what changed in an atom is joined with the others"]
         for p in upkeep["delta_plans"]:
             expected = f"about {amount(max(1, round(p['steps_per_row'])), 'step')} a changed row"
@@ -188,13 +192,15 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
     elif upkeep["by"] == "recompute":
         lines = [f"{indent}follows changes by evaluation: {upkeep['why']}"]
     else:
-        why = ", as declared" if upkeep["why"] else ""
+        why = ", as declared" if upkeep["why"] == DECLARED else ""
         held = "not recorded yet"
         if upkeep["recorded"]:
             held = "recorded" if upkeep["current"] else "outdated: the next commit records it again"
         lines = [f"{indent}follows changes by its trace{why} ({held})"]
         if upkeep["support_bytes"]:
             lines.append(f"{indent}  support and filters: {size(upkeep['support_bytes'])}")
+    if upkeep["by"] in ("delta", "trace") and upkeep["why"] not in ("", DECLARED):
+        lines.insert(1, f"{indent}  {upkeep['why']}")
     last = upkeep["last_commit"]
     if last is not None:
         what = f"records +{last['added']:,} -{last['removed']:,}"

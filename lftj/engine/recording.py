@@ -28,6 +28,7 @@ Rows = npt.NDArray[np.int64]
 # Rows of what a head reads, all together, from which on following it without records is considered: below, records are
 # few, and traces take no more steps than deltas.
 LARGE = 1 << 16
+DECLARED = "its rules are declared so"
 # Steps that a changed row may be estimated to take in joins beyond the contexts it is estimated to meet in a trace,
 # where each costs lookups and records. Not fitted: at all that was measured (bench.latency, bench.grouped: up to 180
 # estimated steps) deltas did better than traces.
@@ -88,19 +89,24 @@ def count_clause(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[
     return made, chunks, Evaluation(clause, plan, counters)
 
 
-def deltas_of(evaluator: Evaluator, clauses: Sequence[Clause], state: State) -> list[ClauseDelta]:
-    """What follows these clauses of a head without traces; none if traces are wished for, or expected to be better.
+def deltas_of(evaluator: Evaluator, clauses: Sequence[Clause], state: State) -> tuple[list[ClauseDelta], str]:
+    """(what follows these clauses of a head without traces, why so).
 
-    Planned over `state`, in which the clauses may have been evaluated.
+    None if traces are wished for, or expected to be better. Planned over `state`, in which the clauses may have been
+    evaluated.
     """
     asked = {state.maintain.get(c.rule, AUTO) for c in clauses}
-    if any(split_text(clause) is not None for clause in clauses) or not asked <= {AUTO, "delta"}:
-        return []
+    if any(split_text(clause) is not None for clause in clauses):
+        return [], "its rules compute texts"
+    if not asked <= {AUTO, "delta"}:
+        return [], DECLARED
     relations = state.relations
     if "delta" not in asked:
         names = {name for clause in clauses for name in clause.reads}
-        if sum(len(relations[name]) for name in names) < LARGE or any(c.rule in state.granularity for c in clauses):
-            return []
+        if (rows := sum(len(relations[name]) for name in names)) < LARGE:
+            return [], f"its rules read {rows:,} rows, fewer than {LARGE:,}"
+        if any(c.rule in state.granularity for c in clauses):
+            return [], "its rules say what records stand for"
     found, contexts = [], 0.0
     for clause in clauses:
         done = state.evaluations.get(clause)
@@ -108,7 +114,11 @@ def deltas_of(evaluator: Evaluator, clauses: Sequence[Clause], state: State) -> 
         found.append(_delta_of(evaluator, clause, plan, relations))
         contexts += trace_plan_of(plan, relations, None).contexts
     joined = sum(sum(delta.steps.values()) for delta in found)
-    return found if "delta" in asked or joined <= contexts + MORE else []
+    if "delta" in asked:
+        return found, DECLARED
+    most = contexts + MORE
+    why = f"about {joined:,.0f} steps join a changed row; a trace is kept from {most:,.0f} on"
+    return found if joined <= most else [], why
 
 
 def _delta_of(

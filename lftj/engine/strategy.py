@@ -38,7 +38,7 @@ from lftj.engine.headtrace import (
     support_of,
     supported_change,
 )
-from lftj.engine.recording import count_clause, deltas_of, known_by_row, record_clause
+from lftj.engine.recording import DECLARED, count_clause, deltas_of, known_by_row, record_clause
 from lftj.engine.refused import Refused, refused_groups
 from lftj.engine.shared import shared_with
 from lftj.engine.state import State
@@ -136,7 +136,7 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     state = commit.staged.state
     wishes = {state.maintain.get(c.rule, "auto") for c in clauses} if state.maintain else frozenset[str]()
     if "recompute" in wishes:
-        return "recompute", "its rules are declared so", None
+        return "recompute", DECLARED, None
     held = commit.traces.heads.get(head)
     outdated = held is not None and not held.holds_for(clauses, commit.before.relations, head)
     if held is None or outdated:
@@ -148,7 +148,7 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     deltas: list[ClauseDelta] = []
     if held is None:
         planned = state if head in commit.new_heads else commit.before
-        deltas = deltas_of(commit.staged, clauses, planned)
+        deltas, _ = deltas_of(commit.staged, clauses, planned)
     by_delta = held.by_delta if held is not None else bool(deltas)
     forced = ("delta" if by_delta else "trace") in wishes
     if not forced and (bulk := _bulk(commit, clauses)):
@@ -161,7 +161,7 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
         return "record", "its trace is outdated" if outdated else "there is no trace of it yet", None
     strategy = "delta" if by_delta else "trace"
     if forced:
-        return strategy, "its rules are declared so", held
+        return strategy, DECLARED, held
     changed, estimate = held.estimate(commit.changes)
     rows = f"{changed:,} changed {'row' if changed == 1 else 'rows'}"
     why = f"{_milliseconds(estimate)} for {rows}, {_milliseconds(held.cost)} anew"
@@ -206,7 +206,7 @@ def _mode_of_scan(commit: Commit, head: str, clause: Clause, found: Reading) -> 
     """(strategy, why) of a head that can be followed by scans."""
     wish = commit.staged.state.maintain.get(clause.rule, "auto")
     if wish == "recompute":
-        return "recompute", "its rules are declared so"
+        return "recompute", DECLARED
     if head in commit.new_heads or found.relation not in commit.changes:
         return "recompute", "there is nothing to go on from"
     if wish != "trace" and (bulk := _bulk(commit, (clause,))):
@@ -232,7 +232,7 @@ def _bulk(commit: Commit, clauses: tuple[Clause, ...]) -> str:
 def why_untraced(clauses: Sequence[Clause], state: State) -> str:
     """Why a head with these clauses keeps no trace; empty if it may have one."""
     if any(state.maintain.get(c.rule) == "recompute" for c in clauses):
-        return "its rules are declared so"
+        return DECLARED
     bodies = [body_of(part) for c in clauses for part in parts_of(c)]
     if any(body.guards or body.voids for body in bodies):
         return "a rule asks whether a relation is empty"

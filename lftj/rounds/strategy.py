@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lftj.engine.change import ERASED, Change
 from lftj.engine.evaluate import Evaluation
+from lftj.engine.recording import DECLARED
 from lftj.engine.stored import StoredRelation
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # A change of such a part of what the rules read is evaluated anew, unless it is small in any case.
 BULK_ROWS, BULK_PART = 1_000, 1 / 8
+# A wish that recursive rules cannot be granted.
+TRACE, UNTRACED = "trace", "recursive rules keep no traces"
 
 
 class Followed(NamedTuple):
@@ -86,6 +89,8 @@ def _maintained(commit: Commit, heads: tuple[str, ...], top: int, limits: Limits
     told = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
     count = sum(len(c.kinds) for c in (*changed.values(), *facts.values()))
     why = f"{count:,} {'row' if count == 1 else 'rows'} changed"
+    if TRACE in {staged.state.maintain.get(clause.rule) for clause in joins.clauses if staged.state.maintain}:
+        why += f" ({UNTRACED})"
     return Followed(found, changes, {}, "rounds", why, joins.steps, told, joins.tallies)
 
 
@@ -96,7 +101,7 @@ def _anew(commit: Commit, heads: tuple[str, ...]) -> tuple[str, int]:
         return "evaluated for the first time", 0
     clauses = (clause for head in heads for clause in state.strata.of(head))
     if state.maintain and any(state.maintain.get(clause.rule) == "recompute" for clause in clauses):
-        return "its rules are declared so", 0
+        return DECLARED, 0
     top = commit.staged.rounds.top([before[head].content for head in heads])
     if top is None or not all(has_rounds(before[head]) for head in heads):
         return "its rounds are not known", 0

@@ -122,6 +122,17 @@ def test_what_a_failed_commit_did_is_not_told() -> None:
     assert str(db.explain()) == before
 
 
+def test_a_trace_is_wished_for_where_there_can_be_none() -> None:
+    db = lftj.Database(".decl e(x:number, y:number)")
+    db.rules("t(x, y) :- e(x, y).  t(x, z) :- t(x, y), e(y, z).", maintain={"t": "trace"})
+    db.load("e", RING)
+    db.evaluate()
+    with db.transaction() as tx:
+        tx.insert("e", [(0, 5)])
+    why = "`e` changed; 1 row changed (recursive rules keep no traces)"
+    assert (tx.stats["heads"]["t"]["strategy"], tx.stats["heads"]["t"]["why"]) == ("rounds", why)
+
+
 def test_plans_of_a_head_that_follows_by_delta() -> None:
     db = lftj.Database(".decl e(x:number, y:number)\n.decl v(x:number)")
     db.rules("two(x, z) :- e(x, y), e(y, z), !v(y).", maintain={"two": "delta"})
