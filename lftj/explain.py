@@ -4,6 +4,9 @@ For each clause: its key order and why (estimated cost, or forced), the key orde
 depth with the estimated and the actual bindings. Actual figures are those of the last evaluation; before one there
 are none. Then how the head follows changes, and what its trace keeps (`lftj.upkeep`).
 
+The heads of a recursive component are one stratum; under their rules stand the delta joins that ran in the last
+evaluation, and in a line each those of the last commit, with what they did. Changed rows are Δ there.
+
 A rule with braces, or with a negated conjunction, is taken apart into relations of its own (`@p.1`; see
 `lftj.language.braces`). As text, each stands as a *part* under the rule that needs it, with the clause that derives it,
 and is no stratum of its own; a part that several rules share stands under the first. As data, all are in one list, and
@@ -21,7 +24,7 @@ from lftj.language.clause import INTERNAL, Clause
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.rounds.tally import purpose
 from lftj.rounds.variants import CHANGED
-from lftj.upkeep import amount, figures, ran_text, size, trace_lines, upkeep_lines
+from lftj.upkeep import amount, figures, join_lines, ran_text, size, trace_lines, upkeep_lines
 
 if TYPE_CHECKING:
     from lftj.engine.evaluate import Evaluation
@@ -155,10 +158,10 @@ class Explanation(str):
                 "evaluated": head not in stale,
                 "rows": len(relations[head]) if head not in stale else None,
                 "rules": [
-                    {**_clause(e, threads), "trace": trace, "parts": parts[id(e)]}
-                    for e, trace in zip(evaluations[head], upkeep[head]["rules"], strict=True)
+                    {**_clause(e, threads), "trace": trace, **joins, "parts": parts[id(e)]}
+                    for e, trace, joins in _rules(evaluations[head], upkeep[head])
                 ],
-                "upkeep": {key: value for key, value in upkeep[head].items() if key != "rules"},
+                "upkeep": {key: value for key, value in upkeep[head].items() if key not in ("rules", "joins")},
             }
             for head in heads
         ]
@@ -191,6 +194,15 @@ class Explanation(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _rules(
+    evaluations: Sequence[Evaluation], upkeep: Mapping[str, Any]
+) -> Iterator[tuple[Evaluation, dict[str, Any] | None, dict[str, Any]]]:
+    """(an evaluation, its trace if there may be one, the joins it follows changes by if any) for each clause."""
+    joins = upkeep.get("joins", ())
+    named = [{"follows_by": found} for found in joins] if joins else [{} for _ in evaluations]
+    return zip(evaluations, upkeep["rules"], named, strict=True)
 
 
 def _parts_of(heads: Sequence[str], evaluations: Mapping[str, Sequence[Evaluation]]) -> dict[int, list[str]]:
@@ -256,6 +268,8 @@ def _relation(title: str, stratum: dict[str, Any], strata: Mapping[str, dict[str
             lines += _text(shown, at)
         if rule["trace"] is not None:
             lines += trace_lines(rule["trace"], f"{at}  ")
+        if "follows_by" in rule:
+            lines += join_lines(rule["follows_by"], f"{at}  ")
     return lines + upkeep_lines(stratum["upkeep"], f"{indent}  ")
 
 

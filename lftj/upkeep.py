@@ -33,9 +33,9 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
 
     `recorded` says whether there is a trace (or rounds) of it, `current` whether that holds for the present content;
     `support_bytes` are those of derivation counts and branch filters, `last_commit` the statistics of the last commit
-    that derived the head, `rules` one dict per clause. Of a head that is followed by delta, `delta_plans`; of a
-    recursive one the heads of its `component`, a bound of the `rounds`, `bytes_per_row` in all key orders, and the
-    `joins` of that commit. `evaluations`: those of its clauses.
+    that derived the head, `rules` one dict per clause. Where it follows by delta, or is recursive, `joins`: one dict
+    per clause, of their `plans`, or of those that `ran` in that commit. Of a recursive head the heads of its
+    `component`, a bound of the `rounds`, and `bytes_per_row` in all key orders. `evaluations`: those of its clauses.
     """
     state, traces = evaluator.state, evaluator.traces
     clauses = tuple(state.strata.of(head))
@@ -53,7 +53,7 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
             "component": list(members),
             "rounds": evaluator.rounds.top([relation.content]),
             "bytes_per_row": sum(relation.memory().values()) / max(1, len(relation)),
-            "joins": _joins(traces.ran.get(head, {}), clauses),
+            "joins": [{"ran": _ran(traces.ran.get(head, {}), clause)} for clause in clauses],
         }
     if clauses and counts_paths(clauses[0]):
         return {
@@ -97,7 +97,7 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
         "last_commit": traces.told.get(head),
     }
     if untraced or by_delta:
-        return found | {"rules": [None for _ in clauses], "delta_plans": _delta_plans(clauses, deltas)}
+        return found | {"rules": [None for _ in clauses], "joins": [{"plans": _plans(delta)} for delta in deltas]}
     if held is not None:
         return found | {"rules": [_parts(trace.parts) for trace in held.traces]}
     rules = []
@@ -109,23 +109,18 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     return found | {"rules": rules}
 
 
-def _joins(tallies: Tallies, clauses: Sequence[Clause]) -> list[dict[str, Any]]:
-    """What the joins of these clauses of a component did in the last commit."""
+def _ran(tallies: Tallies, clause: Clause) -> list[dict[str, Any]]:
+    """What the joins of a clause of a component did in the last commit."""
     found = []
-    for clause in clauses:
-        for key, tally in of_clause(tallies, clause):
-            order = [] if tally.plan is None else list(tally.plan.order)
-            found.append({"finds": purpose(key, clause), "rule": clause.rule, "key_order": order, **figures(tally)})
+    for key, tally in of_clause(tallies, clause):
+        order = [] if tally.plan is None else list(tally.plan.order)
+        found.append({"finds": purpose(key, clause), "key_order": order, **figures(tally)})
     return found
 
 
-def _delta_plans(clauses: Sequence[Clause], deltas: Sequence[ClauseDelta]) -> list[dict[str, Any]]:
-    """The plans of heads that are followed by delta: one per atom of each clause."""
-    return [
-        {"rule": clause.rule, "changed": v.shown, "key_order": list(v.plan.order), "steps_per_row": v.steps}
-        for clause, delta in zip(clauses, deltas, strict=False)
-        for v in delta.variants
-    ]
+def _plans(delta: ClauseDelta) -> list[dict[str, Any]]:
+    """The plans of a clause that is followed by delta: one per atom."""
+    return [{"changed": v.shown, "key_order": list(v.plan.order), "steps_per_row": v.steps} for v in delta.variants]
 
 
 def figures(tally: Tally) -> dict[str, Any]:
@@ -176,11 +171,6 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
     elif upkeep["by"] == "delta":
         why = ", as declared" if upkeep["why"] == DECLARED else ""
         lines = [f"{indent}follows changes by delta{why}: what changed in an atom is joined with the others"]
-        for p in upkeep["delta_plans"]:
-            expected = f"about {amount(max(1, round(p['steps_per_row'])), 'step')} a changed row"
-            lines.append(
-                f"{indent}  rule {p['rule']}, {p['changed']}: key order {', '.join(p['key_order'])}, {expected}"
-            )
         if upkeep["support_bytes"]:
             lines.append(f"{indent}  support: {size(upkeep['support_bytes'])}")
     elif upkeep["by"] == "scan":
@@ -209,13 +199,19 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
             what = f"{amount(last['rounds'], 'round')}, {amount(last['examined'], 'row')} examined{back}"
         done = f"{last['strategy']}, {amount(last['steps'], 'step')}, {what}, {last['seconds'] * 1e3:.3f} ms"
         lines += [f"{indent}last commit: {done}", f"{indent}  {last['why']}"]
-        lines += [f"{indent}  {_join_line(join)}" for join in upkeep.get("joins", ())]
     return lines
 
 
-def _join_line(join: Mapping[str, Any]) -> str:
-    order = f" (key order {', '.join(join['key_order'])})" if join["key_order"] else ""
-    return f"rule {join['rule']}, {join['finds']}{order}: {ran_text(join)}"
+def join_lines(joins: Mapping[str, Any], indent: str) -> list[str]:
+    """The lines about the joins that one rule follows changes by: how they are planned, or what they last did."""
+    lines = []
+    for plan in joins.get("plans", ()):
+        expected = f"about {amount(max(1, round(plan['steps_per_row'])), 'step')} a changed row"
+        lines.append(f"{indent}when {plan['changed']} changes: key order {', '.join(plan['key_order'])}; {expected}")
+    for join in joins.get("ran", ()):
+        order = f"key order {', '.join(join['key_order'])}; " if join["key_order"] else ""
+        lines.append(f"{indent}last commit, {join['finds']}: {order}{ran_text(join)}")
+    return lines
 
 
 def ran_text(join: Mapping[str, Any]) -> str:
