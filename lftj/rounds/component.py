@@ -10,7 +10,7 @@ others over all.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -81,6 +81,11 @@ class Joins:
         self.steps = 0
         self.tallies: dict[Key, Tally] = {}
         self._troubled: set[DeltaJoin] = set()
+
+    @property
+    def negates(self) -> Collection[str]:
+        """The relations that clauses negate."""
+        return self._negated.keys()
 
     def _keep(self, key: Key, join: DeltaJoin) -> DeltaJoin:
         join.key = key

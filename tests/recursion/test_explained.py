@@ -121,6 +121,32 @@ def test_what_a_failed_commit_did_is_not_told() -> None:
     assert str(db.explain()) == before
 
 
+@pytest.mark.parametrize(
+    ("maintain", "erased", "expected"),
+    [(None, 101, "rounds"), (None, 103, "recompute"), ("delta", 103, "rounds"), ("trace", 103, "rounds")],
+)
+def test_where_much_support_goes_the_component_is_evaluated_anew(
+    maintain: str | None, erased: int, expected: str
+) -> None:
+    """One in a hundred of what is read, or more; what comes does not count."""
+    pairs = [(2 * i, 2 * i + 1) for i in range(10_000)]
+    db = lftj.Database(".decl e(x:number, y:number)\n.decl off(x:number)")
+    rules = "t(x, y) :- e(x, y), !off(x).  t(x, z) :- t(x, y), e(y, z)."
+    db.rules(rules, maintain={"t": maintain} if maintain else None)
+    db.load("e", pairs)
+    db.evaluate()
+    with db.transaction() as tx:
+        tx.erase("e", pairs[: erased - 50])
+        tx.insert("e", [(-i, -i - 1) for i in range(1, 400, 2)])
+        tx.insert("off", [(x,) for x, _ in pairs[erased - 50 : erased]])
+    told = tx.stats["heads"]["t"]
+    assert told["strategy"] == expected
+    lost = f"{erased} rows that supported others went where there are {10_000 - erased + 50 + 200 + 50:,}"
+    assert (lost in told["why"]) == (expected == "recompute")
+    assert len(tx.delta["t"].erased) == erased
+    assert len(tx.delta["t"].inserted) == 200
+
+
 def test_a_trace_is_wished_for_where_there_can_be_none() -> None:
     db = lftj.Database(".decl e(x:number, y:number)")
     db.rules("t(x, y) :- e(x, y).  t(x, z) :- t(x, y), e(y, z).", maintain={"t": "trace"})

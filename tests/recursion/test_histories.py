@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from lftj.engine import behind
 from lftj.join import jumps
 from lftj.rounds import component, content, deltajoin, retraction
+from lftj.rounds import strategy as following
 from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.mixed.programs import Mixed
@@ -78,6 +79,14 @@ def test_an_amended_version_has_another_jump_table(seed: int) -> None:
 @given(programs.seeds)
 def test_random(rng: Random) -> None:
     run(rng, make_program(rng))
+
+
+@settings(max_examples=40 if FULL else 3)
+@given(programs.seeds)
+def test_random_where_much_goes(rng: Random) -> None:
+    """What loses much of its support is evaluated anew, in between maintained."""
+    with mock.patch.multiple(following, LOST_ROWS=2, LOST_PART=rng.choice((0.0, 0.2))):
+        run(rng, make_program(rng))
 
 
 @settings(max_examples=60 if FULL else 4)
