@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -132,19 +134,35 @@ def test_a_closed_stdout_is_an_error_only_if_it_is_needed(folder: Path) -> None:
     assert run("tri.dl") == (3, told)
 
 
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that tells its progress; it is gone after the block, whatever happens there."""
+    child = subprocess.Popen(
+        [*LFTJ, *arguments],
+        cwd=folder,
+        env=env(LFTJ_PROGRESS="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
 @pytest.mark.jit_only
 def test_an_interrupted_recursion_says_where_it_was(tmp_path: Path) -> None:
     (tmp_path / "n.dl").write_text(".decl n(x:number)\n.output n\nn(0).\nn(x + 1) :- n(x).\n")
-    child = subprocess.Popen(
-        [*LFTJ, "run", "n.dl"], cwd=tmp_path, env=env(LFTJ_PROGRESS="1"), stderr=subprocess.PIPE, text=True
-    )
-    assert child.stderr is not None
     shown = r"lftj: evaluating n \(stratum 1 of 1\), round [\d,]+, [\d,]+ new rows, \d+ s \(Ctrl-C stops\)\n"
-    while not re.fullmatch(shown, line := child.stderr.readline()):
-        assert line  # else it ended
-    child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=30)
-    assert child.returncode == 130
+    with started(tmp_path, "run", "n.dl") as child:
+        assert child.stderr is not None
+        # Before the first round nothing is counted.
+        assert any(re.fullmatch(shown, child.stderr.readline()) for _ in range(20))
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
+        assert child.returncode == 130
     assert re.search(r"^lftj: interrupted at n\.dl:4:1: in `n\(x \+ 1\) :- n\(x\)\.`, round \d+$", err, re.MULTILINE)
 
 
@@ -153,22 +171,15 @@ def test_an_interrupt_ends_a_long_join_at_once_and_leaves_no_half_files(tmp_path
     (tmp_path / "p.dl").write_text(ENDLESS)
     (tmp_path / "n.facts").write_text("".join(f"{i}\n" for i in range(2000)))
     (tmp_path / "p.csv").write_text("old")
-    child = subprocess.Popen(
-        [*LFTJ, "run", "p.dl", "--key-order", "p=x,y,z,w"],
-        cwd=tmp_path,
-        env=env(LFTJ_PROGRESS="1"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stderr is not None
-    progress = child.stderr.readline()
-    assert re.fullmatch(r"lftj: evaluating p \(stratum 1 of 1\), \d+ s \(Ctrl-C stops\)\n", progress)
-    start = time.monotonic()
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
-    assert time.monotonic() - start < 3.0  # no measurement: a busy machine takes a second
-    assert (child.returncode, out) == (130, "")
+    with started(tmp_path, "run", "p.dl", "--key-order", "p=x,y,z,w") as child:
+        assert child.stderr is not None
+        progress = child.stderr.readline()
+        assert re.fullmatch(r"lftj: evaluating p \(stratum 1 of 1\), \d+ s \(Ctrl-C stops\)\n", progress)
+        start = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+        assert time.monotonic() - start < 3.0  # no measurement: a busy machine takes a second
+        assert (child.returncode, out) == (130, "")
     assert [line for line in err.splitlines() if "evaluating" not in line] == ["lftj: interrupted"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["n.facts", "p.csv", "p.dl"]
     assert (tmp_path / "p.csv").read_text() == "old"
