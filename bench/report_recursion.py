@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench import recursion
+from bench import erased, recursion
 from bench.report_upkeep import lines, taken
 from bench.tables import Table, short
 
@@ -62,16 +62,30 @@ def stream_table() -> str:
     return str(table)
 
 
+def erased_table() -> str:
+    """Where much goes: by rounds, anew, and by choice."""
+    table = Table("program", "edges erased", "of all", "by rounds", "anew", "choice of lftj", "which is", left=1)
+    for (kind, graph, *_), line in lines(erased.ERASED).items():
+        program = PROGRAMS.get((kind, graph), f"{NAMES.get(kind, kind)} of {graph}")
+        for figures in line["parts"]:
+            rounds, anew, choice = (short(figures["ms"][how]) for how in erased.WAYS)
+            part = f"{figures['part']:.1%}"
+            table.add(program, f"{figures['edges']:,}", part, rounds, anew, f"**{choice}**", figures["chosen"])
+    return str(table)
+
+
 def note() -> str:
     """On what, when, at which commits."""
     measured = lines(recursion.RECURSION)
     streams = taken(line for (kind, *_), line in measured.items() if kind in recursion.STREAMS)
     scratch = taken(line for (kind, *_), line in measured.items() if kind not in recursion.STREAMS)
-    return f"CPU time of one thread. From scratch: {scratch}. Streams: {streams}."
+    much = taken(lines(erased.ERASED).values())
+    return f"CPU time of one thread. From scratch: {scratch}. Streams: {streams}. Erased at once: {much}."
 
 
 TABLES: dict[str, Callable[[], str]] = {
     "recursion": scratch_table,
     "recursion-streams": stream_table,
+    "recursion-erased": erased_table,
     "recursion-machine": note,
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lftj
-from bench import maintained, recursion, report_recursion
+from bench import erased, maintained, recursion, report_recursion
 from bench.graphs import Rows
 from bench.updates import Batch
 
@@ -56,6 +56,18 @@ def test_rows_examined_and_changed_are_counted() -> None:
     assert (followed.changed, len(followed.seconds)) == (4, 2)
     figures = recursion.figures({"1": followed})
     assert figures["examined_per_changed"] == {"1": followed.examined / 4}
+
+
+def test_edges_go_at_once_in_three_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    edges = np.unique(rng.integers(0, 60, size=(400, 2)), axis=0)
+    monkeypatch.setattr(recursion, "relation", lambda folder, stem, columns: edges)
+    monkeypatch.setattr(erased, "PARTS", (0.01, 0.5))
+    found = erased.measured({"workload": "closure:cal", "times": 1})
+    assert found["status"] == "ok"
+    few, many = found["parts"]
+    assert (few["edges"], few["chosen"], few["ms"].keys()) == (4, "rounds", erased.WAYS.keys())
+    assert (many["edges"], many["chosen"]) == (round(len(edges) / 2), "recompute")
 
 
 def test_every_workload_that_follows_changes_has_a_name() -> None:
