@@ -1,6 +1,6 @@
-"""Where much goes: edges of a closure erased at once, followed by rounds, evaluated anew, and by the choice of lftj.
+"""Where much goes: edges erased at once, followed by rounds, evaluated anew, and by the choice of lftj.
 
-    python -m bench.erased [-w right:dag5k,closure:dag5k,closure:cal,closure:wiki-Vote,stream:pl1m] [-n times]
+    python -m bench.erased [--quick]
 
 By turns in one process, in three databases with the programs and graphs of `bench.recursion`: random edges, a part of
 all, go in one transaction (CPU milliseconds, medians) and come back in the next, which is not timed. The three contents
@@ -9,39 +9,44 @@ are compared. Results go to `bench/results/erased.jsonl`; exit code 1 if content
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench import maintained, recursion, results
+from bench.cases import Bench, Line
 from bench.graphs import Rows
 from bench.maintained import Way
 from bench.measure import timed
 from bench.updates import Batch
 
 ERASED = results.RESULTS / "erased.jsonl"
-USUAL = "right:dag5k,closure:dag5k,closure:cal,closure:wiki-Vote,stream:pl1m"
+#: Kind and graph of `bench.recursion`, and how many draws of each part.
+WORKLOADS = {
+    ("right", "dag5k"): 3,
+    ("closure", "dag5k"): 3,
+    ("closure", "cal"): 3,
+    ("closure", "wiki-Vote"): 1,
+    ("stream", "pl1m"): 3,
+    ("best", "pl1m"): 3,
+}
 #: Of the edges, those that go at once.
 PARTS = (0.001, 0.005, 0.02, 0.1)
 WAYS = {"rounds": Way("delta"), "anew": Way("recompute"), "choice": Way()}
 
 
-def head_of(workload: str) -> str:
-    """What a workload derives."""
-    return "r" if workload.endswith("pl1m") else "t"
+def head_of(graph: str) -> str:
+    """What is derived from a graph."""
+    return "r" if graph == "pl1m" else "t"
 
 
-def loaded(workload: str, way: Way, edges: Rows) -> Any:
-    """A database that follows a workload's head in this way."""
-    kind, _, graph = workload.partition(":")
-    db = maintained.database(recursion.program(kind, graph), head_of(workload), way)
+def loaded(kind: str, graph: str, way: Way, edges: Rows) -> Any:
+    """A database that follows a workload's head in this way, evaluated."""
+    db = maintained.database(recursion.program(kind, graph), head_of(graph), way)
     db.load("e", edges)
     if "b" in db:
         db.load("b", np.zeros((1, 1), np.int64))
@@ -49,17 +54,17 @@ def loaded(workload: str, way: Way, edges: Rows) -> Any:
     return db
 
 
-def measured(request: dict[str, Any]) -> dict[str, Any]:
+def measured(request: Line) -> Line:
     """One workload, in this process: by part, the edges that went and what each way took, and which was chosen."""
-    workload, head = request["workload"], head_of(request["workload"])
-    recursion.warm(workload)
-    edges = recursion.loaded(workload)["e"].numpy()
-    databases = {name: loaded(workload, way, edges) for name, way in WAYS.items()}
+    kind, graph = request["workload"], request["graph"]
+    recursion.warm(f"{kind}:{graph}")
+    edges, head = recursion.loaded(f"{kind}:{graph}")["e"].numpy(), head_of(graph)
+    databases = {name: loaded(kind, graph, way, edges) for name, way in WAYS.items()}
     rng, none, figures, same = np.random.default_rng(1), edges[:0], [], True
     for part in PARTS:
         count, chosen = max(1, round(part * len(edges))), ""
         seconds: dict[str, list[float]] = {name: [] for name in WAYS}
-        for _ in range(request["times"]):
+        for _ in range(request["draws"]):
             gone = edges[rng.choice(len(edges), count, replace=False)]
             digests = set()
             for name, db in databases.items():
@@ -75,29 +80,28 @@ def measured(request: dict[str, Any]) -> dict[str, Any]:
     return {"status": "ok" if same else "wrong", "parts": figures}
 
 
+def requests(quick: bool) -> Iterator[Line]:
+    """What is to be measured."""
+    for (kind, graph), draws in WORKLOADS.items():
+        what = {"workload": kind, "graph": graph, "mode": "erased", "engine": "lftj", "quick": quick}
+        if not quick or graph == "cal":
+            yield {**what, "draws": 1 if quick else draws}
+
+
+def note(line: Line) -> str:
+    """The figures in one line: of each part what rounds, evaluating anew and the choice took, and which that is."""
+    return "; ".join(
+        f"{part['edges']:,} edges {'/'.join(f'{ms:.0f}' for ms in part['ms'].values())} ms ({part['chosen']})"
+        for part in line["parts"]
+    )
+
+
+BENCH = Bench("bench.erased", ERASED, requests, measured, note)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and record."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments and arguments[0] == "--one":
-        sys.stdout.write(json.dumps(measured(json.loads(arguments[1]))) + "\n")
-        return 0
-    parser = argparse.ArgumentParser(prog="python -m bench.erased", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("-w", "--workloads", default=USUAL)
-    parser.add_argument("-n", "--times", type=int, default=3, help="draws of each size")
-    parser.add_argument("-t", "--timeout", type=float, default=900.0, help="seconds for a workload")
-    parser.add_argument("-o", "--output", type=Path, default=ERASED)
-    options = parser.parse_args(arguments)
-    failed = 0
-    for workload in options.workloads.split(","):
-        reply = maintained.answer_of("bench.erased", {"workload": workload, "times": options.times}, options.timeout)
-        failed += reply["status"] != "ok"
-        sys.stderr.write(f"{workload}: {reply['status']} {reply.get('reason', '')}\n")
-        for figures in reply.get("parts", ()):
-            shown = ", ".join(f"{name} {ms:.1f}" for name, ms in figures["ms"].items())
-            sys.stderr.write(f"  {figures['edges']:9,} edges erased: {shown} ms ({figures['chosen']})\n")
-        kind, _, graph = workload.partition(":")
-        results.append(options.output, {"workload": kind, "graph": graph, "mode": "erased", "engine": "lftj", **reply})
-    return int(failed > 0)
+    return BENCH.main(arguments)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from lftj.engine.stored import StoredRelation
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.best import TooManyError, UnsettledError
-from lftj.rounds.component import STOPS, not_among
+from lftj.rounds.component import STOPS, Joins, not_among
 from lftj.rounds.content import has_rounds
 from lftj.rounds.evaluation import evaluate, joins_of, work_of
 from lftj.rounds.maintain import maintain
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 # A change of such a part of what the rules read is evaluated anew, unless it is small in any case.
 BULK_ROWS, BULK_PART = 1_000, 1 / 8
-# The same where support goes: a row that may have lost its own is looked at one by one, and each that goes has others
-# looked at. Closures (dag5k, cal, wiki-Vote) take as long by rounds as anew where one row in a hundred is erased, and
-# several times as long where it is one in twenty; what has come takes rounds as it takes an evaluation.
+# The same where support goes: rows that may have lost theirs are looked at one by one, and each that goes has others
+# looked at. If such a part of what is read goes, and with it as much of what is derived, that takes as long as storing
+# all of it anew (bench.erased): for closures, which derive far more than they read, between one row in two hundred and
+# one in fifty; for reachability, which derives less, later.
 LOST_ROWS, LOST_PART = 100, 1 / 100
 # A wish that recursive rules cannot be granted.
 TRACE, UNTRACED = "trace", "recursive rules keep no traces"
@@ -58,8 +59,9 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
     """The component `heads` after the changes of a commit."""
     anew, top = _anew(commit, heads)
     if not anew:
-        below, facts = _changes(commit, heads)
-        anew = _bulk(commit, heads, below, facts)
+        joins = joins_of(commit.staged, heads)
+        below, facts = _changes(commit, heads, joins)
+        anew = _bulk(commit, heads, joins, below, facts)
     if not anew:
         try:
             return _maintained(commit, heads, top, below, facts, limits)
@@ -114,11 +116,10 @@ def _anew(commit: Commit, heads: tuple[str, ...]) -> tuple[str, int]:
     return "", top
 
 
-def _changes(commit: Commit, heads: tuple[str, ...]) -> tuple[Changes, Changes]:
+def _changes(commit: Commit, heads: tuple[str, ...], joins: Joins) -> tuple[Changes, Changes]:
     """(the changes of what the component reads, those of its members' facts)."""
     before, relations = commit.before.relations, commit.staged.state.relations
-    names = joins_of(commit.staged, heads).below
-    below = {name: change for name, change in commit.changes.items() if name in names}
+    below = {name: change for name, change in commit.changes.items() if name in joins.below}
     facts = {
         head: Change.between(before[head].facts, relations[head].facts)
         for head in heads
@@ -127,12 +128,12 @@ def _changes(commit: Commit, heads: tuple[str, ...]) -> tuple[Changes, Changes]:
     return below, facts
 
 
-def _bulk(commit: Commit, heads: tuple[str, ...], below: Changes, facts: Changes) -> str:
+def _bulk(commit: Commit, heads: tuple[str, ...], joins: Joins, below: Changes, facts: Changes) -> str:
     """Why changes are so large that the component is evaluated anew, unless it is forced not to be; else empty."""
     count = sum(len(change.kinds) for change in (*below.values(), *facts.values()))
     if count < min(BULK_ROWS, LOST_ROWS):
         return ""
-    state, joins = commit.staged.state, joins_of(commit.staged, heads)
+    state = commit.staged.state
     if state.maintain and not {state.maintain.get(clause.rule) for clause in joins.clauses}.isdisjoint(FORCED):
         return ""
     rows = sum(len(state.relations[name]) for name in joins.below)
@@ -141,7 +142,8 @@ def _bulk(commit: Commit, heads: tuple[str, ...], below: Changes, facts: Changes
         return f"{count:,} rows changed where there are {rows:,}"
     lost = sum(_count(change, ERASED) for change in (*below.values(), *facts.values()))
     lost += sum(_count(change, INSERTED) for name, change in below.items() if name in joins.negates)
-    if lost >= LOST_ROWS and lost > LOST_PART * rows:
+    derived = sum(len(state.relations[head]) for head in heads)
+    if lost >= LOST_ROWS and lost * derived > LOST_PART * rows * (rows + derived):
         return f"{lost:,} rows that supported others went where there are {rows:,}"
     return ""
 

@@ -63,7 +63,7 @@ def test_edges_go_at_once_in_three_ways(monkeypatch: pytest.MonkeyPatch) -> None
     edges = np.unique(rng.integers(0, 60, size=(400, 2)), axis=0)
     monkeypatch.setattr(recursion, "relation", lambda folder, stem, columns: edges)
     monkeypatch.setattr(erased, "PARTS", (0.01, 0.5))
-    found = erased.measured({"workload": "closure:cal", "times": 1})
+    found = erased.measured({"workload": "closure", "graph": "cal", "draws": 1})
     assert found["status"] == "ok"
     few, many = found["parts"]
     assert (few["edges"], few["chosen"], few["ms"].keys()) == (4, "rounds", erased.WAYS.keys())
