@@ -45,7 +45,7 @@ def bars(latest: Results, mode: str, title: str, path: Path) -> Path:
     axes.set_title(title, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     if engines:
-        axes.legend(ncols=len(engines), frameon=False, fontsize="small")
+        axes.legend(loc="upper left", ncols=len(engines), frameon=False, fontsize="small")
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
     return path

@@ -39,6 +39,6 @@ def folds(path: Path) -> bool:
     right.set_yscale("log")
     right.set_xlabel("pairs missing")
     right.set_title("missing pairs are found", loc="left")
-    for axes in (left, right):
-        axes.legend(frameon=False, fontsize="small")
+    for axes, place in ((left, "upper left"), (right, "center left")):
+        axes.legend(loc=place, frameon=False, fontsize="small")
     return finished(pyplot, figure, (left, right), path)

@@ -67,7 +67,7 @@ def latencies(path: Path) -> bool:
         axes.set_title(graph, loc="left")
         axes.set_xlabel("rows per transaction")
     panels[0][0].set_ylabel("CPU milliseconds")
-    panels[0][0].legend(frameon=False, fontsize="small")
+    panels[0][0].legend(loc="lower right", frameon=False, fontsize="small")
     return finished(pyplot, figure, panels[0], path)
 
 
@@ -90,7 +90,7 @@ def promises(path: Path) -> bool:
     axes.set_yscale("log")
     axes.set_xlabel("records removed + records added + tree surgeries")
     axes.set_ylabel("steps of maintenance")
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend(loc="upper left", frameon=False, fontsize="small")
     return finished(pyplot, figure, [axes], path)
 
 
@@ -107,9 +107,9 @@ def tenths(path: Path) -> bool:
     left.plot(x, [d["p99_ms"] for d in deciles], color="#999999", marker=".", label="p99")
     right.plot(x, [d["pages_bytes"] / 2**20 for d in deciles], color="#D55E00", marker=".", label="pages")
     right.plot(x, [d["resident_mb"] for d in deciles], color="#999999", marker=".", label="resident")
-    for axes, name in ((left, "CPU milliseconds"), (right, "MB")):
+    for axes, name, place in ((left, "CPU milliseconds", "upper right"), (right, "MB", "lower left")):
         axes.set_ylim(bottom=0)
         axes.set_xlabel("transactions, thousands")
         axes.set_ylabel(name)
-        axes.legend(frameon=False, fontsize="small")
+        axes.legend(loc=place, frameon=False, fontsize="small")
     return finished(pyplot, figure, (left, right), path)

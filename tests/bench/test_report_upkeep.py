@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import pytest
 
 from bench import endurance, latency, pairs, plots_upkeep, promise, recording, report_upkeep, stabbing
@@ -87,4 +88,5 @@ def test_plots_repeat_themselves(written: Any, tmp_path: Path) -> None:
     written(endurance.ENDURANCE, {**long, "transactions": 20, "deciles": [tenth] * 10, "run": RUN, "machine": MACHINE})
     first = {path.name: path.read_bytes() for path in plots_upkeep.draw(tmp_path)}
     assert set(first) == {"latency.svg", "promise.svg", "endurance.svg"}
-    assert first == {path.name: path.read_bytes() for path in plots_upkeep.draw(tmp_path)}
+    with matplotlib.rc_context({"legend.loc": "center"}):
+        assert first == {path.name: path.read_bytes() for path in plots_upkeep.draw(tmp_path)}

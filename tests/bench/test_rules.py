@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pytest
 
@@ -257,7 +258,8 @@ def test_plots_repeat_themselves(written: Any, tmp_path: Path) -> None:
     written(complement.COMPLEMENT, {**missing, **both})
     (path,) = plots_rules.draw(tmp_path)
     first = path.read_bytes()
-    plots_rules.draw(tmp_path)
+    with matplotlib.rc_context({"legend.loc": "center"}):
+        plots_rules.draw(tmp_path)
     assert path.read_bytes() == first
     assert "loses to the heap" in report_rules.extremes_table()
 
