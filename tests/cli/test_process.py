@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,19 +54,21 @@ def test_the_command_is_installed() -> None:
     assert script.value == "lftj.cli:main"
 
 
-def test_check_is_light_and_quick(folder: Path) -> None:
+def test_check_is_light(folder: Path) -> None:
     heavy = ("numba", "llvmlite", "numpy", "pyarrow", "pandas", "polars", "typer", "pydantic", "rich")
     code = (
-        "import sys\nfrom lftj.cli import main\ncode = main(['check', 'tri.dl'])\n"
-        f"sys.stdout.write(str(code) + ' ' + str([m for m in {heavy} if m in sys.modules]))"
+        "import sys\nfrom collections import Counter\nevents = Counter()\n"
+        "sys.setprofile(lambda frame, event, arg: events.update((event,)))\n"
+        "from lftj.cli import main\ncode = main(['check', 'tri.dl'])\nsys.setprofile(None)\n"
+        f"print(code, [m for m in {heavy} if m in sys.modules], len(sys.modules), events['call'], end='')"
     )
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=env(), capture_output=True, text=True, check=True
     )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.stdout == "0 []"
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5  # of CPU, whoever else is busy
+    answer, modules, calls = done.stdout.rsplit(" ", 2)
+    assert answer == "0 []"
+    assert int(modules) < 300  # 192 of Python 3.11; numpy alone has 140 more
+    assert int(calls) < 250_000  # of functions: 134,000
 
 
 def test_a_wrong_program_is_refused_before_anything_heavy(folder: Path) -> None:
@@ -173,14 +173,14 @@ def test_an_interrupt_ends_a_long_join_at_once_and_leaves_no_half_files(tmp_path
     (tmp_path / "p.csv").write_text("old")
     with started(tmp_path, "run", "p.dl", "--key-order", "p=x,y,z,w") as child:
         assert child.stderr is not None
-        progress = child.stderr.readline()
-        assert re.fullmatch(r"lftj: evaluating p \(stratum 1 of 1\), \d+ s \(Ctrl-C stops\)\n", progress)
-        start = time.monotonic()
+        shown = r"lftj: evaluating p \(stratum 1 of 1\), \d+ s \(Ctrl-C stops\)\n"
+        # Loading takes a line of its own where it takes a second.
+        assert any(re.fullmatch(shown, child.stderr.readline()) for _ in range(20))
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
-        assert time.monotonic() - start < 3.0  # no measurement: a busy machine takes a second
+        out, err = child.communicate(timeout=30)  # the join would take hours
         assert (child.returncode, out) == (130, "")
     assert [line for line in err.splitlines() if "evaluating" not in line] == ["lftj: interrupted"]
+    assert err.count("evaluating") <= 1  # one every two seconds: the signal may come just before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["n.facts", "p.csv", "p.dl"]
     assert (tmp_path / "p.csv").read_text() == "old"
 
