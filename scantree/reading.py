@@ -86,14 +86,16 @@ class Reading:
             raise IndexError("the position is at the end")
         return tuple(int(v) for v in out[:, 0])
 
-    def columns(self, lo: int | None = None, hi: int | None = None, *, limit: int | None = None) -> Rows:
-        """Rows of [lo, hi) as int64[cols, n], at most `limit` of them."""
+    def columns(
+        self, lo: int | None = None, hi: int | None = None, *, limit: int | None = None, hidden: bool = False
+    ) -> Rows:
+        """Rows of [lo, hi) as int64[cols, n], at most `limit` of them; `hidden`: with values that are hidden."""
         lo, hi = self.begin() if lo is None else lo, self.end() if hi is None else hi
         mem, shape = self.store.arena.space.mem, self.store.shape
         n = self.count(lo, hi) if limit is None else min(limit, self.count(lo, hi))
         out = np.empty((shape.cols, n), np.int64)
         _cursor.copy_range(mem, self.root, shape, lo, hi, out)
-        return out[: shape.keys] if self.store.hidden else out
+        return out[: shape.keys] if self.store.hidden and not hidden else out
 
     def ends(self, column: int) -> tuple[int, int] | None:
         """The least and the greatest value of a column, by a pass over it if it is not the first; None without rows."""

@@ -41,6 +41,7 @@ from lftj.join.walk import (
     LIMIT,
     LIMIT_AT,
     LIMIT_IN,
+    MARKING,
     NEG_HI,
     PART_HI,
     PART_LO,
@@ -117,20 +118,31 @@ def blocked(mem, frames, walk, d):
 
 @kernel
 def older(mem, frames, walk, d):
-    """Whether the rows of all atoms tested at depth `d` are there, with rounds (values) below the limit."""
+    """Whether the rows of all atoms tested at depth `d` are there, with rounds (values) below the limit.
+
+    With `control[MARKING]` a row's own limit, which is not negative, is marked where one is there and not below it: it
+    is inverted in place, and means the same from there on.
+    """
     depths, parts, regs = walk.depths, walk.parts, walk.regs
-    passed, limit, f = True, walk.control[LIMIT], walk.control[LIMIT_AT]
+    passed, limit, f, marking = True, walk.control[LIMIT], walk.control[LIMIT_AT], False
+    at = 0 * limit
     if f >= 0:
         fr = frames[f]
         passed = contains(mem, frames, f, regs, regs[fr[REGISTER]])
-        limit = mem[fr[BASE] + fr[POS] + (1 << fr[PAGE_BITS])]
+        at = fr[BASE] + fr[POS] + (1 << fr[PAGE_BITS])
+        limit = max(mem[at], ~mem[at])
+        marking = walk.control[MARKING] != 0
         regs[walk.control[LIMIT_IN]] = limit
     for s in range(depths[d, NEG_HI], depths[d, TEST_HI]):
         f = parts[s]
         fr = frames[f]
         passed = passed and contains(mem, frames, f, regs, regs[fr[REGISTER]])
         # The column behind the last key is the value.
-        passed = passed and mem[fr[BASE] + fr[POS] + (1 << fr[PAGE_BITS])] < limit
+        if passed and mem[fr[BASE] + fr[POS] + (1 << fr[PAGE_BITS])] >= limit:
+            passed = False
+            if marking:
+                mem[at] = ~limit
+                walk.control[MARKING] += 1
     return passed
 
 

@@ -44,7 +44,10 @@ LIMIT_AT, LIMIT_IN = 14, 15
 # ... and, of stamps.py again, how many heads were there already, the key of the table's last word, the epoch that the
 # head's own run was last looked at in, how often it was (negative: its keys are stamped), and about how long it is
 MET, STAMP_HIGH, OWN_EPOCH, LOOKS, OWN_ROWS = 16, 17, 18, 19, 20
-CONTROL = 21
+# ... and whether a limit of a row is marked where a tested row is there and not below it (place.older), which counts
+# one more
+MARKING = 21
+CONTROL = 22
 # fmt: on
 
 

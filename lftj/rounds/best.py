@@ -158,6 +158,10 @@ class BestWork(Work):
         if examined >= BULK_ROWS and examined > BULK_PART * rows:
             raise TooManyError(f"{examined:,} rows were to be examined, of {rows:,}")
 
+    def may_return(self, removed: Deltas, derivable: Deltas) -> Deltas:
+        """All rows that were removed: their keys may have other values."""
+        return removed
+
     def returning(self, head: str, gone: Rows) -> Rows:
         """All candidates for the keys of the rows `gone` int64[arity, n] of `head`."""
         keys = self.changed(self._keys(gone))
@@ -187,9 +191,9 @@ class BestWork(Work):
         self._doubtful = {}
         retraction.examine()
         self.examined = retraction.examined
-        missing = retraction.rows_removed()
+        missing, derivable = retraction.rows_removed(), retraction.rows_derivable()
         self.begin_round(self.round + 1)
-        self._restore(missing, {head: [self.supported(head, rows)] for head, rows in missing.items()})
+        self._restore(missing, {head: [self.supported(head, rows)] for head, rows in derivable.items()})
 
     def _keys(self, rows: Rows) -> Rows:
         """The distinct keys of rows that are in order."""

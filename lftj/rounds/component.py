@@ -327,23 +327,30 @@ class Work:
     def unsupported(self, head: str, rows: Rows, *, limited: bool = False) -> Rows:
         """Those of `rows` int64[arity, n] of `head`, in order, that no clause derives.
 
-        `limited`: from rows of smaller rounds than those that the last row of the array holds.
+        `limited`: from rows of smaller rounds than those that the last row of the array holds. Where a clause may
+        derive a row from others, its round is marked in what is returned (`unmarked`).
         """
         delta: StoredRelation | None = None
         for c, clause in enumerate(self.joins.clauses):
             if clause.head != head or not rows.shape[1]:
                 continue
-            check = self.joins.check(c)
-            if limited and (greatest := check.nullary_round(self.relations)) >= 0:
-                young = np.compress(rows[-1] > greatest, rows, axis=1)
+            check, limit = self.joins.check(c), None if limited else NO_LIMIT
+            greatest = check.nullary_round(self.relations) if limited else -1
+            if limited and check.marking and (greatest >= 0 or len(rows) == 1):
+                # Of rows without columns the walk knows nothing, as a limit or as what it is compared with.
+                rows, delta = np.concatenate([rows[:-1], ~unmarked(rows)[-1:]]), None
+            if greatest >= 0:
+                young = np.compress(~rows[-1] > greatest, rows, axis=1)
                 if not young.shape[1]:
                     continue
-                asked, delta = self.changed(young, limited=True), None
+                asked = self.changed(young, limited=True)
             else:
                 asked = delta = self.changed(rows, limited=limited) if delta is None else delta
-            # Of the one row without columns the walk knows nothing: its limit is that of the run.
-            limit = NO_LIMIT if not limited else None if len(rows) > 1 else int(rows[-1, 0])
+            if limited and len(rows) == 1:
+                limit = int(unmarked(rows)[-1, 0])
             heads = self.run(check, self.relations, asked, limit)
+            if check.marked and asked is delta:
+                rows = delta.content.columns(hidden=True)
             if heads.shape[1]:
                 rows, delta = not_among(rows, heads), None
         return rows
@@ -363,6 +370,10 @@ class Work:
         self.limits.count("rows examined", examined)
         self.limits.look(0)
 
+    def may_return(self, removed: Deltas, derivable: Deltas) -> Deltas:
+        """Of the rows that were `removed`, those that `returning` is to look at: some of which may be `derivable`."""
+        return derivable
+
     def returning(self, head: str, gone: Rows) -> Rows:
         """Those of the rows `gone` int64[arity, n] of `head` that have a derivation still."""
         return self.supported(head, gone)
@@ -373,6 +384,11 @@ class Work:
 
     def finish(self) -> None:
         """What is left to do after the last round."""
+
+
+def unmarked(rows: Rows) -> Rows:
+    """`rows` int64[arity + 1, n], the last one holding rounds, without marks: a marked round is inverted (< 0)."""
+    return np.concatenate([rows[:-1], np.maximum(rows[-1:], ~rows[-1:])])
 
 
 def not_among(rows: Rows, others: Rows) -> Rows:

@@ -100,11 +100,12 @@ class DeltaJoin:
 
     `tested`: atoms, by number, whose rows must be older than a limit: that of a run, or the one that the row of the
     clause's last atom has as its value. `apart`: that one, the head, is only looked up, and not joined, and the heads
-    come with the limits (`rounds`). `own`: the last negated atom is the head's own, which a run may leave out where it
-    meets no head twice.
+    come with the limits (`rounds`); else it is the changed rows, and the limit of one for which a tested row was too
+    young is marked in them (`marking`; place.older). `own`: the last negated atom is the head's own, which a run may
+    leave out where it meets no head twice.
 
-    Of the last run: `steps` · `trouble`, whether a term had no value · `met`, how many heads it met that are there.
-    `key`: which of a component's joins it is.
+    Of the last run: `steps` · `trouble`, whether a term had no value · `met`, how many heads it met that are there ·
+    `marked`, whether a limit was. `key`: which of a component's joins it is.
     """
 
     key: Key = ("", 0, None)
@@ -115,6 +116,7 @@ class DeltaJoin:
         # A row is looked up by all its columns.
         self.body: Body = body_of(clause, whole=tested)
         self.rounds = bool(tested) and apart
+        self.marking = bool(tested) and not apart
         self._width = len(clause.head_args) + self.rounds
         if self.rounds:
             atoms = self.body.atoms
@@ -131,7 +133,7 @@ class DeltaJoin:
         self._made: _Made | None = None
         self._out: Rows | None = None
         self.steps = self.met = 0
-        self.trouble = False
+        self.trouble = self.marked = False
 
     def plan(self, relations: Relations, *, look: bool = True) -> JoinPlan:
         """The plan for relations of about the present sizes: statistics of large ones take longer than most runs.
@@ -221,7 +223,7 @@ class DeltaJoin:
         `limit`: of the rounds of tested rows, None if every changed row has its own. `look=False`: heads that are there
         already may be among them.
         """
-        width, self.met, self.steps, self.trouble = self._width, 0, 0, False
+        width, self.met, self.steps, self.trouble, self.marked = self._width, 0, 0, False, False
         if self.texts:
             return self._with_texts(evaluator, relations, limits)
         counts = [len(relations[name]) for name in self.reads]
@@ -251,13 +253,16 @@ class DeltaJoin:
         walk = lowered.walk._replace(ranks=evaluator.symbols.ranks()) if lowered.ranked else lowered.walk
         walk.control[cells.LIMIT] = NO_LIMIT if limit is None else limit
         walk.control[cells.LIMIT_AT] = plan.limiting if limit is None else -1
-        if not large:
-            return self._few(evaluator, walk, lowered.prelude, limits)
-        stamps = self._stamps(evaluator, plan, relations, walk) if made.stamped else None
-        found = self._heads(evaluator, walk, lowered.prelude, limits, evaluator.buffer_rows, [])
-        # Only stamped runs count them; others say that it may have been as many as they found.
-        self.met = int(walk.control[cells.MET]) if made.stamped else found.shape[1]
-        del stamps
+        walk.control[cells.MARKING] = self.marking and limit is None
+        if large:
+            stamps = self._stamps(evaluator, plan, relations, walk) if made.stamped else None
+            found = self._heads(evaluator, walk, lowered.prelude, limits, evaluator.buffer_rows, [])
+            # Only stamped runs count them; others say that it may have been as many as they found.
+            self.met = int(walk.control[cells.MET]) if made.stamped else found.shape[1]
+            del stamps
+        else:
+            found = self._few(evaluator, walk, lowered.prelude, limits)
+        self.marked = bool(walk.control[cells.MARKING] > 1)
         return found
 
     def _few(self, evaluator: Evaluator, walk: cells.Walk, prelude: Rows, limits: Limits) -> Rows:

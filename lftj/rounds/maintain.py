@@ -52,13 +52,13 @@ def maintain(
         if erased.shape[1]:
             gone[head] = erased
     if gone:
-        retraction.remove(gone)
+        retraction.remove(gone, {head: rows[:-1] for head, rows in gone.items()})
     retraction.examine()
-    removed = retraction.rows_removed()
+    removed, derivable = retraction.rows_removed(), retraction.rows_derivable()
     new = _new_facts(work, facts, removed)
     work.begin_round(work.round + 1)
     found: dict[str, list[Rows]] = {}
-    for head, rows in removed.items():
+    for head, rows in work.may_return(removed, derivable).items():
         back = work.returning(head, not_among(rows, new[head]) if head in new else rows)
         if back.shape[1]:
             found.setdefault(head, []).append(back)

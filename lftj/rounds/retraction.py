@@ -5,6 +5,9 @@ rounds than theirs was no support. A suspect stays if it has a derivation from r
 those it supported are suspects, again perhaps. So at every moment each row that is no suspect has a derivation from
 rows that are there, of smaller rounds, and at the end all have.
 
+Of the rows that went, those may come back at once that had a derivation when they were examined, from rows that were
+too young. The others had none, and there are only fewer rows since: they are not looked at again.
+
 Any order would do. Those of the smallest rounds come first, for what they depend on is settled then; but many rounds
 at once, since after many changes each round has few rows: a row that is examined too early is examined twice.
 
@@ -19,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lftj.rounds.component import Deltas, Work, not_among
+from lftj.rounds.component import Deltas, Work, not_among, unmarked
 from lftj.rounds.content import rounds_of, shrunk
 from lftj.rounds.deltajoin import DeltaJoin
 from scantree.sort import sort_rows
@@ -32,11 +35,15 @@ AT_ONCE, PART = 1 << 14, 1 / 2
 
 @dataclass(slots=True)
 class Retraction:
-    """Rows under suspicion, with their rounds, and what came of it: how many were examined, and the rows that went."""
+    """Rows under suspicion, with their rounds, and what came of it.
+
+    `examined`: how many were · `removed`: the rows that went · `derivable`: those of them that a clause may derive.
+    """
 
     work: Work
     examined: int = 0
     removed: dict[str, list[Rows]] = field(default_factory=dict)
+    derivable: dict[str, list[Rows]] = field(default_factory=dict)
     _suspects: dict[str, list[Rows]] = field(default_factory=dict)
 
     def suspect(self, found: Iterable[tuple[DeltaJoin, Rows]]) -> None:
@@ -57,9 +64,14 @@ class Retraction:
         if suspects.shape[1]:
             self._suspects.setdefault(head, []).append(suspects)
 
-    def remove(self, gone: Deltas) -> None:
-        """Take rows away, and suspect what they supported until now; `gone` holds their rounds as the last row."""
+    def remove(self, gone: Deltas, derivable: Deltas) -> None:
+        """Take rows away, and suspect what they supported until now.
+
+        `gone` holds their rounds as the last row. `derivable`: those of them that a clause may derive, without.
+        """
         relations = self.work.relations
+        for head, rows in derivable.items():
+            self.derivable.setdefault(head, []).append(rows)
         used = [found for head in gone for found in self.work.consumers(head, gone[head], relations, limited=True)]
         for head, rows in gone.items():
             relations[head] = shrunk(relations[head], rows[:-1], self.work.private)
@@ -72,22 +84,31 @@ class Retraction:
 
     def rows_removed(self) -> Deltas:
         """The distinct rows that were taken away, in order."""
-        for head, chunks in self.removed.items():
+        return self._distinct(self.removed)
+
+    def rows_derivable(self) -> Deltas:
+        """Those of them that a clause may derive, in order."""
+        return self._distinct(self.derivable)
+
+    def _distinct(self, found: dict[str, list[Rows]]) -> Deltas:
+        for head, chunks in found.items():
             if len(chunks) > 1:
-                self.removed[head] = [self.work.distinct([*chunks], self.work.relations[head].arity)]
-        return {head: chunks[0] for head, chunks in self.removed.items()}
+                found[head] = [self.work.distinct([*chunks], self.work.relations[head].arity)]
+        return {head: chunks[0] for head, chunks in found.items()}
 
     def examine(self) -> None:
         """Examine all suspects."""
         work = self.work
         while self._suspects:
-            gone = Deltas()
+            gone, derivable = Deltas(), Deltas()
             for head, suspects in self._next().items():
                 self.examined += suspects.shape[1]
                 lost = work.unsupported(head, suspects, limited=True)
                 if lost.shape[1]:
-                    gone[head] = lost
-            self.remove(gone)
+                    gone[head] = unmarked(lost)
+                    if (marked := lost[-1] < 0).any():
+                        derivable[head] = np.compress(marked, lost[:-1], axis=1)
+            self.remove(gone, derivable)
             work.look(self.examined)
 
     def _next(self) -> Deltas:

@@ -49,3 +49,69 @@ def test_a_suspect_is_cleared_by_its_first_derivation() -> None:
     assert (told["examined"], told["returned"]) == (1, 0)
     assert told["steps"] < 40
     assert len(db["r"]) == WIDE + 2
+
+
+def test_what_had_no_derivation_is_not_asked_for_one_again() -> None:
+    """Rows that go because nothing else derives them are looked at once: they are no candidates for coming back."""
+    db = lftj.Database(REACH)
+    db.load("b", [(0,)])
+    db.load("e", [(0, 1)] + [(1, x) for x in range(2, WIDE + 2)])
+    db.evaluate()
+    told = erased(db, (0, 1))
+    assert (told["examined"], told["returned"]) == (WIDE + 1, 0)
+    assert told["steps"] < 6 * WIDE + 100
+    assert sorted(db["r"]) == [(0,)]
+
+
+def test_what_was_derived_from_younger_rows_comes_back() -> None:
+    """A row that a longer way derives besides goes with the shorter one, and comes back; what has none stays away."""
+    db = lftj.Database(REACH)
+    db.load("b", [(0,)])
+    db.load("e", [(0, 1), (1, 2), (0, 3), (3, 4), (4, 5), (5, 1), (1, 6), (6, 3)])
+    db.evaluate()
+    told = erased(db, (0, 1))
+    assert (told["examined"], told["returned"]) == (3, 3)
+    assert len(db["r"]) == 7
+    assert erased(db, (5, 1))["returned"] == 0
+    assert sorted(db["r"]) == [(0,), (3,), (4,), (5,)]
+
+
+def test_an_erased_fact_that_a_rule_derives_too_comes_back() -> None:
+    """A fact is not examined when it is erased: what else derives it is asked for afterwards."""
+    db = lftj.Database(REACH + "\nr(1). r(2). r(3).")
+    db.load("b", [(0,)])
+    db.load("e", [(0, 1), (3, 2)])
+    db.evaluate()
+    with db.transaction() as tx:
+        tx.erase("r", [(1,), (3,)])
+    assert (tx.stats["heads"]["r"]["examined"], tx.stats["heads"]["r"]["returned"]) == (0, 1)
+    assert sorted(db["r"]) == [(0,), (1,), (2,)]
+
+
+def test_what_a_member_without_columns_supported_comes_back_with_it() -> None:
+    """Of the row without columns a walk tells nothing, so that all it may derive is asked for."""
+    db = lftj.Database("""
+        .decl e(x:number, y:number)
+        .decl b(x:number)
+        r(x) :- b(x).
+        r(y) :- r(x), e(x, y), go().
+        s(y) :- r(x), e(x, y).
+        r(y) :- s(x), e(x, y).
+        go() :- r(1).
+        go() :- s(9).
+    """)
+    db.load("b", [(0,), (1,)])
+    db.load("e", [(0, 2), (2, 4), (0, 8), (8, 6), (6, 9)])
+    db.evaluate()
+    assert len(db["go"]) == 1
+    before = {name: sorted(db[name]) for name in ("r", "s")}
+    with db.transaction() as tx:
+        tx.erase("b", [(1,)])
+    assert len(db["go"]) == 1
+    assert sorted(db["r"]) == [row for row in before["r"] if row != (1,)]
+    assert sorted(db["s"]) == before["s"]
+    with db.transaction() as tx:
+        tx.erase("e", [(6, 9)])
+    assert len(db["go"]) == 0
+    assert sorted(db["r"]) == [(0,), (4,), (6,)]
+    assert sorted(db["s"]) == [(2,), (8,)]
