@@ -13,13 +13,11 @@ import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from bench import maintained, recursion, results
 from bench.cases import Bench, Line
-from bench.graphs import Rows
 from bench.maintained import Way
 from bench.measure import timed
 from bench.updates import Batch
@@ -39,27 +37,17 @@ PARTS = (0.001, 0.005, 0.02, 0.1)
 WAYS = {"rounds": Way("delta"), "anew": Way("recompute"), "choice": Way()}
 
 
-def head_of(graph: str) -> str:
-    """What is derived from a graph."""
-    return "r" if graph == "pl1m" else "t"
-
-
-def loaded(kind: str, graph: str, way: Way, edges: Rows) -> Any:
-    """A database that follows a workload's head in this way, evaluated."""
-    db = maintained.database(recursion.program(kind, graph), head_of(graph), way)
-    db.load("e", edges)
-    if "b" in db:
-        db.load("b", np.zeros((1, 1), np.int64))
-    db.evaluate()
-    return db
-
-
 def measured(request: Line) -> Line:
     """One workload, in this process: by part, the edges that went and what each way took, and which was chosen."""
-    kind, graph = request["workload"], request["graph"]
-    recursion.warm(f"{kind}:{graph}")
-    edges, head = recursion.loaded(f"{kind}:{graph}")["e"].numpy(), head_of(graph)
-    databases = {name: loaded(kind, graph, way, edges) for name, way in WAYS.items()}
+    graph = request["graph"]
+    workload, head = f"{request['workload']}:{graph}", recursion.head_of(graph)
+    recursion.warm(workload)
+    databases = {
+        name: recursion.loaded(workload, partial(maintained.database, head=head, way=way)) for name, way in WAYS.items()
+    }
+    for db in databases.values():
+        db.evaluate()
+    edges = databases["choice"]["e"].numpy()
     rng, none, figures, same = np.random.default_rng(1), edges[:0], [], True
     for part in PARTS:
         count, chosen = max(1, round(part * len(edges))), ""

@@ -20,7 +20,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,17 +97,21 @@ def program(kind: str, graph: str) -> str:
     return {"galen": GALEN, "sg": GENERATION, "right": RIGHT}.get(kind, CLOSURE)
 
 
-def loaded(workload: str) -> Any:
-    """A database with a workload's program and facts, nothing evaluated."""
+def head_of(graph: str) -> str:
+    """What is derived from a graph."""
+    return "r" if graph == "pl1m" else "t"
+
+
+def loaded(workload: str, make: Callable[[str], Any] | None = None) -> Any:
+    """A database with a workload's program and facts, nothing evaluated; `make`: of the program, else a plain one."""
     import lftj
 
     kind, _, graph = workload.partition(":")
+    db = (make or lftj.Database)(program(kind, graph))
     if "galen" in (kind, graph):
-        db = lftj.Database(program(kind, graph))
         for name, columns in COLUMNS.items():
             db.load(name, relation("galen", name, columns))
         return db
-    db = lftj.Database(program(kind, graph))
     folder = "power_law" if graph == "pl1m" else "graphs" if graph == "wiki-Vote" else "closure"
     db.load("e", relation(folder, graph, 2))
     if graph == "pl1m":
@@ -206,7 +210,7 @@ def streamed(workload: str, most: int) -> dict[str, Any]:
     with fresh.transaction() as tx:
         tx.erase("e", fresh["e"].numpy())
         tx.insert("e", kept)
-    head = "r" if graph == "pl1m" else "t"
+    head = head_of(graph)
     right = maintained.digest(db[head].numpy()) == maintained.digest(fresh[head].numpy())
     return {"status": "ok" if right else "wrong", "scratch_ms": scratch.cpu * 1e3, **figures(sizes)}
 
