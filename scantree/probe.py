@@ -68,14 +68,15 @@ def ask_for(mem, root, shape, batch, lo, hi, d, s):
     if mem[root + DIRS] == 0:
         return d, s
     fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
-    flat, m, last = batch.reshape(-1), batch.shape[1], 0
+    flat, m, fence, stride = batch.reshape(-1), batch.shape[1], 0, 0
     for j in range(lo, hi):
-        d, s = route(mem, root, shape, flat, m, j, d, s)
-        page = mem[dir_of(mem, root, d) + s]
-        if page == last:
+        # Of many rows most belong to the page of the one before.
+        if j > lo and (fence == 0 or compare(mem, fence, stride, flat[j:], m, shape.keys) > 0):
             continue
-        last = page
-        rows = mem[dir_of(mem, root, d) + fan + s]
+        d, s = route(mem, root, shape, flat, m, j, d, s)
+        directory = dir_of(mem, root, d)
+        page, rows = mem[directory + s], mem[directory + fan + s]
+        fence, stride = fence_behind(mem, root, shape, d, s)
         for c in range(shape.cols):
             for at in range(page + c * cap, page + c * cap + rows, LINE):
                 prefetch(mem, at)
