@@ -38,8 +38,8 @@ Order = tuple[str, tuple[int, ...]]
 NO_LIMIT = np.iinfo(np.int64).max
 # Rows from which on a run is worth a plan and a lowering of its own, with jump tables.
 LARGE = 1 << 15
-# Rows of output of a run over fewer changed rows, at first.
-FEW = 1 << 10
+# Rows of output of a run over fewer changed rows, at first: over fewer than FEW, and over more.
+FEW, MORE = 1 << 10, 1 << 14
 # First keys that are sought per changed row, at least: estimates of what a round finds are often far too low.
 SOUGHT = 8.0
 # Rows that wait to be made distinct, at most about.
@@ -261,14 +261,14 @@ class DeltaJoin:
             self.met = int(walk.control[cells.MET]) if made.stamped else found.shape[1]
             del stamps
         else:
-            found = self._few(evaluator, walk, lowered.prelude, limits)
+            buffer = min(evaluator.buffer_rows, FEW if changed < FEW else MORE)
+            found = self._few(evaluator, walk, lowered.prelude, limits, buffer)
         self.marked = bool(walk.control[cells.MARKING] > 1)
         return found
 
-    def _few(self, evaluator: Evaluator, walk: cells.Walk, prelude: Rows, limits: Limits) -> Rows:
+    def _few(self, evaluator: Evaluator, walk: cells.Walk, prelude: Rows, limits: Limits, buffer: int) -> Rows:
         """The distinct heads of a walk over few changed rows: as a rule one call of the kernel, and few heads."""
-        buffer = min(evaluator.buffer_rows, FEW)
-        if self._out is None or self._out.shape[1] != buffer:
+        if self._out is None or self._out.shape[1] < buffer:
             self._out = np.empty((len(walk.head), buffer), np.int64)
         done = walk_once(evaluator.arena.space.mem, walk, prelude, self._out)
         heads = self._out[:, : walk.control[cells.WRITTEN]].copy()
