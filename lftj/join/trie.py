@@ -249,7 +249,7 @@ def full_until(mem, frames, f):
     """
     fr = frames[f]
     slot, pos, end, base, pages = fr[SLOT], fr[POS], fr[END], fr[BASE], 1
-    if fr[UNIQUE] == 0:
+    if fr[UNIQUE] == 0 or (pos + 1 < end and mem[base + pos + 1] != fr[KEY] + 1):
         return fr[KEY], pages
     while mem[base + end - 1] - mem[base + pos] == end - 1 - pos:
         last = mem[base + end - 1]

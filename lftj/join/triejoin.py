@@ -51,6 +51,7 @@ from lftj.join.leapfrog import (
     steps_recorded,
     value_matches,
 )
+from lftj.join.looks import looked_leaf, looked_pair
 from lftj.join.machine import FAILS, HOLDS, run_code
 from lftj.join.place import blocked, blocked_until, older
 from lftj.join.stamps import stamped_leaf, stamped_two
@@ -74,6 +75,7 @@ from lftj.join.walk import (
     JOIN,
     KIND,
     LEAF,
+    LOOKED,
     MATCHES,
     NEG_HI,
     PAIR,
@@ -186,6 +188,19 @@ def _make(record: bool) -> Callable[..., Any]:
                         depths[d, MATCHES] += length
                         blocks[depths[d, BLOCK], COUNT] += length
                         alive = False
+                if not record and alive and depths[d, FUSED] == LOOKED and not control[STAMP]:
+                    # Of an existential suffix the first row is enough.
+                    limit = room if until > d else control[WRITTEN] + 1
+                    if depths[d, PART_HI] - depths[d, PART_LO] == 1:
+                        alive = not looked_leaf(mem, walk, d, out, limit)
+                    else:
+                        alive = not looked_pair(mem, walk, trace, d, out, limit)
+                    if until <= d and control[WRITTEN] == limit:
+                        d, enter = until - 1, AFTER
+                        continue
+                    if alive:
+                        enter = WITHIN
+                        continue
                 if alive and enter == AFTER:
                     alive = past_match(walk, d)
                 if alive and depths[d, FUSED] == PAIR:

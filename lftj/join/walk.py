@@ -25,8 +25,8 @@ NEG_HI, TEST_HI = 23, 24
 DEPTH_WIDTH = 25
 JOIN, VALUE = 0, 1
 # Kinds of FUSED: a depth is walked together with the last one below it (last_two); it is if that one has stamps
-# (stamped_two)
-PAIR, STAMPED = 1, 2
+# (stamped_two). And the last one is a loop over matches that are looked up (looks.py)
+PAIR, STAMPED, LOOKED = 1, 2, 3
 # Kinds of `bounds`
 FROM_LIMIT, ABOVE_LIMIT, TO_LIMIT, BELOW_LIMIT = 0, 1, 2, 3
 

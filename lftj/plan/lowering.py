@@ -304,7 +304,7 @@ def _frames(
 def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
     """Mark the depths that the kernel may walk in a faster way.
 
-    Two fused last depths, and matches that can be looked ahead.
+    Two fused last depths, a last one whose matches are looked up, and matches that can be looked ahead.
     """
 
     def plain_pair(d: int) -> bool:
@@ -315,6 +315,17 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
             and not plan.depths[d].negated
             and not plan.depths[d].tested
         )
+
+    def looked(d: int) -> bool:
+        """Whether depth d is a last one whose matches are looked up, of two participants or of the keys of one."""
+        depth = plan.depths[d]
+        if not depth.leaf or plan.counting or depth.definition is not None or not (depth.negated or depth.tested):
+            return False
+        if depths[d, cells.CODE_LO] < depths[d, cells.CODE_HI] or len(depth.participants) > 2:
+            return False
+        walked = frames[depth.participants[0]]
+        one = bool(walked[trie.UNIQUE]) and not walked[trie.JUMP] and not depth.bounds
+        return one or len(depth.participants) == 2
 
     def runs_below(d: int, leaf: int) -> bool:
         """Whether the last depth's one run lies below a first key of depth d, which a jump table finds."""
@@ -328,6 +339,8 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
             walked, followed = depth.participants
             if frames[followed, trie.JUMP] and not frames[walked, trie.JUMP]:
                 depths[d, cells.AHEAD], depths[d, cells.FOLLOWS] = walked, followed
+        if looked(d):
+            depths[d, cells.FUSED] = cells.LOOKED
         after = d + 1
         if depth.leaf or after == len(plan.depths) or not plain_pair(d):
             continue

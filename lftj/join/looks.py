@@ -1,0 +1,76 @@
+"""A last depth whose keys are looked up in other atoms: in negated ones, and in those that are tested.
+
+Delta joins mostly end in one. `t(x, z) :- e(x, y), Δ(y, z), !t(x, z)` looks every z of Δ up in a run of `t`, and the
+check `t(x, z) :- e(x, y), t(y, z), Δ(x, z)` compares the rounds of the rows that it meets. The steps are those of the
+walk, which would come by once for every match; here the matches are a loop.
+"""
+
+from __future__ import annotations
+
+from lftj.join.leapfrog import MATCHED, leap_pair, past_match
+from lftj.join.place import blocked, blocked_until, older
+from lftj.join.trie import BASE, DONE, END, KEY, KEY_MAX, POS, following, seek
+from lftj.join.walk import BLOCK, CANDIDATE, COUNT, MATCHES, NEG_HI, PART_HI, PART_LO, STEPS, TEST_HI, WRITTEN
+from scantree._jit import inlined, kernel
+
+
+@inlined
+def _written(mem, walk, d, key, out):
+    """Write the row of a match if what it is looked up in admits it; the key up to which none can be, or `key`."""
+    depths, control, regs, head = walk.depths, walk.control, walk.regs, walk.head
+    negated, tested = depths[d, NEG_HI] - depths[d, PART_HI], depths[d, TEST_HI] - depths[d, NEG_HI]
+    regs[d] = key
+    depths[d, MATCHES] += 1
+    control[STEPS] += negated
+    if negated and blocked(mem, walk.frames, walk, d):
+        passed, looked = blocked_until(mem, walk.frames, walk, d)
+        control[STEPS] += looked
+        return passed
+    control[STEPS] += tested
+    if not tested or older(mem, walk.frames, walk, d):
+        n = control[WRITTEN]
+        for k in range(len(head)):
+            out[k, n] = regs[head[k]]
+        control[WRITTEN] = n + 1
+        walk.blocks[depths[d, BLOCK], COUNT] += 1
+    return key
+
+
+@kernel
+def looked_leaf(mem, walk, d, out, limit):
+    """The last depth, with one participant, from where that stands: write rows until there are `limit` in `out`.
+
+    Whether the node is done.
+    """
+    frames, control = walk.frames, walk.control
+    f, done = walk.parts[walk.depths[d, PART_LO]], False
+    while control[WRITTEN] < limit and not done:
+        fr = frames[f]
+        key = fr[KEY]
+        control[STEPS] += 1
+        passed = _written(mem, walk, d, key, out)
+        if passed == KEY_MAX:
+            return True
+        if passed > key:
+            seek(mem, frames, f, passed + 1)
+            done = fr[DONE] != 0
+        elif fr[POS] + 1 < fr[END]:
+            fr[POS] += 1
+            fr[KEY] = mem[fr[BASE] + fr[POS]]
+        else:
+            done = not following(mem, frames, f)
+    control[STEPS] += done  # the step that finds no more
+    return done
+
+
+@kernel
+def looked_pair(mem, walk, trace, d, out, limit):
+    """`looked_leaf` of a depth with two participants, from a state in which it seeks its next match."""
+    depths, control = walk.depths, walk.control
+    while control[WRITTEN] < limit:
+        if leap_pair(mem, walk, trace, d, False) != MATCHED:
+            return True
+        depths[d, CANDIDATE] = _written(mem, walk, d, depths[d, CANDIDATE], out)
+        if not past_match(walk, d):
+            return True
+    return False
