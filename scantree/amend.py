@@ -2,8 +2,9 @@
 
 `update` leaves the old version as it was, so a change of one row copies its page. Where the old version is used up by
 what comes after it, as from round to round of a fixpoint, a page that no other version holds may be written to
-instead: rows move within it. A page that runs over is cut in two. What does not fit (a page that would be less than
-half full, a directory page that would run over) is left for `update`, and so is what lies in pages that are shared.
+instead: rows move within it. A page, or directory page, that others hold too is copied first, once for all rounds. A
+page that runs over is cut in two. What does not fit (a page that would be less than half full, a directory page that
+would run over) is left for `update`.
 
 Cost: O(m log n) probes as for `update`, and for each touched page the rows behind the first change.
 """
@@ -26,6 +27,7 @@ from scantree.layout import (
     copy,
     dir_count,
     dir_of,
+    dir_words,
     first_at_least,
     page_words,
 )
@@ -46,9 +48,12 @@ CUT_PART = 8
 
 @kernel
 def _look(mem, shape, page, count, flat, ops, verdict, at, lo, hi):
-    """What changes [lo, hi) do to a page, and where, written to `verdict` and `at`; (rows that come, rows that go)."""
+    """What changes [lo, hi) do to a page, and where, written to `verdict` and `at`.
+
+    Returns (rows that come, rows that go, rows whose values change).
+    """
     cap, m = 1 << shape.page_bits, len(ops)
-    come, go, p = 0, 0, 0
+    come, go, changed, p = 0, 0, 0, 0
     for j in range(lo, hi):
         p = first_at_least(mem, page, cap, p, count, flat[j:], m, shape.keys)
         found = p < count and compare(mem, page + p, cap, flat[j:], m, shape.keys) == 0
@@ -56,7 +61,36 @@ def _look(mem, shape, page, count, flat, ops, verdict, at, lo, hi):
         verdict[j] = judge(mem, shape, page + p, found, flat, m, ops[j], j)
         come += verdict[j] == INSERTED
         go += verdict[j] == ERASED
-    return come, go
+        changed += verdict[j] == CHANGED
+    return come, go, changed
+
+
+@kernel
+def _own_dir(space, root, shape, d):
+    """A copy of directory page number `d`, which others hold too, in its place; its pages are shared with them."""
+    mem, refs, _ = space
+    fan, old, entries = 1 << shape.dir_bits, dir_of(mem, root, d), dir_count(mem, root, d)
+    new = allocate(space, dir_words(shape))
+    for c in range(2 + shape.keys):
+        move(mem, new + c * fan, old + c * fan, entries)
+    for s in range(entries):
+        refs[mem[new + s] // GRAIN] += 1
+    refs[old // GRAIN] -= 1
+    mem[root + HEADER + d] = new
+    return new
+
+
+@kernel
+def _own_page(space, shape, directory, s, count):
+    """A copy of the page of entry `s`, which others hold too, in its place."""
+    mem, refs, _ = space
+    cap, old = 1 << shape.page_bits, mem[directory + s]
+    new = allocate(space, page_words(shape))
+    for c in range(shape.cols):
+        move(mem, new + c * cap, old + c * cap, count)
+    refs[old // GRAIN] -= 1
+    mem[directory + s] = new
+    return new
 
 
 @kernel
@@ -124,11 +158,12 @@ def _enter(mem, shape, directory, entries, s, page, rows):
 
 
 @kernel
-def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
+def amend(space, root, shape, batch, ops, verdict, at, spare, pages, directories):
     """Make the changes of `batch` in the version `root` itself as far as that can be done; how many are LEFT.
 
     Nobody reads the version meanwhile, and its store keeps no scan. `batch`, `ops` and `verdict` as in `update.update`;
-    `at` int64[m] and `spare` int64[2 page rows] are scratch; the caller has checked that `pages` may be made.
+    `at` int64[m] and `spare` int64[2 page rows] are scratch; the caller has checked that so many `pages` and directory
+    pages may be made.
     """
     mem, refs, _ = space
     m = batch.shape[1]
@@ -152,16 +187,25 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages):
         end = j + 1
         while end < m and (last or compare(mem, fence, stride, flat[end:], m, shape.keys) > 0):
             end += 1
-        fits, half = refs[directory // GRAIN] == 1 and refs[page // GRAIN] == 1, 0
-        if fits:
-            come, go = _look(mem, shape, page, count, flat, ops, verdict, at, j, end)
-            after = count + come - go
-            if after > cap:
-                # At the right end `update` packs pages densely.
-                fits, half = after <= 2 * cap and entries < fan and pages > 0 and not last, after // 2
-            else:
-                fits = after >= cap // 2 or (last and after > 0) or come + go == 0
-        if fits:
+        come, go, changed = _look(mem, shape, page, count, flat, ops, verdict, at, j, end)
+        if come + go + changed == 0:
+            j = end
+            continue
+        after, half = count + come - go, 0
+        mine = refs[directory // GRAIN] == 1
+        copied = not mine or refs[page // GRAIN] > 1
+        if after > cap:
+            # At the right end `update` packs pages densely.
+            fits, half = after <= 2 * cap and entries < fan and not last, after // 2
+        else:
+            fits = after >= cap // 2 or (last and after > 0) or come + go == 0
+        if fits and pages >= copied + (half > 0) and (mine or directories > 0):
+            if not mine:
+                directory = _own_dir(space, root, shape, d)
+                directories -= 1
+            if copied:
+                page = _own_page(space, shape, directory, s, count)
+                pages -= 1
             for i in range(j, end):
                 if verdict[i] == CHANGED:
                     for c in range(shape.keys, shape.cols):
@@ -196,10 +240,12 @@ def amend_pages(store: Store, root: int, batch: Rows, ops: Kinds, verdicts: Kind
     `batch` int64[cols, m], `ops` int8[m] and `verdicts` int8[m] (written) as there. The caller holds the arena's lock.
     """
     arena, shape, m = store.arena, store.shape, len(ops)
-    pages = m // CUT_PART + 1
+    space = arena.space
+    directories = min(m, int(space.mem[root + DIRS]))
+    pages = min(m, int(space.mem[root + PAGES])) + m // CUT_PART + 1
     try:
-        arena.room(Size(pages, shape.cols << shape.page_bits))
+        arena.room(Size(pages, shape.cols << shape.page_bits), Size(directories, (2 + shape.keys) << shape.dir_bits))
     except ArenaFullError:
-        pages = 0
+        directories = pages = 0
     at, spare = np.empty(m, np.int64), np.empty(2 << shape.page_bits, np.int64)
-    return int(amend(arena.space, root, shape, batch, ops, verdicts, at, spare, pages))
+    return int(amend(space, root, shape, batch, ops, verdicts, at, spare, pages, directories))

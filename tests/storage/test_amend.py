@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scantree import amend
 from scantree import version as versions
 from scantree.check import check_arena
-from scantree.memory import Arena
-from scantree.probe import ADD, ERASE, INSERTED, UPSERT
+from scantree.memory import GRAIN, Arena
+from scantree.probe import ADD, CHANGED, ERASE, INSERTED, UPSERT
 from scantree.version import Store, Version
 from tests.conftest import JIT
 from tests.storage.pages import rows_of_pages
@@ -148,6 +148,30 @@ def test_what_is_used_up_goes_where_amending_is_interrupted(call: str, monkeypat
     monkeypatch.undo()
     del version
     check_arena(store.arena, [])
+
+
+def test_pages_of_others_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are touched, and the directory pages above them; what is written to them afterwards copies nothing."""
+    store = Store(Arena(), 1, 1, page_rows=8, dir_rows=4)
+    keys = np.arange(400)
+    version = store.build([keys, keys])
+    other, _ = version.update(np.array([[0], [-1]]), np.ones(1, np.int8))  # its first page, and the rest shared
+    touched, root = np.array([first for first, _ in rows_of_pages(other)[20:31:2]]), other.root
+    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    ones, used = np.ones(len(touched), np.int8), store.arena.used
+    after, done = other.update(np.stack([touched, touched + 7]), ones, use_up=True)
+    assert (after, after.root, set(done.verdicts.tolist())) == (other, root, {CHANGED})
+    assert store.arena.used - used == 8 * GRAIN * (len(touched) + 5)  # a grain each, and five directory pages above
+    assert version.columns().tolist() == [keys.tolist()] * 2
+    assert after.values_of(touched[None, :]).tolist() == [(touched + 7).tolist()]
+    check_arena(store.arena, [version, after])
+    used = store.arena.used
+    after, _ = after.update(np.stack([touched, touched + 8]), ones, use_up=True)
+    after, _ = after.update(np.stack([touched + 1, touched]), -ones, use_up=True)
+    assert (store.arena.used, len(after)) == (used, 400 - len(touched))
+    assert version.columns().tolist() == [keys.tolist()] * 2
+    after.check()
+    check_arena(store.arena, [version, after])
 
 
 def test_pages_of_others_are_not_written_to() -> None:
