@@ -235,7 +235,7 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages, directories
 
 
 def amend_pages(store: Store, root: int, batch: Rows, ops: Kinds, verdicts: Kinds) -> int:
-    """`amend` with what memory there is for pages that are cut; how many changes are LEFT.
+    """`amend` with what memory there is for pages that are copied or cut; how many changes are LEFT.
 
     `batch` int64[cols, m], `ops` int8[m] and `verdicts` int8[m] (written) as there. The caller holds the arena's lock.
     """

@@ -37,14 +37,14 @@ def _written(mem, walk, d, key, out):
 
 
 @kernel
-def looked_leaf(mem, walk, d, out, limit):
+def looked_leaf(mem, walk, d, out, limit, stop):
     """The last depth, with one participant, from where that stands: write rows until there are `limit` in `out`.
 
-    Whether the node is done.
+    Whether the node is done; it is left, too, when `stop` steps are made.
     """
     frames, control = walk.frames, walk.control
     f, done = walk.parts[walk.depths[d, PART_LO]], False
-    while control[WRITTEN] < limit and not done:
+    while control[WRITTEN] < limit and control[STEPS] < stop and not done:
         fr = frames[f]
         key = fr[KEY]
         control[STEPS] += 1
@@ -64,10 +64,10 @@ def looked_leaf(mem, walk, d, out, limit):
 
 
 @kernel
-def looked_pair(mem, walk, trace, d, out, limit):
+def looked_pair(mem, walk, trace, d, out, limit, stop):
     """`looked_leaf` of a depth with two participants, from a state in which it seeks its next match."""
     depths, control = walk.depths, walk.control
-    while control[WRITTEN] < limit:
+    while control[WRITTEN] < limit and control[STEPS] < stop:
         if leap_pair(mem, walk, trace, d, False) != MATCHED:
             return True
         depths[d, CANDIDATE] = _written(mem, walk, d, depths[d, CANDIDATE], out)

@@ -188,13 +188,13 @@ def _make(record: bool) -> Callable[..., Any]:
                         depths[d, MATCHES] += length
                         blocks[depths[d, BLOCK], COUNT] += length
                         alive = False
-                if not record and alive and depths[d, FUSED] == LOOKED and not control[STAMP]:
+                if not record and alive and depths[d, FUSED] == LOOKED:
                     # Of an existential suffix the first row is enough.
                     limit = room if until > d else control[WRITTEN] + 1
                     if depths[d, PART_HI] - depths[d, PART_LO] == 1:
-                        alive = not looked_leaf(mem, walk, d, out, limit)
+                        alive = not looked_leaf(mem, walk, d, out, limit, stop)
                     else:
-                        alive = not looked_pair(mem, walk, trace, d, out, limit)
+                        alive = not looked_pair(mem, walk, trace, d, out, limit, stop)
                     if until <= d and control[WRITTEN] == limit:
                         d, enter = until - 1, AFTER
                         continue

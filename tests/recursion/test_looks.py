@@ -1,8 +1,8 @@
 """Last depths whose matches are looked up are loops of their own: they find what the walk would, in as many steps.
 
-Catches: a match that is written twice, or not at all, because the output is full or the run goes over pages; keys that
-are passed over although they are not blocked, or one by one although all are; a second witness where one is enough; a
-step more or less than the walk's, by which plans and bounds are compared.
+Catches: a match that is written twice, or not at all, because the output is full, the steps of a slice are made or the
+run goes over pages; keys that are passed over although they are not blocked, or one by one although all are; a second
+witness where one is enough; a step more or less than the walk's, by which plans and bounds are compared.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import lftj
+from lftj.join import run as running
 from lftj.join import walk as cells
 from lftj.plan import lowering
 from tests.conftest import JIT
@@ -62,7 +63,11 @@ def changed(db: lftj.Database, flips: dict[str, tuple[Any, Any]]) -> Any:
 
 @pytest.mark.parametrize(("page_rows", "buffer_rows"), [(4, 1), (4, 1 << 16), (256, 3), (256, 1 << 16)])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_what_the_walk_would_find(name: str, page_rows: int, buffer_rows: int, loops: list[int]) -> None:
+def test_what_the_walk_would_find(
+    name: str, page_rows: int, buffer_rows: int, loops: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if buffer_rows < 10:
+        monkeypatch.setattr(running, "SLICE", 7 << 4)  # it is interrupted every few steps
     rng = np.random.default_rng([page_rows, buffer_rows, len(name)])
     # Dense in part, so that many keys in a row are blocked, and up to the greatest one.
     values = np.append(np.arange(NODES - 3), [MOST - 2, MOST - 1, MOST])
