@@ -10,7 +10,7 @@ from __future__ import annotations
 from lftj.join.leapfrog import MATCHED, leap_pair, past_match
 from lftj.join.place import blocked, blocked_until, older
 from lftj.join.trie import BASE, DONE, END, KEY, KEY_MAX, POS, following, seek
-from lftj.join.walk import BLOCK, CANDIDATE, COUNT, MATCHES, NEG_HI, PART_HI, PART_LO, STEPS, TEST_HI, WRITTEN
+from lftj.join.walk import BLOCK, CANDIDATE, COUNT, HIGH, MATCHES, NEG_HI, PART_HI, PART_LO, STEPS, TEST_HI, WRITTEN
 from scantree._jit import inlined, kernel
 
 
@@ -42,12 +42,17 @@ def looked_leaf(mem, walk, d, out, limit, stop):
 
     Whether the node is done; it is left, too, when `stop` steps are made.
     """
-    frames, control = walk.frames, walk.control
+    frames, control, high = walk.frames, walk.control, walk.depths[d, HIGH]
     f, done = walk.parts[walk.depths[d, PART_LO]], False
+    if frames[f, KEY] < walk.depths[d, CANDIDATE]:
+        seek(mem, frames, f, walk.depths[d, CANDIDATE])
+        done = frames[f, DONE] != 0
     while control[WRITTEN] < limit and control[STEPS] < stop and not done:
         fr = frames[f]
         key = fr[KEY]
         control[STEPS] += 1
+        if key > high:
+            return True
         passed = _written(mem, walk, d, key, out)
         if passed == KEY_MAX:
             return True

@@ -321,10 +321,10 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
         depth = plan.depths[d]
         if not depth.leaf or plan.counting or depth.definition is not None or not (depth.negated or depth.tested):
             return False
-        if depths[d, cells.CODE_LO] < depths[d, cells.CODE_HI] or len(depth.participants) > 2:
+        if depths[d, cells.CODE_LO] < depths[d, cells.CODE_HI] or len(depth.participants) not in (1, 2):
             return False
         walked = frames[depth.participants[0]]
-        one = bool(walked[trie.UNIQUE]) and not walked[trie.JUMP] and not depth.bounds
+        one = bool(walked[trie.UNIQUE]) and not walked[trie.JUMP]
         return one or len(depth.participants) == 2
 
     def runs_below(d: int, leaf: int) -> bool:

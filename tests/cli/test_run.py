@@ -268,5 +268,5 @@ def test_a_forced_key_order_and_the_figures(triangles: Shell) -> None:
     lines = done.err.splitlines()
     assert lines[0] == "stratum 1: tri(x:number, y:number, z:number)  2 rows"
     assert lines[2] == "    key order z, y, x  (forced)"
-    assert re.fullmatch(r"loaded in \d\.\d{3} s, evaluated in \d\.\d{3} s, written in \d\.\d{3} s", lines[-1])
+    assert re.fullmatch(r"loaded in \d+\.\d{3} s, evaluated in \d+\.\d{3} s, written in \d+\.\d{3} s", lines[-1])
     assert triangles.read("tri.csv") == "1\t2\t3\n2\t3\t4\n"

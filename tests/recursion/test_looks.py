@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import lftj
+from lftj.join import ranges
 from lftj.join import run as running
 from lftj.join import walk as cells
 from lftj.plan import lowering
@@ -26,6 +27,7 @@ PROGRAMS = {
     "nonlinear": EDGES + "t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z).",
     "negated": EDGES
     + ".decl b(x:number, y:number)\nt(x, y) :- e(x, y), !b(x, y). t(x, z) :- t(x, y), e(y, z), !b(x, z).",
+    "bounded": BANS + "t(x, z) :- e(x, y), e(y, z), !b(x, z), z > x, z < 30.",
     "apart": BANS + "t(x, z) :- e(x, y), e(y, z), !b(x, z).",
 }
 MOST = 2**63 - 1
@@ -59,6 +61,17 @@ def changed(db: lftj.Database, flips: dict[str, tuple[Any, Any]]) -> Any:
     told = tx.stats["heads"].get("t", {})  # nothing, where no fact changed
     counts = [told.get(what) for what in ("strategy", "steps", "rounds", "examined", "returned")]
     return counts, sorted(tx.delta["t"].erased), sorted(tx.delta["t"].inserted)
+
+
+@pytest.mark.jit_only
+def test_a_thread_keeps_to_its_range(loops: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bounds of a range are set when a walk is cut, after its depths are marked; found by a random history."""
+    monkeypatch.setattr(ranges, "LEAST_STEPS", 0.0)
+    db = lftj.Database(".decl v(x:number)\n.decl w(x:number)\nt(x) :- v(x), !w(x).", threads=2)
+    db.load("v", [(x,) for x in range(3_000)])
+    db.load("w", [(x,) for x in range(0, 3_000, 3)])
+    assert db["t"].numpy()[:, 0].tolist() == [x for x in range(3_000) if x % 3]
+    assert any(loops[1:])
 
 
 @pytest.mark.parametrize(("page_rows", "buffer_rows"), [(4, 1), (4, 1 << 16), (256, 3), (256, 1 << 16)])
