@@ -18,8 +18,8 @@ from lftj.join.leapfrog import forget
 from lftj.join.machine import FAILS, HOLDS, TROUBLE
 from lftj.join.place import admit, is_plain, place
 from lftj.join.trie import LEVEL, OPENED, ROOT, ask_for
-from lftj.join.triejoin import ERROR, FINISHED, FULL, NO_TRACE, OPENING, PAUSED, triejoin, write_row
-from lftj.join.walk import DEPTH, ENTER, LANDED, PART_HI, PART_LO, STAY, STEPS, UNTIL, WRITTEN, Walk
+from lftj.join.triejoin import ERROR, FINISHED, FULL, NO_TRACE, OPENING, PAUSED, triejoin
+from lftj.join.walk import DEPTH, ENTER, LANDED, PART_HI, PART_LO, STAY, STEPS, UNTIL, WRITTEN, Walk, write_row
 from scantree._jit import kernel
 
 Ints = npt.NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 Delta joins mostly end in one. `t(x, z) :- e(x, y), Δ(y, z), !t(x, z)` looks every z of Δ up in a run of `t`, and the
 check `t(x, z) :- e(x, y), t(y, z), Δ(x, z)` compares the rounds of the rows that it meets. The steps are those of the
-walk, which would come by once for every match; here the matches are a loop.
+walk (triejoin.py), which would come by once for every match; here the matches are a loop. `out` int64[h, n].
 """
 
 from __future__ import annotations
@@ -10,16 +10,29 @@ from __future__ import annotations
 from lftj.join.leapfrog import MATCHED, leap_pair, past_match
 from lftj.join.place import blocked, blocked_until, older
 from lftj.join.trie import BASE, DONE, END, KEY, KEY_MAX, POS, following, seek
-from lftj.join.walk import BLOCK, CANDIDATE, COUNT, HIGH, MATCHES, NEG_HI, PART_HI, PART_LO, STEPS, TEST_HI, WRITTEN
+from lftj.join.walk import (
+    BLOCK,
+    CANDIDATE,
+    COUNT,
+    HIGH,
+    MATCHES,
+    NEG_HI,
+    PART_HI,
+    PART_LO,
+    STEPS,
+    TEST_HI,
+    WRITTEN,
+    write_row,
+)
 from scantree._jit import inlined, kernel
 
 
 @inlined
-def _written(mem, walk, d, key, out):
-    """Write the row of a match if what it is looked up in admits it; the key up to which none can be, or `key`."""
-    depths, control, regs, head = walk.depths, walk.control, walk.regs, walk.head
+def _look_up(mem, walk, d, key, out):
+    """Write the row of the match `key` if what it is looked up in admits it; the key up to which all are dealt with."""
+    depths, control = walk.depths, walk.control
     negated, tested = depths[d, NEG_HI] - depths[d, PART_HI], depths[d, TEST_HI] - depths[d, NEG_HI]
-    regs[d] = key
+    walk.regs[d] = key
     depths[d, MATCHES] += 1
     control[STEPS] += negated
     if negated and blocked(mem, walk.frames, walk, d):
@@ -28,10 +41,7 @@ def _written(mem, walk, d, key, out):
         return passed
     control[STEPS] += tested
     if not tested or older(mem, walk.frames, walk, d):
-        n = control[WRITTEN]
-        for k in range(len(head)):
-            out[k, n] = regs[head[k]]
-        control[WRITTEN] = n + 1
+        write_row(walk, out)
         walk.blocks[depths[d, BLOCK], COUNT] += 1
     return key
 
@@ -53,7 +63,7 @@ def looked_leaf(mem, walk, d, out, limit, stop):
         control[STEPS] += 1
         if key > high:
             return True
-        passed = _written(mem, walk, d, key, out)
+        passed = _look_up(mem, walk, d, key, out)
         if passed == KEY_MAX:
             return True
         if passed > key:
@@ -75,7 +85,7 @@ def looked_pair(mem, walk, trace, d, out, limit, stop):
     while control[WRITTEN] < limit and control[STEPS] < stop:
         if leap_pair(mem, walk, trace, d, False) != MATCHED:
             return True
-        depths[d, CANDIDATE] = _written(mem, walk, d, depths[d, CANDIDATE], out)
+        depths[d, CANDIDATE] = _look_up(mem, walk, d, depths[d, CANDIDATE], out)
         if not past_match(walk, d):
             return True
     return False

@@ -125,7 +125,7 @@ def older(mem, frames, walk, d):
     """
     depths, parts, regs = walk.depths, walk.parts, walk.regs
     passed, limit, f, marking = True, walk.control[LIMIT], walk.control[LIMIT_AT], False
-    at = 0 * limit
+    at = 0 * limit  # a literal would be a type of its own
     if f >= 0:
         fr = frames[f]
         passed = contains(mem, frames, f, regs, regs[fr[REGISTER]])

@@ -12,8 +12,8 @@ from lftj.join.leapfrog import forget
 from lftj.join.machine import FAILS
 from lftj.join.place import admit_above, is_plain, place
 from lftj.join.trie import LEVEL, REGISTER, ask_for_key
-from lftj.join.triejoin import ERROR, FINISHED, FULL, OPENING, tracing_triejoin, write_row
-from lftj.join.walk import DEPTH, ENTER, STAY, WRITTEN, Walk
+from lftj.join.triejoin import ERROR, FINISHED, FULL, OPENING, tracing_triejoin
+from lftj.join.walk import DEPTH, ENTER, STAY, WRITTEN, Walk, write_row
 from scantree._jit import kernel
 
 # Cells of `state`: the number of the task, whether it is under way

@@ -94,8 +94,9 @@ from lftj.join.walk import (
     VALUE_HI,
     VALUE_LO,
     WRITTEN,
+    write_row,
 )
-from scantree._jit import inlined, kernel
+from scantree._jit import kernel
 from sensitivity.records import FIELD_WIDTH, MAX_WORDS, SITE_WIDTH, Trace
 
 # Statuses; larger ones are those of the machine plus ERROR.
@@ -111,16 +112,6 @@ NO_TRACE = Trace(
     np.zeros(1, np.int64),
     np.zeros(1, np.int64),
 )
-
-
-@inlined
-def write_row(walk, out):
-    """One row of output, from the registers."""
-    regs, head, control = walk.regs, walk.head, walk.control
-    n = control[WRITTEN]
-    for k in range(len(head)):
-        out[k, n] = regs[head[k]]
-    control[WRITTEN] = n + 1
 
 
 def _make(record: bool) -> Callable[..., Any]:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from scantree._jit import inlined
+
 Ints = npt.NDArray[np.int64]
 
 # fmt: off
@@ -74,3 +76,13 @@ class Walk(NamedTuple):
     ranks: Ints
     control: Ints
     cell: npt.NDArray[np.float64]
+
+
+@inlined
+def write_row(walk, out):
+    """One row of output `out` int64[h, n], from the registers."""
+    regs, head, control = walk.regs, walk.head, walk.control
+    n = control[WRITTEN]
+    for k in range(len(head)):
+        out[k, n] = regs[head[k]]
+    control[WRITTEN] = n + 1

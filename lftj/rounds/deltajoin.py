@@ -38,7 +38,7 @@ Order = tuple[str, tuple[int, ...]]
 NO_LIMIT = np.iinfo(np.int64).max
 # Rows from which on a run is worth a plan and a lowering of its own, with jump tables.
 LARGE = 1 << 15
-# Rows of output of a run over fewer changed rows, at first: over fewer than FEW, and over more.
+# Rows of output that a run over less than LARGE begins with: over fewer changed rows than FEW, and over more.
 FEW, MORE = 1 << 10, 1 << 14
 # First keys that are sought per changed row, at least: estimates of what a round finds are often far too low.
 SOUGHT = 8.0
@@ -267,7 +267,10 @@ class DeltaJoin:
         return found
 
     def _few(self, evaluator: Evaluator, walk: cells.Walk, prelude: Rows, limits: Limits, buffer: int) -> Rows:
-        """The distinct heads of a walk over few changed rows: as a rule one call of the kernel, and few heads."""
+        """The distinct heads of a walk over few changed rows: as a rule one call of the kernel, and few heads.
+
+        `buffer`: rows of output to begin with.
+        """
         if self._out is None or self._out.shape[1] < buffer:
             self._out = np.empty((len(walk.head), buffer), np.int64)
         done = walk_once(evaluator.arena.space.mem, walk, prelude, self._out)

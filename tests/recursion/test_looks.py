@@ -1,8 +1,9 @@
 """Last depths whose matches are looked up are loops of their own: they find what the walk would, in as many steps.
 
 Catches: a match that is written twice, or not at all, because the output is full, the steps of a slice are made or the
-run goes over pages; keys that are passed over although they are not blocked, or one by one although all are; a second
-witness where one is enough; a step more or less than the walk's, by which plans and bounds are compared.
+run goes over pages; a slice that does not end; keys that are passed over although they are not blocked, or one by one
+although all are; a second witness where one is enough; a step more or less than the walk's, by which plans and bounds
+are compared.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.join import ranges
+from lftj.join import ranges, triejoin
 from lftj.join import run as running
 from lftj.join import walk as cells
 from lftj.plan import lowering
@@ -31,7 +32,7 @@ PROGRAMS = {
     "apart": BANS + "t(x, z) :- e(x, y), e(y, z), !b(x, z).",
 }
 MOST = 2**63 - 1
-NODES = 40 if JIT else 7
+NODES, ROWS = (40, 3_000) if JIT else (7, 30)
 
 
 @pytest.fixture
@@ -63,15 +64,37 @@ def changed(db: lftj.Database, flips: dict[str, tuple[Any, Any]]) -> Any:
     return counts, sorted(tx.delta["t"].erased), sorted(tx.delta["t"].inserted)
 
 
-@pytest.mark.jit_only
 def test_a_thread_keeps_to_its_range(loops: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """The bounds of a range are set when a walk is cut, after its depths are marked; found by a random history."""
     monkeypatch.setattr(ranges, "LEAST_STEPS", 0.0)
     db = lftj.Database(".decl v(x:number)\n.decl w(x:number)\nt(x) :- v(x), !w(x).", threads=2)
-    db.load("v", [(x,) for x in range(3_000)])
-    db.load("w", [(x,) for x in range(0, 3_000, 3)])
-    assert db["t"].numpy()[:, 0].tolist() == [x for x in range(3_000) if x % 3]
+    db.load("v", [(x,) for x in range(ROWS)])
+    db.load("w", [(x,) for x in range(0, ROWS, 3)])
+    assert db["t"].numpy()[:, 0].tolist() == [x for x in range(ROWS) if x % 3]
     assert any(loops[1:])
+
+
+@pytest.mark.parametrize("body", ["v(x), !w(x)", "v(x), u(x), !w(x)"])
+def test_a_loop_ends_with_its_slice(body: str, loops: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between slices Ctrl-C and limits are looked at: a loop over all keys of a node may not pass over them."""
+    monkeypatch.setattr(running, "SLICE", 16 << 4)
+    calls, kernel = [], triejoin.triejoin
+
+    def counted(mem: Any, walk: cells.Walk, trace: Any, out: Any, budget: int) -> int:
+        before = int(walk.control[cells.STEPS])
+        status: int = kernel(mem, walk, trace, out, budget)
+        calls.append((int(walk.control[cells.STEPS]) - before, budget))
+        return status
+
+    monkeypatch.setattr(triejoin, "triejoin", counted)
+    db = lftj.Database(f".decl u(x:number)\n.decl v(x:number)\n.decl w(x:number)\nt(x) :- {body}.")
+    for name in "uv":
+        db.load(name, [(x,) for x in range(2_000)])
+    db.load("w", [(-1,)])
+    assert len(db["t"]) == 2_000
+    assert any(loops[1:])
+    assert sum(steps for steps, _ in calls) >= 4_000
+    assert all(steps <= budget + 3 for steps, budget in calls)  # a match and what it is looked up in
 
 
 @pytest.mark.parametrize(("page_rows", "buffer_rows"), [(4, 1), (4, 1 << 16), (256, 3), (256, 1 << 16)])
