@@ -3,8 +3,9 @@
 `update` leaves the old version as it was, so a change of one row copies its page. Where the old version is used up by
 what comes after it, as from round to round of a fixpoint, a page that no other version holds may be written to
 instead: rows move within it. A page, or directory page, that others hold too is copied first, once for all rounds. A
-page that runs over is cut in two. What does not fit (a page that would be less than half full, a directory page that
-would run over) is left for `update`.
+page that runs over is cut in two, and one that would be less than half full shares its rows with the page beside it.
+What does not fit (a page of more than twice its room, a directory page that would run over or be less than half full)
+is left for `update`.
 
 Cost: O(m log n) probes as for `update`, and for each touched page the rows behind the first change.
 """
@@ -31,7 +32,7 @@ from scantree.layout import (
     first_at_least,
     page_words,
 )
-from scantree.memory import GRAIN, ArenaFullError, Size, allocate
+from scantree.memory import GRAIN, ArenaFullError, Size, allocate, release
 from scantree.probe import AHEAD, CHANGED, ERASED, INSERTED, ask_for, fence_behind, judge, route
 
 if TYPE_CHECKING:
@@ -158,6 +159,66 @@ def _enter(mem, shape, directory, entries, s, page, rows):
 
 
 @kernel
+def _set_fence(mem, root, shape, d, s):
+    """The fence of entry `s` of directory page number `d` is the key of its page's first row."""
+    fan, cap, room = 1 << shape.dir_bits, 1 << shape.page_bits, mem[root + ROOM]
+    directory = dir_of(mem, root, d)
+    for c in range(shape.keys):
+        key = mem[mem[directory + s] + c * cap]
+        mem[directory + (2 + c) * fan + s] = key
+        if s == 0:
+            mem[root + HEADER + (2 + c) * room + d] = key
+
+
+@kernel
+def _partner(mem, root, shape, d, s, after):
+    """The entry beside `s` whose page takes in the `after` rows of a page less than half full, or gives it some.
+
+    -1 if there is none, or if their directory page would be less than half full with an entry less.
+    """
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
+    entries, other = dir_count(mem, root, d), s - 1 if s > 0 else s + 1
+    if other == entries:
+        return -1
+    stays = after + mem[dir_of(mem, root, d) + fan + other] > cap
+    return other if stays or entries > fan // 2 or d + 1 == mem[root + DIRS] else -1
+
+
+@kernel
+def _share(space, root, shape, d, s):
+    """Put the rows of entries `s` and `s + 1` of directory page number `d` into one page, or half of them into each.
+
+    No other version holds these pages. Whether one is left.
+    """
+    mem = space.mem
+    fan, cap, directory = 1 << shape.dir_bits, 1 << shape.page_bits, dir_of(mem, root, d)
+    first, second = mem[directory + s], mem[directory + s + 1]
+    n, k = mem[directory + fan + s], mem[directory + fan + s + 1]
+    keep = n + k if n + k <= cap else (n + k) // 2
+    for c in range(shape.cols):
+        x, y = first + c * cap, second + c * cap
+        if keep > n:
+            move(mem, x + n, y, keep - n)
+            move(mem, y, y + keep - n, n + k - keep)
+        else:
+            move(mem, y + n - keep, y, k)
+            move(mem, y, x + keep, n - keep)
+    mem[directory + fan + s], mem[directory + fan + s + 1] = keep, n + k - keep
+    _set_fence(mem, root, shape, d, s)
+    if keep < n + k:
+        _set_fence(mem, root, shape, d, s + 1)
+        return False
+    release(space, second, page_words(shape))
+    entries = dir_count(mem, root, d) - 1
+    for c in range(2 + shape.keys):
+        at = directory + c * fan + s + 1
+        move(mem, at, at + 1, entries - s - 1)
+    mem[root + HEADER + mem[root + ROOM] + d] = entries
+    mem[root + PAGES] -= 1
+    return True
+
+
+@kernel
 def amend(space, root, shape, batch, ops, verdict, at, spare, pages, directories):
     """Make the changes of `batch` in the version `root` itself as far as that can be done; how many are LEFT.
 
@@ -191,15 +252,17 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages, directories
         if come + go + changed == 0:
             j = end
             continue
-        after, half = count + come - go, 0
+        after, half, fits, other = count + come - go, 0, True, -1
         mine = refs[directory // GRAIN] == 1
         copied = not mine or refs[page // GRAIN] > 1
         if after > cap:
             # At the right end `update` packs pages densely.
             fits, half = after <= 2 * cap and entries < fan and not last, after // 2
-        else:
-            fits = after >= cap // 2 or (last and after > 0) or come + go == 0
-        if fits and pages >= copied + (half > 0) and (mine or directories > 0):
+        elif after < cap // 2 and (after == 0 or not last):
+            other = _partner(mem, root, shape, d, s, after)
+            fits = other >= 0
+        lent = other >= 0 and (not mine or refs[mem[directory + other] // GRAIN] > 1)
+        if fits and pages >= copied + lent + (half > 0) and (mine or directories > 0):
             if not mine:
                 directory = _own_dir(space, root, shape, d)
                 directories -= 1
@@ -223,10 +286,15 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages, directories
                 _spread(mem, shape, page, count, batch, verdict, at, j, end, come)
             mem[directory + fan + s] = half if half > 0 else after
             mem[root + ROWS] += come - go
-            for c in range(shape.keys):
-                mem[directory + (2 + c) * fan + s] = mem[page + c * cap]
-                if s == 0:
-                    mem[root + HEADER + (2 + c) * room + d] = mem[page + c * cap]
+            if other < 0:
+                _set_fence(mem, root, shape, d, s)
+            else:
+                if lent:
+                    _own_page(space, shape, directory, other, mem[directory + fan + other])
+                    pages -= 1
+                s = min(s, other)
+                if _share(space, root, shape, d, s):
+                    asked_d, asked_s = d, s  # the entries behind it have moved up
         else:
             verdict[j:end] = LEFT
             left += end - j

@@ -111,6 +111,44 @@ def test_several_rows_of_a_page_go_at_once(gone: list[int], monkeypatch: pytest.
     assert after.columns().tolist() == [np.setdiff1d(keys, erased).tolist()] * 2
 
 
+@pytest.mark.parametrize(("every", "gone", "fewer"), [(2, 4, 1), (2, 7, 18), (1, 4, 12), (1, 6, 27), (1, 7, 35)])
+def test_nearly_empty_pages_share_with_those_beside_them(
+    every: int, gone: int, fewer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many rows go from every page, or every other one: rows move between pages, or a page goes, the first, too."""
+    store = Store(Arena(), 1, 1, page_rows=8, dir_rows=64)
+    keys = np.arange(252)
+    version = store.build([keys, keys + 7])
+    assert rows_of_pages(version) == [(first, 7) for first in range(0, 252, 7)]
+    other, _ = version.update(np.array([[0], [1]]), np.ones(1, np.int8))  # its first page, and the rest shared
+    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    erased = keys[(keys // 7 % every == 0) & (keys % 7 < gone) & (keys < 251)]
+    after, _ = other.update(np.stack([erased, erased]), np.full(len(erased), ERASE, np.int8), use_up=True)
+    after.check()
+    left = np.setdiff1d(keys, erased)
+    assert after.columns().tolist() == [left.tolist(), (left + 7).tolist()]
+    assert other.pages == 36 - fewer
+    assert version.columns().tolist() == [keys.tolist(), (keys + 7).tolist()]
+    check_arena(store.arena, [version, after])
+
+
+@pytest.mark.parametrize(("dir_rows", "seed"), [(4, 1), (4, 2), (64, 3), (64, 4)])
+def test_all_rows_go(dir_rows: int, seed: int) -> None:
+    """From everywhere or from the right end; every page and directory page is half full until the last row goes."""
+    rng = np.random.default_rng(seed)
+    store = Store(Arena(), 1, page_rows=8, dir_rows=dir_rows)
+    left = np.arange(1_000)
+    version = store.build([left])
+    while len(left):
+        n = max(1, len(left) // 3)
+        gone = np.sort(rng.permutation(left)[:n] if rng.random() < 0.7 else left[-n:])
+        version, _ = version.update(gone[None, :], np.full(n, ERASE, np.int8), use_up=True)
+        version.check()
+        left = np.setdiff1d(left, gone)
+        assert version.columns()[0].tolist() == left.tolist()
+    check_arena(store.arena, [version])
+
+
 def test_full_pages_are_cut_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as there is memory for, and room in their directory; the rest is left for `update`."""
     store = Store(Arena(), 1, 1, page_rows=8, dir_rows=64)
