@@ -148,17 +148,6 @@ def _cut(mem, shape, page, count, batch, verdict, at, lo, hi, half, new, spare):
 
 
 @kernel
-def _enter(mem, shape, directory, entries, s, page, rows):
-    """Enter a page with its rows as number `s` of a directory page that has `entries` of them, and room."""
-    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
-    for c in range(2 + shape.keys):
-        move(mem, directory + c * fan + s + 1, directory + c * fan + s, entries - s)
-    mem[directory + s], mem[directory + fan + s] = page, rows
-    for c in range(shape.keys):
-        mem[directory + (2 + c) * fan + s] = mem[page + c * cap]
-
-
-@kernel
 def _set_fence(mem, root, shape, d, s):
     """The fence of entry `s` of directory page number `d` is the key of its page's first row."""
     fan, cap, room = 1 << shape.dir_bits, 1 << shape.page_bits, mem[root + ROOM]
@@ -168,6 +157,32 @@ def _set_fence(mem, root, shape, d, s):
         mem[directory + (2 + c) * fan + s] = key
         if s == 0:
             mem[root + HEADER + (2 + c) * room + d] = key
+
+
+@kernel
+def _enter(mem, root, shape, d, s, page, rows):
+    """Enter a page with its rows as number `s` of directory page number `d`, which has room for it."""
+    fan, directory, entries = 1 << shape.dir_bits, dir_of(mem, root, d), dir_count(mem, root, d)
+    for c in range(2 + shape.keys):
+        at = directory + c * fan + s
+        move(mem, at + 1, at, entries - s)
+    mem[directory + s], mem[directory + fan + s] = page, rows
+    _set_fence(mem, root, shape, d, s)
+    mem[root + HEADER + mem[root + ROOM] + d] += 1
+    mem[root + PAGES] += 1
+
+
+@kernel
+def _leave(space, root, shape, d, s):
+    """Take entry `s` > 0 out of directory page number `d`, and give its page back."""
+    mem = space.mem
+    fan, directory, entries = 1 << shape.dir_bits, dir_of(mem, root, d), dir_count(mem, root, d)
+    release(space, mem[directory + s], page_words(shape))
+    for c in range(2 + shape.keys):
+        at = directory + c * fan + s
+        move(mem, at, at + 1, entries - s - 1)
+    mem[root + HEADER + mem[root + ROOM] + d] -= 1
+    mem[root + PAGES] -= 1
 
 
 @kernel
@@ -208,13 +223,7 @@ def _share(space, root, shape, d, s):
     if keep < n + k:
         _set_fence(mem, root, shape, d, s + 1)
         return False
-    release(space, second, page_words(shape))
-    entries = dir_count(mem, root, d) - 1
-    for c in range(2 + shape.keys):
-        at = directory + c * fan + s + 1
-        move(mem, at, at + 1, entries - s - 1)
-    mem[root + HEADER + mem[root + ROOM] + d] = entries
-    mem[root + PAGES] -= 1
+    _leave(space, root, shape, d, s + 1)
     return True
 
 
@@ -231,7 +240,7 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages, directories
     if mem[root + DIRS] == 0:
         verdict[:] = LEFT
         return m
-    fan, cap, room = 1 << shape.dir_bits, 1 << shape.page_bits, mem[root + ROOM]
+    fan, cap = 1 << shape.dir_bits, 1 << shape.page_bits
     flat = batch.reshape(-1)
     j, d, s, left = 0, 0, 0, 0
     asked, asked_d, asked_s = 0, 0, 0
@@ -258,7 +267,7 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages, directories
         if after > cap:
             # At the right end `update` packs pages densely.
             fits, half = after <= 2 * cap and entries < fan and not last, after // 2
-        elif after < cap // 2 and (after == 0 or not last):
+        elif after < cap // 2 and (after == 0 or not last):  # the last page may hold few rows
             other = _partner(mem, root, shape, d, s, after)
             fits = other >= 0
         lent = other >= 0 and (not mine or refs[mem[directory + other] // GRAIN] > 1)
@@ -279,9 +288,7 @@ def amend(space, root, shape, batch, ops, verdict, at, spare, pages, directories
                 new = allocate(space, page_words(shape))
                 pages -= 1
                 _cut(mem, shape, page, count, batch, verdict, at, j, end, half, new, spare)
-                _enter(mem, shape, directory, entries, s + 1, new, after - half)
-                mem[root + HEADER + room + d] += 1
-                mem[root + PAGES] += 1
+                _enter(mem, root, shape, d, s + 1, new, after - half)
             elif come > 0:
                 _spread(mem, shape, page, count, batch, verdict, at, j, end, come)
             mem[directory + fan + s] = half if half > 0 else after

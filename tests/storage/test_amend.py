@@ -132,6 +132,23 @@ def test_nearly_empty_pages_share_with_those_beside_them(
     check_arena(store.arena, [version, after])
 
 
+def test_pages_of_a_half_full_directory_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them may go, but rows move from one to the other."""
+    store = Store(Arena(), 1, page_rows=8, dir_rows=4)
+    keys = np.arange(252)
+    version = store.build([keys])
+    pages = keys // 7
+    gone = keys[(pages % 3 == 2) & (pages < 33)]  # one of the three pages of each directory page but the last
+    version, _ = version.update(gone[None, :], np.full(len(gone), ERASE, np.int8), use_up=True)
+    assert version.pages == 22 + 3
+    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    few = keys[(pages % 3 == 0) & (pages < 33) & (keys % 7 < 4)]
+    after, _ = version.update(few[None, :], np.full(len(few), ERASE, np.int8), use_up=True)
+    after.check()
+    assert after.pages == 22 + 3
+    assert after.columns()[0].tolist() == np.setdiff1d(keys, np.concatenate([gone, few])).tolist()
+
+
 @pytest.mark.parametrize(("dir_rows", "seed"), [(4, 1), (4, 2), (64, 3), (64, 4)])
 def test_all_rows_go(dir_rows: int, seed: int) -> None:
     """From everywhere or from the right end; every page and directory page is half full until the last row goes."""
