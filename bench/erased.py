@@ -25,7 +25,6 @@ from bench.updates import Batch
 ERASED = results.RESULTS / "erased.jsonl"
 #: Kind and graph of `bench.recursion`, and how many draws of each part.
 WORKLOADS = {
-    ("right", "dag5k"): 3,
     ("closure", "dag5k"): 3,
     ("closure", "cal"): 3,
     ("closure", "wiki-Vote"): 1,

@@ -95,7 +95,7 @@ def _plan(plan: JoinPlan, matches: Sequence[int]) -> dict[str, Any]:
 def _delta_plans(evaluation: Evaluation) -> list[dict[str, Any]]:
     """The joins of a clause of a recursive component that ran in the last evaluation, the changed rows being Δ."""
     return [
-        {"finds": purpose(key, evaluation.clause), **_plan(tally.plan, ()), "actual": figures(tally)}
+        {"finds": purpose(key, tally.clause), **_plan(tally.plan, ()), "actual": figures(tally)}
         for key, tally in evaluation.ran
         if tally.plan is not None
     ]

@@ -17,13 +17,16 @@ from lftj.engine.strategy import why_untraced
 from lftj.paths.declare import counts_paths
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
-from lftj.rounds.content import has_rounds
+from lftj.rounds.closure import right_linear
+from lftj.rounds.content import Noted, has_rounds
+from lftj.rounds.evaluation import clauses_of, run_as_written
 from lftj.rounds.tally import Tallies, Tally, of_clause, purpose
 from sensitivity.records import NAMES, NONE
 
 if TYPE_CHECKING:
     from lftj.engine.clausedelta import ClauseDelta
     from lftj.engine.evaluate import Evaluation, Evaluator
+    from lftj.engine.state import State
     from lftj.engine.trace import ClauseTrace
     from lftj.language.clause import Clause
 
@@ -35,13 +38,15 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     `support_bytes` are those of derivation counts and branch filters, `last_commit` the statistics of the last commit
     that derived the head, `rules` one dict per clause. Where it follows by delta, or is recursive, `joins`: one dict
     per clause, of their `plans`, or of those that `ran` in that commit. Of a recursive head the heads of its
-    `component`, a bound of the `rounds`, and `bytes_per_row` in all key orders. `evaluations`: those of its clauses.
+    `component`, a bound of the `rounds`, and `bytes_per_row` in all key orders; `closure`: the clause that a transitive
+    closure is run by, if it is written otherwise. `evaluations`: those of its clauses.
     """
     state, traces = evaluator.state, evaluator.traces
     clauses = tuple(state.strata.of(head))
     if members := state.together(head):
         shown = ", ".join(f"`{member}`" for member in members)
         relation = state.relations[head]
+        noted = None if head in state.stale else evaluator.rounds.of([relation.content])
         return {
             "by": "rounds",
             "why": f"{shown} {'is' if len(members) == 1 else 'are'} recursive",
@@ -51,7 +56,8 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
             "last_commit": traces.told.get(head),
             "rules": [None for _ in clauses],
             "component": list(members),
-            "rounds": evaluator.rounds.top([relation.content]),
+            "rounds": None if noted is None else noted.top,
+            "closure": _closure(state, members, noted),
             "bytes_per_row": sum(relation.memory().values()) / max(1, len(relation)),
             "joins": [{"ran": _ran(traces.ran.get(head, {}), clause)} for clause in clauses],
         }
@@ -109,12 +115,20 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     return found | {"rules": rules}
 
 
+def _closure(state: State, members: tuple[str, ...], noted: Noted | None) -> str | None:
+    """The clause that a transitive closure is run by, if it is written otherwise."""
+    written = clauses_of(state.strata, members)
+    if run_as_written(state, members) if noted is None else noted.as_written:
+        return None
+    return next(str(run) for run, clause in zip(right_linear(written) or (), written, strict=True) if run != clause)
+
+
 def _ran(tallies: Tallies, clause: Clause) -> list[dict[str, Any]]:
     """What the joins of a clause of a component did in the last commit."""
     found = []
     for key, tally in of_clause(tallies, clause):
         order = [] if tally.plan is None else list(tally.plan.order)
-        found.append({"finds": purpose(key, clause), "key_order": order, **figures(tally)})
+        found.append({"finds": purpose(key, tally.clause), "key_order": order, **figures(tally)})
     return found
 
 
@@ -168,6 +182,8 @@ def upkeep_lines(upkeep: Mapping[str, Any], indent: str) -> list[str]:
         lines = [f"{indent}follows changes by rounds: {upkeep['why']}"]
         if upkeep["current"] and upkeep["rounds"] is not None:
             lines[0] += f"; rounds up to {upkeep['rounds']:,}, {upkeep['bytes_per_row']:,.0f} bytes a row"
+        if upkeep["closure"] is not None:
+            lines.append(f"{indent}  a transitive closure, run as {upkeep['closure']}")
     elif upkeep["by"] == "delta":
         why = ", as declared" if upkeep["why"] == DECLARED else ""
         lines = [f"{indent}follows changes by delta{why}: what changed in an atom is joined with the others"]

@@ -4,6 +4,7 @@
     deltajoin.py   a variant, planned once and run many times
     content.py     rows with their rounds, and how they grow and shrink
     component.py   a component while it is worked on: its joins, and the relations as they are so far
+    closure.py     transitive closures, which are run in one form
     evaluation.py  evaluation from scratch: semi-naive, every derived row with the round it came in
     retraction.py  which rows lose their support when others go
     maintain.py    the next content after a change: suspects, rows that return, rows that are new

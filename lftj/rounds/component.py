@@ -57,13 +57,15 @@ def computes(clause: Clause) -> bool:
 class Joins:
     """The variants of the clauses of a component, made when they are first asked for.
 
-    `strata`: those the clauses were last found in. `below`: the relations of lower strata that they read. `ops`: "min"
-    or "max" of heads of best values. `fresh`: by head, which part of the rows that a large round met was not there yet,
-    the last time. `steps`: of all runs; `tallies`: the same by join, with more.
+    `written`: the clauses as they are written; `clauses`: as they are run, each in its place. `as_written`: whether
+    they are the same. `strata`: those the clauses were last found in. `below`: the relations of lower strata that they
+    read. `ops`: "min" or "max" of heads of best values. `fresh`: by head, which part of the rows that a large round met
+    was not there yet, the last time. `steps`: of all runs; `tallies`: the same by join, with more.
     """
 
-    def __init__(self, clauses: Iterable[Clause], members: Iterable[str]) -> None:
-        self.clauses, self.members = tuple(clauses), frozenset(members)
+    def __init__(self, written: tuple[Clause, ...], clauses: tuple[Clause, ...], members: Iterable[str]) -> None:
+        self.written, self.clauses, self.members = written, clauses, frozenset(members)
+        self.as_written = clauses == written
         self.strata: Strata | None = None
         self.below = frozenset(name for clause in self.clauses for name in clause.reads) - self.members
         self.ops = {clause.head: clause.best for clause in self.clauses if clause.best}
@@ -146,7 +148,7 @@ class Joins:
         """One of them has run, and found so many rows."""
         self.steps += join.steps
         if (tally := self.tallies.get(join.key)) is None:
-            tally = self.tallies[join.key] = Tally(self.clauses[join.key[1]])
+            tally = self.tallies[join.key] = Tally(self.written[join.key[1]], self.clauses[join.key[1]])
         tally.plan = join.present
         tally.runs += 1
         tally.rows += rows

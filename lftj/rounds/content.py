@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -108,21 +108,31 @@ def rounds_of(relation: StoredRelation, rows: Rows) -> Rows:
     return found if there.all() else np.compress(there, found, axis=1)
 
 
+class Noted(NamedTuple):
+    """What is known of rounds: none is greater than `top`; they are well-founded by the clauses of this form.
+
+    `as_written`: by the clauses as they are written, not by those of a closure's one form (closure.py).
+    """
+
+    top: int
+    as_written: bool
+
+
 class Rounds:
     """What a database keeps of its recursive components besides their contents.
 
-    `joins`: the variants of their clauses, planned, by their heads (component.Joins).
+    `joins`: the variants of their clauses, planned, by their heads and form (component.Joins).
     """
 
     def __init__(self) -> None:
-        self._tops: weakref.WeakKeyDictionary[Version, int] = weakref.WeakKeyDictionary()
-        self.joins: dict[tuple[str, ...], Any] = {}
+        self._noted: weakref.WeakKeyDictionary[Version, Noted] = weakref.WeakKeyDictionary()
+        self.joins: dict[tuple[tuple[str, ...], bool], Any] = {}
 
-    def note(self, content: Version, top: int) -> None:
-        """No round in `content` is greater than `top`."""
-        self._tops[content] = top
+    def note(self, content: Version, top: int, *, as_written: bool) -> None:
+        """What is known of the rounds in `content`."""
+        self._noted[content] = Noted(top, as_written)
 
-    def top(self, contents: Sequence[Version]) -> int | None:
-        """A bound of the rounds of all `contents`; None if one is not known."""
-        tops = [self._tops.get(content) for content in contents]
-        return None if None in tops else max((t for t in tops if t is not None), default=0)
+    def of(self, contents: Sequence[Version]) -> Noted | None:
+        """What is known of the rounds of all `contents`, those of one component; None if one's are not known."""
+        noted = [self._noted.get(content) for content in contents]
+        return None if None in noted else max(found for found in noted if found is not None)

@@ -15,11 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.evaluate import Evaluation, Evaluator
+from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
+from lftj.engine.strata import Strata
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
 from lftj.rounds import variants
 from lftj.rounds.best import BestWork
+from lftj.rounds.closure import right_linear
 from lftj.rounds.component import STOPS, Deltas, Joins, Work, settle
 from lftj.rounds.content import with_rounds
 from lftj.rounds.deltajoin import DeltaJoin
@@ -28,24 +31,40 @@ from lftj.rounds.tally import of_clause, total
 Rows = npt.NDArray[np.int64]
 
 
-def joins_of(evaluator: Evaluator, heads: tuple[str, ...]) -> Joins:
-    """The variants of the clauses of `heads`, kept from one evaluation to the next."""
+def joins_of(evaluator: Evaluator, heads: tuple[str, ...], *, as_written: bool) -> Joins:
+    """The variants of the clauses of `heads`, kept from one evaluation to the next.
+
+    `as_written`: of the clauses as they are written; else they are those of a closure, and run as such.
+    """
     strata, kept = evaluator.state.strata, evaluator.rounds.joins
-    joins: Joins | None = kept.get(heads)
+    joins: Joins | None = kept.get((heads, as_written))
     if joins is None or joins.strata is not strata:
-        clauses = tuple(clause for head in heads for clause in strata.of(head))
-        if joins is None or joins.clauses != clauses:
-            for others in [others for others in kept if not all(map(strata.of, others))]:
+        written = clauses_of(strata, heads)
+        if joins is None or joins.written != written:
+            for others in [others for others in kept if not all(map(strata.of, others[0]))]:
                 del kept[others]
-            kept[heads] = joins = Joins(clauses, heads)
+            clauses = None if as_written else right_linear(written)
+            kept[heads, as_written] = joins = Joins(written, clauses or written, heads)
         joins.strata = strata
     joins.begin()
     return joins
 
 
-def work_of(evaluator: Evaluator, heads: tuple[str, ...], relations: dict[str, StoredRelation], limits: Limits) -> Work:
+def clauses_of(strata: Strata, heads: tuple[str, ...]) -> tuple[Clause, ...]:
+    """The clauses of `heads` as they are written."""
+    return tuple(clause for head in heads for clause in strata.of(head))
+
+
+def run_as_written(state: State, heads: tuple[str, ...]) -> bool:
+    """Whether an evaluation from scratch is to run the clauses of `heads` as they are written."""
+    facts = any(len(state.relations[head].facts) for head in heads)
+    return facts or right_linear(clauses_of(state.strata, heads)) is None
+
+
+def work_of(
+    evaluator: Evaluator, joins: Joins, heads: tuple[str, ...], relations: dict[str, StoredRelation], limits: Limits
+) -> Work:
     """The component `heads` over `relations`, before anything is done."""
-    joins = joins_of(evaluator, heads)
     if joins.ops:
         return BestWork(evaluator, joins, heads, relations, limits, ops=joins.ops)
     return Work(evaluator, joins, heads, relations, limits)
@@ -75,16 +94,17 @@ def _evaluate(work: Work) -> None:
 
 def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Work, dict[Clause, Evaluation]]:
     """The component `heads` over the evaluator's state, from scratch: its relations are in `Work.relations`."""
-    work = work_of(evaluator, heads, dict(evaluator.relations), limits)
-    joins, work.anew = work.joins, True
+    joins = joins_of(evaluator, heads, as_written=run_as_written(evaluator.state, heads))
+    work = work_of(evaluator, joins, heads, dict(evaluator.relations), limits)
+    work.anew = True
     try:
         _evaluate(work)
     except STOPS as stop:
         raise work.told(stop) from None
     for head in heads:
-        evaluator.rounds.note(work.relations[head].content, work.round)
+        evaluator.rounds.note(work.relations[head].content, work.round, as_written=joins.as_written)
     done = {}
-    for c, clause in enumerate(joins.clauses):
+    for c, clause in enumerate(joins.written):
         first, ran = joins.any_forward(c), tuple(of_clause(joins.tallies, clause))
         if first.texts:
             described = evaluator.describe(clause)

@@ -72,7 +72,8 @@ def maintain(
     work.finish()
     for head in work.heads:
         if work.relations[head].content is not before[head].content:
-            work.evaluator.rounds.note(work.relations[head].content, work.round)
+            content, as_written = work.relations[head].content, work.joins.as_written
+            work.evaluator.rounds.note(content, work.round, as_written=as_written)
     return retraction
 
 

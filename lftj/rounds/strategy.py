@@ -16,7 +16,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.best import TooManyError, UnsettledError
 from lftj.rounds.component import STOPS, Joins, not_among
-from lftj.rounds.content import has_rounds
+from lftj.rounds.content import Noted, has_rounds
 from lftj.rounds.evaluation import evaluate, joins_of, work_of
 from lftj.rounds.maintain import maintain
 from lftj.rounds.tally import Tallies
@@ -35,6 +35,8 @@ LOST_ROWS, LOST_PART = 100, 1 / 100
 TRACE, UNTRACED = "trace", "recursive rules keep no traces"
 # Wishes for being maintained, however much changes.
 FORCED = (TRACE, "delta")
+# Of rounds that are not maintained.
+UNKNOWN = Noted(0, True)
 
 Changes = dict[str, Change]
 
@@ -57,14 +59,14 @@ class Followed(NamedTuple):
 
 def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
     """The component `heads` after the changes of a commit."""
-    anew, top = _anew(commit, heads)
+    anew, noted = _anew(commit, heads)
     if not anew:
-        joins = joins_of(commit.staged, heads)
+        joins = joins_of(commit.staged, heads, as_written=noted.as_written)
         below, facts = _changes(commit, heads, joins)
         anew = _bulk(commit, heads, joins, below, facts)
     if not anew:
         try:
-            return _maintained(commit, heads, top, below, facts, limits)
+            return _maintained(commit, heads, joins, noted.top, below, facts, limits)
         except TooManyError as many:
             anew = str(many)
         except UnsettledError:
@@ -80,11 +82,16 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
 
 
 def _maintained(
-    commit: Commit, heads: tuple[str, ...], top: int, below: Changes, facts: Changes, limits: Limits
+    commit: Commit,
+    heads: tuple[str, ...],
+    joins: Joins,
+    top: int,
+    below: Changes,
+    facts: Changes,
+    limits: Limits,
 ) -> Followed:
     staged, before = commit.staged, commit.before.relations
-    work = work_of(staged, heads, dict(staged.state.relations), limits)
-    joins = work.joins
+    work = work_of(staged, joins, heads, dict(staged.state.relations), limits)
     try:
         retraction = maintain(work, before, below, facts, top)
     except STOPS as stop:
@@ -102,18 +109,20 @@ def _maintained(
     return Followed(found, changes, {}, "rounds", why, joins.steps, told, joins.tallies)
 
 
-def _anew(commit: Commit, heads: tuple[str, ...]) -> tuple[str, int]:
-    """(why the component is evaluated from scratch, empty if its rounds are maintained; the greatest round then)."""
+def _anew(commit: Commit, heads: tuple[str, ...]) -> tuple[str, Noted]:
+    """(why the component is evaluated from scratch, empty if its rounds are maintained; what is known of these)."""
     state, before = commit.staged.state, commit.before.relations
     if not commit.new_heads.isdisjoint(heads):
-        return "evaluated for the first time", 0
+        return "evaluated for the first time", UNKNOWN
     clauses = (clause for head in heads for clause in state.strata.of(head))
     if state.maintain and any(state.maintain.get(clause.rule) == "recompute" for clause in clauses):
-        return DECLARED, 0
-    top = commit.staged.rounds.top([before[head].content for head in heads])
-    if top is None or not all(has_rounds(before[head]) for head in heads):
-        return "its rounds are not known", 0
-    return "", top
+        return DECLARED, UNKNOWN
+    noted = commit.staged.rounds.of([before[head].content for head in heads])
+    if noted is None or not all(has_rounds(before[head]) for head in heads):
+        return "its rounds are not known", UNKNOWN
+    if not noted.as_written and (given := [head for head in heads if len(state.relations[head].facts)]):
+        return f"`{given[0]}` has facts: its rules are run as they are written from here on", UNKNOWN
+    return "", noted
 
 
 def _changes(commit: Commit, heads: tuple[str, ...], joins: Joins) -> tuple[Changes, Changes]:

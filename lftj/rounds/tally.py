@@ -16,8 +16,12 @@ Key = tuple[str, int, int | None]
 
 @dataclass(slots=True)
 class Tally:
-    """Runs of one join of `clause`, the heads they found, their steps and seconds; `plan`: that of the last one."""
+    """Runs of one join, the heads they found, their steps and seconds; `plan`: that of the last one.
 
+    `written`: the clause whose join it is; `clause`: the same as it is run (closure.py).
+    """
+
+    written: Clause
     clause: Clause
     plan: JoinPlan | None = None
     runs: int = 0
@@ -29,15 +33,15 @@ class Tally:
 Tallies = Mapping[Key, Tally]
 
 
-def of_clause(tallies: Tallies, clause: Clause) -> Iterator[tuple[Key, Tally]]:
+def of_clause(tallies: Tallies, written: Clause) -> Iterator[tuple[Key, Tally]]:
     """Those of a clause that did something."""
-    return ((key, tally) for key, tally in tallies.items() if tally.clause == clause and tally.steps)
+    return ((key, tally) for key, tally in tallies.items() if tally.written == written and tally.steps)
 
 
-def total(tallies: Tallies, clause: Clause) -> Tally:
+def total(tallies: Tallies, written: Clause) -> Tally:
     """All of a clause together."""
-    found = Tally(clause)
-    for _, tally in of_clause(tallies, clause):
+    found = Tally(written, written)
+    for _, tally in of_clause(tallies, written):
         found.runs += tally.runs
         found.rows += tally.rows
         found.steps += tally.steps

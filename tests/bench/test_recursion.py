@@ -45,7 +45,7 @@ def test_a_fact_that_does_not_come_back_is_noticed(tiny: None, monkeypatch: pyte
 
 def test_rows_examined_and_changed_are_counted() -> None:
     """Without 2-3, of 1-2-3-4 and 1-3 the pairs 2-3 and 2-4 go; 1-3, 1-4 were suspects too if 2-3 was used for them."""
-    db = lftj.Database(recursion.RIGHT)
+    db = lftj.Database(recursion.CLOSURE)
     db.load("e", np.array([[1, 2], [2, 3], [3, 4], [1, 3]]))
     db.evaluate()
     followed = recursion.Followed()

@@ -16,6 +16,8 @@ from lftj.rounds import component, deltajoin
 from lftj.rounds.component import Work
 from tests.conftest import JIT
 
+pytestmark = pytest.mark.usefixtures("as_written")
+
 CLOSURE = ".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z)."
 N = 60 if JIT else 14
 

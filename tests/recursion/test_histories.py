@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from lftj.engine import behind
 from lftj.join import jumps
-from lftj.rounds import component, content, deltajoin, retraction
+from lftj.rounds import component, content, deltajoin, evaluation, retraction
 from lftj.rounds import strategy as following
 from tests.conftest import FULL, JIT
 from tests.engine import programs
@@ -45,9 +45,12 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
     at_once, part = programs.pick(draw, ((1, 0.0), (2, 0.5), (retraction.AT_ONCE, retraction.PART)))
     merged = programs.pick(draw, (0.0, content.LARGE_PART, 1e9))
     large, mostly = programs.pick(draw, ((deltajoin.LARGE, component.MOSTLY), (1, 2.0), (2, -1.0)))
+    # Closures may be run as they are written.
+    closed = programs.pick(draw, (evaluation.right_linear, evaluation.right_linear, lambda clauses: None))
     with (
         mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part),
         mock.patch.object(content, "LARGE_PART", merged),
+        mock.patch.object(evaluation, "right_linear", closed),
         mock.patch.object(deltajoin, "LARGE", large),
         mock.patch.object(jumps, "LEAST", min(jumps.LEAST, large)),
         mock.patch.multiple(component, LARGE=large, MOSTLY=mostly, ROUND_PART=1e9),

@@ -97,6 +97,7 @@ def test_a_loop_ends_with_its_slice(body: str, loops: list[int], monkeypatch: py
     assert all(steps <= budget + 3 for steps, budget in calls)  # a match and what it is looked up in
 
 
+@pytest.mark.usefixtures("as_written")
 @pytest.mark.parametrize(("page_rows", "buffer_rows"), [(4, 1), (4, 1 << 16), (256, 3), (256, 1 << 16)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_the_walk_would_find(

@@ -70,6 +70,7 @@ def random_edges(rng: np.random.Generator, degree: float) -> np.ndarray:
     return rng.random((NODES, NODES)) < degree / NODES
 
 
+@pytest.mark.usefixtures("as_written")
 @pytest.mark.parametrize("mostly", [2.0, -1.0], ids=["looked for", "left to the storing"])
 @pytest.mark.parametrize("buffer_rows", [1, 7, 1 << 16])
 @pytest.mark.parametrize("page_rows", [4, 256])
@@ -124,6 +125,7 @@ def test_heads_of_three_columns(page_rows: int, buffer_rows: int, fused: list[bo
     assert rows_of(paths) == {(x - 20, z - 20) for x, z in db["p"]}
 
 
+@pytest.mark.usefixtures("as_written")
 def test_changes_of_many_rows(fused: list[bool]) -> None:
     """Inserted and erased in turn: rows that return are met beside those that stayed."""
     rng = np.random.default_rng(3)
