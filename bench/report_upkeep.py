@@ -8,7 +8,7 @@ to cost, or misses its target says so, with the sentence from `WHY`; one without
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -270,32 +270,20 @@ def only(path: Path) -> Line | None:
 
 
 def pairs_table() -> str:
-    """Transactions by lftj's choice and anew, by turns in one process."""
-    table = Table(
-        "graph", "rows per transaction", "chosen", "median, ms", "anew, ms", "× anew", "of pairs: least", "most"
-    )
-    for (_, graph, *_), line in lines(pairs.PAIRS).items():
-        for figures in line.get("sizes", ()):
-            each = [a / b for a, b in zip(figures["chosen_ms"], figures["anew_ms"], strict=True)]
-            table.add(
-                graph,
-                f"{figures['size']:,}",
-                figures["strategy"],
-                short(statistics.median(figures["chosen_ms"])),
-                short(statistics.median(figures["anew_ms"])),
-                f"**{pairs.ratio(figures):.2f}**",
-                f"{min(each):.2f}",
-                f"{max(each):.2f}",
-            )
-    return str(table)
+    """Large transactions by lftj's choice, by delta joins and anew, by turns in one process."""
+    return _choices("sizes", ("delta", "anew"), pairs.LARGE)
 
 
 def choice_table() -> str:
     """Transactions by lftj's choice and by strategies that are forced, by turns in one process."""
-    table = Table("graph", "rows per transaction", "chosen", "median, ms", "delta", "trace", "× the better")
+    return _choices("published", ("delta", "trace"), pairs.FORCED)
+
+
+def _choices(measured: str, others: Sequence[str], engines: Sequence[str]) -> str:
+    table = Table("graph", "rows per transaction", "chosen", "median, ms", *others, "× the better")
     for (_, graph, *_), line in lines(pairs.PAIRS).items():
-        for figures in line.get("published", ()):
-            medians = [short(statistics.median(figures["ms"][engine])) for engine in ("lftj", *pairs.FORCED)]
+        for figures in line.get(measured, ()):
+            medians = [short(statistics.median(figures["ms"][engine])) for engine in ("lftj", *engines)]
             size, worst = f"{figures['size']:,}", f"**{pairs.choice_ratio(figures):.2f}**"
             table.add(graph, size, figures["strategy"], *medians, worst)
     return str(table)

@@ -43,8 +43,8 @@ Rows = npt.NDArray[np.int64]
 
 # A batch larger than this part of the relation is cheaper to sort in than to insert.
 SMALL_PART = 1 / 8
-# A change of so many rows, and of such a part of them, is bulk: what it concerns is evaluated anew (strategy.py), which
-# may well do without the secondary key orders. They go, and are made again for whoever asks for them.
+# A change of so many rows, and of such a part of them, is bulk: what it concerns may be evaluated anew (strategy.py)
+# and do without the secondary key orders. They go, and are made again for whoever asks for them.
 BULK_ROWS, BULK_PART = 10_000, 1 / 32
 
 

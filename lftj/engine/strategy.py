@@ -56,10 +56,10 @@ from sensitivity.records import MAX_WORDS
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
 
-# Nanoseconds, measured on triangles over a million edges (bench/latency, bench/recording): a step of evaluation (13 to
-# 46 of them, the least where many rows come out), a record written and indexed, a row stored and compared, planning and
-# the like in any case.
-EVALUATION_STEP, RECORD, ROW, ANEW = 12.0, 30.0, 100.0, 1_000_000.0
+# Nanoseconds, measured on triangles over a million edges (bench.latency, bench.recording): a seek of evaluation (pl1m,
+# where few rows come out), a record written and indexed, a row stored and compared (pl1m_skew, where two million do),
+# planning and the like in any case.
+EVALUATION_STEP, RECORD, ROW, ANEW = 19.0, 30.0, 28.0, 1_000_000.0
 # A row for which texts are computed.
 TEXT = 5_000.0
 
@@ -151,10 +151,12 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
         deltas, _ = deltas_of(commit.staged, clauses, planned)
     by_delta = held.by_delta if held is not None else bool(deltas)
     forced = ("delta" if by_delta else "trace") in wishes
-    if not forced and (bulk := _bulk(commit, clauses)):
-        return "recompute", bulk, None
     if held is None and by_delta:
         held = _begun(commit, head, clauses, deltas)
+    bulk = "" if forced else _bulk(commit, clauses)
+    # What deltas take is known well enough to be weighed; records that go and come beside them are not.
+    if bulk and not (held is not None and by_delta):
+        return "recompute", bulk, None
     if held is None:
         if by_delta:
             return "delta", "its derivations are not counted yet", None
@@ -162,10 +164,12 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     strategy = "delta" if by_delta else "trace"
     if forced:
         return strategy, DECLARED, held
-    changed, estimate = held.estimate(commit.changes)
+    changed, estimate = held.estimate(commit.changes, commit.staged.relations)
     rows = f"{changed:,} changed {'row' if changed == 1 else 'rows'}"
     why = f"{_milliseconds(estimate)} for {rows}, {_milliseconds(held.cost)} anew"
-    return (strategy, why, held) if estimate <= held.cost else ("delta" if by_delta else "record", why, None)
+    if estimate <= held.cost:
+        return strategy, why, held
+    return "recompute" if bulk else "delta" if by_delta else "record", why, None
 
 
 def _begun(commit: Commit, head: str, clauses: tuple[Clause, ...], deltas: list[ClauseDelta]) -> HeadTrace | None:

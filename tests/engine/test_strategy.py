@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import lftj
+from lftj.engine import strategy
 from lftj.engine.change import Change
-from lftj.engine.headtrace import JOINED_STEP, MANY
+from lftj.engine.headtrace import DOUBLED, JOINED_STEP, MANY
 from tests.conftest import JIT
 
 PROGRAM = ".decl e(x:number, y:number)  two(x, z) :- e(x, y), e(y, z)."
@@ -49,6 +52,42 @@ def test_a_bulk_change_is_evaluated_and_the_next_small_one_recorded() -> None:
     assert follow(db, [(0, 9)])[0] == "record"
     assert follow(db, [(0, 11)])[0] == "trace"
     assert len(db["two"]) == 30_000 + 11_000 + 3 * 2
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize(("seek", "expected"), [(1.0, "recompute"), (1e4, "delta")])
+def test_of_a_bulk_change_deltas_and_evaluating_anew_are_weighed(
+    seek: float, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strategy, "EVALUATION_STEP", seek)
+    db = lftj.Database(PROGRAM.replace("two(x, z)", "two(x, y, z)"))
+    db.load("e", ring(100_000))
+    db.evaluate()
+    assert follow(db, [(0, 7)])[0] == "delta"
+    found, why = follow(db, ring(11_000) + 200_000)
+    assert found == expected
+    assert re.fullmatch(r"`e` changed; about [\d.]+ ms for 11,000 changed rows, about [\d,.]+ ms anew", why)
+    assert follow(db, [(0, 9)])[0] == "delta"
+    assert len(db["two"]) == 100_000 + 11_000 + 2 * 2
+
+
+def test_many_changed_rows_share_pages() -> None:
+    """What deltas are expected to take grows with the rows, but less from a part of those that are read on."""
+    db = lftj.Database()
+    db.rules(PROGRAM, maintain={"two": "delta"})
+    db.load("e", ring(5_000 if JIT else 100))
+    db.evaluate()
+    follow(db, [(0, 7)])
+    held, read = db._evaluator.traces.heads["two"], len(db["e"])
+
+    def estimate(rows: int) -> float:
+        some = Change(np.zeros((2, rows), np.int64), np.ones(rows, np.int8))
+        return held.estimate({"e": some}, db._relations)[1]
+
+    few = max(MANY, read // 100)
+    assert estimate(2 * few) / estimate(few) == pytest.approx(DOUBLED, rel=0.05)
+    assert estimate(8 * few) / estimate(4 * few) == pytest.approx(DOUBLED)
+    assert estimate(few) / estimate(1) == pytest.approx(few)
 
 
 @pytest.mark.jit_only
@@ -103,11 +142,11 @@ def test_a_changed_row_is_charged_the_joins_of_its_own_relation() -> None:
         steps.append(expected)
         held.learn(change, 1)
         assert held.misjudged == 1.0, "so few rows teach nothing"
-        rows_before, before = held.estimate(change)
+        rows_before, before = held.estimate(change, db._relations)
         many = {name: Change(np.tile(change[name].rows, MANY), np.ones(MANY, np.int8)) for name in names}
         held.learn(many, round(3 * held.changed(many)[1]))
         assert held.misjudged == pytest.approx(3.0, rel=0.01)
-        rows_after, after = held.estimate(change)
+        rows_after, after = held.estimate(change, db._relations)
         assert rows_after == rows_before == found
         assert after - before == pytest.approx(2 * JOINED_STEP * expected, rel=0.01)
     assert steps[0] == pytest.approx(steps[1])
