@@ -5,6 +5,6 @@ order) · `state` (all that a change of the database changes) · `texts`, `texts
 of a rule that computes some) · `evaluate` (one clause: plan, lower, run) · `undefined` (terms without a value) ·
 `derive` (a head anew; stale heads on demand) · `answers` (queries) · `extend` (a program added to a state) · `wishes`
 (what is asked for its rules) · `commit` (a transaction's next state, and the change of every relation) · `strategy`
-(how a head follows a change) · `headtrace`, `recording`, `trace`, `texttrace`, `tracelayout` (the traces it is
-maintained by).
+(how a head follows a change) · `estimates` (what that takes) · `headtrace`, `recording`, `trace`, `texttrace`,
+`tracelayout` (the traces it is maintained by).
 """

@@ -14,7 +14,6 @@ others stand in the state (after a load, say), they are outdated, and are record
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ import numpy.typing as npt
 
 from lftj.engine.change import ERASED, INSERTED, Change
 from lftj.engine.clausedelta import ClauseDelta, Followed
+from lftj.engine.estimates import MANY, Anew, following
 from lftj.engine.stored import StoredRelation
 from lftj.engine.trace import ClauseTrace, Maintained, TraceChange
 from lftj.language.clause import Clause, Var
@@ -42,17 +42,6 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.int64]
 _NO_KEYS = np.empty(0, np.int64)
 
-# Nanoseconds, measured on triangles over a million edges (bench/latency): a changed row with all its lookups and index
-# pages, and a step of maintenance; the same where changed rows are joined with the rest (transactions of 10,000 rows:
-# 6.0 us a row at 28 steps on pl1m, 10.3 at 61 on pl1m_skew).
-CHANGE, MAINTENANCE_STEP = 10_000.0, 15.0
-JOINED, JOINED_STEP = 2_500.0, 130.0
-# Changed rows that are many beside those that are read share the pages they are joined in: from this part on, twice as
-# many take so many times as long (pl1m and pl1m_skew, from 10,000 rows to 50,000 and 200,000: 3.2 and 10, 3.1 and 9).
-SHARING, DOUBLED = 1 / 100, 1.7
-# Changed rows from which on the steps they took say something about those of the next.
-MANY = 16
-
 
 def derives_once(plan: JoinPlan) -> bool:
     """Whether a binding of the rule, up to its existential suffix, is known by the row it derives."""
@@ -66,17 +55,19 @@ class HeadTrace:
 
     `accumulators`: of a head that is an aggregate, in the place of a support.
     `by_delta`: the head is followed by the deltas of its rules, without traces. `seen`: the contents the traces hold
-    for. `cost`: nanoseconds that recording them anew is estimated to take.
-    `misjudged`: how many times the steps that were expected maintaining took when it last had many rows to look at.
+    for. `recorded`: what recording them took when it was last done.
+    `misjudged`: how many times the steps that were expected maintaining took when it last had many rows to look at;
+    `at_first`: the same when it first had.
     """
 
     clauses: tuple[Clause, ...]
     traces: list[ClauseTrace | TextTrace | ClauseDelta]
     support: Version | None
     seen: dict[str, weakref.ref[Version]]
-    cost: float
+    recorded: Anew
     accumulators: Accumulators | None = None
     misjudged: float = 1.0
+    at_first: float | None = None
     by_delta: bool = field(init=False)
     _steps: list[dict[str, float]] = field(init=False)
     _names: set[str] = field(init=False)
@@ -109,18 +100,22 @@ class HeadTrace:
     def estimate(self, changes: Mapping[str, Change], relations: Mapping[str, StoredRelation]) -> tuple[int, float]:
         """(changed rows that the rules have to look at, nanoseconds that following them is estimated to take)."""
         found, steps = self.changed(changes)
-        row, step = (JOINED, JOINED_STEP) if self.by_delta else (CHANGE, MAINTENANCE_STEP)
-        nanoseconds = found * row + steps * self.misjudged * step
-        many = max(MANY, SHARING * sum(len(relations[name]) for name in self._names))
-        if self.by_delta and found > many:
-            nanoseconds *= (DOUBLED / 2) ** math.log2(found / many)
-        return found, nanoseconds
+        read = sum(len(relations[name]) for name in self._names)
+        return found, following(found, steps * self.misjudged, read, by_delta=self.by_delta)
 
     def learn(self, changes: Mapping[str, Change], steps: int) -> None:
         """Following these changes took so many steps."""
         found, expected = self.changed(changes)
         if found >= MANY:
             self.misjudged = steps / max(1.0, expected)
+            self.at_first = self.at_first or self.misjudged
+
+    def anew(self, stored: int) -> float:
+        """Nanoseconds that evaluating, or recording, anew is estimated to take; the head has so many rows `stored`.
+
+        Where changed rows are joined with fewer others than at first, so are all.
+        """
+        return self.recorded.nanoseconds(stored, self.misjudged / (self.at_first or 1.0))
 
     def look_at(self, relations: Mapping[str, StoredRelation], head: str, content: Version) -> None:
         """The traces hold for the contents in `relations`, and `content` of the head."""

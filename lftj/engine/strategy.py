@@ -28,6 +28,7 @@ from lftj.engine.aggregate import accumulates, followed, reading, recorded
 from lftj.engine.change import Change
 from lftj.engine.clausedelta import ClauseDelta
 from lftj.engine.derive import derive
+from lftj.engine.estimates import Anew
 from lftj.engine.evaluate import Evaluation
 from lftj.engine.extremes import Reading
 from lftj.engine.headtrace import (
@@ -55,13 +56,6 @@ from sensitivity.records import MAX_WORDS
 
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
-
-# Nanoseconds, measured on triangles over a million edges (bench.latency, bench.recording): a seek of evaluation (pl1m,
-# where few rows come out), a record written and indexed, a row stored and compared (pl1m_skew, where two million do),
-# planning and the like in any case.
-EVALUATION_STEP, RECORD, ROW, ANEW = 19.0, 30.0, 28.0, 1_000_000.0
-# A row for which texts are computed.
-TEXT = 5_000.0
 
 
 class RuleWork(NamedTuple):
@@ -166,8 +160,9 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
         return strategy, DECLARED, held
     changed, estimate = held.estimate(commit.changes, commit.staged.relations)
     rows = f"{changed:,} changed {'row' if changed == 1 else 'rows'}"
-    why = f"{_milliseconds(estimate)} for {rows}, {_milliseconds(held.cost)} anew"
-    if estimate <= held.cost:
+    anew = held.anew(len(commit.staged.relations[head]))
+    why = f"{_milliseconds(estimate)} for {rows}, {_milliseconds(anew)} anew"
+    if estimate <= anew:
         return strategy, why, held
     return "recompute" if bulk else "delta" if by_delta else "record", why, None
 
@@ -184,8 +179,9 @@ def _begun(commit: Commit, head: str, clauses: tuple[Clause, ...], deltas: list[
         return None
     if accumulates(clause) or len(relation.facts) or not derives_once(replace(done.plan, until=len(done.plan.depths))):
         return None
-    cost = ANEW + EVALUATION_STEP * done.counters.seeks + ROW * (done.counters.rows + len(relation))
-    return HeadTrace(clauses, [*deltas], None, {}, cost)
+    counters = done.counters
+    recorded = Anew(counters.opens, counters.seeks, counters.rows, len(relation))
+    return HeadTrace(clauses, [*deltas], None, {}, recorded)
 
 
 def _shared(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> str:
@@ -294,10 +290,9 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], mode: str, w
     change = Change.between(relation.content, content)
     content = _kept(relation.content, content, change)
     records = sum(rule.added for rule in work)
-    seeks, rows = (sum(getattr(trace.counters, what) for trace in traces) for what in ("seeks", "rows"))
+    opens, seeks, rows = (sum(getattr(t.counters, what) for t in traces) for what in ("opens", "seeks", "rows"))
     texts = sum(trace.stepped_rows for trace in traces if isinstance(trace, TextTrace))
-    cost = ANEW + EVALUATION_STEP * seeks + RECORD * records + ROW * (rows + len(relation)) + TEXT * texts
-    held = HeadTrace(clauses, traces, support, {}, cost)
+    held = HeadTrace(clauses, traces, support, {}, Anew(opens, seeks, rows, len(content), records, texts))
     plan_for = StagedTrace(head, held, content, relations, support=support, accumulators=accumulators)
     steps = sum(rule.steps for rule in work)
     strategy = "record" if mode == "record" else "recompute"

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.engine import recording
+from lftj.engine.estimates import Anew
 from lftj.errors import EvaluationError
 from tests.conftest import FULL
 from tests.engine import programs
@@ -300,11 +301,11 @@ def test_a_change_that_is_dearer_than_evaluation_evaluates() -> None:
     with db.transaction() as tx:
         tx.insert("e", [(0, 1)])
     assert told(tx)[0] == "delta"
-    db._evaluator.traces.heads["p"].cost = 0.0
+    db._evaluator.traces.heads["p"].recorded = Anew(seeks=-(10**6))
     with db.transaction() as tx:
         tx.insert("e", [(1, 3)])
     assert told(tx)[0] == "recompute"
-    db._evaluator.traces.heads["p"].cost = 1e12
+    db._evaluator.traces.heads["p"].recorded = Anew(seeks=10**12)
     with db.transaction() as tx:
         tx.insert("e", [(0, 3)])
     assert told(tx)[0] == "delta"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.engine import strategy
+from lftj.engine import estimates
 from lftj.engine.change import Change
-from lftj.engine.headtrace import DOUBLED, JOINED_STEP, MANY
+from lftj.engine.estimates import DOUBLED, JOINED_STEP, MANY, Anew
 from tests.conftest import JIT
 
 PROGRAM = ".decl e(x:number, y:number)  two(x, z) :- e(x, y), e(y, z)."
@@ -59,7 +59,9 @@ def test_a_bulk_change_is_evaluated_and_the_next_small_one_recorded() -> None:
 def test_of_a_bulk_change_deltas_and_evaluating_anew_are_weighed(
     seek: float, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(strategy, "EVALUATION_STEP", seek)
+    monkeypatch.setattr(estimates, "SEEK", seek)
+    monkeypatch.setattr(estimates, "ROW", seek)
+    monkeypatch.setattr(estimates, "OPEN", seek)
     db = lftj.Database(PROGRAM.replace("two(x, z)", "two(x, y, z)"))
     db.load("e", ring(100_000))
     db.evaluate()
@@ -88,6 +90,14 @@ def test_many_changed_rows_share_pages() -> None:
     assert estimate(2 * few) / estimate(few) == pytest.approx(DOUBLED, rel=0.05)
     assert estimate(8 * few) / estimate(4 * few) == pytest.approx(DOUBLED)
     assert estimate(few) / estimate(1) == pytest.approx(few)
+
+
+def test_what_was_followed_for_long_may_have_thinned_out() -> None:
+    """Two million triangles, and twenty random changes of a hundred thousand edges later a few hundred."""
+    dense = Anew(opens=1_000, seeks=100_000, rows=5_000, stored=5_000)
+    assert dense.nanoseconds(5_000, 1.0) > dense.nanoseconds(5_000, 0.5) > dense.nanoseconds(50, 0.5)
+    assert dense.nanoseconds(6_000, 2.0) == dense.nanoseconds(5_000, 1.0), "nobody has seen more to do"
+    assert Anew().nanoseconds(0, 1.0) == Anew().nanoseconds(10, 1.0) > 0
 
 
 @pytest.mark.jit_only
