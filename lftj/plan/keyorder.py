@@ -22,12 +22,13 @@ independence, which says the same for all orders.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from lftj.language.clause import Value, Var
-from lftj.plan.body import Body, Condition
+from lftj.plan.body import Atom, Body, Condition
 from lftj.plan.statistics import Statistics
 
 BEAM = 64
@@ -189,6 +190,8 @@ class OrderSearch:
             if v in atom.variables <= now:
                 near = list(atom.columns) == [u for u in (*partial.order, v) if u in atom.variables]
                 steps += entered * met * (NEAR if near else FAR)
+                there = self.there(atom)
+                matches, met = matches * there, met * there
         witness = self.body.head_variables
         witnesses = partial.witnesses
         every = self.counting or self.body.every
@@ -206,6 +209,16 @@ class OrderSearch:
             witnesses,
             entered * met,
         )
+
+    def there(self, atom: Atom) -> float:
+        """The part of the bindings for which a row is there that is looked up: all, if it is the head's own.
+
+        Of that there need be no statistics.
+        """
+        if atom.variables >= self.body.head_variables or atom.predicate not in self.statistics:
+            return 1.0
+        apart = math.prod(self.distinct(atom.predicate, frozenset([c])) for c in range(len(atom.columns)))
+        return self.distinct(atom.predicate, frozenset(range(len(atom.columns)))) / apart
 
     def selectivity(self, condition: Condition, v: str, domain: float) -> float:
         """The part of the bindings that a condition lets through."""

@@ -41,17 +41,19 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
 
     twin.transact = noted  # type: ignore[method-assign]
     # How many suspects are examined together must not matter, nor whether rows are merged or inserted, nor which runs
-    # are large ones and which of these leave it to the storing to find the rows that are there.
+    # are large ones and which of these leave it to the storing to find the rows that are there, nor how the rows are
+    # found that support others.
     at_once, part = programs.pick(draw, ((1, 0.0), (2, 0.5), (retraction.AT_ONCE, retraction.PART)))
     merged = programs.pick(draw, (0.0, content.LARGE_PART, 1e9))
     large, mostly = programs.pick(draw, ((deltajoin.LARGE, component.MOSTLY), (1, 2.0), (2, -1.0)))
+    looked = programs.pick(draw, (deltajoin.LOOKED, 0.0, 1e9))
     # Closures may be run as they are written.
     closed = programs.pick(draw, (evaluation.right_linear, evaluation.right_linear, lambda clauses: None))
     with (
         mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part),
         mock.patch.object(content, "LARGE_PART", merged),
         mock.patch.object(evaluation, "right_linear", closed),
-        mock.patch.object(deltajoin, "LARGE", large),
+        mock.patch.multiple(deltajoin, LARGE=large, LOOKED=looked),
         mock.patch.object(jumps, "LEAST", min(jumps.LEAST, large)),
         mock.patch.multiple(component, LARGE=large, MOSTLY=mostly, ROUND_PART=1e9),
     ):
