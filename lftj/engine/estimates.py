@@ -1,8 +1,9 @@
 """What following a change takes, and evaluating anew: estimated from counts, which do not depend on the machine.
 
-The factors are nanoseconds, measured on triangles over a million edges: by deltas and anew they are right within a
-tenth on pl1m and pl1m_skew, from 10,000 changed rows to 500,000, while these thin out from two million triangles to
-some hundred (bench.latency, bench.recording, bench.pairs).
+The factors are nanoseconds, measured on triangles over a million edges: on pl1m and pl1m_skew, from 10,000 changed rows
+to 500,000, while these thin out from two million triangles to some hundred, evaluating anew takes what is estimated
+within a fifth, and so do deltas once they have been followed (bench.pairs; records: bench.recording). At first deltas
+are taken to be dearer than they are, up to twice on pl1m.
 """
 
 from __future__ import annotations
