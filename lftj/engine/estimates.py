@@ -44,10 +44,11 @@ class Anew(NamedTuple):
         """What it is estimated to take now that so many rows are `stored`.
 
         `thinned`: of the rows that a changed row is joined with, which part is left. What was followed for long may
-        have become another relation; but that there is more to do is only believed of what was evaluated.
+        have become another relation; but changed rows may be no sample of all, so that nothing thins out by more than
+        the content, and that there is more to do is only believed of what was evaluated.
         """
         kept = min(1.0, stored / max(1, self.stored))
-        walk = OPEN * self.opens + SEEK * self.seeks * min(1.0, thinned)
+        walk = OPEN * self.opens + SEEK * self.seeks * min(1.0, max(kept, thinned))
         return ANEW + walk + ROW * kept * (self.rows + self.stored) + RECORD * self.records + TEXT * self.texts
 
 

@@ -95,7 +95,8 @@ def test_many_changed_rows_share_pages() -> None:
 def test_what_was_followed_for_long_may_have_thinned_out() -> None:
     """Two million triangles, and twenty random changes of a hundred thousand edges later a few hundred."""
     dense = Anew(opens=1_000, seeks=100_000, rows=5_000, stored=5_000)
-    assert dense.nanoseconds(5_000, 1.0) > dense.nanoseconds(5_000, 0.5) > dense.nanoseconds(50, 0.5)
+    assert dense.nanoseconds(5_000, 1.0) > dense.nanoseconds(500, 0.5) > dense.nanoseconds(50, 0.5)
+    assert dense.nanoseconds(5_000, 0.1) == dense.nanoseconds(5_000, 1.0), "rows of few partners changed, of many"
     assert dense.nanoseconds(6_000, 2.0) == dense.nanoseconds(5_000, 1.0), "nobody has seen more to do"
     assert Anew().nanoseconds(0, 1.0) == Anew().nanoseconds(10, 1.0) > 0
 
