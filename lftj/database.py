@@ -135,7 +135,8 @@ class Database(Answers):
         `warnings.warn`.
 
         What may be asked for the rules of a head, never changing an answer: `key_orders` forces the order in which
-        they bind their variables, `{"tri": ("y", "x", "z")}`. `maintain` says how transactions keep it up to date:
+        they bind their variables, `{"tri": ("y", "x", "z")}` (delta joins of recursive rules, each of which begins with
+        what changed, have orders of their own). `maintain` says how transactions keep it up to date:
         "trace", "delta" (key orders instead of records), "recompute" (neither) or "auto", which chooses by what is
         estimated to be quicker; recursive heads follow by rounds, with "trace" or "delta" however much changes.
         `granularity` says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups),
