@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lftj
@@ -139,6 +140,21 @@ def test_a_derivation_is_found_by_looking_where_most_rows_are_there(monkeypatch:
         assert len(db["t"]) == n * n
         found["".join(check["key_order"])] = check["steps"]
     assert 2 * found["xzy"] < found["xyz"]
+
+
+@pytest.mark.jit_only
+def test_where_few_rows_are_there_they_are_joined() -> None:
+    """Looked up one by one, none of the many middle points would be found early."""
+    x, y = np.arange(1_000).repeat(40), np.random.default_rng(1).integers(0, 4_000, 40_000)
+    middle = np.arange(4_000)
+    edges = [np.stack([x, 1_000 + y]), np.stack([1_000 + middle, 5_000 + middle])]
+    db = lftj.Database(".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- e(x, y), t(y, z).")
+    db.load("e", np.concatenate(edges, axis=1).T)
+    db.evaluate()
+    with db.transaction() as tx:
+        tx.erase("e", [(1_000, 5_000)])
+    (check,) = (join for join in last_joins(db, "t") if join["finds"] == "other support of t(x, z)")
+    assert check["key_order"] == ["x", "y", "z"]
 
 
 def last_joins(db: lftj.Database, head: str) -> list[dict[str, Any]]:
