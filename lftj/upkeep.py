@@ -17,9 +17,8 @@ from lftj.engine.strategy import why_untraced
 from lftj.paths.declare import counts_paths
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import TracePlan
-from lftj.rounds.closure import right_linear
+from lftj.rounds.closure import as_run, run_as_written, written_of
 from lftj.rounds.content import Noted, has_rounds
-from lftj.rounds.evaluation import clauses_of, run_as_written
 from lftj.rounds.tally import Tallies, Tally, of_clause, purpose
 from sensitivity.records import NAMES, NONE
 
@@ -117,10 +116,9 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
 
 def _closure(state: State, members: tuple[str, ...], noted: Noted | None) -> str | None:
     """The clause that a transitive closure is run by, if it is written otherwise."""
-    written = clauses_of(state.strata, members)
-    if run_as_written(state, members) if noted is None else noted.as_written:
-        return None
-    return next(str(run) for run, clause in zip(right_linear(written) or (), written, strict=True) if run != clause)
+    written = written_of(state.strata, members)
+    run = as_run(written, as_written=run_as_written(state, members) if noted is None else noted.as_written)
+    return next((str(clause) for clause, other in zip(run, written, strict=True) if clause != other), None)
 
 
 def _ran(tallies: Tallies, clause: Clause) -> list[dict[str, Any]]:

@@ -20,10 +20,15 @@ J. Naughton, R. Ramakrishnan, Y. Sagiv, J. Ullman: Efficient evaluation of right
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lftj.language.clause import Clause, Var
+
+if TYPE_CHECKING:
+    from lftj.engine.state import State
+    from lftj.engine.strata import Strata
 
 
 def right_linear(clauses: Sequence[Clause]) -> tuple[Clause, ...] | None:
@@ -48,6 +53,22 @@ def right_linear(clauses: Sequence[Clause]) -> tuple[Clause, ...] | None:
         return None
     atoms = (replace(first, predicate=edge), replace(last, predicate=head))
     return tuple(replace(clause, atoms=atoms) if clause is step else clause for clause in clauses)
+
+
+def written_of(strata: Strata, heads: Iterable[str]) -> tuple[Clause, ...]:
+    """The clauses of the component `heads` as they are written."""
+    return tuple(clause for head in heads for clause in strata.of(head))
+
+
+def run_as_written(state: State, heads: Iterable[str]) -> bool:
+    """Whether an evaluation from scratch is to run the clauses of the component `heads` as they are written."""
+    facts = any(len(state.relations[head].facts) for head in heads)
+    return facts or right_linear(written_of(state.strata, heads)) is None
+
+
+def as_run(written: tuple[Clause, ...], *, as_written: bool) -> tuple[Clause, ...]:
+    """The clauses that are run for those `written`, each in its place; a closure's in its one form."""
+    return written if as_written else right_linear(written) or written
 
 
 def _plain(clause: Clause) -> bool:

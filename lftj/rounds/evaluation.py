@@ -15,14 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.evaluate import Evaluation, Evaluator
-from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
-from lftj.engine.strata import Strata
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
 from lftj.rounds import variants
 from lftj.rounds.best import BestWork
-from lftj.rounds.closure import right_linear
+from lftj.rounds.closure import as_run, run_as_written, written_of
 from lftj.rounds.component import STOPS, Deltas, Joins, Work, settle
 from lftj.rounds.content import with_rounds
 from lftj.rounds.deltajoin import DeltaJoin
@@ -39,26 +37,14 @@ def joins_of(evaluator: Evaluator, heads: tuple[str, ...], *, as_written: bool) 
     strata, kept = evaluator.state.strata, evaluator.rounds.joins
     joins: Joins | None = kept.get((heads, as_written))
     if joins is None or joins.strata is not strata:
-        written = clauses_of(strata, heads)
+        written = written_of(strata, heads)
         if joins is None or joins.written != written:
             for others in [others for others in kept if not all(map(strata.of, others[0]))]:
                 del kept[others]
-            clauses = None if as_written else right_linear(written)
-            kept[heads, as_written] = joins = Joins(written, clauses or written, heads)
+            kept[heads, as_written] = joins = Joins(written, as_run(written, as_written=as_written), heads)
         joins.strata = strata
     joins.begin()
     return joins
-
-
-def clauses_of(strata: Strata, heads: tuple[str, ...]) -> tuple[Clause, ...]:
-    """The clauses of `heads` as they are written."""
-    return tuple(clause for head in heads for clause in strata.of(head))
-
-
-def run_as_written(state: State, heads: tuple[str, ...]) -> bool:
-    """Whether an evaluation from scratch is to run the clauses of `heads` as they are written."""
-    facts = any(len(state.relations[head].facts) for head in heads)
-    return facts or right_linear(clauses_of(state.strata, heads)) is None
 
 
 def work_of(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lftj.rounds import evaluation
+from lftj.rounds import closure
 
 
 @pytest.fixture
 def as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closures are run as they are written: the test is of the joins that left-linear and nonlinear rules have."""
-    monkeypatch.setattr(evaluation, "right_linear", lambda clauses: None)
+    monkeypatch.setattr(closure, "right_linear", lambda clauses: None)

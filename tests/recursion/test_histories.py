@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from lftj.engine import behind
 from lftj.join import jumps
-from lftj.rounds import component, content, deltajoin, evaluation, retraction
+from lftj.rounds import closure, component, content, deltajoin, retraction
 from lftj.rounds import strategy as following
 from tests.conftest import FULL, JIT
 from tests.engine import programs
@@ -48,11 +48,11 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
     large, mostly = programs.pick(draw, ((deltajoin.LARGE, component.MOSTLY), (1, 2.0), (2, -1.0)))
     looked = programs.pick(draw, (deltajoin.LOOKED, 0.0, 1e9))
     # Closures may be run as they are written.
-    closed = programs.pick(draw, (evaluation.right_linear, evaluation.right_linear, lambda clauses: None))
+    closed = programs.pick(draw, (closure.right_linear, closure.right_linear, lambda clauses: None))
     with (
         mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part),
         mock.patch.object(content, "LARGE_PART", merged),
-        mock.patch.object(evaluation, "right_linear", closed),
+        mock.patch.object(closure, "right_linear", closed),
         mock.patch.multiple(deltajoin, LARGE=large, LOOKED=looked),
         mock.patch.object(jumps, "LEAST", min(jumps.LEAST, large)),
         mock.patch.multiple(component, LARGE=large, MOSTLY=mostly, ROUND_PART=1e9),
