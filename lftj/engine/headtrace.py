@@ -100,7 +100,8 @@ class HeadTrace:
     def estimate(self, changes: Mapping[str, Change], relations: Mapping[str, StoredRelation]) -> tuple[int, float]:
         """(changed rows that the rules have to look at, nanoseconds that following them is estimated to take)."""
         found, steps = self.changed(changes)
-        read = sum(len(relations[name]) for name in self._names)
+        # What there is to read makes a difference for many changed rows only; the others are not to wait for it.
+        read = sum(len(relations[name]) for name in self._names) if found > MANY else 0
         return found, following(found, steps * self.misjudged, read, by_delta=self.by_delta)
 
     def learn(self, changes: Mapping[str, Change], steps: int) -> None:
