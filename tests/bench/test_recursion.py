@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lftj
-from bench import erased, maintained, recursion, report_recursion
+from bench import erased, forms, maintained, recursion, report_recursion
 from bench.graphs import Rows
 from bench.updates import Batch
 
@@ -73,3 +73,24 @@ def test_edges_go_at_once_in_three_ways(monkeypatch: pytest.MonkeyPatch) -> None
 def test_every_workload_that_follows_changes_has_a_name() -> None:
     follow = {tuple(w.split(":")) for w in recursion.USUAL.split(",") if w.split(":")[0] in recursion.STREAMS}
     assert follow == set(report_recursion.PROGRAMS)
+
+
+def test_forms_are_followed_as_they_are_written_and_end_alike(tiny: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "EDGES", 3)
+    strategies, apply = [], maintained.apply
+
+    def watched(db: Any, relation: str, batch: Batch) -> Any:
+        tx = apply(db, relation, batch)
+        if (-1, -1) in db["t"]:
+            strategies.append((tx.stats["heads"]["t"]["strategy"], "run as" in str(db.explain())))
+        return tx
+
+    monkeypatch.setattr(maintained, "apply", watched)
+    found = []
+    for request in forms.requests(quick=True):
+        found.append(forms.measured(request))
+        assert forms.note(found[-1])
+    assert len(found) == 6
+    assert {line["digests"]["rows"] for line in found[:3]} != {line["digests"]["rows"] for line in found[3:]}
+    assert all(len({line["digests"]["rows"] for line in each}) == 1 for each in (found[:3], found[3:]))
+    assert set(strategies) == {("rounds", False)}
