@@ -2,8 +2,9 @@
 
     variants.py    what a clause becomes when one of its atoms ranges over changed rows only, or its head is known
     deltajoin.py   a variant, planned once and run many times
+    joins.py       the variants of a component's clauses
     content.py     rows with their rounds, and how they grow and shrink
-    component.py   a component while it is worked on: its joins, and the relations as they are so far
+    component.py   a component while it is worked on: the relations as they are so far
     closure.py     transitive closures, which are run in one form
     evaluation.py  evaluation from scratch: semi-naive, every derived row with the round it came in
     retraction.py  which rows lose their support when others go

@@ -1,4 +1,4 @@
-"""A component while it is evaluated or maintained: its joins, and the relations as they are so far.
+"""A component while it is evaluated or maintained: the relations as they are so far, and what its joins find in them.
 
 A head that is there already is not proposed: a variant's last atom is the head's own negation, looked at while it
 walks (variants.forward), except where a round is large and most of what it meets is new: then storing the rows, in
@@ -10,7 +10,7 @@ others over all.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,16 +20,14 @@ from lftj.engine.change import Change
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.headtrace import change_of_rows
 from lftj.engine.stored import Private, StoredRelation
-from lftj.engine.strata import Strata
 from lftj.engine.undefined import look_for_error
 from lftj.errors import TimeoutExpired
 from lftj.join.run import Limits
 from lftj.language.clause import Apply, Clause
 from lftj.rounds import variants
 from lftj.rounds.content import grown
-from lftj.rounds.deltajoin import LARGE, NO_LIMIT, DeltaJoin
-from lftj.rounds.slate import Slate
-from lftj.rounds.tally import CHECK, CONSUMERS, FORWARD, OLDER, UNDER, Key, Tally
+from lftj.rounds.deltajoin import LARGE, NO_LIMIT, DeltaJoin, Order
+from lftj.rounds.joins import Joins
 from scantree.memory import ArenaFullError
 from scantree.sort import leave_out
 
@@ -42,7 +40,8 @@ STOPS = (TimeoutExpired, ArenaFullError, KeyboardInterrupt)
 # From which part of the rows that a round meets being new on, and up to which part of those there are being changed, a
 # round leaves it to the storing to find the others.
 MOSTLY, ROUND_PART = 1 / 2, 1 / 8
-
+# A key order that no join has read since its relation had this part of the rows is not kept up by an evaluation.
+OUTGROWN = 1 / 8
 
 # What to do about a computation that may have no end.
 UNBOUNDED = "bound the values that the rule computes, as in `x < 1000`; if there is an end, raise `timeout=`"
@@ -52,118 +51,6 @@ def computes(clause: Clause) -> bool:
     """Whether the clause computes values, of which there may be no end."""
     terms = (*clause.head_args, *(term for c in clause.compares if c.op == "=" for term in (c.left, c.right)))
     return any(isinstance(term, Apply) for term in terms)
-
-
-class Joins:
-    """The variants of the clauses of a component, made when they are first asked for.
-
-    `written`: the clauses as they are written; `clauses`: as they are run, each in its place. `as_written`: whether
-    they are the same. `strata`: those the clauses were last found in. `below`: the relations of lower strata that they
-    read. `ops`: "min" or "max" of heads of best values. `fresh`: by head, which part of the rows that a large round met
-    was not there yet, the last time. `steps`: of all runs; `tallies`: the same by join, with more.
-    """
-
-    def __init__(self, written: tuple[Clause, ...], clauses: tuple[Clause, ...], members: Iterable[str]) -> None:
-        self.written, self.clauses, self.members = written, clauses, frozenset(members)
-        self.as_written = clauses == written
-        self.strata: Strata | None = None
-        self.below = frozenset(name for clause in self.clauses for name in clause.reads) - self.members
-        self.ops = {clause.head: clause.best for clause in self.clauses if clause.best}
-        # (clause, atom) of the positive and of the negated atoms over each relation, these numbered behind the others.
-        self._positive: dict[str, list[tuple[int, int]]] = {}
-        self._negated: dict[str, list[tuple[int, int]]] = {}
-        for c, clause in enumerate(self.clauses):
-            for i, atom in enumerate(clause.atoms):
-                self._positive.setdefault(atom.predicate, []).append((c, i))
-            for i, atom in enumerate(clause.negated, len(clause.atoms)):
-                self._negated.setdefault(atom.predicate, []).append((c, i))
-        self._made: dict[Key, DeltaJoin] = {}
-        self._slates: dict[tuple[int, bool], Slate] = {}
-        self.fresh: dict[str, float] = {}
-        self.steps = 0
-        self.tallies: dict[Key, Tally] = {}
-        self._troubled: set[DeltaJoin] = set()
-
-    @property
-    def negates(self) -> Collection[str]:
-        """The relations that clauses negate."""
-        return self._negated.keys()
-
-    def _keep(self, key: Key, join: DeltaJoin) -> DeltaJoin:
-        join.key = key
-        self._made[key] = join
-        return join
-
-    def forward(self, c: int, i: int | None) -> DeltaJoin:
-        """Clause `c`: new heads by atom `i` over changed rows."""
-        if (join := self._made.get((FORWARD, c, i))) is None:
-            join = self._keep((FORWARD, c, i), DeltaJoin(variants.forward(self.clauses[c], i), own=True))
-        return join
-
-    def consumers(self, c: int, i: int, *, older: bool) -> DeltaJoin:
-        """Clause `c`: heads of the derivations that atom `i` has with changed rows; `older`: from older rows only."""
-        kind = OLDER if older else CONSUMERS
-        if (join := self._made.get((kind, c, i))) is None:
-            found = variants.consumers(self.clauses[c], i, self.members if older else ())
-            join = self._keep((kind, c, i), DeltaJoin(*found, apart=True))
-        return join
-
-    def check(self, c: int) -> DeltaJoin:
-        """Clause `c`: which of the asked rows it derives."""
-        if (join := self._made.get((CHECK, c, None))) is None:
-            join = self._keep((CHECK, c, None), DeltaJoin(*variants.check(self.clauses[c], self.members)))
-        return join
-
-    def under(self, c: int) -> DeltaJoin:
-        """Clause `c`: all heads under the asked keys."""
-        if (join := self._made.get((UNDER, c, None))) is None:
-            join = self._keep((UNDER, c, None), DeltaJoin(variants.under(self.clauses[c])))
-        return join
-
-    def any_forward(self, c: int) -> DeltaJoin:
-        """Clause `c`: the first of its `forward` joins that was made."""
-        made = (join for (kind, k, _), join in self._made.items() if kind == FORWARD and k == c)
-        return next(made, None) or self.forward(c, None)
-
-    def slate(self, evaluator: Evaluator, arity: int, *, rounds: bool) -> Slate:
-        """What changed rows of `arity` columns, or those and a round, are written on."""
-        if (arity, rounds) not in self._slates:
-            self._slates[arity, rounds] = Slate(evaluator, arity, rounds=rounds)
-        return self._slates[arity, rounds]
-
-    def forward_from(self, name: str, *, negated: bool = False) -> list[DeltaJoin]:
-        """New heads by each positive (or negated) atom over `name`, over changed rows."""
-        return [self.forward(c, i) for c, i in (self._negated if negated else self._positive).get(name, ())]
-
-    def consumers_of(self, name: str, *, negated: bool = False, older: bool) -> list[DeltaJoin]:
-        """Heads that each positive (or negated) atom over `name` has a part in with changed rows, as `consumers`."""
-        atoms = self._negated if negated else self._positive
-        return [self.consumers(c, i, older=older) for c, i in atoms.get(name, ())]
-
-    def begin(self) -> None:
-        """Count from zero."""
-        self.fresh, self.steps, self.tallies, self._troubled = {}, 0, {}, set()
-
-    def ran(self, join: DeltaJoin, rows: int, seconds: float) -> None:
-        """One of them has run, and found so many rows."""
-        self.steps += join.steps
-        if (tally := self.tallies.get(join.key)) is None:
-            tally = self.tallies[join.key] = Tally(self.written[join.key[1]], self.clauses[join.key[1]])
-        tally.plan = join.present
-        tally.runs += 1
-        tally.rows += rows
-        tally.steps += join.steps
-        tally.seconds += seconds
-        if join.trouble:
-            self._troubled.add(join)
-
-    @property
-    def trouble(self) -> set[int]:
-        """The clauses in which a term had no value, for a head that is asked for."""
-        if not self._troubled:
-            return set()
-        made = self._made.items()
-        return {c for (kind, c, _), join in made if join in self._troubled and kind not in (CONSUMERS, OLDER)}
 
 
 @dataclass(slots=True)
@@ -190,6 +77,7 @@ class Work:
     met: dict[str, int] = field(default_factory=dict)
     stored: dict[str, list[Rows]] = field(default_factory=dict)
     private: Private = field(default_factory=Private)
+    read: dict[Order, int] = field(default_factory=dict)
 
     def changed(self, rows: Rows, *, limited: bool = False) -> StoredRelation:
         """`rows` int64[arity, n], distinct and in order, as the relation of changed rows; it is there until the next.
@@ -217,6 +105,8 @@ class Work:
         began = time.perf_counter()
         rows = join.rows(self.evaluator, over, self.limits, limit, look=look)
         self.joins.ran(join, rows.shape[1], time.perf_counter() - began)
+        if self.anew:
+            self.read.update((at, len(over[at[0]])) for at in join.orders)
         return rows
 
     def ask(self, joins: Sequence[DeltaJoin], over: Relations, rows: Rows, found: dict[str, list[Rows]]) -> None:
@@ -310,7 +200,21 @@ class Work:
     def begin_round(self, round_: int) -> None:
         """What is found from here on is of this round."""
         self.round = round_
+        if self.anew:
+            self._forget_outgrown()
         self.limits.count("new rows", self.rows, f"round {round_}")
+
+    def _forget_outgrown(self) -> None:
+        """Drop the key orders of members that joins have read only while there were few rows.
+
+        While there are few, the planner takes any key order for free; kept, each has all rows stored once more (dag5k,
+        one fact of its own given to the closure: 314 ms from scratch, and 190 without the key order that it brought).
+        """
+        for head in self.heads:
+            relation = self.relations[head]
+            for order in list(relation.orders)[1:]:
+                if self.read.get((head, order), 0) < OUTGROWN * len(relation):
+                    relation.forget(order)
 
     def go_on(self, new: Deltas) -> None:
         """Rounds from the rows that are `new`, until there are none."""

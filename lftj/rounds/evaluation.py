@@ -21,9 +21,10 @@ from lftj.language.clause import Clause
 from lftj.rounds import variants
 from lftj.rounds.best import BestWork
 from lftj.rounds.closure import as_run, run_as_written, written_of
-from lftj.rounds.component import STOPS, Deltas, Joins, Work, settle
+from lftj.rounds.component import STOPS, Deltas, Work, settle
 from lftj.rounds.content import with_rounds
 from lftj.rounds.deltajoin import DeltaJoin
+from lftj.rounds.joins import Joins
 from lftj.rounds.tally import of_clause, total
 
 Rows = npt.NDArray[np.int64]

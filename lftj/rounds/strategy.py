@@ -15,9 +15,10 @@ from lftj.engine.stored import StoredRelation
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.best import TooManyError, UnsettledError
-from lftj.rounds.component import STOPS, Joins, not_among
+from lftj.rounds.component import STOPS, not_among
 from lftj.rounds.content import Noted, has_rounds
 from lftj.rounds.evaluation import evaluate, joins_of, work_of
+from lftj.rounds.joins import Joins
 from lftj.rounds.maintain import maintain
 from lftj.rounds.tally import Tallies
 
