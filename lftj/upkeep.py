@@ -125,8 +125,10 @@ def _ran(tallies: Tallies, clause: Clause) -> list[dict[str, Any]]:
     """What the joins of a clause of a component did in the last commit."""
     found = []
     for key, tally in of_clause(tallies, clause):
-        order = [] if tally.plan is None else list(tally.plan.order)
-        found.append({"finds": purpose(key, tally.clause), "key_order": order, **figures(tally)})
+        plan = tally.plan
+        order, looked_up = ([], []) if plan is None else (list(plan.order), list(plan.looked_up))
+        planned = {"key_order": order, "looked_up": looked_up}
+        found.append({"finds": purpose(key, tally.clause), **planned, **figures(tally)})
     return found
 
 
@@ -224,6 +226,7 @@ def join_lines(joins: Mapping[str, Any], indent: str) -> list[str]:
         lines.append(f"{indent}when {plan['changed']} changes: key order {', '.join(plan['key_order'])}; {expected}")
     for join in joins.get("ran", ()):
         order = f"key order {', '.join(join['key_order'])}; " if join["key_order"] else ""
+        order += f"{', '.join(join['looked_up'])} looked up; " if join["looked_up"] else ""
         lines.append(f"{indent}last commit, {join['finds']}: {order}{ran_text(join)}")
     return lines
 

@@ -85,7 +85,8 @@ class JoinPlan:
     `until`: depths from here on are an existential suffix (len(depths): none) · `in_order`: the output comes out
     sorted and without repeats · `uses`: per body atom, its text and the key order it reads · `guards`, `voids`:
     relations that must not be empty, and that must be · `witnesses`: estimated bindings of an existential suffix below
-    one of the head · `limiting`: the node of the row that holds the limit of tested rows (-1: there is none).
+    one of the head · `limiting`: the node of the row that holds the limit of tested rows (-1: there is none) ·
+    `looked_up`: the texts of atoms that bind nothing: their row is looked up for every binding.
     """
 
     depths: tuple[Depth, ...]
@@ -103,6 +104,7 @@ class JoinPlan:
     voids: tuple[str, ...] = ()
     witnesses: float = 1.0
     limiting: int = -1
+    looked_up: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -371,4 +373,5 @@ def plan_join(
         body.voids,
         choice.witnesses,
         looks.get(limited_by, -1),
+        tuple(atom.text for atom in body.looked),
     )

@@ -138,6 +138,7 @@ def test_a_derivation_is_found_by_looking_where_most_rows_are_there(monkeypatch:
         assert check["rows"] == told["examined"] > 1
         assert list(db._state.relations["t"].orders) == [(0, 1)]
         assert len(db["t"]) == n * n
+        assert check["looked_up"] == (["t(y, z)"] if part else [])
         found["".join(check["key_order"])] = check["steps"]
     assert 2 * found["xzy"] < found["xyz"]
 
@@ -154,7 +155,7 @@ def test_where_few_rows_are_there_they_are_joined() -> None:
     with db.transaction() as tx:
         tx.erase("e", [(1_000, 5_000)])
     (check,) = (join for join in last_joins(db, "t") if join["finds"] == "other support of t(x, z)")
-    assert check["key_order"] == ["x", "y", "z"]
+    assert (check["key_order"], check["looked_up"]) == (["x", "y", "z"], [])
 
 
 def last_joins(db: lftj.Database, head: str) -> list[dict[str, Any]]:
