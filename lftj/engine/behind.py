@@ -2,7 +2,9 @@
 
 Most transactions ask for few of the key orders that were ever asked for, and bringing one up to date takes as long as a
 join of a few rows. So a key order follows when it is asked for, by all changes since at once; and where these become
-many, before.
+many, before. One of a relation that a recursive rule derives follows in every round from the one on that asks for it,
+in each transaction anew: what no round asks for follows by what all of them came to, and much of what goes in one round
+comes back in another.
 """
 
 from __future__ import annotations
@@ -28,9 +30,8 @@ class Behind(NamedTuple):
     @classmethod
     def of(cls, held: Version | Behind, change: Change) -> Behind:
         """What is `held` of a key order, after one more change of the content."""
-        if isinstance(held, Behind):
-            return cls(held.version, (*held.changes, change), held.rows + len(change.kinds))
-        return cls(held, (change,), len(change.kinds))
+        behind = held if isinstance(held, Behind) else cls(held, (), 0)
+        return cls(behind.version, (*behind.changes, change), behind.rows + len(change.kinds))
 
     def far(self, rows: int) -> bool:
         """Whether that is too far behind a content of so many rows."""
@@ -39,6 +40,8 @@ class Behind(NamedTuple):
     def caught_up(self, columns: tuple[int, ...]) -> Version:
         """The content in the key order, which permutes the columns so."""
         changes, order = self.changes, list(columns)
+        if not changes:
+            return self.version
         if len(changes) == 1:
             return self.version.update(changes[0].rows[order], changes[0].kinds)[0]
         # The last word on a row counts.

@@ -254,6 +254,18 @@ class StoredRelation:
             return self._folds.setdefault(key, make())
         return self._folds[key]
 
+    def rest(self) -> None:
+        """Before the rounds of a transaction: let the key orders lag behind until one of them is asked for.
+
+        Those that lag too far behind after the last one follow first, or go where there is no memory for it.
+        """
+        for order, held in list(self._orders.items())[1:]:
+            if isinstance(held, Version) or held.far(len(self)):
+                try:
+                    self._orders[order] = Behind(self.order(order), (), 0)
+                except ArenaFullError:
+                    self.forget(order)
+
     def forget(self, built: Built) -> None:
         """Drop a secondary key order or a scan; it is built again if somebody asks for it."""
         if isinstance(built, ScanOrder):
@@ -339,8 +351,9 @@ class StoredRelation:
         """(the key orders that are `wanted` of these, the scans) after a `change` that led to `content`.
 
         With `private`, a key order that is not behind will be asked for in the next round: it follows at once, and is
-        merged where inserts are more than `part` of the rows. Without the memory for one, it and what comes behind it
-        go, as with a large change; who asks for them again is told.
+        merged where inserts are more than `part` of the rows; one that is behind waits for the last round (`rest`).
+        Without the memory for one, it and what comes behind it go, as with a large change; who asks for them again is
+        told.
         """
         orders: dict[tuple[int, ...], Version | Behind] = {self._declared: content}
         scans = dict[ScanOrder, Version]()
@@ -350,7 +363,8 @@ class StoredRelation:
                     continue
                 if private is None or isinstance(held, Behind):
                     behind = Behind.of(held, change)
-                    orders[order] = behind.caught_up(order) if behind.far(len(content)) else behind
+                    far = private is None and behind.far(len(content))
+                    orders[order] = behind.caught_up(order) if far else behind
                     continue
                 mine = held in private
                 if len(change.kinds) > part * len(held):

@@ -23,7 +23,7 @@ independence, which says the same for all orders.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +36,8 @@ SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
 # build: some microseconds, whatever its rows, as a hundred steps do.
 REPEATED, AGAIN = 0.05, 100.0
+# What a changed row costs in a secondary key order that is kept up from run to run.
+KEPT_UP = 6.0
 # In the place of SORT in a large round: per row of a key order that takes memory and is kept up to date from then on,
 # and of one of the changed rows, which several joins share.
 LASTING, SHARED = 24.0, 3.0
@@ -95,7 +97,9 @@ class OrderSearch:
         counting: bool,
         sort: float = SORT,
         large: Large | None = None,
+        kept_up: Collection[str] = (),
     ) -> None:
+        self.kept_up = kept_up
         self.body, self.statistics, self.counting, self.sort, self.large = body, statistics, counting, sort, large
         self.negated = body.negated[:-1] if large is not None and large.own else body.negated
         self.names = tuple(body.variables)
@@ -255,7 +259,7 @@ class OrderSearch:
         return u in reached
 
     def _finish(self, partial: _Partial) -> float:
-        """Cost of the key orders that would have to be built, and of the output."""
+        """Cost of the key orders that would have to be built, or are kept up, and of the output."""
         place = {v: i for i, v in enumerate(partial.order)}
         needed: dict[tuple[str, tuple[int, ...]], float] = {}
         for atom in (*self.body.atoms, *self.body.negated):
@@ -266,6 +270,8 @@ class OrderSearch:
             if not any(order[: len(columns)] == tuple(columns) for order in statistics.stored.orders):
                 once, each = (AGAIN, SHARED) if statistics.fleeting else (0.0, self.sort)
                 needed[atom.predicate, tuple(columns)] = once + each * statistics.rows
+            elif atom.predicate in self.kept_up and columns != list(range(len(columns))):
+                needed[atom.predicate, tuple(columns)] = KEPT_UP
         cost = sum(needed.values())
         if not self.counting and partial.rows:
             head = self.body.head_variables
@@ -292,11 +298,13 @@ def rank_orders(
     forced: tuple[str, ...] | None = None,
     sort: float = SORT,
     large: Large | None = None,
+    kept_up: Collection[str] = (),
 ) -> list[Choice]:
     """Key orders for `body`, cheapest first.
 
     Only the one `forced` says, if it names the variables in the order the user wants. `sort`: what a row of a key order
-    costs that would have to be built. `large`: for a large round.
+    costs that would have to be built. `large`: for a large round. `kept_up`: relations that change from run to run, and
+    with them the key orders that are read.
     """
-    search = OrderSearch(body, statistics, counting, sort, large)
+    search = OrderSearch(body, statistics, counting, sort, large, kept_up)
     return search.ranked() if forced is None else [search.forced(forced)]

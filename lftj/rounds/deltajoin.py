@@ -26,7 +26,7 @@ from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import LASTING, REPEATED, SORT, Large, rank_orders
 from lftj.plan.lowering import Lowered, Sought, lower
 from lftj.plan.statistics import Fleeting, OneRow, Statistics
-from lftj.rounds.content import rounds_of
+from lftj.rounds.content import has_rounds, rounds_of
 from lftj.rounds.tally import Key
 from lftj.rounds.variants import CHANGED
 from scantree.version import Version
@@ -177,7 +177,10 @@ class DeltaJoin:
                 statistics[CHANGED] = Fleeting(relations[CHANGED])
                 large = Large(stamped=self._open is not None, own=self._open is not None and plans is self._plans)
             sort = REPEATED if few else LASTING if large else SORT
-            ranked = [(rank_orders(body, statistics, sort=sort, large=large)[0], body) for body in bodies]
+            # In large rounds key orders are kept up in any case.
+            kept_up = {name for name in self.reads if few and name != CHANGED and has_rounds(relations[name])}
+            searched = [rank_orders(body, statistics, sort=sort, large=large, kept_up=kept_up) for body in bodies]
+            ranked = [(found[0], body) for found, body in zip(searched, bodies, strict=True)]
             choice, body = min(ranked, key=lambda found: found[0].cost)
             if choice.cost > LOOKED * ranked[0][0].cost:
                 choice, body = ranked[0]

@@ -94,6 +94,8 @@ def _maintained(
     staged, before = commit.staged, commit.before.relations
     work = work_of(staged, joins, heads, dict(staged.state.relations), limits)
     try:
+        for head in heads:
+            work.relations[head].rest()
         retraction = maintain(work, before, below, facts, top)
     except STOPS as stop:
         raise work.told(stop) from None

@@ -1,0 +1,152 @@
+"""Which key orders of a recursive relation follow from round to round: those that its joins read.
+
+Catches: key orders that were read while there were few rows, or by a query once, and are kept up by all rounds since;
+one that is not what the content is when somebody asks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import lftj
+from lftj.engine.behind import Behind
+from lftj.rounds import component
+from scantree.memory import ArenaFullError
+from tests.engine.histories import check_stored
+
+PROGRAM = """
+.decl e(x:number, y:number)
+.decl t(x:number, y:number)
+t(x, y) :- e(x, y).
+t(x, z) :- e(x, y), t(y, z).
+"""
+BY_EITHER_END = PROGRAM.replace("e(x, y), t(y, z)", "t(x, y), t(y, z)")
+N = 60
+EDGES = [(x, y) for x in range(N) for y in range(x + 1, min(x + 6, N))]
+
+
+def closed(program: str) -> lftj.Database:
+    """The closure of a graph without cycles, with a fact of its own that hangs on to neither end."""
+    db = lftj.Database(program, page_rows=4, directory_rows=4)
+    db.load("e", EDGES)
+    db.load("t", [(-2, -1)])
+    db.evaluate()
+    assert len(db["t"]) == N * (N - 1) // 2 + 1
+    return db
+
+
+def orders(db: lftj.Database) -> list[tuple[int, ...]]:
+    return list(db._state.relations["t"].orders)
+
+
+def test_a_key_order_that_was_read_while_there_was_a_single_row() -> None:
+    """All rounds kept it up, and all transactions after: the closure of dag5k took twice as long, with one fact."""
+    assert orders(closed(PROGRAM)) == [(0, 1)]
+
+
+def test_a_key_order_that_every_round_reads_is_kept() -> None:
+    assert orders(closed(BY_EITHER_END)) == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize("program", [PROGRAM, BY_EITHER_END])
+def test_whatever_is_dropped_is_built_again(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads a key order finds it, even if every round drops all that there are."""
+    monkeypatch.setattr(component, "OUTGROWN", 2.0)
+    db = closed(program)
+    before = set(db["t"])
+    with db.transaction() as tx:
+        tx.erase("e", EDGES[3:4])
+    with db.transaction() as tx:
+        tx.insert("e", EDGES[3:4])
+    assert set(db["t"]) == before
+
+
+def erase(db: lftj.Database, *edges: tuple[int, int]) -> None:
+    with db.transaction() as tx:
+        tx.erase("e", edges)
+    assert tx.stats["heads"]["t"]["strategy"] == "rounds"
+
+
+def unplanned() -> lftj.Database:
+    """A chain's closure, as it was evaluated."""
+    db = lftj.Database(PROGRAM, page_rows=4, directory_rows=4)
+    db.load("e", [(x, x + 1) for x in range(N)])
+    db.evaluate()
+    return db
+
+
+def chain() -> lftj.Database:
+    """A chain's closure, the joins of which are planned before somebody asks for the other key order."""
+    db = unplanned()
+    erase(db, (0, 1))
+    assert orders(db) == [(0, 1)]
+    db._state.relations["t"].order((1, 0))
+    return db
+
+
+def built(db: lftj.Database) -> Any:
+    """What there is of the other key order."""
+    return db._state.relations["t"]._orders[1, 0]
+
+
+def test_what_no_round_asks_for_waits_for_the_last() -> None:
+    """A query by the second column was paid for in every round of all transactions after it."""
+    db = chain()
+    before = built(db)
+    erase(db, (5, 6))
+    held = built(db)
+    assert isinstance(held, Behind)
+    assert held.version is before
+    assert len(held.changes) == 5, "it waits for a row to go of each of five, all of which end behind the edge"
+    check_stored(db._state.relations["t"])
+    # That has asked for it, and the next transaction finds it as it is now.
+    before = built(db)
+    erase(db, (N - 2, N - 1))
+    assert built(db).version is before
+
+
+def test_a_key_order_that_is_there_is_not_read_for_a_few_steps_less() -> None:
+    """It would be kept up from round to round then: joins that were planned after the query took what it had built."""
+    db = unplanned()
+    db._state.relations["t"].order((1, 0))
+    erase(db, (3, 4))
+    ((_, joins),) = db._evaluator.rounds.joins.items()
+    read = {order for join in joins._made.values() for order in join.orders}
+    assert ("t", (0, 1)) in read
+    assert ("t", (1, 0)) not in read
+    check_stored(db._state.relations["t"])
+
+
+def test_one_that_lags_too_far_follows_before_the_next_transaction() -> None:
+    db = chain()
+    before = built(db)
+    erase(db, (5, 6))  # tests let a key order lag by three changes
+    erase(db, (N - 2, N - 1))
+    assert built(db).version is not before
+    check_stored(db._state.relations["t"])
+
+
+def test_what_rounds_ask_for_follows_with_them(as_written: None) -> None:
+    db = closed(BY_EITHER_END)
+    erase(db, (3, 4), (3, 5), (3, 6))
+    assert not isinstance(built(db), Behind)
+    check_stored(db._state.relations["t"])
+
+
+def test_without_the_memory_to_follow_a_key_order_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = chain()
+    erase(db, (5, 6))
+    late, catch_up = built(db), Behind.caught_up
+
+    def full(self: Behind, columns: tuple[int, ...]) -> Any:
+        if self is late:
+            raise ArenaFullError(2, 1)
+        return catch_up(self, columns)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Behind, "caught_up", full)
+        erase(db, (N - 2, N - 1))
+    assert orders(db) == [(0, 1)]
+    check_stored(db._state.relations["t"])
