@@ -14,6 +14,7 @@ import lftj
 from lftj.engine.behind import Behind
 from lftj.rounds import component
 from scantree.memory import ArenaFullError
+from scantree.version import Store, Version
 from tests.engine.histories import check_stored
 
 PROGRAM = """
@@ -46,8 +47,21 @@ def test_a_key_order_that_was_read_while_there_was_a_single_row() -> None:
     assert orders(closed(PROGRAM)) == [(0, 1)]
 
 
-def test_a_key_order_that_every_round_reads_is_kept() -> None:
-    assert orders(closed(BY_EITHER_END)) == [(0, 1), (1, 0)]
+def test_a_key_order_that_every_round_reads_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not built anew in every round."""
+    made, build = list[int](), Store.reorder
+
+    def counted(self: Store, version: Version, columns: tuple[int, ...]) -> Version:
+        made.append(len(version))
+        return build(self, version, columns)
+
+    monkeypatch.setattr(Store, "reorder", counted)
+    db = lftj.Database(BY_EITHER_END, page_rows=4, directory_rows=4)
+    db.load("e", [(x, x + 1) for x in range(N)])
+    db.load("t", [(-2 - x, -1 - x) for x in range(N)])
+    db.evaluate()
+    assert orders(db) == [(0, 1), (1, 0)]
+    assert len(made) < db._evaluator.rounds.of([db._state.relations["t"].content]).top, made
 
 
 @pytest.mark.parametrize("program", [PROGRAM, BY_EITHER_END])
