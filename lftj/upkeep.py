@@ -225,9 +225,9 @@ def join_lines(joins: Mapping[str, Any], indent: str) -> list[str]:
         expected = f"about {amount(max(1, round(plan['steps_per_row'])), 'step')} a changed row"
         lines.append(f"{indent}when {plan['changed']} changes: key order {', '.join(plan['key_order'])}; {expected}")
     for join in joins.get("ran", ()):
-        order = f"key order {', '.join(join['key_order'])}; " if join["key_order"] else ""
-        order += f"{', '.join(join['looked_up'])} looked up; " if join["looked_up"] else ""
-        lines.append(f"{indent}last commit, {join['finds']}: {order}{ran_text(join)}")
+        how = f"key order {', '.join(join['key_order'])}; " if join["key_order"] else ""
+        how += f"{', '.join(join['looked_up'])} looked up; " if join["looked_up"] else ""
+        lines.append(f"{indent}last commit, {join['finds']}: {how}{ran_text(join)}")
     return lines
 
 

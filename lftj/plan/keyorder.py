@@ -10,9 +10,10 @@ cost of binding a variable v behind the variables B counts leapfrog steps:
     steps               nodes * participants * least fan-out
     matches             the fan-outs multiplied, over the domain of v for each participant but one (independence)
 
-plus `SORT` per row of a key order that would have to be built, `EMIT` per row of output, and `DEDUPE` where the
-output needs sorting because the order does not begin with the head. Estimates only choose; they never change an
-answer. Ties go to the order of appearance, so plans are deterministic.
+plus `SORT` per row of a key order that would have to be built, `KEPT_UP` for one that is there and has to be kept up
+from run to run, `EMIT` per row of output, and `DEDUPE` where the output needs sorting because the order does not begin
+with the head. Estimates only choose; they never change an answer. Ties go to the order of appearance, so plans are
+deterministic.
 
 In a large round of recursion (`Large`) independence says too little: atoms over relations that were derived from each
 other hold the same keys far more often. So for the steps the matches of a depth are taken to lie between independent
@@ -99,8 +100,8 @@ class OrderSearch:
         large: Large | None = None,
         kept_up: Collection[str] = (),
     ) -> None:
-        self.kept_up = kept_up
-        self.body, self.statistics, self.counting, self.sort, self.large = body, statistics, counting, sort, large
+        self.body, self.statistics, self.counting = body, statistics, counting
+        self.sort, self.large, self.kept_up = sort, large, kept_up
         self.negated = body.negated[:-1] if large is not None and large.own else body.negated
         self.names = tuple(body.variables)
         self.rank = {v: i for i, v in enumerate(self.names)}

@@ -177,10 +177,11 @@ class DeltaJoin:
                 statistics[CHANGED] = Fleeting(relations[CHANGED])
                 large = Large(stamped=self._open is not None, own=self._open is not None and plans is self._plans)
             sort = REPEATED if few else LASTING if large else SORT
-            # In large rounds key orders are kept up in any case.
-            kept_up = {name for name in self.reads if few and name != CHANGED and has_rounds(relations[name])}
-            searched = [rank_orders(body, statistics, sort=sort, large=large, kept_up=kept_up) for body in bodies]
-            ranked = [(found[0], body) for found, body in zip(searched, bodies, strict=True)]
+            # Runs over few rows are those of transactions, which keep up the key orders that they read.
+            kept_up = {name for name in self.reads if name != CHANGED and has_rounds(relations[name])} if few else set()
+            ranked = [
+                (rank_orders(body, statistics, sort=sort, large=large, kept_up=kept_up)[0], body) for body in bodies
+            ]
             choice, body = min(ranked, key=lambda found: found[0].cost)
             if choice.cost > LOOKED * ranked[0][0].cost:
                 choice, body = ranked[0]
