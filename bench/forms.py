@@ -3,9 +3,10 @@
     python -m bench.forms [--quick]
 
 lftj runs a closure right-linear, however it is written (lftj/rounds/closure.py); here that is switched off. Ten random
-edges go in one transaction and come back in the next; "turned" is a graph with its edges turned round. CPU
-milliseconds, medians, in a process each. Results go to `bench/results/forms.jsonl`; exit code 1 if forms end with other
-rows, or a workload fails.
+edges go in one transaction and come back in the next; "turned" is a graph with its edges turned round. The right-linear
+form has two cases more, which differ in the key orders there are: "asked", where a query by the second column comes
+before the first transaction, and "fact", a closure with one fact of its own. CPU milliseconds, medians, in a process
+each. Results go to `bench/results/forms.jsonl`; exit code 1 if forms end with other rows, or a workload fails.
 """
 
 from __future__ import annotations
@@ -48,12 +49,17 @@ def measured(request: Line) -> Line:
     if request["workload"] == "turned":
         edges = np.ascontiguousarray(edges[:, ::-1])
     program = BASE + FORMS[request["engine"]]
+    fact = np.full((1, 2), -1, np.int64)
     rng, none = np.random.default_rng(1), edges[:0]
     took: dict[str, list[float]] = {"erased": [], "inserted": []}
     with mock.patch.object(closure, "right_linear", return_value=None):
         db = lftj.Database(program)
         db.load("e", edges)
+        if request["workload"] == "fact":
+            db.load("t", fact)
         _, scratch = timed(db.evaluate)
+        if request["workload"] == "asked":
+            db.query("t(x, y)", order=("y", "x")).count()
         for _ in range(request["draws"]):
             some = edges[rng.choice(len(edges), EDGES, replace=False)]
             for name, batch in (("erased", Batch(some, none)), ("inserted", Batch(none, some))):
@@ -67,8 +73,8 @@ def measured(request: Line) -> Line:
 def requests(quick: bool) -> Iterator[Line]:
     """What is to be measured."""
     for graph in GRAPHS:
-        for workload in ("closure", "turned"):
-            for form in FORMS:
+        for workload in ("closure", "turned", "asked", "fact"):
+            for form in FORMS if workload in ("closure", "turned") else ("right-linear",):
                 if (graph, form) in LEFT_OUT or (quick and graph != "cal"):
                     continue
                 what = {"workload": workload, "graph": graph, "mode": "forms", "engine": form, "quick": quick}
