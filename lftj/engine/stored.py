@@ -254,17 +254,34 @@ class StoredRelation:
             return self._folds.setdefault(key, make())
         return self._folds[key]
 
-    def rest(self) -> None:
+    def rest(self) -> dict[tuple[int, ...], Behind]:
         """Before the rounds of a transaction: let the key orders lag behind until one of them is asked for.
 
-        Those that lag too far behind after the last one follow first, or go where there is no memory for it.
+        For `rested`: what each is.
         """
+        waiting = {}
         for order, held in list(self._orders.items())[1:]:
-            if isinstance(held, Version) or held.far(len(self)):
-                try:
-                    self._orders[order] = Behind(self.order(order), (), 0)
-                except ArenaFullError:
-                    self.forget(order)
+            waiting[order] = held if isinstance(held, Behind) else Behind(held, (), 0)
+        self._orders.update(waiting)
+        return waiting
+
+    def rested(self, waiting: Mapping[tuple[int, ...], Behind], change: Change) -> None:
+        """After the rounds: what of `waiting` none has asked for lags behind by what they came to, a `change` in all.
+
+        Where it lags too far, it follows; without the memory for that, it goes.
+        """
+        for order, before in waiting.items():
+            held = self._orders.get(order)
+            if isinstance(held, Behind) and held is not before and held.version is before.version:
+                self.forget(order)
+                with suppress(ArenaFullError):
+                    self._orders[order] = self._lagging(order, before, change, self.content)
+
+    @staticmethod
+    def _lagging(order: tuple[int, ...], held: Version | Behind, change: Change, content: Version) -> Version | Behind:
+        """A key order after one more change, which led to `content`: behind, or caught up where that gets too far."""
+        behind = Behind.of(held, change)
+        return behind.caught_up(order) if behind.far(len(content)) else behind
 
     def forget(self, built: Built) -> None:
         """Drop a secondary key order or a scan; it is built again if somebody asks for it."""
@@ -351,7 +368,7 @@ class StoredRelation:
         """(the key orders that are `wanted` of these, the scans) after a `change` that led to `content`.
 
         With `private`, a key order that is not behind will be asked for in the next round: it follows at once, and is
-        merged where inserts are more than `part` of the rows; one that is behind waits for the last round (`rest`).
+        merged where inserts are more than `part` of the rows; one that is behind waits for the last one (`rested`).
         Without the memory for one, it and what comes behind it go, as with a large change; who asks for them again is
         told.
         """
@@ -361,10 +378,11 @@ class StoredRelation:
             for order, held in list(wanted.items()):
                 if order == self._declared:
                     continue
-                if private is None or isinstance(held, Behind):
-                    behind = Behind.of(held, change)
-                    far = private is None and behind.far(len(content))
-                    orders[order] = behind.caught_up(order) if far else behind
+                if private is None:
+                    orders[order] = self._lagging(order, held, change, content)
+                    continue
+                if isinstance(held, Behind):
+                    orders[order] = Behind.of(held, change)
                     continue
                 mine = held in private
                 if len(change.kinds) > part * len(held):

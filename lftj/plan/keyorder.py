@@ -10,10 +10,9 @@ cost of binding a variable v behind the variables B counts leapfrog steps:
     steps               nodes * participants * least fan-out
     matches             the fan-outs multiplied, over the domain of v for each participant but one (independence)
 
-plus `SORT` per row of a key order that would have to be built, `KEPT_UP` for one that is there and has to be kept up
-from run to run, `EMIT` per row of output, and `DEDUPE` where the output needs sorting because the order does not begin
-with the head. Estimates only choose; they never change an answer. Ties go to the order of appearance, so plans are
-deterministic.
+plus `SORT` per row of a key order that would have to be built, `EMIT` per row of output, and `DEDUPE` where the
+output needs sorting because the order does not begin with the head. Estimates only choose; they never change an
+answer. Ties go to the order of appearance, so plans are deterministic.
 
 In a large round of recursion (`Large`) independence says too little: atoms over relations that were derived from each
 other hold the same keys far more often. So for the steps the matches of a depth are taken to lie between independent
@@ -37,8 +36,6 @@ SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
 # build: some microseconds, whatever its rows, as a hundred steps do.
 REPEATED, AGAIN = 0.05, 100.0
-# What a changed row costs in a secondary key order that is kept up from run to run.
-KEPT_UP = 6.0
 # In the place of SORT in a large round: per row of a key order that takes memory and is kept up to date from then on,
 # and of one of the changed rows, which several joins share.
 LASTING, SHARED = 24.0, 3.0
@@ -98,10 +95,10 @@ class OrderSearch:
         counting: bool,
         sort: float = SORT,
         large: Large | None = None,
-        kept_up: Collection[str] = (),
+        others: Collection[tuple[str, tuple[int, ...]]] = (),
     ) -> None:
         self.body, self.statistics, self.counting = body, statistics, counting
-        self.sort, self.large, self.kept_up = sort, large, kept_up
+        self.sort, self.large, self.others = sort, large, others
         self.negated = body.negated[:-1] if large is not None and large.own else body.negated
         self.names = tuple(body.variables)
         self.rank = {v: i for i, v in enumerate(self.names)}
@@ -260,7 +257,7 @@ class OrderSearch:
         return u in reached
 
     def _finish(self, partial: _Partial) -> float:
-        """Cost of the key orders that would have to be built, or are kept up, and of the output."""
+        """Cost of the key orders that would have to be built, and of the output."""
         place = {v: i for i, v in enumerate(partial.order)}
         needed: dict[tuple[str, tuple[int, ...]], float] = {}
         for atom in (*self.body.atoms, *self.body.negated):
@@ -268,11 +265,10 @@ class OrderSearch:
                 (c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""]
             )
             statistics = self.statistics[atom.predicate]
-            if not any(order[: len(columns)] == tuple(columns) for order in statistics.stored.orders):
+            built = (o for o in statistics.stored.orders if (atom.predicate, o) not in self.others)
+            if not any(order[: len(columns)] == tuple(columns) for order in built):
                 once, each = (AGAIN, SHARED) if statistics.fleeting else (0.0, self.sort)
                 needed[atom.predicate, tuple(columns)] = once + each * statistics.rows
-            elif atom.predicate in self.kept_up and columns != list(range(len(columns))):
-                needed[atom.predicate, tuple(columns)] = KEPT_UP
         cost = sum(needed.values())
         if not self.counting and partial.rows:
             head = self.body.head_variables
@@ -299,13 +295,13 @@ def rank_orders(
     forced: tuple[str, ...] | None = None,
     sort: float = SORT,
     large: Large | None = None,
-    kept_up: Collection[str] = (),
+    others: Collection[tuple[str, tuple[int, ...]]] = (),
 ) -> list[Choice]:
     """Key orders for `body`, cheapest first.
 
     Only the one `forced` says, if it names the variables in the order the user wants. `sort`: what a row of a key order
-    costs that would have to be built. `large`: for a large round. `kept_up`: relations that change from run to run, and
-    with them the key orders that are read.
+    costs that would have to be built. `large`: for a large round. `others`: (relation, key order) of those that are
+    there for others, and would cost as much as if they had to be built.
     """
-    search = OrderSearch(body, statistics, counting, sort, large, kept_up)
+    search = OrderSearch(body, statistics, counting, sort, large, others)
     return search.ranked() if forced is None else [search.forced(forced)]

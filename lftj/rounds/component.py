@@ -215,6 +215,7 @@ class Work:
             for order in list(relation.orders)[1:]:
                 if self.read.get((head, order), 0) < OUTGROWN * len(relation):
                     relation.forget(order)
+                    self.joins.adopted.discard((head, order))
 
     def go_on(self, new: Deltas) -> None:
         """Rounds from the rows that are `new`, until there are none."""

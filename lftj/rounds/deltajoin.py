@@ -121,13 +121,15 @@ class DeltaJoin:
     leave out where it meets no head twice.
 
     Of the last run: `steps` · `trouble`, whether a term had no value · `met`, how many heads it met that are there ·
-    `marked`, whether a limit was. `key`: which of a component's joins it is.
+    `marked`, whether a limit was. `key`: which of a component's joins it is. `adopted`: the key orders that plans of
+    these joins read.
     """
 
     key: Key = ("", 0, None)
 
     def __init__(self, clause: Clause, tested: tuple[int, ...] = (), *, apart: bool = False, own: bool = False) -> None:
         self.clause, self.tested = clause, tested
+        self.adopted: set[Order] = set()
         self.texts = split_text(clause) is not None
         # A row is looked up by all its columns.
         self.body: Body = body_of(clause, whole=tested)
@@ -177,10 +179,9 @@ class DeltaJoin:
                 statistics[CHANGED] = Fleeting(relations[CHANGED])
                 large = Large(stamped=self._open is not None, own=self._open is not None and plans is self._plans)
             sort = REPEATED if few else LASTING if large else SORT
-            # Runs over few rows are those of transactions, which keep up the key orders that they read.
-            kept_up = {name for name in self.reads if name != CHANGED and has_rounds(relations[name])} if few else set()
+            others = set(self._others(relations))
             ranked = [
-                (rank_orders(body, statistics, sort=sort, large=large, kept_up=kept_up)[0], body) for body in bodies
+                (rank_orders(body, statistics, sort=sort, large=large, others=others)[0], body) for body in bodies
             ]
             choice, body = min(ranked, key=lambda found: found[0].cost)
             if choice.cost > LOOKED * ranked[0][0].cost:
@@ -190,10 +191,21 @@ class DeltaJoin:
             places = [(node.predicate, node.key_order) for node in best.nodes]
             stamped = self._open is not None and stampable(best, int(plans is self._plans))
             plans[sizes] = _Made(best, places, stamped)
+            self.adopted |= plans[sizes].orders
         self._made = plans[sizes]
         if plans is self._open_plans and not self._made.stamped:
             return self._planned(relations, counts, True)
         return self._made.plan
+
+    def _others(self, relations: Relations) -> Iterator[Order]:
+        """The key orders of members that are there, as for a query, and that no join of the component reads so far.
+
+        One that joins read is kept up from round to round: that is worth it for whom it would be worth to build it.
+        """
+        for name in self.reads:
+            if name != CHANGED and has_rounds(relations[name]):
+                _, *secondary = relations[name].orders
+                yield from ((name, order) for order in secondary if (name, order) not in self.adopted)
 
     def _stamps(self, evaluator: Evaluator, plan: JoinPlan, over: Relations, walk: cells.Walk) -> StampTable | None:
         """The table of the last depth's keys, told to the walk; None if it would be too large."""

@@ -8,7 +8,7 @@ from lftj.engine.evaluate import Evaluator
 from lftj.engine.strata import Strata
 from lftj.language.clause import Clause
 from lftj.rounds import variants
-from lftj.rounds.deltajoin import DeltaJoin
+from lftj.rounds.deltajoin import DeltaJoin, Order
 from lftj.rounds.slate import Slate
 from lftj.rounds.tally import CHECK, CONSUMERS, FORWARD, OLDER, UNDER, Key, Tally
 
@@ -18,8 +18,9 @@ class Joins:
 
     `written`: the clauses as they are written; `clauses`: as they are run, each in its place. `as_written`: whether
     they are the same. `strata`: those the clauses were last found in. `below`: the relations of lower strata that they
-    read. `ops`: "min" or "max" of heads of best values. `fresh`: by head, which part of the rows that a large round met
-    was not there yet, the last time. `steps`: of all runs; `tallies`: the same by join, with more.
+    read. `ops`: "min" or "max" of heads of best values. `adopted`: the key orders that their plans read. `fresh`: by
+    head, which part of the rows that a large round met was not there yet, the last time. `steps`: of all runs;
+    `tallies`: the same by join, with more.
     """
 
     def __init__(self, written: tuple[Clause, ...], clauses: tuple[Clause, ...], members: Iterable[str]) -> None:
@@ -36,6 +37,7 @@ class Joins:
                 self._positive.setdefault(atom.predicate, []).append((c, i))
             for i, atom in enumerate(clause.negated, len(clause.atoms)):
                 self._negated.setdefault(atom.predicate, []).append((c, i))
+        self.adopted: set[Order] = set()
         self._made: dict[Key, DeltaJoin] = {}
         self._slates: dict[tuple[int, bool], Slate] = {}
         self.fresh: dict[str, float] = {}
@@ -49,7 +51,7 @@ class Joins:
         return self._negated.keys()
 
     def _keep(self, key: Key, join: DeltaJoin) -> DeltaJoin:
-        join.key = key
+        join.key, join.adopted = key, self.adopted
         self._made[key] = join
         return join
 

@@ -93,14 +93,15 @@ def _maintained(
 ) -> Followed:
     staged, before = commit.staged, commit.before.relations
     work = work_of(staged, joins, heads, dict(staged.state.relations), limits)
+    waiting = {head: work.relations[head].rest() for head in heads}
     try:
-        for head in heads:
-            work.relations[head].rest()
         retraction = maintain(work, before, below, facts, top)
     except STOPS as stop:
         raise work.told(stop) from None
     found = {head: work.relations[head] for head in heads}
     changes = {head: work.change(head, before[head], retraction.removed.get(head, [])) for head in heads}
+    for head, relation in found.items():
+        relation.rested(waiting[head], changes[head])
     returned = 0
     for head, rows in retraction.rows_removed().items():
         returned += not_among(rows, changes[head].of_kind(ERASED)).shape[1]
