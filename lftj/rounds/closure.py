@@ -7,9 +7,9 @@
 derive the same rows, if no row of `t` is a fact of its own, and cost differently. The right-linear form is run: what
 an edge (x, y) brings or may take with it are rows (x, z) for the rows (y, z), which lie side by side in the key order
 that `t` has anyway; for the left-linear form they lie apart, and the nonlinear one finds each row by each of its middle
-points. Ten edges of dag5k erased, then inserted, by CPU: 31 and 12 ms, left-linear 46 and 19, nonlinear 522 and 73; of
-cal 10 and 6, left-linear 46 and 11, nonlinear 54 and 8. (Of wiki-Vote with its edges turned round, where far more
-points are reached from one than reach it, 105 and 1.7 ms, left-linear 38 and 14: the only one of six graphs where
+points. Ten edges of dag5k erased, then inserted, by CPU: 30 and 11 ms, left-linear 45 and 18, nonlinear 526 and 73; of
+cal 11 and 6, left-linear 47 and 11, nonlinear 55 and 8. (Of wiki-Vote with its edges turned round, where far more
+points are reached from one than reach it, 113 and 2.0 ms, left-linear 39 and 15: the only one of six graphs where
 another form erases faster; `python -m bench.forms`.)
 
 The rounds that one form gives are well-founded by its rules only. So it is known of a content by which form it has
