@@ -18,13 +18,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from scantree._jit import kernel
+from scantree._jit import kernel, move
 
 Column = npt.NDArray[np.int64]
 Packed = npt.NDArray[np.uint64]
 Rows = npt.NDArray[np.int64]
 
-# Rows up to which packing takes longer than it saves.
+# Up to so many rows each is put in its place among those before it: packing takes longer than it saves.
 FEW = 256
 # Words that a thread keeps at most: 8 MB. More of them are in the way where memory is short, and save no time (closure
 # of wiki-Vote: 40.2 bytes a row at the peak with 32 MB, 37.6 with these).
@@ -48,6 +48,29 @@ def order_of(columns):
         if relation == 0:
             verdict = 1
     return verdict
+
+
+@kernel
+def _order_few(columns, order):
+    """Write to `order` int64[n] what sorts the rows of `columns` int64[k, n], equal ones as given; whether some are."""
+    k, n = columns.shape
+    repeats = False
+    for i in range(n):
+        low, high = 0, i
+        while low < high:
+            middle, relation = (low + high) >> 1, 0
+            for c in range(k):
+                if columns[c, i] != columns[c, order[middle]]:
+                    relation = 1 if columns[c, i] > columns[c, order[middle]] else -1
+                    break
+            repeats |= relation == 0
+            if relation < 0:
+                high = middle
+            else:
+                low = middle + 1
+        move(order, low + 1, low, i - low)
+        order[low] = i
+    return repeats
 
 
 @kernel
@@ -192,24 +215,30 @@ def _sorted_rows(packed: Packed, low: Column, bits: Column) -> Rows:
     return rows
 
 
-def sorting(keys: Rows) -> Column:
-    """The order int64[n] that sorts rows by `keys` int64[k, n], equal ones in the order they are given, n > 0."""
+def sorting(keys: Rows) -> tuple[Column, bool]:
+    """(the order int64[n] that sorts rows by `keys` int64[k, n], whether some may be equal), n > 0.
+
+    Equal ones keep the order they are given in.
+    """
     n = keys.shape[1]
-    packing = _bit_widths(keys) if n >= FEW else None
+    if n < FEW:
+        order = np.empty(n, np.int64)
+        return order, bool(_order_few(keys, order))
+    packing = _bit_widths(keys)
     if packing is None:
-        return np.lexsort(keys[::-1])
+        return np.lexsort(keys[::-1]), True
     packed = words_for(n)
     place = (n - 1).bit_length()
     with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
         _pack(keys, np.arange(len(keys)), *packing, packed)
     if int(packing[1].sum()) + place > 64:
-        return np.argsort(packed, kind="stable")
+        return np.argsort(packed, kind="stable"), True
     # With its place in the lowest bits every value is another: sorting them is several times faster than an argsort.
     packed <<= np.uint64(place)
     packed |= np.arange(n, dtype=np.uint64)
     packed.sort()
     packed &= np.uint64((1 << place) - 1)
-    return packed.view(np.int64)
+    return packed.view(np.int64), True
 
 
 def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:
@@ -226,13 +255,16 @@ def sort_rows(columns: Sequence[Column] | Rows, keys: int) -> Rows:
     if state == 2:
         return rows
     if state == 0:
-        packing = _bit_widths(rows) if keys == len(rows) else None
+        packing = _bit_widths(rows) if keys == len(rows) and n >= FEW else None
         if packing is not None:
             packed = words_for(n)
             with np.errstate(over="ignore"):  # where no kernels are compiled: differences wrap around
                 _pack(rows, np.arange(keys), *packing, packed)
             return _sorted_rows(packed, *packing)
-        rows = np.take(rows, sorting(rows[:keys]), axis=1)  # `rows[:, order]` would lay the columns out across
+        order, repeats = sorting(rows[:keys])
+        rows = np.take(rows, order, axis=1)  # `rows[:, order]` would lay the columns out across
+        if not repeats:
+            return rows
     keep = np.empty(n, np.bool_)
     last_of_equal(rows[:keys], keep)
     return rows if keep.all() else np.compress(keep, rows, axis=1)
@@ -258,13 +290,17 @@ def sort_chunks(chunks: list[Rows]) -> Rows:
     """
     given = [chunk for chunk in chunks if chunk.shape[1]] or chunks[:1]
     chunks.clear()
+    n = sum([chunk.shape[1] for chunk in given])
+    if n < FEW and len(given) > 1:
+        return sort_rows(np.concatenate(given, axis=1), len(given[0]))
     for c, chunk in enumerate(given):
         if not (chunk.flags.c_contiguous and chunk.flags.writeable):  # kernels would be compiled anew
             given[c] = chunk.copy()
+    if n < FEW:
+        return sort_rows(given[0], len(given[0]))
     if len(given) == 1 and order_of(given[0]) == 2:
         return given[0]
-    n = sum(chunk.shape[1] for chunk in given)
-    packing = None if n < FEW or _in_order(given) else _bit_widths(*given)
+    packing = None if _in_order(given) else _bit_widths(*given)
     if packing is None:
         return sort_rows(np.concatenate(given, axis=1), len(given[0]))
     packed, at = words_for(n), 0

@@ -376,10 +376,11 @@ def _in_key_order(batch: Rows, ops: npt.NDArray[np.int8], keys: int) -> tuple[Ro
     batch, ops = plain(batch), np.ascontiguousarray(ops, np.int8)
     if m > 1 and keys > 0:
         state = _sort.order_of(batch[:keys])
+        repeats = state == 1
         if state == 0:
-            order = _sort.sorting(batch[:keys])
+            order, repeats = _sort.sorting(batch[:keys])
             batch, ops = np.take(batch, order, axis=1), ops[order]
-        if state != 2:
+        if repeats:
             keep = np.empty(m, np.bool_)
             _sort.last_of_equal(batch[:keys], keep)
             batch, ops = np.compress(keep, batch, axis=1), ops[keep]

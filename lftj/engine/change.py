@@ -59,7 +59,7 @@ class Change(NamedTuple):
         rows = self.rows[list(columns)]
         if len(columns) == 0 or self.rows.shape[1] < 2:
             return Change(rows, self.kinds)
-        order = sorting(rows)
+        order, _ = sorting(rows)
         return Change(np.take(rows, order, axis=1), self.kinds[order])
 
     def of_kind(self, kind: int) -> Rows:

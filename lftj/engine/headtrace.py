@@ -233,11 +233,12 @@ def summed(rows: Rows, weights: Rows) -> tuple[Rows, Rows]:
 def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
     """(the rows int64[1.., m] in order, what put them so or None if they were, where each run of equal rows begins)."""
     order, state = None, order_of(rows)
+    repeats = state == 1
     if state == 0:
-        order = sorting(rows)
+        order, repeats = sorting(rows)
         rows = np.take(rows, order, axis=1)
     first = np.ones(rows.shape[1], np.bool_)
-    if state < 2:
+    if repeats:
         first[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
     return rows, order, np.flatnonzero(first)
 

@@ -62,7 +62,11 @@ PACKINGS = {
 
 @pytest.mark.parametrize("bits", PACKINGS.values(), ids=PACKINGS)
 @pytest.mark.parametrize("values", [0, 1, 2])
-def test_sort_at_the_edges_of_packing(bits: tuple[int, ...], values: int) -> None:
+@pytest.mark.parametrize("few", [2, 1 << 20])
+def test_sort_at_the_edges_of_packing(
+    bits: tuple[int, ...], values: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sort, "FEW", few)
     for seed in range(3):
         columns = wide(seed, 40, *bits, *[2] * values)
         rows = sort_rows(columns, len(bits))
@@ -75,6 +79,7 @@ def test_wide_keys_are_sorted_without_packing(monkeypatch: pytest.MonkeyPatch) -
         raise RuntimeError("packed")
 
     monkeypatch.setattr(sort, "_pack", refuse)
+    monkeypatch.setattr(sort, "FEW", 2)
     columns = wide(1, 40, 33, 32)
     assert sort_rows(columns, 2).T.tolist() == expected(columns, 2)
     with pytest.raises(RuntimeError, match="packed"):
@@ -99,6 +104,20 @@ def test_chunks_are_sorted_as_their_rows(
         assert chunks == []
     alone = [np.ascontiguousarray(ordered)]
     assert sort_chunks([*alone]) is alone[0]
+
+
+@pytest.mark.parametrize("few", [1, 1 << 20])
+@pytest.mark.parametrize("most", [0, 3, 1 << 40])
+def test_equal_rows_keep_their_order(few: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sort, "FEW", few)
+    rng = np.random.default_rng(most)
+    for n in (1, 2, 3, 9, 100):
+        keys = rng.integers(-most, most, (2, n), endpoint=True)
+        order, repeats = sort.sorting(keys)
+        assert order.tolist() == np.lexsort(keys[::-1]).tolist()
+        assert repeats or len(set(zip(*keys.tolist(), strict=True))) == n
+        if n < few:
+            assert repeats == (len(set(zip(*keys.tolist(), strict=True))) < n)
 
 
 @pytest.mark.parametrize("keys", [1, 2])
