@@ -91,6 +91,6 @@ class Sweep:
         self._begun = True
         while waiting:
             for i in range(min(AT_ONCE, len(waiting))):
-                now[i] = waiting.popleft()
+                now[i, ROOT], now[i, PACKED] = waiting.popleft()
             drop_all(self.space, now)
         self._begun = False

@@ -9,6 +9,7 @@ A row that was erased and inserted again is in no change; the empty change has n
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,12 @@ class Change(NamedTuple):
 
     rows: Rows
     kinds: Kinds
+
+    @classmethod
+    @cache
+    def none(cls, arity: int) -> Change:
+        """The change that is none."""
+        return cls(np.empty((arity, 0), np.int64), np.empty(0, np.int8))
 
     @classmethod
     def of_update(cls, changes: Changes) -> Change:

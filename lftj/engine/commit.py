@@ -205,13 +205,17 @@ class Commit:
             if name not in failed and change is not None and len(change.kinds):
                 self.changes[name] = change
         info = program or base
-        staged.state = info._replace(
-            relations=relations,
-            strata=strata,
-            stale=frozenset(stale),
-            evaluations=evaluations,
-            stopped=base.not_stopped_in(concerned),
-            refused=refused,
+        staged.state = State(
+            relations,
+            strata,
+            frozenset(stale),
+            evaluations,
+            info.key_orders,
+            info.directives,
+            info.maintain,
+            info.granularity,
+            base.not_stopped_in(concerned),
+            refused,
         )
         finished = set[str]()
         for head in strata.order:
@@ -272,7 +276,7 @@ class Commit:
         staged = self.staged
         strata, relations = staged.state.strata, staged.state.relations
         reads = {name: None for head in heads for name in strata.reads(head)}
-        blocked = [name for name in (*heads, *reads) if name in failed and name in stale]
+        blocked = [name for name in (*heads, *reads) if name in failed and name in stale] if failed else []
         if blocked:
             for head in heads:
                 self.unknown[head] = failed[head] = failed[blocked[0]]

@@ -246,7 +246,7 @@ def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
 def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
     """The change that takes `erased` rows and brings `inserted` ones; a row in both stays, none is twice in one."""
     if not erased and not inserted:
-        return Change(np.empty((arity, 0), np.int64), np.empty(0, np.int8))
+        return Change.none(arity)
     # With the kind as a column more: of a row in both the two are neighbours.
     parts = [(rows, kind) for chunks, kind in ((erased, ERASED), (inserted, INSERTED)) for rows in chunks]
     told = sort_chunks([np.concatenate([rows, np.full((1, rows.shape[1]), kind)]) for rows, kind in parts])

@@ -18,7 +18,7 @@ from lftj.join.leapfrog import forget
 from lftj.join.machine import FAILS, HOLDS, TROUBLE
 from lftj.join.place import admit, is_plain, place
 from lftj.join.trie import LEVEL, OPENED, ROOT, ask_for
-from lftj.join.triejoin import ERROR, FINISHED, FULL, NO_TRACE, OPENING, PAUSED, triejoin
+from lftj.join.triejoin import ERROR, FINISHED, FULL, OPENING, PAUSED, triejoin
 from lftj.join.walk import DEPTH, ENTER, LANDED, PART_HI, PART_LO, STAY, STEPS, UNTIL, WRITTEN, Walk, write_row
 from scantree._jit import kernel
 
@@ -167,7 +167,7 @@ def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, share, 
                 forget(own, e)
             control[DEPTH], control[ENTER], control[STAY] = depth, OPENING, depth - 1
             state[UNDER_WAY] = 1
-        status = triejoin(mem, own, NO_TRACE, out, budget)
+        status = triejoin(mem, own, out, budget)
         if status != FINISHED:
             return status
         state[UNDER_WAY] = 0

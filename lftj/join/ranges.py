@@ -106,7 +106,7 @@ class CutRun(Run):
             _begin(walk, start, *self._ranges[r])
             status, done = triejoin.PAUSED, 0
             while status != triejoin.FINISHED and not shift.stopped:
-                status = triejoin.triejoin(self.mem, walk, triejoin.NO_TRACE, out, SLICE)
+                status = triejoin.triejoin(self.mem, walk, out, SLICE)
                 n = int(control[cells.WRITTEN])
                 if status == triejoin.OVERFLOW:
                     self._overflow = shift.stopped = True

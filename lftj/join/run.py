@@ -115,7 +115,7 @@ class Run:
         # Short slices first: small answers come at once, and a long one is noticed early.
         budget = SLICE >> 4
         while True:
-            status = triejoin.triejoin(self.mem, self.walk, triejoin.NO_TRACE, out[0], budget)
+            status = triejoin.triejoin(self.mem, self.walk, out[0], budget)
             if status == triejoin.OVERFLOW:
                 raise EvaluationError(
                     "the count exceeds the int64 range",
@@ -162,12 +162,12 @@ class Run:
 def walk_once(
     mem: npt.NDArray[np.int64], walk: cells.Walk, prelude: npt.NDArray[np.int64], out: npt.NDArray[np.int64]
 ) -> bool:
-    """One slice of a walk that begins, its rows in `out[:, : control[WRITTEN]]`; whether it is done.
+    """The first slice of a walk, its rows in `out[:, : control[WRITTEN]]`; whether it is done.
 
     For walks that are short as a rule, of which a `Run` would take longer to set up. If it is not done a `Run` goes on
     once the rows are taken out of `out` and WRITTEN is 0.
     """
     if len(prelude):
         machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
-    status: int = triejoin.triejoin(mem, walk, triejoin.NO_TRACE, out, SLICE >> 4)
+    status: int = triejoin.triejoin_anew(mem, walk, out, SLICE >> 4)
     return status == triejoin.FINISHED

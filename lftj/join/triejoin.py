@@ -23,7 +23,7 @@ signals, clocks and limits. A walk may be kept to the subtree below a binding (`
 a part.
 
 `triejoin` and `tracing_triejoin` are two compilations of one source: the second writes the records of a trace
-(sensitivity/records.py), the first contains none of that.
+(sensitivity/records.py), the first contains none of that. `triejoin_anew` begins again with a walk that has been run.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from lftj.join.looks import looked_leaf, looked_pair
 from lftj.join.machine import FAILS, HOLDS, run_code
 from lftj.join.place import blocked, blocked_until, older
 from lftj.join.stamps import stamped_leaf, stamped_two
-from lftj.join.trie import KEY_MIN, UNIQUE, look_ahead
+from lftj.join.trie import KEY_MIN, OPENED, UNIQUE, look_ahead
 from lftj.join.walk import (
     AHEAD,
     BLOCK,
@@ -74,10 +74,12 @@ from lftj.join.walk import (
     FUSED,
     JOIN,
     KIND,
+    LANDED,
     LEAF,
     LOOKED,
     MATCHES,
     NEG_HI,
+    OPENS,
     PAIR,
     PARENT,
     PART_HI,
@@ -97,21 +99,12 @@ from lftj.join.walk import (
     write_row,
 )
 from scantree._jit import kernel
-from sensitivity.records import FIELD_WIDTH, MAX_WORDS, SITE_WIDTH, Trace
+from sensitivity.records import Trace
 
 # Statuses; larger ones are those of the machine plus ERROR.
 FINISHED, FULL, PAUSED, OVERFLOW, CROWDED, ERROR = 0, 1, 2, 3, 4, 16
 # How a depth goes on (`control[ENTER]`): after a match, by opening its node, from a state inside a leapfrog
 AFTER, OPENING, WITHIN = 0, 1, 2
-
-# What a walk that does not record is given.
-NO_TRACE = Trace(
-    np.zeros((1, SITE_WIDTH), np.int64),
-    np.zeros((1, FIELD_WIDTH), np.int64),
-    np.zeros((1, MAX_WORDS), np.int64),
-    np.zeros(1, np.int64),
-    np.zeros(1, np.int64),
-)
 
 
 def _make(record: bool) -> Callable[..., Any]:
@@ -302,5 +295,27 @@ def _make(record: bool) -> Callable[..., Any]:
     return walk_on
 
 
-triejoin = _make(False)
+_triejoin = _make(False)
 tracing_triejoin = _make(True)
+
+
+@kernel
+def triejoin(mem, walk, out, budget):
+    """Walk on, recording nothing; as `tracing_triejoin`."""
+    # The source wants a trace: of arrays that are at hand, for one that Python hands over takes as long as a short walk
+    # per three arrays. It is neither read nor written.
+    none = Trace(walk.frames, walk.depths, walk.blocks, walk.parts, walk.moves)
+    return _triejoin(mem, walk, none, out, budget)
+
+
+@kernel
+def triejoin_anew(mem, walk, out, budget):
+    """As `triejoin`, from the beginning; the roots of the frames, and what `control` asks for, are set already."""
+    frames, depths, control = walk.frames, walk.depths, walk.control
+    for f in range(len(frames)):
+        frames[f, OPENED] = 0
+    for d in range(len(depths)):
+        depths[d, MATCHES] = 0
+    control[DEPTH], control[ENTER], control[STAY] = 0, OPENING, -1
+    control[STEPS], control[LANDED], control[OPENS], control[WRITTEN] = 0, 0, 0, 0
+    return triejoin(mem, walk, out, budget)

@@ -194,9 +194,7 @@ def _pilot(
             limits.look(0)
             rows += int(control[cells.WRITTEN])
             control[cells.WRITTEN] = 0
-            status = triejoin.triejoin(
-                drawn.store.arena.space.mem, walk, triejoin.NO_TRACE, out, min(SLICE, int(allowance) + 1)
-            )
+            status = triejoin.triejoin(drawn.store.arena.space.mem, walk, out, min(SLICE, int(allowance) + 1))
         rows += int(control[cells.WRITTEN])
         control[cells.WRITTEN] = 0
         if status >= triejoin.OVERFLOW:

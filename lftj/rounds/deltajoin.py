@@ -16,7 +16,7 @@ import numpy.typing as npt
 from lftj.engine.evaluate import Evaluator
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import split_text
-from lftj.join import machine, trie, triejoin
+from lftj.join import machine, trie
 from lftj.join import walk as cells
 from lftj.join.run import Limits, Run, walk_once
 from lftj.join.stamps import StampTable, stamp_table
@@ -99,14 +99,11 @@ class _Made:
         self.orders = frozenset(at for at in self.places if at[0] != CHANGED)
 
     def again(self, relations: Relations) -> Lowered | None:
-        """The arrays that are kept, set to the beginning of a run over the relations as they are."""
+        """The arrays that are kept, for a run over the relations as they are (`walk_once`)."""
         if self.lowered is not None:
-            frames, depths, control = self.lowered.walk.frames, self.lowered.walk.depths, self.lowered.walk.control
-            frames[:, trie.ROOT] = [relations[name].order(columns).root for name, columns in self.places]
-            frames[:, trie.OPENED] = 0
-            depths[:, cells.MATCHES] = 0
-            control[cells.DEPTH], control[cells.ENTER], control[cells.STAY] = 0, triejoin.OPENING, -1
-            control[cells.STEPS] = control[cells.LANDED] = control[cells.OPENS] = control[cells.WRITTEN] = 0
+            frames = self.lowered.walk.frames
+            for node, (name, columns) in enumerate(self.places):
+                frames[node, trie.ROOT] = relations[name].order(columns).root
             self.lowered.walk.cell[machine.TROUBLE] = 0
         return self.lowered
 

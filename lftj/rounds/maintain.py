@@ -42,8 +42,10 @@ def maintain(
     work.round = top
     come = {name: change.of_kind(INSERTED) for name, change in changes.items()}
     went = {name: change.of_kind(ERASED) for name, change in changes.items()}
+    negated = [name for name in changes if name in work.joins.negates]
     for name in changes:
         retraction.suspect(work.consumers(name, went[name], before))
+    for name in negated:
         retraction.suspect(work.consumers(name, come[name], before, negated=True))
     gone: Deltas = {}
     for head, change in facts.items():
@@ -54,16 +56,13 @@ def maintain(
     if gone:
         retraction.remove(gone, {head: rows[:-1] for head, rows in gone.items()})
     retraction.examine()
-    removed, derivable = retraction.rows_removed(), retraction.rows_derivable()
-    new = _new_facts(work, facts, removed)
+    removed = retraction.rows_removed()
+    new = _new_facts(work, facts, removed) if facts or removed else Deltas()
     work.begin_round(work.round + 1)
-    found: dict[str, list[Rows]] = {}
-    for head, rows in work.may_return(removed, derivable).items():
-        back = work.returning(head, not_among(rows, new[head]) if head in new else rows)
-        if back.shape[1]:
-            found.setdefault(head, []).append(back)
+    found = _returning(work, removed, retraction.rows_derivable(), new) if removed else {}
     for name in changes:
         work.ask(work.joins.forward_from(name), work.relations, come[name], found)
+    for name in negated:
         work.ask(work.joins.forward_from(name, negated=True), work.relations, went[name], found)
     for head, rows in work.grow(found).items():
         new[head] = rows if head not in new else work.distinct([new[head], rows], len(rows))
@@ -75,6 +74,16 @@ def maintain(
             content, as_written = work.relations[head].content, work.joins.as_written
             work.evaluator.rounds.note(content, work.round, as_written=as_written)
     return retraction
+
+
+def _returning(work: Work, removed: Deltas, derivable: Deltas, new: Deltas) -> dict[str, list[Rows]]:
+    """The rows that went and have a derivation still, by head, those without that are `new` as facts."""
+    found: dict[str, list[Rows]] = {}
+    for head, rows in work.may_return(removed, derivable).items():
+        back = work.returning(head, not_among(rows, new[head]) if head in new else rows)
+        if back.shape[1]:
+            found[head] = [back]
+    return found
 
 
 def _new_facts(work: Work, facts: Mapping[str, Change], removed: Deltas) -> Deltas:

@@ -118,9 +118,10 @@ def _anew(commit: Commit, heads: tuple[str, ...]) -> tuple[str, Noted]:
     state, before = commit.staged.state, commit.before.relations
     if not commit.new_heads.isdisjoint(heads):
         return "evaluated for the first time", UNKNOWN
-    clauses = (clause for head in heads for clause in state.strata.of(head))
-    if state.maintain and any(state.maintain.get(clause.rule) == "recompute" for clause in clauses):
-        return DECLARED, UNKNOWN
+    if state.maintain:
+        clauses = [clause for head in heads for clause in state.strata.of(head)]
+        if any(state.maintain.get(clause.rule) == "recompute" for clause in clauses):
+            return DECLARED, UNKNOWN
     noted = commit.staged.rounds.of([before[head].content for head in heads])
     if noted is None or not all(has_rounds(before[head]) for head in heads):
         return "its rounds are not known", UNKNOWN

@@ -80,9 +80,9 @@ def test_a_loop_ends_with_its_slice(body: str, loops: list[int], monkeypatch: py
     monkeypatch.setattr(running, "SLICE", 16 << 4)
     calls, kernel = [], triejoin.triejoin
 
-    def counted(mem: Any, walk: cells.Walk, trace: Any, out: Any, budget: int) -> int:
+    def counted(mem: Any, walk: cells.Walk, out: Any, budget: int) -> int:
         before = int(walk.control[cells.STEPS])
-        status: int = kernel(mem, walk, trace, out, budget)
+        status: int = kernel(mem, walk, out, budget)
         calls.append((int(walk.control[cells.STEPS]) - before, budget))
         return status
 
