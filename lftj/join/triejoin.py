@@ -302,8 +302,8 @@ tracing_triejoin = _make(True)
 @kernel
 def triejoin(mem, walk, out, budget):
     """Walk on, recording nothing; as `tracing_triejoin`."""
-    # The source wants a trace: of arrays that are at hand, for one that Python hands over takes as long as a short walk
-    # per three arrays. It is neither read nor written.
+    # The source wants a trace, which is neither read nor written: of arrays that are at hand, since to take five more
+    # from Python is a good part of a short walk.
     none = Trace(walk.frames, walk.depths, walk.blocks, walk.parts, walk.moves)
     return _triejoin(mem, walk, none, out, budget)
 
