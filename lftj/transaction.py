@@ -436,7 +436,7 @@ class Transaction:
         """
         if self._done is None:
             return {}
-        derived = self._done.stats
+        derived = {head: told.stats() for head, told in self._done.told.items()}
         total: dict[str, Any] = {key: sum(h[key] for h in derived.values()) for key in ("steps", "removed", "added")}
         heads: dict[str, dict[str, Any]] = {}
         for name, told in derived.items():
@@ -456,7 +456,7 @@ class Transaction:
         """What each rule of a derived head took."""
         for head, (clauses, work) in commit.work.items():
             known = {rule.clause: rule._asdict() for rule in work}
-            told = commit.stats[head]
+            told, why = commit.told[head], commit.told[head].why
             idle = dict.fromkeys(("steps", "removed", "added", "surgeries"), 0) | {"seconds": 0.0}
             for i, clause in enumerate(clauses):
                 figures = known.get(i, idle)
@@ -467,8 +467,8 @@ class Transaction:
                     "rule": clause.text or str(clause),
                     "head": owner(head),
                     "clause": str(clause),
-                    "strategy": told["strategy"],
-                    "why": told["why"],
+                    "strategy": told.strategy,
+                    "why": why,
                     **{name: figures[name] for name in idle},
                 }
 

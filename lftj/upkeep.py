@@ -25,6 +25,7 @@ from sensitivity.records import NAMES, NONE
 if TYPE_CHECKING:
     from lftj.engine.clausedelta import ClauseDelta
     from lftj.engine.evaluate import Evaluation, Evaluator
+    from lftj.engine.headtrace import Traces
     from lftj.engine.state import State
     from lftj.engine.trace import ClauseTrace
     from lftj.language.clause import Clause
@@ -52,7 +53,7 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
             "recorded": has_rounds(relation),
             "current": head not in state.stale,
             "support_bytes": 0,
-            "last_commit": traces.told.get(head),
+            "last_commit": _told(traces, head),
             "rules": [None for _ in clauses],
             "component": list(members),
             "rounds": None if noted is None else noted.top,
@@ -67,7 +68,7 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
             "recorded": True,
             "current": head not in state.stale,
             "support_bytes": 0,
-            "last_commit": traces.told.get(head),
+            "last_commit": _told(traces, head),
             "rules": [None for _ in clauses],
         }
     wishes = {state.maintain.get(c.rule) for c in clauses}
@@ -99,7 +100,7 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
         "recorded": held is not None,
         "current": held is not None and head not in state.stale and held.holds_for(clauses, state.relations, head),
         "support_bytes": 0 if held is None else held.memory(),
-        "last_commit": traces.told.get(head),
+        "last_commit": _told(traces, head),
     }
     if untraced or by_delta:
         return found | {"rules": [None for _ in clauses], "joins": [{"plans": _plans(delta)} for delta in deltas]}
@@ -119,6 +120,12 @@ def _closure(state: State, members: tuple[str, ...], noted: Noted | None) -> str
     written = written_of(state.strata, members)
     run = as_run(written, as_written=run_as_written(state, members) if noted is None else noted.as_written)
     return next((str(clause) for clause, other in zip(run, written, strict=True) if clause != other), None)
+
+
+def _told(traces: Traces, head: str) -> dict[str, Any] | None:
+    """The statistics of the last commit that derived a head."""
+    told = traces.told.get(head)
+    return None if told is None else told.stats()
 
 
 def _ran(tallies: Tallies, clause: Clause) -> list[dict[str, Any]]:

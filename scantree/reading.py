@@ -28,13 +28,16 @@ Rows = npt.NDArray[np.int64]
 class Reading:
     """What can be read of the rows of a version: those under `root`, in the shape of `store`."""
 
-    __slots__ = ("root", "store")
+    __slots__ = ("_rows", "root", "store")
 
     store: Store
     root: int
+    _rows: int  # once somebody has asked; -1 before that, and after a change in place
 
     def __len__(self) -> int:
-        return int(self.store.arena.space.mem[self.root + ROWS])
+        if self._rows < 0:
+            self._rows = int(self.store.arena.space.mem[self.root + ROWS])
+        return self._rows
 
     @property
     def pages(self) -> int:

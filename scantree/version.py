@@ -211,7 +211,7 @@ class Version(Reading):
     __slots__ = ("__weakref__", "_own", "edition")
 
     def __init__(self, store: Store, root: int) -> None:
-        self.store, self.root, self._own, self.edition = store, root, True, 0
+        self.store, self.root, self._own, self.edition, self._rows = store, root, True, 0, -1
 
     def __del__(self) -> None:
         # Not a finalizer of weakref: making and calling those is a tenth of what a transaction of one row takes.
@@ -276,7 +276,7 @@ class Version(Reading):
     ) -> tuple[Version, Changes]:
         """The version after `batch`, in key order: this one as far as that can be, which is used up."""
         arena = self.store.arena
-        self.edition += 1
+        self.edition, self._rows = self.edition + 1, -1
         with arena.lock:
             left = _amend.amend_pages(self.store, self.root, batch, ops, verdicts)
         if not left:
@@ -357,7 +357,7 @@ class Version(Reading):
         store, mem, n = self.store, self.store.arena.space.mem, rows.shape[1]
         if store.shape.folds or mem[self.root + PAGES] != 1 or not 0 < n <= 1 << store.shape.page_bits:
             return False
-        self.edition += 1
+        self.edition, self._rows = self.edition + 1, -1
         _build.overwrite(mem, self.root, store.shape, plain(rows))
         return True
 

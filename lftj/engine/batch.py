@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from lftj.engine.change import Change
 from scantree.sort import sort_rows
-from scantree.version import Version
+from scantree.version import Changes, Version
 
 Rows = npt.NDArray[np.int64]
 Kinds = npt.NDArray[np.int8]
@@ -43,20 +43,28 @@ class Batch(NamedTuple):
 
 def applied(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Change]:
     """The facts after all batches (at least one), and how they differ; `facts` themselves if nothing changed."""
-    after, steps = facts, 0
-    for upserts, group in groupby(batches, lambda batch: batch.op == UPSERT):
-        run = list(group)
-        rows = run[0].rows if len(run) == 1 else np.concatenate([batch.rows for batch in run], axis=1)
-        if upserts:
-            rows, ops = _upserting(after, rows)
-        else:
-            ops = run[0].ops() if len(run) == 1 else np.concatenate([batch.ops() for batch in run])
-        after, done = after.update(rows, ops)
-        steps += 1
-    if steps == 1:
+    if len(batches) == 1:
+        after, done = _after(facts, batches)
+        return after, Change.of_update(done)
+    runs = [list(group) for _, group in groupby(batches, lambda batch: batch.op == UPSERT)]
+    after = facts
+    for run in runs:
+        after, done = _after(after, run)
+    if len(runs) == 1:
         return after, Change.of_update(done)
     change = Change.between(facts, after)
     return after if len(change.kinds) else facts, change
+
+
+def _after(facts: Version, run: Sequence[Batch]) -> tuple[Version, Changes]:
+    """The facts after batches that are all upserts, or all none, and what that did."""
+    first = run[0]
+    rows = first.rows if len(run) == 1 else np.concatenate([batch.rows for batch in run], axis=1)
+    if first.op == UPSERT:
+        rows, ops = _upserting(facts, rows)
+    else:
+        ops = first.ops() if len(run) == 1 else np.concatenate([batch.ops() for batch in run])
+    return facts.update(rows, ops)
 
 
 def _upserting(facts: Version, rows: Rows) -> tuple[Rows, Kinds]:

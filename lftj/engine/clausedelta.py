@@ -170,7 +170,8 @@ class _Arrays:
     def tell(self, variants: Sequence[Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
         """(all changes in one array, rows that are looked at); the variants are told where theirs are."""
         parts: list[npt.NDArray[Any]] = []
-        places, at = dict[Order, tuple[int, int, int]](), 0
+        places: dict[Order, tuple[int, int, int]] = {}
+        at = 0
         for order, change in changes.items():
             arity, m = change.rows.shape
             places[order] = (at, m, arity)

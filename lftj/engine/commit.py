@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from lftj.engine.batch import Batch, applied
 from lftj.engine.change import INSERTED, Change
@@ -30,6 +29,7 @@ from lftj.engine.state import State
 from lftj.engine.stored import Built, StoredRelation
 from lftj.engine.strata import Strata
 from lftj.engine.strategy import Derived, RuleWork, derive_head
+from lftj.engine.told import Causes, Told
 from lftj.engine.trace import TraceChange
 from lftj.engine.tracelayout import Order
 from lftj.errors import CountRangeError, EvaluationError
@@ -42,6 +42,7 @@ from scantree.version import Version
 
 Limit = Callable[[str], Limits]
 NO_STATE = State()
+NOTHING = frozenset[str]()
 
 
 class Commit:
@@ -50,8 +51,8 @@ class Commit:
     `evaluator` holds the state before. `program`: a state with the strata (and new, empty relations) to be, None if the
     rules do not change; `heads`: those whose rules do. `limits` is asked once per evaluated head.
 
-    After `run`: `state`, `changes` (those that are not empty), `unknown`, `stats` (one dict per derived head) and
-    `work` (what it took, by rule).
+    After `run`: `state`, `changes` (those that are not empty), `unknown`, `told` (of each derived head) and `work`
+    (what it took, by rule).
     """
 
     __slots__ = (
@@ -71,7 +72,7 @@ class Commit:
         "seconds",
         "staged",
         "state",
-        "stats",
+        "told",
         "traces",
         "unknown",
         "untraced",
@@ -92,7 +93,7 @@ class Commit:
         self.staged = evaluator
         self.changes: dict[str, Change] = {}
         self.unknown: dict[str, EvaluationError] = {}
-        self.stats: dict[str, dict[str, Any]] = {}
+        self.told: dict[str, Told] = {}
         self.work: dict[str, tuple[list[Clause], list[RuleWork]]] = {}
         self.ran: dict[str, Tallies] = {}
         self._built: list[tuple[StoredRelation, set[Built]]] = []
@@ -119,7 +120,7 @@ class Commit:
                     check_facts(self._evaluator, relation.schema, new, change.of_kind(INSERTED))
                 facts[name], touched[name] = new, change
         strata = base.strata if program is None else program.strata
-        concerned = strata.above((*touched, *self._heads)) if strata.order else set()
+        concerned = strata.above((*touched, *self._heads)) if strata.order else NOTHING
         if concerned or program is not None:
             self._derive_all(facts, touched, strata, concerned)
         elif touched:
@@ -159,7 +160,7 @@ class Commit:
             self.traces.heads.pop(head, None)
         for staged in self._traced:
             self.traces.heads[staged.head] = staged.adopt()
-        self.traces.told.update(self.stats)
+        self.traces.told.update(self.told)
         self.traces.ran.update(self.ran)
         for head in list(self.traces.heads) if self._heads else ():
             if not self.state.strata.of(head):
@@ -175,7 +176,7 @@ class Commit:
         return {name: r.schema for name, r in relations.items() if name not in self._evaluator.state.relations}
 
     def _derive_all(
-        self, facts: dict[str, Version], touched: dict[str, Change], strata: Strata, concerned: set[str]
+        self, facts: dict[str, Version], touched: dict[str, Change], strata: Strata, concerned: frozenset[str]
     ) -> None:
         base, program = self.base, self._program
         self._built = [(relation, relation.built) for relation in base.relations.values()]
@@ -217,7 +218,7 @@ class Commit:
             base.not_stopped_in(concerned),
             refused,
         )
-        finished = set[str]()
+        finished: set[str] = set()
         for head in strata.order:
             if head not in concerned or head in finished:
                 continue
@@ -231,8 +232,8 @@ class Commit:
                 self.unknown[head] = failed[head] = failed[blocked[0]]
                 stale.add(head)
                 continue
-            why = self._why(head, reads, facts)
-            if not why:
+            causes = self._causes(head, reads, facts)
+            if causes is None:
                 if not self._refusing.isdisjoint(reads):
                     self._refuse(head, groups_of(refused.get(head, ())), self._limits(head))
                 continue
@@ -257,14 +258,8 @@ class Commit:
             if len(change.kinds):
                 self.changes[head] = change
             self.work[head] = strata.of(head), work
-            self.stats[head] = {
-                "strategy": strategy,
-                "why": f"{why}; {reason}",
-                "steps": steps,
-                "removed": removed,
-                "added": added,
-                "seconds": time.perf_counter() - started,
-            }
+            seconds = time.perf_counter() - started
+            self.told[head] = Told(strategy, causes, reason, steps, removed, added, seconds)
         if stale != staged.state.stale:
             staged.state = staged.state._replace(stale=frozenset(stale))
         self.state = staged.state
@@ -275,15 +270,17 @@ class Commit:
         """Derive heads together, with rounds."""
         staged = self.staged
         strata, relations = staged.state.strata, staged.state.relations
-        reads = {name: None for head in heads for name in strata.reads(head)}
+        reads = strata.reads(heads[0])
+        if len(heads) > 1:
+            reads = {name: None for head in heads for name in strata.reads(head)}
         blocked = [name for name in (*heads, *reads) if name in failed and name in stale] if failed else []
         if blocked:
             for head in heads:
                 self.unknown[head] = failed[head] = failed[blocked[0]]
                 stale.add(head)
             return
-        why = [cause for head in heads if (cause := self._why(head, strata.reads(head), facts))]
-        if not why:
+        found = [cause for head in heads if (cause := self._causes(head, strata.reads(head), facts))]
+        if not found:
             if not self._refusing.isdisjoint(reads):
                 self._refuse_together(heads, relations, self._limits(heads[0]))
             return
@@ -303,15 +300,9 @@ class Commit:
                 self.changes[head] = change
             self.work[head] = strata.of(head), []
             self.ran[head] = derived.tallies
-            self.stats[head] = {
-                "strategy": derived.strategy,
-                "why": f"{why[0]}; {derived.why}",
-                "steps": derived.steps if head == heads[0] else 0,
-                "removed": 0,
-                "added": 0,
-                "seconds": time.perf_counter() - started if head == heads[0] else 0.0,
-                **derived.told,
-            }
+            # What they took together is told of the first.
+            steps, seconds = (derived.steps, time.perf_counter() - started) if head == heads[0] else (0, 0.0)
+            self.told[head] = Told(derived.strategy, found[0], derived.why, steps, 0, 0, seconds, derived.told)
 
     def _refuse(self, head: str, own: tuple[Refused, ...], limits: Limits) -> None:
         """Look at what is refused in a head that was derived, or reads what is refused now."""
@@ -336,13 +327,11 @@ class Commit:
         """The heads whose rules change."""
         return self._heads
 
-    def _why(self, head: str, reads: Mapping[str, None], facts: Mapping[str, Version]) -> str:
-        """Why `head` has to be derived; empty if nothing that concerns it changed."""
-        if head in self._heads:
-            return "its rules changed"
-        causes = ["its facts"] if head in facts else []
-        causes += [f"`{name}`" for name in reads if name in self.changes]
-        return f"{', '.join(causes)} changed" if causes else ""
+    def _causes(self, head: str, reads: Mapping[str, None], facts: Mapping[str, Version]) -> Causes | None:
+        """Why `head` has to be derived; None if nothing that concerns it changed."""
+        names = [name for name in reads if name in self.changes]
+        rules, own = head in self._heads, head in facts
+        return Causes(rules, own, names) if names or rules or own else None
 
     def _derive(self, head: str, limits: Limits) -> Derived:
         """The new content of `head`, by the strategy that suits it."""

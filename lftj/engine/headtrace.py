@@ -26,6 +26,7 @@ from lftj.engine.change import ERASED, INSERTED, Change
 from lftj.engine.clausedelta import ClauseDelta, Followed
 from lftj.engine.estimates import MANY, Anew, following
 from lftj.engine.stored import StoredRelation
+from lftj.engine.told import Told
 from lftj.engine.trace import ClauseTrace, Maintained, TraceChange
 from lftj.language.clause import Clause, Var
 from lftj.plan.joinplan import JoinPlan
@@ -149,7 +150,7 @@ def _steps_of(trace: ClauseTrace | TextTrace | ClauseDelta) -> dict[str, float]:
 class Traces:
     """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for.
 
-    `told`: how the last commit that derived a head did so, as its statistics say; `ran`: of a recursive head, what the
+    `told`: how the last commit that derived a head did so; `ran`: of a recursive head, what the
     joins of its component did.
     """
 
@@ -157,7 +158,7 @@ class Traces:
 
     def __init__(self) -> None:
         self.heads: dict[str, HeadTrace] = {}
-        self.told: dict[str, dict[str, Any]] = {}
+        self.told: dict[str, Told] = {}
         self.ran: dict[str, Tallies] = {}
 
     def forget(self, head: str) -> None:

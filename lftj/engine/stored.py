@@ -326,7 +326,7 @@ class StoredRelation:
         if content is self.content:
             return self._with(content, facts, self._orders, self._scans, self._folds)
         orders: dict[tuple[int, ...], Version | Behind] = {self._declared: content}
-        scans = dict[ScanOrder, Version]()
+        scans: dict[ScanOrder, Version] = {}
         folds: dict[FoldKey, PageFolds] = {}
         follow = len(self._orders) > 1 or self._scans or self._folds
         known = change is not None or content.store is self.content.store
@@ -373,8 +373,8 @@ class StoredRelation:
         told.
         """
         orders: dict[tuple[int, ...], Version | Behind] = {self._declared: content}
-        scans = dict[ScanOrder, Version]()
-        with suppress(ArenaFullError):
+        scans: dict[ScanOrder, Version] = {}
+        try:
             for order, held in list(wanted.items()):
                 if order == self._declared:
                     continue
@@ -393,6 +393,8 @@ class StoredRelation:
                 orders[order] = made
             for scan, before in list(self._scans.items()):
                 scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
+        except ArenaFullError:
+            pass
         return orders, scans
 
     def _folds_after(self, changed: int, rows: int) -> dict[FoldKey, PageFolds]:

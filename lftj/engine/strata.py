@@ -22,13 +22,14 @@ class Strata:
     `order`. A head of best values (`Clause.best`) is there whether or not it is still derived from itself.
     """
 
-    __slots__ = ("_of", "_readers", "_reads", "clauses", "order", "recursive")
+    __slots__ = ("_above", "_of", "_readers", "_reads", "clauses", "order", "recursive")
 
     def __init__(self, clauses: Iterable[Clause] = (), order: Iterable[str] = ()) -> None:
         self.clauses = tuple(clauses)
         self.order = tuple(order)
         self._of: dict[str, list[Clause]] = {}
         self._readers: dict[str, dict[str, None]] = {}
+        self._above: dict[str, frozenset[str]] = {}  # of those that were asked for: every transaction asks
         for clause in self.clauses:
             self._of.setdefault(clause.head, []).append(clause)
             for name in clause.reads:
@@ -83,13 +84,17 @@ class Strata:
                     frontier.append(predicate)
         return found
 
-    def above(self, names: Iterable[str]) -> set[str]:
+    def above(self, names: Iterable[str]) -> frozenset[str]:
         """All heads that are derived from `names`, and those of `names` that are heads."""
-        frontier = list(names)
-        found = {name for name in frontier if name in self._of}
+        found = [self._above.get(name) or self._look_above(name) for name in names]
+        return found[0] if len(found) == 1 else frozenset().union(*found)
+
+    def _look_above(self, name: str) -> frozenset[str]:
+        frontier, found = [name], {name} & self._of.keys()
         while frontier:
             for head in self._readers.get(frontier.pop(), ()):
                 if head not in found:
                     found.add(head)
                     frontier.append(head)
-        return found
+        self._above[name] = frozenset(found)
+        return self._above[name]

@@ -19,7 +19,7 @@ have to be counted. A rule that only asks whether a relation is empty is evaluat
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,6 +46,7 @@ from lftj.engine.state import State
 from lftj.engine.stored import BULK_PART, BULK_ROWS
 from lftj.engine.textsteps import parts_of
 from lftj.engine.texttrace import TextTrace
+from lftj.engine.told import Reason, Weighed
 from lftj.engine.undefined import look_for_error
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
@@ -79,7 +80,7 @@ class Derived(NamedTuple):
     change: Change
     evaluations: dict[Clause, Evaluation]
     strategy: str
-    why: str
+    why: Reason
     steps: int
     removed: int
     added: int
@@ -122,13 +123,15 @@ def derive_head(commit: Commit, head: str, limits: Limits) -> Derived:
     return Derived(_kept(old, content, change), change, done, "recompute", why, steps, 0, 0, None, work, refused)
 
 
-def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, str, HeadTrace | None]:
+def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, Reason, HeadTrace | None]:
     """(strategy, why, what the head is maintained by if that is the strategy).
 
     Without the latter "record" and "delta" say what is to be made for the next commits, while the head is evaluated.
     """
     state = commit.staged.state
-    wishes = {state.maintain.get(c.rule, "auto") for c in clauses} if state.maintain else frozenset[str]()
+    wishes: Collection[str] = ()
+    if state.maintain:
+        wishes = {state.maintain.get(c.rule, "auto") for c in clauses}
     if "recompute" in wishes:
         return "recompute", DECLARED, None
     held = commit.traces.heads.get(head)
@@ -159,9 +162,8 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     if forced:
         return strategy, DECLARED, held
     changed, estimate = held.estimate(commit.changes, commit.staged.relations)
-    rows = f"{changed:,} changed {'row' if changed == 1 else 'rows'}"
     anew = held.anew(len(commit.staged.relations[head]))
-    why = f"{_milliseconds(estimate)} for {rows}, {_milliseconds(anew)} anew"
+    why = Weighed(changed, estimate, anew)
     if estimate <= anew:
         return strategy, why, held
     return "recompute" if bulk else "delta" if by_delta else "record", why, None
@@ -196,10 +198,6 @@ def _shared(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> str:
 def _kept(old: Version, new: Version, change: Change) -> Version:
     """The old content where the new one is equal; but one that was shared ends with the sharing."""
     return new if len(change.kinds) or old.store is not new.store else old
-
-
-def _milliseconds(nanoseconds: float) -> str:
-    return f"about {nanoseconds / 1e6:,.1f} ms" if nanoseconds >= 50_000 else "under 0.1 ms"
 
 
 def _mode_of_scan(commit: Commit, head: str, clause: Clause, found: Reading) -> tuple[str, str]:
@@ -242,14 +240,14 @@ def why_untraced(clauses: Sequence[Clause], state: State) -> str:
     return ""
 
 
-def _share(commit: Commit, head: str, clauses: tuple[Clause, ...], why: str) -> Derived:
+def _share(commit: Commit, head: str, clauses: tuple[Clause, ...], why: Reason) -> Derived:
     below = clauses[0].atoms[0].predicate
     commit.untraced.add(head)
     content, change = commit.staged.relations[below].content, commit.changes[below]
     return Derived(content, change, {}, "shared", why, 0, 0, 0, None, [])
 
 
-def _scan(commit: Commit, head: str, found: Reading, why: str, limits: Limits) -> Derived:
+def _scan(commit: Commit, head: str, found: Reading, why: Reason, limits: Limits) -> Derived:
     relations, began = commit.staged.relations, time.perf_counter()
     content, below = relations[head].content, commit.changes[found.relation]
     change, steps = extremes.followed(found, relations[found.relation], below, content, commit.staged.symbols)
@@ -260,7 +258,7 @@ def _scan(commit: Commit, head: str, found: Reading, why: str, limits: Limits) -
     return Derived(content, change, {}, "scan", why, steps, 0, 0, None, [work])
 
 
-def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], mode: str, why: str, limits: Limits) -> Derived:
+def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], mode: str, why: Reason, limits: Limits) -> Derived:
     """Evaluate the head anew; `mode` says what for the next commits: "record" its traces, or prepare for "delta"."""
     staged, relations = commit.staged, commit.staged.relations
     relation = relations[head]
@@ -301,7 +299,7 @@ def _record(commit: Commit, head: str, clauses: tuple[Clause, ...], mode: str, w
 
 
 def _maintain(
-    commit: Commit, head: str, clauses: tuple[Clause, ...], held: HeadTrace, why: str, limits: Limits
+    commit: Commit, head: str, clauses: tuple[Clause, ...], held: HeadTrace, why: Reason, limits: Limits
 ) -> Derived:
     before, after = commit.before.relations, commit.staged.relations
     relation = after[head]

@@ -94,17 +94,24 @@ class _Made:
     stamped: bool
     lowered: Lowered | None = None
     orders: frozenset[Order] = frozenset()
+    _roots: Rows | None = None
 
     def __post_init__(self) -> None:
         self.orders = frozenset(at for at in self.places if at[0] != CHANGED)
 
+    def keep(self, lowered: Lowered) -> None:
+        """Keep the arrays, and none of the versions that they were made for."""
+        lowered.kept = ()
+        self.lowered, self._roots = lowered, lowered.walk.frames[:, trie.ROOT]
+
     def again(self, relations: Relations) -> Lowered | None:
         """The arrays that are kept, for a run over the relations as they are (`walk_once`)."""
-        if self.lowered is not None:
-            frames = self.lowered.walk.frames
-            for node, (name, columns) in enumerate(self.places):
-                frames[node, trie.ROOT] = relations[name].order(columns).root
-            self.lowered.walk.cell[machine.TROUBLE] = 0
+        roots = self._roots
+        if roots is None or self.lowered is None:
+            return None
+        for node, (name, columns) in enumerate(self.places):
+            roots[node] = relations[name].order(columns).root
+        self.lowered.walk.cell[machine.TROUBLE] = 0
         return self.lowered
 
 
@@ -144,8 +151,9 @@ class DeltaJoin:
         self._positive = len({atom.predicate for atom in self.body.atoms})  # the first of those read
         self._nullary = [clause.atoms[i].predicate for i in tested if not clause.atoms[i].args]
         self._changed = self.reads.index(CHANGED) if CHANGED in self.reads else None
-        self._plans: dict[tuple[int, ...], _Made] = {}
-        self._open_plans: dict[tuple[int, ...], _Made] = {}
+        # With and without a look for heads that are there: by about how many rows there are, and by their bits.
+        self._plans: dict[tuple[bool, tuple[int, ...]], _Made] = {}
+        self._known: dict[tuple[bool, tuple[int, ...]], _Made] = {}
         self._made: _Made | None = None
         self._out: Rows | None = None
         self.steps = self.met = 0
@@ -156,17 +164,31 @@ class DeltaJoin:
 
         `look`: for heads that are there already; without, if that makes a plan that meets each head once.
         """
-        return self._planned(relations, [len(relations[name]) for name in self.reads], look)
+        return self._planned(relations, self._counts(relations), look).plan
 
-    def _planned(self, relations: Relations, counts: Sequence[int], look: bool) -> JoinPlan:
-        """As `plan`; `counts`: how many rows the relations that are read have."""
-        few = self._changed is not None and counts[self._changed] < LARGE
-        about = [count.bit_length() // (3 if few else 2) for count in counts]
+    def _counts(self, relations: Relations) -> list[int]:
+        """How many rows the relations that are read have."""
+        return [*map(len, map(relations.__getitem__, self.reads))]
+
+    def _planned(self, relations: Relations, counts: Sequence[int], look: bool) -> _Made:
+        """As `plan`, with what is kept of it; `counts`: how many rows the relations that are read have."""
+        bits = tuple(map(int.bit_length, counts))
+        if (made := self._known.get((look, bits))) is None:
+            made = self._plan(relations, bits, look or self._open is None)
+            if not (look or made.stamped):
+                made = self._planned(relations, counts, True)
+            self._known[look, bits] = made
+        self._made = made
+        return made
+
+    def _plan(self, relations: Relations, bits: Sequence[int], look: bool) -> _Made:
+        """The plan for relations whose counts of rows have so many `bits`."""
+        few = self._changed is not None and bits[self._changed] < LARGE.bit_length()
+        about = [count // (3 if few else 2) for count in bits]
         if self._changed is not None:
             about[self._changed] = not few
-        sizes = tuple(about)
-        plans, bodies = (self._plans, self._bodies) if look or self._open is None else (self._open_plans, [self._open])
-        if sizes not in plans:
+        sizes = (look, tuple(about))
+        if sizes not in self._plans:
             statistics: dict[str, Statistics] = {name: relations[name].statistics for name in self.reads}
             large = None
             if few:
@@ -174,9 +196,10 @@ class DeltaJoin:
                 statistics[CHANGED] = OneRow(relations[CHANGED])
             elif self._changed is not None:
                 statistics[CHANGED] = Fleeting(relations[CHANGED])
-                large = Large(stamped=self._open is not None, own=self._open is not None and plans is self._plans)
+                large = Large(stamped=self._open is not None, own=self._open is not None and look)
             sort = REPEATED if few else LASTING if large else SORT
             others = set(self._others(relations))
+            bodies = self._bodies if look or self._open is None else [self._open]
             ranked = [
                 (rank_orders(body, statistics, sort=sort, large=large, others=others)[0], body) for body in bodies
             ]
@@ -186,13 +209,10 @@ class DeltaJoin:
             last = len(self.clause.atoms) - 1 if self.tested else -1
             best = plan_join(body, choice, relations, tested=self.tested, limited_by=last)
             places = [(node.predicate, node.key_order) for node in best.nodes]
-            stamped = self._open is not None and stampable(best, int(plans is self._plans))
-            plans[sizes] = _Made(best, places, stamped)
-            self.adopted |= plans[sizes].orders
-        self._made = plans[sizes]
-        if plans is self._open_plans and not self._made.stamped:
-            return self._planned(relations, counts, True)
-        return self._made.plan
+            stamped = self._open is not None and stampable(best, int(look))
+            self._plans[sizes] = made = _Made(best, places, stamped)
+            self.adopted |= made.orders
+        return self._plans[sizes]
 
     def _others(self, relations: Relations) -> Iterator[Order]:
         """The key orders of members that are there, as for a query, and that no join of the component reads so far.
@@ -260,45 +280,45 @@ class DeltaJoin:
         width, self.met, self.steps, self.trouble, self.marked = self._width, 0, 0, False, False
         if self.texts:
             return self._with_texts(evaluator, relations, limits)
-        counts = [len(relations[name]) for name in self.reads]
-        body = self.body
-        empty = 0 in counts[: self._positive] or (body.guards and not all(len(relations[p]) for p in body.guards))
-        if empty or (body.voids and any(len(relations[p]) for p in body.voids)):
+        counts = self._counts(relations)
+        if (0 in counts and 0 in counts[: self._positive]) or self._ruled_out(relations):
             return np.empty((width, 0), np.int64)
         # The row of a relation without columns is tested here: it binds nothing in the walk.
         if self._nullary and limit is not None and self.nullary_round(relations) >= limit:
             return np.empty((width, 0), np.int64)
         changed = 0 if self._changed is None else counts[self._changed]
         large = self._changed is None or changed >= LARGE
-        plan = self._planned(relations, counts, look or not large)
-        made = self._made
-        assert made is not None
-        versions: dict[Order, Version] = {}
+        made = self._planned(relations, counts, look or not large)
         if large or (lowered := made.again(relations)) is None:
-            versions = {at: relations[at[0]].order(at[1]) for at in made.places}
+            versions: dict[Order, Version] = {at: relations[at[0]].order(at[1]) for at in made.places}
             sought = Sought(large, SOUGHT * changed, fleeting=CHANGED, stamped=made.stamped)
-            lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), sought)
+            lowered = lower(made.plan, versions, evaluator._encode, np.zeros(1, np.int64), sought)
             if self.rounds:
                 head = np.append(lowered.walk.head, lowered.walk.control[cells.LIMIT_IN])
                 lowered.walk = lowered.walk._replace(head=head)
             if not large:
-                lowered.kept = ()  # what is kept from run to run must not keep versions
-                made.lowered = lowered
+                made.keep(lowered)
         walk = lowered.walk._replace(ranks=evaluator.symbols.ranks()) if lowered.ranked else lowered.walk
-        walk.control[cells.LIMIT] = NO_LIMIT if limit is None else limit
-        walk.control[cells.LIMIT_AT] = plan.limiting if limit is None else -1
-        walk.control[cells.MARKING] = self.marking and limit is None
+        control = walk.control
+        control[cells.LIMIT], control[cells.LIMIT_AT] = (NO_LIMIT, made.plan.limiting) if limit is None else (limit, -1)
+        control[cells.MARKING] = self.marking and limit is None
         if large:
-            stamps = self._stamps(evaluator, plan, relations, walk) if made.stamped else None
+            stamps = self._stamps(evaluator, made.plan, relations, walk) if made.stamped else None
             found = self._heads(evaluator, walk, lowered.prelude, limits, evaluator.buffer_rows, [])
             # Only stamped runs count them; others say that it may have been as many as they found.
-            self.met = int(walk.control[cells.MET]) if made.stamped else found.shape[1]
+            self.met = int(control[cells.MET]) if made.stamped else found.shape[1]
             del stamps
         else:
             buffer = min(evaluator.buffer_rows, FEW if changed < FEW else MORE)
             found = self._few(evaluator, walk, lowered.prelude, limits, buffer)
-        self.marked = bool(walk.control[cells.MARKING] > 1)
+        self.marked = self.marking and bool(control[cells.MARKING] > 1)
         return found
+
+    def _ruled_out(self, relations: Relations) -> bool:
+        """Whether a relation that must have rows has none, or one that must have none has."""
+        guards, voids = self.body.guards, self.body.voids
+        lacking = bool(guards) and not all(len(relations[name]) for name in guards)
+        return lacking or (bool(voids) and any(len(relations[name]) for name in voids))
 
     def _few(self, evaluator: Evaluator, walk: cells.Walk, prelude: Rows, limits: Limits, buffer: int) -> Rows:
         """The distinct heads of a walk over few changed rows: as a rule one call of the kernel, and few heads.

@@ -40,13 +40,11 @@ def maintain(
     """
     retraction = Retraction(work)
     work.round = top
-    come = {name: change.of_kind(INSERTED) for name, change in changes.items()}
-    went = {name: change.of_kind(ERASED) for name, change in changes.items()}
-    negated = [name for name in changes if name in work.joins.negates]
-    for name in changes:
-        retraction.suspect(work.consumers(name, went[name], before))
-    for name in negated:
-        retraction.suspect(work.consumers(name, come[name], before, negated=True))
+    negated = {name: changes[name] for name in work.joins.negates if name in changes}
+    for name, change in changes.items():
+        retraction.suspect(work.consumers(name, change.of_kind(ERASED), before))
+    for name, change in negated.items():
+        retraction.suspect(work.consumers(name, change.of_kind(INSERTED), before, negated=True))
     gone: Deltas = {}
     for head, change in facts.items():
         # A fact that a better value stood before is not there.
@@ -57,13 +55,13 @@ def maintain(
         retraction.remove(gone, {head: rows[:-1] for head, rows in gone.items()})
     retraction.examine()
     removed = retraction.rows_removed()
-    new = _new_facts(work, facts, removed) if facts or removed else Deltas()
+    new = _new_facts(work, facts, removed) if facts or removed else {}
     work.begin_round(work.round + 1)
     found = _returning(work, removed, retraction.rows_derivable(), new) if removed else {}
-    for name in changes:
-        work.ask(work.joins.forward_from(name), work.relations, come[name], found)
-    for name in negated:
-        work.ask(work.joins.forward_from(name, negated=True), work.relations, went[name], found)
+    for name, change in changes.items():
+        work.ask(work.joins.forward_from(name), work.relations, change.of_kind(INSERTED), found)
+    for name, change in negated.items():
+        work.ask(work.joins.forward_from(name, negated=True), work.relations, change.of_kind(ERASED), found)
     for head, rows in work.grow(found).items():
         new[head] = rows if head not in new else work.distinct([new[head], rows], len(rows))
     work.go_on(new)

@@ -100,7 +100,8 @@ class Retraction:
         """Examine all suspects."""
         work = self.work
         while self._suspects:
-            gone, derivable = Deltas(), Deltas()
+            gone: Deltas = {}
+            derivable: Deltas = {}
             for head, suspects in self._next().items():
                 self.examined += suspects.shape[1]
                 lost = work.unsupported(head, suspects, limited=True)
@@ -123,7 +124,7 @@ class Retraction:
         rounds = np.concatenate([suspects[-1] for suspects in waiting.values()])
         at_once = max(AT_ONCE, int(PART * len(rounds)))
         last = np.partition(rounds, at_once)[at_once] if at_once < len(rounds) else rounds.max()
-        found = Deltas()
+        found: Deltas = {}
         for head, suspects in waiting.items():
             now = suspects[-1] <= last
             if now.any():

@@ -12,6 +12,7 @@ from lftj.engine.change import ERASED, INSERTED, Change
 from lftj.engine.evaluate import Evaluation
 from lftj.engine.recording import DECLARED
 from lftj.engine.stored import StoredRelation
+from lftj.engine.told import Counted, Reason
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.rounds.best import TooManyError, UnsettledError
@@ -52,7 +53,7 @@ class Followed(NamedTuple):
     changes: dict[str, Change]
     evaluations: dict[Clause, Evaluation]
     strategy: str
-    why: str
+    why: Reason
     steps: int
     told: dict[str, Any]
     tallies: Tallies
@@ -64,10 +65,11 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
     if not anew:
         joins = joins_of(commit.staged, heads, as_written=noted.as_written)
         below, facts = _changes(commit, heads, joins)
-        anew = _bulk(commit, heads, joins, below, facts)
+        count = sum([len(change.kinds) for change in (*below.values(), *facts.values())])
+        anew = _bulk(commit, heads, joins, below, facts, count)
     if not anew:
         try:
-            return _maintained(commit, heads, joins, noted.top, below, facts, limits)
+            return _maintained(commit, heads, joins, noted.top, below, facts, count, limits)
         except TooManyError as many:
             anew = str(many)
         except UnsettledError:
@@ -89,6 +91,7 @@ def _maintained(
     top: int,
     below: Changes,
     facts: Changes,
+    count: int,
     limits: Limits,
 ) -> Followed:
     staged, before = commit.staged, commit.before.relations
@@ -98,18 +101,20 @@ def _maintained(
         retraction = maintain(work, before, below, facts, top)
     except STOPS as stop:
         raise work.told(stop) from None
-    found = {head: work.relations[head] for head in heads}
-    changes = {head: work.change(head, before[head], retraction.removed.get(head, [])) for head in heads}
-    for head, relation in found.items():
-        relation.rested(waiting[head], changes[head])
-    returned = 0
-    for head, rows in retraction.rows_removed().items():
-        returned += not_among(rows, changes[head].of_kind(ERASED)).shape[1]
+    found: dict[str, StoredRelation] = {}
+    changes: Changes = {}
+    returned, removed = 0, retraction.rows_removed()
+    for head in heads:
+        relation, gone = work.relations[head], removed.get(head)
+        change = work.change(head, before[head], [] if gone is None else [gone])
+        relation.rested(waiting[head], change)
+        if gone is not None:
+            returned += not_among(gone, change.of_kind(ERASED)).shape[1]
+        found[head], changes[head] = relation, change
     told = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
-    count = sum(len(c.kinds) for c in (*below.values(), *facts.values()))
-    why = f"{count:,} {'row' if count == 1 else 'rows'} changed"
-    if TRACE in {staged.state.maintain.get(clause.rule) for clause in joins.clauses if staged.state.maintain}:
-        why += f" ({UNTRACED})"
+    wishes = staged.state.maintain
+    traced = bool(wishes) and TRACE in {wishes.get(clause.rule) for clause in joins.clauses}
+    why = Counted(count, UNTRACED if traced else "")
     return Followed(found, changes, {}, "rounds", why, joins.steps, told, joins.tallies)
 
 
@@ -134,17 +139,15 @@ def _changes(commit: Commit, heads: tuple[str, ...], joins: Joins) -> tuple[Chan
     """(the changes of what the component reads, those of its members' facts)."""
     before, relations = commit.before.relations, commit.staged.state.relations
     below = {name: change for name, change in commit.changes.items() if name in joins.below}
-    facts = {
-        head: Change.between(before[head].facts, relations[head].facts)
-        for head in heads
-        if relations[head].facts is not before[head].facts
-    }
+    facts: Changes = {}
+    for head in heads:
+        if relations[head].facts is not before[head].facts:
+            facts[head] = Change.between(before[head].facts, relations[head].facts)
     return below, facts
 
 
-def _bulk(commit: Commit, heads: tuple[str, ...], joins: Joins, below: Changes, facts: Changes) -> str:
-    """Why changes are so large that the component is evaluated anew, unless it is forced not to be; else empty."""
-    count = sum(len(change.kinds) for change in (*below.values(), *facts.values()))
+def _bulk(commit: Commit, heads: tuple[str, ...], joins: Joins, below: Changes, facts: Changes, count: int) -> str:
+    """Why changes of `count` rows are so many that the component is evaluated anew, unless it is forced; else empty."""
     if count < min(BULK_ROWS, LOST_ROWS):
         return ""
     state = commit.staged.state
