@@ -21,9 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.accumulators import Accumulators, Folding, Gathering, Lacking, nothing_lacking, weighted
-from lftj.engine.change import Change
+from lftj.engine.change import Change, change_of_rows
 from lftj.engine.extremes import Reading, folded, reading_of
-from lftj.engine.headtrace import change_of_rows
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
 from scantree.version import Version

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scantree.probe import NOTHING
-from scantree.sort import sorting
+from scantree.sort import FEW, in_one, sort_chunks, sorting
 from scantree.version import Changes, Version
 
 Rows = npt.NDArray[np.int64]
@@ -74,3 +74,25 @@ class Change(NamedTuple):
         if len(self.kinds) == 1:
             return self.rows if self.kinds[0] == kind else self.rows[:, :0]
         return np.compress(self.kinds == kind, self.rows, axis=1)
+
+
+def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
+    """The change that takes `erased` rows and brings `inserted` ones; a row in both stays, none is twice in one."""
+    if not erased and not inserted:
+        return Change.none(arity)
+    gone, come = (sum([rows.shape[1] for rows in chunks]) for chunks in (erased, inserted))
+    if gone + come < FEW:
+        rows = np.concatenate([*erased, *inserted], axis=1)
+        order, repeats = sorting(rows)
+        if not repeats:
+            kinds = np.full(gone + come, INSERTED, np.int8)
+            kinds[:gone] = ERASED
+            return Change(np.take(rows, order, axis=1), kinds[order])
+    return Change(*in_one(_distinct(arity, erased), _distinct(arity, inserted)))
+
+
+def _distinct(arity: int, chunks: list[Rows]) -> Rows:
+    """The distinct rows of chunks int64[arity, n], in order."""
+    if arity and chunks:
+        return sort_chunks([*chunks])
+    return np.empty((arity, min(1, sum([rows.shape[1] for rows in chunks]))), np.int64)

@@ -30,8 +30,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.change import Change
-from lftj.engine.headtrace import change_of_rows, runs_of
+from lftj.engine.change import Change, change_of_rows
+from lftj.engine.headtrace import runs_of
 from lftj.engine.stored import StoredRelation
 from lftj.join.groups import Runs
 from lftj.language.clause import Clause, Var

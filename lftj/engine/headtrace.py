@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.change import ERASED, INSERTED, Change
+from lftj.engine.change import Change
 from lftj.engine.clausedelta import ClauseDelta, Followed
 from lftj.engine.estimates import MANY, Anew, following
 from lftj.engine.stored import StoredRelation
@@ -32,7 +32,7 @@ from lftj.language.clause import Clause, Var
 from lftj.plan.joinplan import JoinPlan
 from lftj.rounds.tally import Tallies
 from scantree.memory import Arena
-from scantree.sort import order_of, sort_chunks, sorting
+from scantree.sort import order_of, sorting
 from scantree.surgery import surgeries
 from scantree.version import Store, Version
 
@@ -150,8 +150,8 @@ def _steps_of(trace: ClauseTrace | TextTrace | ClauseDelta) -> dict[str, float]:
 class Traces:
     """The traces of a database's heads. They are no part of a state: a trace knows which contents it holds for.
 
-    `told`: how the last commit that derived a head did so; `ran`: of a recursive head, what the
-    joins of its component did.
+    `told`: how the last commit that derived a head did so; `ran`: of a recursive head, what the joins of its component
+    did.
     """
 
     __slots__ = ("heads", "ran", "told")
@@ -242,24 +242,6 @@ def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
     if repeats:
         first[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
     return rows, order, np.flatnonzero(first)
-
-
-def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
-    """The change that takes `erased` rows and brings `inserted` ones; a row in both stays, none is twice in one."""
-    if not erased and not inserted:
-        return Change.none(arity)
-    # With the kind as a column more: of a row in both the two are neighbours.
-    parts = [(rows, kind) for chunks, kind in ((erased, ERASED), (inserted, INSERTED)) for rows in chunks]
-    told = sort_chunks([np.concatenate([rows, np.full((1, rows.shape[1]), kind)]) for rows, kind in parts])
-    if told.shape[1] < 2:
-        return Change(told[:-1], told[-1].astype(np.int8))
-    stays = (told[:-1, 1:] == told[:-1, :-1]).all(axis=0)
-    if stays.any():
-        moved = np.ones(told.shape[1], np.bool_)
-        moved[1:] ^= stays
-        moved[:-1] ^= stays
-        told = np.compress(moved, told, axis=1)
-    return Change(told[:-1], told[-1].astype(np.int8))
 
 
 def supported_change(

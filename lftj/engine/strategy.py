@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lftj.engine import extremes
 from lftj.engine.aggregate import accumulates, followed, reading, recorded
-from lftj.engine.change import Change
+from lftj.engine.change import Change, change_of_rows
 from lftj.engine.clausedelta import ClauseDelta
 from lftj.engine.derive import derive
 from lftj.engine.estimates import Anew
@@ -34,7 +34,6 @@ from lftj.engine.extremes import Reading
 from lftj.engine.headtrace import (
     HeadTrace,
     StagedTrace,
-    change_of_rows,
     derives_once,
     support_of,
     supported_change,

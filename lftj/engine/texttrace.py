@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.headtrace import change_of_rows, trace_change
+from lftj.engine.change import change_of_rows
+from lftj.engine.headtrace import trace_change
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import TextColumns, TextSplit, step
 from lftj.engine.trace import ClauseTrace, Maintained, Trace, TraceChange

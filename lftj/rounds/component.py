@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.change import Change
+from lftj.engine.change import Change, change_of_rows
 from lftj.engine.evaluate import Evaluator
-from lftj.engine.headtrace import change_of_rows
 from lftj.engine.stored import Private, StoredRelation
 from lftj.engine.undefined import look_for_error
 from lftj.errors import TimeoutExpired

@@ -109,7 +109,10 @@ def _maintained(
         change = work.change(head, before[head], [] if gone is None else [gone])
         relation.rested(waiting[head], change)
         if gone is not None:
-            returned += not_among(gone, change.of_kind(ERASED)).shape[1]
+            if joins.ops:  # of best values, others went too
+                returned += not_among(gone, change.of_kind(ERASED)).shape[1]
+            else:
+                returned += gone.shape[1] - _count(change, ERASED)
         found[head], changes[head] = relation, change
     told = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
     wishes = staged.state.maintain
