@@ -2,10 +2,11 @@
 
     python -m bench.pairs [-g pl1m,pl1m_skew] [-n batches of a size]
 
-Databases in one process get the same transactions, one right after the other and each first by turns: a machine that
-changes its speed between two processes by a fifth cannot tell what takes a fifth longer. Batches of the published sizes
-go to the planner's choice, to delta joins and to traces; larger ones to the choice, to deltas and to re-evaluation.
-Results go to `bench/results/pairs.jsonl`; exit code 1 if a median is over `WORST_RATIO` times that of the better other.
+Databases in one process get the same transactions, one right after the other and in every order by turns: a machine
+that changes its speed between two processes by a fifth cannot tell what takes a fifth longer. Batches of the published
+sizes go to the planner's choice, to delta joins and to traces; larger ones to the choice, to deltas and to
+re-evaluation. Results go to `bench/results/pairs.jsonl`; exit code 1 if a median is over `WORST_RATIO` times that of
+the better other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby, product
+from itertools import groupby, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,14 @@ def loaded(graph: graphs.Dataset, engines: Sequence[str]) -> list[Maintained]:
 
 
 def by_turns(subjects: Sequence[Maintained], batches: Iterable[Batch]) -> list[list[float]]:
-    """What the transactions with `batches` took each of the subjects, in milliseconds."""
+    """What the transactions with `batches` took each of the subjects, in milliseconds.
+
+    Each comes first by turns, and after each other: what one leaves in the caches serves the next, or is in its way.
+    """
     took: list[list[float]] = [[] for _ in subjects]
+    turns = list(permutations(range(len(subjects))))
     for i, batch in enumerate(batches):
-        for k in range(len(subjects)):
-            k = (i + k) % len(subjects)
+        for k in turns[i % len(turns)]:
             took[k].append(cpu_of(lambda k=k, batch=batch: subjects[k].apply(batch)) * 1e3)
     return took
 
