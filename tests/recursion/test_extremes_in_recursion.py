@@ -135,6 +135,16 @@ def test_what_went_and_came_again_is_no_change() -> None:
     assert list(db["dist"]) == [(1, 0), (2, 3), (3, 7), (4, 1)]
 
 
+def test_what_others_stand_in_for_has_not_returned() -> None:
+    """Better values took the place of three rows, and one lost its support: none of these four came again."""
+    db = paths([(1, 2, 3), (2, 3, 4), (3, 4, 4), (1, 5, 9)])
+    with db.transaction() as tx:
+        tx.erase("edge", [(1, 5, 9)])
+        tx.insert("edge", [(1, 2, 1)])
+    assert list(tx.delta["dist"].erased) == [(2, 3), (3, 7), (4, 11), (5, 9)]
+    assert tx.stats["heads"]["dist"]["returned"] == 0
+
+
 def test_readers_and_what_is_told() -> None:
     db = paths([(1, 2, 3), (2, 3, 4)])
     held = db.snapshot()

@@ -14,6 +14,7 @@ import pytest
 import lftj
 from lftj.rounds import component, deltajoin
 from lftj.rounds.component import Work
+from lftj.rounds.variants import CHANGED
 from tests.conftest import JIT
 
 pytestmark = pytest.mark.usefixtures("as_written")
@@ -41,16 +42,24 @@ def test_rows_are_looked_for_where_many_are_there(
     monkeypatch.setattr(deltajoin, "LARGE", 4)
     monkeypatch.setattr(component, "LARGE", 4)
     run, looks = Work.run, list[bool]()
+    blocked = set[tuple[bool, ...]]()
 
-    def watching(self: Work, join: Any, *arguments: Any, **options: Any) -> Any:
+    def watching(self: Work, join: Any, over: Any, delta: Any = None, *rest: Any, **options: Any) -> Any:
         looks.append(options.get("look", True))
-        return run(self, join, *arguments, **options)
+        rows = run(self, join, over, delta, *rest, **options)
+        if delta is not None and len(delta) >= deltajoin.LARGE:
+            plans = [join.present, *(join.plan({**over, CHANGED: delta}, look=look) for look in (True, False, True))]
+            blocked.add((looks[-1], *(any(depth.negated for depth in plan.depths) for plan in plans)))
+        return rows
 
     monkeypatch.setattr(Work, "run", watching)
     db = lftj.Database(CLOSURE, page_rows=4, directory_rows=4)
     db.load("e", edges)
     assert set(db["t"]) == closure(edges)
     assert all(looks) if looked_for else not all(looks)
+    # What was asked of a run, and whether its plan looked for them, and others with, without and with.
+    assert blocked <= {(look, look, True, False, True) for look in (True, False)}
+    assert (looked_for, looked_for, True, False, True) in blocked
     rounds = db._state.relations["t"].content.columns()
     assert rounds.shape[1] == len(closure(edges))
 
