@@ -55,11 +55,7 @@ class Change(NamedTuple):
         if old.store is new.store:
             delta = old.delta(new)
             return cls(delta.rows, delta.kinds)
-        lost, come = old.columns(), new.columns()
-        lost = np.compress(~new.contains(lost), lost, axis=1)
-        come = np.compress(~old.contains(come), come, axis=1)
-        kinds = np.repeat(np.array([ERASED, INSERTED], np.int8), [lost.shape[1], come.shape[1]])
-        return cls(np.concatenate([lost, come], axis=1), kinds).in_order(tuple(range(len(lost))))
+        return cls(*in_one(old.columns(), new.columns()))
 
     def in_order(self, columns: tuple[int, ...]) -> Change:
         """The same change with its columns permuted, and sorted so."""
@@ -77,7 +73,11 @@ class Change(NamedTuple):
 
 
 def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
-    """The change that takes `erased` rows and brings `inserted` ones; a row in both stays, none is twice in one."""
+    """The change that takes `erased` rows and brings `inserted` ones, chunks int64[arity, n] in any order.
+
+    A row in both stays. Few rows are sorted once, with those of the other side; of more a row in both is likely, and
+    each side is sorted alone.
+    """
     if not erased and not inserted:
         return Change.none(arity)
     gone, come = (sum([rows.shape[1] for rows in chunks]) for chunks in (erased, inserted))
