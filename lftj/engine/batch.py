@@ -43,10 +43,9 @@ class Batch(NamedTuple):
 
 def applied(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Change]:
     """The facts after all batches (at least one), and how they differ; `facts` themselves if nothing changed."""
-    if len(batches) == 1:
-        after, done = _after(facts, batches)
-        return after, Change.of_update(done)
-    runs = [list(group) for _, group in groupby(batches, lambda batch: batch.op == UPSERT)]
+    runs = [batches]
+    if len(batches) > 1:
+        runs = [list(group) for _, group in groupby(batches, lambda batch: batch.op == UPSERT)]
     after = facts
     for run in runs:
         after, done = _after(after, run)

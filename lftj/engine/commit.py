@@ -42,7 +42,6 @@ from scantree.version import Version
 
 Limit = Callable[[str], Limits]
 NO_STATE = State()
-NOTHING = frozenset[str]()
 
 
 class Commit:
@@ -120,7 +119,7 @@ class Commit:
                     check_facts(self._evaluator, relation.schema, new, change.of_kind(INSERTED))
                 facts[name], touched[name] = new, change
         strata = base.strata if program is None else program.strata
-        concerned = strata.above((*touched, *self._heads)) if strata.order else NOTHING
+        concerned = strata.above((*touched, *self._heads))
         if concerned or program is not None:
             self._derive_all(facts, touched, strata, concerned)
         elif touched:
@@ -302,7 +301,7 @@ class Commit:
             self.ran[head] = derived.tallies
             # What they took together is told of the first.
             steps, seconds = (derived.steps, time.perf_counter() - started) if head == heads[0] else (0, 0.0)
-            self.told[head] = Told(derived.strategy, found[0], derived.why, steps, 0, 0, seconds, derived.told)
+            self.told[head] = Told(derived.strategy, found[0], derived.why, steps, 0, 0, seconds, derived.more)
 
     def _refuse(self, head: str, own: tuple[Refused, ...], limits: Limits) -> None:
         """Look at what is refused in a head that was derived, or reads what is refused now."""

@@ -86,10 +86,12 @@ class Strata:
 
     def above(self, names: Iterable[str]) -> frozenset[str]:
         """All heads that are derived from `names`, and those of `names` that are heads."""
-        found = [self._above.get(name) or self._look_above(name) for name in names]
+        found = [self._above_one(name) for name in names]
         return found[0] if len(found) == 1 else frozenset().union(*found)
 
-    def _look_above(self, name: str) -> frozenset[str]:
+    def _above_one(self, name: str) -> frozenset[str]:
+        if (known := self._above.get(name)) is not None:
+            return known
         frontier, found = [name], {name} & self._of.keys()
         while frontier:
             for head in self._readers.get(frontier.pop(), ()):
