@@ -36,7 +36,8 @@ Relations = Mapping[str, StoredRelation]
 Order = tuple[str, tuple[int, ...]]
 
 NO_LIMIT = np.iinfo(np.int64).max
-# Rows from which on a run is worth a plan and a lowering of its own, with jump tables.
+# Rows from which on a run is worth a plan and a lowering of its own, with jump tables. A power of two: what plans are
+# kept by is how many bits counts have.
 LARGE = 1 << 15
 # Rows of output that a run over less than LARGE begins with: over fewer changed rows than FEW, and over more.
 FEW, MORE = 1 << 10, 1 << 14
@@ -174,14 +175,14 @@ class DeltaJoin:
         """As `plan`, with what is kept of it; `counts`: how many rows the relations that are read have."""
         bits = tuple(map(int.bit_length, counts))
         if (made := self._known.get((look, bits))) is None:
-            made = self._plan(relations, bits, look or self._open is None)
+            made = self._plan_for(relations, bits, look or self._open is None)
             if not (look or made.stamped):
                 made = self._planned(relations, counts, True)
             self._known[look, bits] = made
         self._made = made
         return made
 
-    def _plan(self, relations: Relations, bits: Sequence[int], look: bool) -> _Made:
+    def _plan_for(self, relations: Relations, bits: Sequence[int], look: bool) -> _Made:
         """The plan for relations whose counts of rows have so many `bits`."""
         few = self._changed is not None and bits[self._changed] < LARGE.bit_length()
         about = [count // (3 if few else 2) for count in bits]

@@ -46,7 +46,7 @@ Changes = dict[str, Change]
 class Followed(NamedTuple):
     """What became of a component: its relations, how their contents differ, and how that was found.
 
-    `told`: for the statistics of each head. `tallies`: of the component's joins.
+    `more`: for the statistics of each head. `tallies`: of the component's joins.
     """
 
     relations: dict[str, StoredRelation]
@@ -55,7 +55,7 @@ class Followed(NamedTuple):
     strategy: str
     why: Reason
     steps: int
-    told: dict[str, Any]
+    more: dict[str, Any]
     tallies: Tallies
 
 
@@ -76,12 +76,12 @@ def follow(commit: Commit, heads: tuple[str, ...], limits: Limits) -> Followed:
             anew = "values lost their support, and rules that are not monotone may find others"
     staged, before = commit.staged, commit.before.relations
     work, done = evaluate(staged, heads, limits)
-    told = {"rounds": work.rounds, "examined": 0, "returned": 0}
+    more = {"rounds": work.rounds, "examined": 0, "returned": 0}
     found = {head: work.relations[head] for head in heads}
     olds = {head: before[head].content if head in before else staged.relations[head].facts for head in heads}
     changes = {head: Change.between(olds[head], relation.content) for head, relation in found.items()}
     joins = work.joins
-    return Followed(found, changes, done, "recompute", anew, joins.steps, told, joins.tallies)
+    return Followed(found, changes, done, "recompute", anew, joins.steps, more, joins.tallies)
 
 
 def _maintained(
@@ -114,11 +114,11 @@ def _maintained(
             else:
                 returned += gone.shape[1] - _count(change, ERASED)
         found[head], changes[head] = relation, change
-    told = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
+    more = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
     wishes = staged.state.maintain
     traced = bool(wishes) and TRACE in {wishes.get(clause.rule) for clause in joins.clauses}
     why = Counted(count, UNTRACED if traced else "")
-    return Followed(found, changes, {}, "rounds", why, joins.steps, told, joins.tallies)
+    return Followed(found, changes, {}, "rounds", why, joins.steps, more, joins.tallies)
 
 
 def _anew(commit: Commit, heads: tuple[str, ...]) -> tuple[str, Noted]:
