@@ -394,7 +394,9 @@ class Transaction:
                 remedy=did_you_mean(head, state.strata.order, "erase its facts, if these are meant"),
             )
         self._drop()
-        self._program, self._heads = state.without_rules(head), self._heads | {head}
+        self._program = state.without_rules(head)
+        # Internal heads that this transaction has added may be gone again.
+        self._heads = (self._heads | {head}).intersection(self._program.relations)
 
     # -- what comes of it ---------------------------------------------------------------------------------------------
 
