@@ -273,7 +273,7 @@ def new_rows(rng: Random, twin: Twin, name: str, most: int) -> list[Row]:
 
 
 def facts_call(rng: Random, twin: Twin, most: int) -> tuple[str, str, list[Row]]:
-    name = rng.choice(twin.mixed.base + [*GIVEN] * 2)
+    name = rng.choice([*twin.mixed.base, *GIVEN, *GIVEN, *["dag"] * (8 * twin.counting)])
     known = sorted(twin.facts[name])
     if known and rng.random() < 0.4:
         return "erase", name, [rng.choice(known) for _ in range(rng.choice((1, 1, 2, most)))]
@@ -384,7 +384,7 @@ def small(rng: Random) -> Iterator[None]:
 def history(rng: Random, count: int, most: int) -> Twin:
     """Rules and facts to begin with, then transactions, loads and looks; all is compared at the end."""
     with small(rng):
-        twin = Twin(programs.make_sizes(rng), counting=rng.random() < 0.2)
+        twin = Twin(programs.make_sizes(rng), counting=rng.random() < 0.3)
         for _ in range(rng.choice((2, 4, 6))):
             outside(rng, twin, most)
         for _ in range(count):
