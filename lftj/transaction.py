@@ -364,7 +364,9 @@ class Transaction:
             raise self._misuse()
         state = self._program or self._evaluator.state
         wishes = Wishes.of(key_orders, maintain, granularity)
-        added = extended(state, program, wishes, self._database._new, self._evaluator.symbols)
+        # The commit compares relations by name: what the state before calls `@p.1` is nothing else after it.
+        taken, symbols = self._evaluator.state.relations, self._evaluator.symbols
+        added = extended(state, program, wishes, self._database._new, symbols, taken=taken)
         before = self._batches, self._current
         self._batches = {name: list(batches) for name, batches in self._batches.items()}
         self._current = dict(self._current)
@@ -392,7 +394,9 @@ class Transaction:
                 remedy=did_you_mean(head, state.strata.order, "erase its facts, if these are meant"),
             )
         self._drop()
-        self._program, self._heads = state.without_rules(head), self._heads | {head}
+        self._program = state.without_rules(head)
+        # Internal heads that this transaction has added may be gone again.
+        self._heads = (self._heads | {head}).intersection(self._program.relations)
 
     # -- what comes of it ---------------------------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ class Commit:
         "_orders",
         "_program",
         "_refusing",
+        "_ruled",
         "_traced",
         "base",
         "before",
@@ -87,7 +88,11 @@ class Commit:
         limits: Limit,
     ) -> None:
         self._evaluator, self._batches, self._program = evaluator, batches, program
-        self._heads, self._limits = heads, limits
+        self._limits = limits
+        # What is kept of a head (its content's form, plans, traces) belongs to how it is derived: by which rules, and
+        # by rounds or not.
+        moved = frozenset() if program is None else program.strata.moved_since(evaluator.state.strata)
+        self._ruled, self._heads = heads, heads | moved
         self.base = self.before = self.state = evaluator.state
         self.staged = evaluator
         self.changes: dict[str, Change] = {}
@@ -155,15 +160,14 @@ class Commit:
 
     def let_go(self) -> None:
         """After the commit was published: its traces hold; keep the changes, and no state."""
+        if self._heads:
+            self.traces.keep(set(self.state.strata.order) - self._heads)
         for head in self.untraced:
             self.traces.heads.pop(head, None)
         for staged in self._traced:
             self.traces.heads[staged.head] = staged.adopt()
         self.traces.told.update(self.told)
         self.traces.ran.update(self.ran)
-        for head in list(self.traces.heads) if self._heads else ():
-            if not self.state.strata.of(head):
-                self.traces.forget(head)
         self._traced, self._orders = [], {}
         self._built, self._batches, self._program = [], {}, None
         self.base = self.before = self.state = NO_STATE
@@ -189,7 +193,7 @@ class Commit:
         if program is not None:
             relations = {n: relations.get(n, r) for n, r in program.relations.items()}
             kept = set(strata.clauses)
-            evaluations = {c: e for c, e in evaluations.items() if c in kept}
+            evaluations = {c: e for c, e in evaluations.items() if c in kept and c.head not in self._heads}
             stale = {head for head in stale if strata.of(head)}
             refused = {head: rows for head, rows in refused.items() if strata.of(head)}
         for name in {**facts, **dict.fromkeys(self._heads)}:
@@ -286,6 +290,7 @@ class Commit:
         started = time.perf_counter()
         limits = self._limits(heads[0])
         limits.look(0)
+        self.untraced.update(heads)
         derived = follow(self, heads, limits)
         if staged.state.refused:
             self._refuse_together(heads, {**relations, **derived.relations}, limits)
@@ -323,14 +328,14 @@ class Commit:
 
     @property
     def new_heads(self) -> frozenset[str]:
-        """The heads whose rules change."""
+        """The heads that are derived otherwise than before: by other rules, or no longer or newly with others."""
         return self._heads
 
     def _causes(self, head: str, reads: Mapping[str, None], facts: Mapping[str, Version]) -> Causes | None:
         """Why `head` has to be derived; None if nothing that concerns it changed."""
         names = [name for name in reads if name in self.changes]
-        rules, own = head in self._heads, head in facts
-        return Causes(rules, own, names) if names or rules or own else None
+        rules, moved, own = head in self._ruled, head in self._heads, head in facts
+        return Causes(rules, moved, own, names) if names or moved or own else None
 
     def _derive(self, head: str, limits: Limits) -> Derived:
         """The new content of `head`, by the strategy that suits it."""

@@ -6,7 +6,7 @@ caller, since a load and a transaction store them in different ways.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -44,18 +44,22 @@ def extended(
     wishes: Wishes,
     new: Callable[[Schema], StoredRelation],
     symbols: SymbolTable,
+    *,
+    taken: Mapping[str, StoredRelation] | None = None,
 ) -> Extension:
     """`state` with a program; `new` makes an empty relation.
+
+    `taken`: relations whose names no internal one is given, though they may have left `state` by now.
 
     Raises `ProgramError` with every finding, and `DataError` for facts and rules of path counts.
     """
     parsed = parse(program) if isinstance(program, str) else program.ast() if isinstance(program, Program) else program
-    known = {name: relation.schema for name, relation in state.relations.items()}
+    known = {name: relation.schema for name, relation in {**(taken or {}), **state.relations}.items()}
     checked = check(parsed, known=known, clauses=state.strata.clauses)
     for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
         refuse_rows(state, name)
     wishes.check(checked.clauses)
-    fresh = {name: new(schema) for name, schema in checked.schemas.items() if name not in state.relations}
+    fresh = {name: new(schema) for name, schema in checked.schemas.items() if name not in known}
     relations = {**state.relations, **fresh}
     facts = {}
     for name, rows in checked.facts.items():

@@ -15,7 +15,7 @@ others stand in the state (after a load, say), they are outdated, and are record
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -161,11 +161,11 @@ class Traces:
         self.told: dict[str, Told] = {}
         self.ran: dict[str, Tallies] = {}
 
-    def forget(self, head: str) -> None:
-        """The head has no rules any more."""
-        self.heads.pop(head, None)
-        self.told.pop(head, None)
-        self.ran.pop(head, None)
+    def keep(self, heads: Set[str]) -> None:
+        """Forget what is kept of all heads but these."""
+        for kept in (self.heads, self.told, self.ran):
+            for head in kept.keys() - heads:
+                kept.pop(head)
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes per head: of each sensitivity index (by atom and variable), and of the rest."""

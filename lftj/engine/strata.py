@@ -50,6 +50,10 @@ class Strata:
         """The clauses of all other heads."""
         return Strata((c for c in self.clauses if c.head != head), (name for name in self.order if name != head))
 
+    def moved_since(self, before: Strata) -> frozenset[str]:
+        """The heads that are recursive and were not in `before`, or the other way round."""
+        return frozenset(head for head in self.recursive.keys() ^ before.recursive.keys() if self.of(head))
+
     def of(self, name: str) -> list[Clause]:
         """The clauses that derive `name`."""
         return self._of.get(name, [])

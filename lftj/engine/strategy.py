@@ -134,7 +134,9 @@ def _mode(commit: Commit, head: str, clauses: tuple[Clause, ...]) -> tuple[str, 
     if "recompute" in wishes:
         return "recompute", DECLARED, None
     held = commit.traces.heads.get(head)
-    outdated = held is not None and not held.holds_for(clauses, commit.before.relations, head)
+    outdated = held is not None and (
+        head in commit.new_heads or not held.holds_for(clauses, commit.before.relations, head)
+    )
     if held is None or outdated:
         held = None
         if below := _shared(commit, head, clauses):

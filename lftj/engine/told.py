@@ -11,15 +11,21 @@ from typing import Any, NamedTuple
 
 
 class Causes(NamedTuple):
-    """What a head was derived for: its `rules`, its `facts`, or the relations that it reads, have changed."""
+    """What a head was derived for: its `rules`, its `facts`, or the relations that it reads, have changed.
+
+    `moved`: rules have changed that it was derived together with, or is from now on.
+    """
 
     rules: bool
+    moved: bool
     facts: bool
     names: list[str]
 
     def __str__(self) -> str:
         if self.rules:
             return "its rules changed"
+        if self.moved:
+            return "the rules of its recursion changed"
         named = [f"`{name}`" for name in self.names]
         return f"{', '.join(['its facts', *named] if self.facts else named)} changed"
 

@@ -40,7 +40,7 @@ def joins_of(evaluator: Evaluator, heads: tuple[str, ...], *, as_written: bool) 
     if joins is None or joins.strata is not strata:
         written = written_of(strata, heads)
         if joins is None or joins.written != written:
-            for others in [others for others in kept if not all(map(strata.of, others[0]))]:
+            for others in [others for others in kept if strata.recursive.get(others[0][0]) != others[0]]:
                 del kept[others]
             kept[heads, as_written] = joins = Joins(written, as_run(written, as_written=as_written), heads)
         joins.strata = strata

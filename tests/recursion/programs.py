@@ -220,7 +220,7 @@ def _count_below(draw: Draw, mixed: Mixed, body: Scope, lower: list[str]) -> Non
     )
 
 
-def _rule(draw: Draw, mixed: Mixed, lower: list[str], members: dict[str, Schema], head: str, *, start: bool) -> str:
+def make_rule(draw: Draw, mixed: Mixed, lower: list[str], members: dict[str, Schema], head: str, *, start: bool) -> str:
     """A rule of a component: over what lies below to `start` it, else over members too."""
     body, heads = Scope(), sorted(members)
     known = {**{name: mixed.known[name] for name in lower}, **members}
@@ -280,9 +280,9 @@ def add_component(draw: Draw, mixed: Mixed, prefix: str) -> None:
             mixed.base.append(name)
     for name in members:
         for _ in range(pick(draw, (1, 1, 2, 0))):
-            mixed.lines.append(_rule(draw, mixed, lower, members, name, start=True))
+            mixed.lines.append(make_rule(draw, mixed, lower, members, name, start=True))
         for _ in range(pick(draw, (1, 1, 2, 3))):
-            mixed.lines.append(_rule(draw, mixed, lower, members, name, start=False))
+            mixed.lines.append(make_rule(draw, mixed, lower, members, name, start=False))
     mixed.known.update(members)
 
 
