@@ -1,8 +1,13 @@
-"""The progress line: what long work is doing, on stderr, after two seconds.
+"""The progress line: what long work is doing, on stderr or in the notebook, after two seconds.
 
-Quick work prints nothing. After `PATIENCE` seconds of work a line appears and is rewritten in place ten times a second;
-it disappears when the work ends. It is shown where stderr is a terminal, or where `LFTJ_PROGRESS=1` asks for it (then
-as lines of their own, one every two seconds); `LFTJ_PROGRESS=0` switches it off.
+Quick work prints nothing. After `PATIENCE` seconds of work a line appears; it is rewritten in place while the work goes
+on and disappears when the work ends. Where it is shown, the first that holds:
+
+    `LFTJ_PROGRESS=0`     nowhere
+    stderr is a terminal  on its last line, as wide as the terminal is at that moment
+    a Jupyter kernel      in the output of the cell
+    `LFTJ_PROGRESS=1`     on stderr, as lines of their own, one every two seconds
+    elsewhere             nowhere
 
 The line is drawn by a thread, so that it moves while a file is cut, rows are sorted or kernels compile as well: the
 work itself only says what it is about (`step`) and how far it has come (`rows`).
@@ -11,44 +16,174 @@ work itself only says what it is about (`step`) and how far it has come (`rows`)
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Protocol
 
 PATIENCE = 2.0
-_LIVE_EVERY, _PLAIN_EVERY = 0.1, 2.0
+# Seconds between two draws: a message to a notebook travels to the browser and is stored there for a while.
+_LIVE_EVERY, _NOTEBOOK_EVERY, _PLAIN_EVERY = 0.1, 0.5, 2.0
 _NOT_SHOWN = nullcontext()
-# Columns of the line; what it ends with where there is room.
-WIDE, HINT = 79, " (Ctrl-C stops)"
+
+
+class Line(Protocol):
+    """Where the line is shown."""
+
+    def every(self) -> float:
+        """Seconds between two draws."""
+
+    def draw(self, text: str, end: str) -> None:
+        """Show `text` and `end`; where they do not fit, the text is cut."""
+
+    def clear(self) -> None:
+        """Take the line away, if it was drawn."""
+
+
+class TerminalLine:
+    """The line of a terminal that stderr is."""
+
+    HINT = " (Ctrl-C stops)"
+
+    def __init__(self) -> None:
+        self._width = 0  # of what stands there
+
+    def every(self) -> float:
+        """Often enough to look alive."""
+        return _LIVE_EVERY
+
+    def draw(self, text: str, end: str) -> None:
+        """The text is cut at the terminal's width; the hint is left out where there is no room for it."""
+        room = _columns() - 1  # a line that fills the last column wraps in some terminals
+        whole = text + end + self.HINT
+        if len(whole) > room:
+            whole = (text[: max(0, room - len(end))] + end)[:room]
+        self._rewrite(whole)
+
+    def clear(self) -> None:
+        """Blank it and go back to its start."""
+        if self._width:
+            self._rewrite("")
+            sys.stderr.write("\r")
+            sys.stderr.flush()
+
+    def _rewrite(self, text: str) -> None:
+        columns = _columns()
+        if self._width < columns:
+            sys.stderr.write(f"\r{text:<{self._width}}")
+        else:
+            # The terminal has become narrower, and what stood on one line now takes several.
+            above = (self._width - 1) // columns
+            sys.stderr.write((f"\x1b[{above}A" if above else "") + f"\r\x1b[J{text}")
+        sys.stderr.flush()
+        self._width = len(text)
+
+
+class PlainLines:
+    """Lines on stderr, which may be a file: none is taken away."""
+
+    def every(self) -> float:
+        """Seldom: every line stays."""
+        return _PLAIN_EVERY
+
+    def draw(self, text: str, end: str) -> None:
+        """A line of any length."""
+        sys.stderr.write(f"{text}{end}{TerminalLine.HINT}\n")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Leave what was written."""
+
+
+class NotebookLine:
+    """An output of the cell that is running, empty when the work ends; one serves all work of a cell.
+
+    IPython is there when a kernel runs, and rewrites an output by itself; rich would need ipywidgets for it.
+    """
+
+    HINT = " (interrupt the kernel to stop)"
+
+    def __init__(self, shell: Any) -> None:
+        self._shell, self._cell = shell, -1
+        self._handle: Any = None
+        self._drawn = False
+
+    def every(self) -> float:
+        """Less often than on a terminal."""
+        return _NOTEBOOK_EVERY
+
+    def draw(self, text: str, end: str) -> None:
+        """The browser wraps what is too long."""
+        self._show(text + end + self.HINT)
+        self._drawn = True
+
+    def clear(self) -> None:
+        """Empty the output: taking it away would take the cell's other outputs as well."""
+        if self._drawn:
+            self._show("")
+            self._drawn = False
+
+    def _show(self, text: str) -> None:
+        from html import escape
+
+        from IPython.display import display
+
+        shown = {"text/plain": text, "text/html": f"<pre>{escape(text)}</pre>" if text else ""}
+        if self._handle is None or (text and self._cell != self._shell.execution_count):
+            self._cell = self._shell.execution_count
+            self._handle = display(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
+
+
+def line_here() -> Line | None:
+    """Where this process shows a progress line; None: nowhere."""
+    wish = os.environ.get("LFTJ_PROGRESS", "")
+    if wish == "0":
+        return None
+    if sys.stderr is not None and sys.stderr.isatty():
+        return TerminalLine()
+    # In a kernel IPython has been imported; elsewhere it need not be there.
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is not None:
+        return NotebookLine(shell)
+    return PlainLines() if wish == "1" else None
+
+
+def _columns() -> int:
+    """The width of the terminal, which may have been resized: of stderr's, as stdout may be a file."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:  # a stream without a descriptor
+        columns = 0
+    return columns or shutil.get_terminal_size().columns
 
 
 class Progress:
     """The line of one database. Steps may nest; the innermost is shown."""
 
     def __init__(self) -> None:
-        wish = os.environ.get("LFTJ_PROGRESS", "")
-        self._live = wish != "0" and sys.stderr is not None and sys.stderr.isatty()
-        self._shown = self._live or wish == "1"
+        self._line = line_here()
         self._steps: list[str] = []
         self._detail = ""
         self._since: float | None = None  # when the outermost step began
-        self._drawn = False
         self._lock = threading.Lock()
         self._painter: threading.Thread | None = None
 
     def step(self, what: str) -> AbstractContextManager[None]:
         """Work called `what` goes on inside the block."""
-        return self._step(what) if self._shown else _NOT_SHOWN
+        return _NOT_SHOWN if self._line is None else self._step(what, self._line)
 
     @contextmanager
-    def _step(self, what: str) -> Iterator[None]:
+    def _step(self, what: str, line: Line) -> Iterator[None]:
         outermost = not self._steps
         self._steps.append(what)
         self._detail = ""
         if outermost:
-            self._begin()
+            self._begin(line)
         try:
             yield
         finally:
@@ -58,7 +193,7 @@ class Progress:
 
     def rows(self, what: Callable[[], str]) -> Callable[..., None] | None:
         """A function to be told how many rows, or other units, `what()` has by now; None if nobody is to see it."""
-        if not self._shown:
+        if self._line is None:
             return None
         named = what()
 
@@ -68,15 +203,15 @@ class Progress:
 
         return told
 
-    def _begin(self) -> None:
+    def _begin(self, line: Line) -> None:
         with self._lock:
             self._since = time.monotonic()
             if self._painter is None:
                 # One thread for many steps: a stream of commits begins thousands a second.
-                self._painter = threading.Thread(target=self._paint, daemon=True)
+                self._painter = threading.Thread(target=self._paint, args=(line,), daemon=True)
                 self._painter.start()
 
-    def _paint(self) -> None:
+    def _paint(self, line: Line) -> None:
         """Draw while a step goes on for longer than `PATIENCE`; end when there has been none for as long."""
         idle_since = None
         last = 0.0
@@ -91,21 +226,15 @@ class Progress:
                         return
                     continue
                 idle_since = None
-                if now - self._since < PATIENCE or (not self._live and now - last < _PLAIN_EVERY):
+                if now - self._since < PATIENCE or now - last < line.every():
                     continue
                 last = now
                 step = self._steps[-1:] or [""]  # the work may end at any moment
-                text = f"lftj: {step[0]}{self._detail}, {now - self._since:.0f} s"
-                text += "" if self._live and len(text + HINT) > WIDE else HINT
-                sys.stderr.write(f"\r{text[:WIDE]:<{WIDE}}" if self._live else f"{text}\n")
-                sys.stderr.flush()
-                self._drawn = True
+                line.draw(f"lftj: {step[0]}{self._detail}", f", {now - self._since:.0f} s")
 
     def close(self) -> None:
         """Take the line away, before anything else is written."""
         with self._lock:
             self._since = None
-            if self._drawn and self._live:
-                sys.stderr.write("\r" + " " * WIDE + "\r")
-                sys.stderr.flush()
-            self._drawn = False
+            if self._line is not None:
+                self._line.clear()

@@ -16,9 +16,9 @@ is O(log n) but for the first of its kind.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from lftj.errors import DataError, MissingKeyError
 from lftj.values import gate
 from lftj.values.codes import Schema
 from lftj.values.faults import shown
+from lftj.values.interruptible import interruptible
 from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from lftj.delta import SortedRows
     from lftj.engine.stored import StoredRelation
     from lftj.monoids import UserMonoid
+
+T = TypeVar("T")
 
 SHOWN_ROWS = 10
 _ABSENT = object()
@@ -136,6 +139,9 @@ class Relation:
     @cached_property
     def _sorted(self) -> list[Any]:
         """Code columns, rows in the order of their values."""
+        return interruptible(len(self), self._in_value_order)
+
+    def _in_value_order(self) -> list[Any]:
         rows = self._version.columns()
         if "symbol" in self._schema.types and rows.shape[1] > 1:
             ranks = self._symbols.ranks()
@@ -144,6 +150,11 @@ class Relation:
             ]
             rows = rows[:, np.lexsort(keys[::-1])]
         return [np.ascontiguousarray(column) for column in rows]
+
+    def _as(self, form: Callable[..., T]) -> T:
+        """All rows in a form that the gate makes by one call into a library."""
+        n = len(self)
+        return interruptible(n, form, self._schema, self._sorted, self._symbols, rows=n)
 
     def scan(
         self,
@@ -177,15 +188,15 @@ class Relation:
 
     def arrow(self) -> pyarrow.Table:
         """All rows as an Arrow table: int64, uint64, double and string columns."""
-        return gate.to_arrow(self._schema, self._sorted, self._symbols, rows=len(self))
+        return self._as(gate.to_arrow)
 
     def df(self) -> pandas.DataFrame:
         """All rows as a pandas DataFrame."""
-        return gate.to_pandas(self._schema, self._sorted, self._symbols, rows=len(self))
+        return self._as(gate.to_pandas)
 
     def pl(self) -> polars.DataFrame:
         """All rows as a polars DataFrame."""
-        return gate.to_polars(self._schema, self._sorted, self._symbols, rows=len(self))
+        return self._as(gate.to_polars)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """All rows: an (n, k) array where all columns share a type, else a structured array.

@@ -211,9 +211,9 @@ class Arena:
         self.collect()
         heap, grains = self.space.heap, _grains_of(wanted)
         used, top = int(heap[USED]), int(heap[TOP])
-        cap = self._reserved if self.limit is None else min(self._reserved, self.limit // (8 * GRAIN))
-        if used + grains > cap:
-            raise ArenaFullError((used + grains) * GRAIN * 8, cap * GRAIN * 8)
+        cap = self._reserved * GRAIN * 8 if self.limit is None else min(self._reserved * GRAIN * 8, self.limit)
+        if (used + grains) * GRAIN * 8 > cap:
+            raise ArenaFullError((used + grains) * GRAIN * 8, cap)
         if top + grains > self._reserved:
             # The last of the reservation has been handed out before: what comes now must fit into free pages.
             fresh = grains - self._free_grains([size for size in wanted if isinstance(size, Size)])

@@ -1,6 +1,7 @@
-"""What a session needs, before anything runs: Java, an address, retries, warm kernels.
+"""What a session needs, before anything runs: Java, an address, retries, workers with lftj, warm kernels.
 
-`session()` makes one that has it all; `check()` looks at one made elsewhere.
+`session()` makes one that has it all; `check()` looks at one made elsewhere. What Python the workers run only they
+know, so the first `check()` of a session asks one of them, by a job of one task.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_bridge.errors import SetupError
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 JAVA = 17
 DAEMON = "spark_bridge.daemon"
+_ASKED: set[str] = set()  # the sessions, by the ids of their applications, one of whose workers has what it takes
 _INSTALL = "install Java 17, e.g. `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME"
 
 
@@ -94,7 +99,15 @@ def session(master: str | None = None, *, name: str = "lftj", **settings: Any) -
 
 
 def check(spark: SparkSession) -> None:
-    """Warn of settings under which a lost task fails a batch, or every worker compiles kernels for itself."""
+    """Refuse workers that cannot run lftj (`SetupError`), warn of settings that make failures likely or tasks slow.
+
+    That is: a lost task fails a batch, or every worker compiles kernels for itself.
+    """
+    application = str(spark.sparkContext.applicationId)
+    if application not in _ASKED:
+        if wrong := unsuitable(ask_worker(spark)):
+            raise wrong
+        _ASKED.add(application)
     conf, lines = spark.sparkContext.getConf(), []
     master = str(spark.sparkContext.master)
     if re.fullmatch(r"local(\[[^,\]]+\])?", master):
@@ -105,3 +118,94 @@ def check(spark: SparkSession) -> None:
         lines.append(f"spark.python.daemon.module is not {DAEMON}: every Python worker loads the kernels for itself")
     if lines:
         warnings.warn("; ".join(lines) + " (spark_bridge.session sets all of it)", RuntimeWarning, stacklevel=3)
+
+
+# --- the workers' Python ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Python:
+    """The Python of a process: where it is, its version and lftj's; `lacks`: why lftj cannot be imported, "" if it can.
+
+    lftj's version is "" if it is not known.
+    """
+
+    place: str
+    version: str
+    lftj: str
+    lacks: str = ""
+
+
+def here() -> Python:
+    """The driver's Python."""
+    from lftj import __version__
+
+    return Python(sys.executable, "{}.{}".format(*sys.version_info), __version__)
+
+
+def ask_worker(spark: SparkSession) -> Python:
+    """The Python of a worker, as it says itself, or as Spark says why there is none."""
+
+    # Within this function, so that the function itself travels and not the name of a module that a worker may lack.
+    def look(rows: Iterator[int]) -> Iterator[tuple[str, str, str, str]]:
+        import platform
+        import sys
+        from importlib import import_module
+
+        place, version = f"{sys.executable} on {platform.node()}", "{}.{}".format(*sys.version_info)
+        try:
+            for name in ("lftj", "spark_bridge", "numpy", "numba", "pyarrow"):
+                import_module(name)
+        except Exception as error:  # of a library that is there and does not load, too
+            yield place, version, "", str(error) or type(error).__name__
+        else:
+            yield place, version, sys.modules["lftj"].__version__, ""
+
+    context: Any = spark.sparkContext
+    try:
+        with _silent(context):
+            return Python(*context.parallelize([0], 1).mapPartitions(look).collect()[0])
+    except Exception as error:
+        told = str(error)
+        # A worker of another version, or a daemon that is not there, fails before it comes to the task.
+        other = re.search(r"different version:? \(?(\d+)(?:\.|, )(\d+)", told)
+        if other is not None:
+            return Python(context.pythonExec, f"{other[1]}.{other[2]}", "")
+        absent = re.search(r"No module named '?([\w.]+)", told)
+        if absent is None:
+            raise
+        return Python(context.pythonExec, "", "", f"No module named '{absent[1]}'")
+
+
+def unsuitable(worker: Python) -> SetupError | None:
+    """The error of a worker that cannot run what this driver sends it; None if it can."""
+    ours = here()
+    if worker.version not in ("", ours.version):
+        what = f"the workers run Python {worker.version}, the driver runs Python {ours.version}"
+    elif worker.lacks:
+        what = f"the workers' Python cannot import lftj: {worker.lacks}"
+    elif worker.lftj != ours.lftj:
+        what = f"the workers have lftj {worker.lftj}, the driver has lftj {ours.lftj}"
+    else:
+        return None
+    return SetupError(
+        what,
+        where=worker.place,
+        why="every task runs the engine, so it takes what the driver has: "
+        f"lftj {ours.lftj} and numba on Python {ours.version}",
+        remedy="before the session begins, set PYSPARK_PYTHON (or spark.pyspark.python of spark-submit) to a Python of "
+        f"the workers that has them, on this machine {ours.place}; or send one along by spark.archives "
+        "(--py-files takes lftj, but not numba)",
+    )
+
+
+@contextmanager
+def _silent(context: Any) -> Iterator[None]:
+    """Spark logs nothing inside the block: what a lost worker writes is told in a line instead."""
+    root = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger()
+    level = root.getLevel().toString()
+    context.setLogLevel("OFF")
+    try:
+        yield
+    finally:
+        context.setLogLevel(level)

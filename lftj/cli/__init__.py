@@ -4,6 +4,7 @@
         --timeout S                        give up after S seconds of evaluation
         --memory-limit SIZE                give up beyond SIZE of stored pages: 500MB, 2GiB
         --on-error raise|quarantine        bad rows: refuse the file, or keep them apart in RELATION.rejects
+                                           (on stderr with `-D -`)
         --key-order HEAD=X,Y,Z             force the order in which the rules of HEAD bind their variables
         --maintain HEAD=trace|delta|recompute    how HEAD follows changes (auto: what is estimated to be quicker)
         --granularity HEAD=node|interval   what its trace keeps, where there is a choice

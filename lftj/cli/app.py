@@ -97,7 +97,9 @@ def run(
     on_error: Annotated[
         str,
         typer.Option(
-            "--on-error", metavar="raise|quarantine", help="Bad rows: refuse all, or keep them in RELATION.rejects."
+            "--on-error",
+            metavar="raise|quarantine",
+            help="Bad rows: refuse all, or keep them in RELATION.rejects (with -D -: stderr).",
         ),
     ] = "raise",
     key_order: KeyOrders = None,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from lftj.cli.outcome import Code, UsageError, painted, say, told
+from lftj.cli.outcome import Code, UsageError, painted, say, told, worded
 from lftj.cli.source import checked
 from lftj.errors import Diagnostic, ProgramError, Span
 
@@ -28,7 +28,7 @@ def check_programs(programs: Sequence[str], *, as_json: bool) -> int:
 
         print(json.dumps([as_dict(diagnostic) for diagnostic in found], indent=2))
     elif found:
-        print(painted("\n\n".join(diagnostic.render() for diagnostic in found), sys.stdout))
+        print(painted(worded("\n\n".join(diagnostic.render() for diagnostic in found)), sys.stdout))
     errors = sum(diagnostic.severity == "error" for diagnostic in found)
     if not as_json:
         read = _counted(len(programs) - unread, "program")
@@ -41,9 +41,9 @@ def as_dict(diagnostic: Diagnostic) -> dict[str, Any]:
     """A finding as JSON has it."""
     return {
         "severity": diagnostic.severity,
-        "what": diagnostic.what,
-        "why": diagnostic.why,
-        "remedy": diagnostic.remedy,
+        "what": worded(diagnostic.what),
+        "why": worded(diagnostic.why),
+        "remedy": worded(diagnostic.remedy),
         "predicate": diagnostic.predicate,
         **_place(diagnostic.span),
         "related": [{"what": word, **_place(span)} for word, span in diagnostic.related],

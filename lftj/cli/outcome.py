@@ -1,8 +1,8 @@
 """Outcomes: what a command raises becomes a message on stderr and an exit code; the table is in `lftj.cli`.
 
-Errors of lftj are told as compilers tell them, `place: error: what`, with `why` and `do` lines; their remedies speak
-of keyword arguments, which become options here. Anything else that is raised is a defect of lftj and keeps its
-traceback.
+Errors of lftj are told as compilers tell them, `place: error: what`, with `why` and `do` lines; what they say of the
+library's calls and arguments becomes commands and options here. Anything else that is raised is a defect of lftj and
+keeps its traceback.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ from typing import TextIO
 
 from lftj.errors import DataError, Error, MemoryLimitError, TimeoutExpired, UnknownRelationError
 
-_OPTIONS = (
-    ("`timeout=`", "--timeout"),
-    ("`tx.upsert`", "`=` before a change of --updates"),
-    ("`memory_limit=`", "--memory-limit"),
-    ('on_error="quarantine"', "--on-error quarantine"),
-    ("`explain()`", "`lftj explain`"),
-)
+# What a message says to users of the library -> what it says to users of the command line.
+_WORDS = {
+    "`timeout=`": "--timeout",
+    "`memory_limit=`": "--memory-limit",
+    'on_error="quarantine"': "--on-error quarantine",
+    "`explain()`": "`lftj explain`",
+    "`list(db)`": "`lftj explain PROGRAM`",
+    "`lftj.fn`": "`lftj functors`",
+    "`tx.upsert`": "`=` before a change of --updates",
+    "use `tx.erase` and `tx.insert`": "use `-` and `+` changes of --updates",
+}
+_SPOKEN = re.compile("|".join(map(re.escape, _WORDS)))
 _MARKED = re.compile(r"^(\S.*?: )?(error|warning)(?=: )", re.MULTILINE)
 _COLOURS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m"}
 
@@ -82,9 +87,12 @@ def told(error: Error) -> str:
     text = error.render()
     if type(error).render is Error.render:  # others show the place, the mark and the source line themselves
         text = f"{error.where or 'lftj'}: error: {text.removeprefix(f'{error.where}: ')}"
-    for keyword, option in _OPTIONS:
-        text = text.replace(keyword, option)
-    return text
+    return worded(text)
+
+
+def worded(text: str) -> str:
+    """A message in the words of the command line."""
+    return _SPOKEN.sub(lambda found: _WORDS[found[0]], text)
 
 
 def say(text: str) -> None:

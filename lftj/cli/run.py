@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from lftj.cli.outcome import Code, UsageError, say
+from lftj.cli.outcome import Code, UsageError, say, worded
 from lftj.cli.source import STDIN, checked
 from lftj.cli.updates import apply_updates, check_updates, opened
 from lftj.errors import DataError, UnknownRelationError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from lftj.io.rejects import Rejects
     from lftj.language.clause import CheckedProgram
 
+# Of a limit: an empty program with a few relations takes some 20,000 bytes of pages, and a page of rows thousands more.
+LEAST_BYTES = 64_000
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
 _REJECT_FIELDS = ("source", "line", "column", "text", "reason")
 
@@ -92,7 +94,14 @@ def _bytes(text: str) -> int:
         raise UsageError(
             f"--memory-limit {text} is no size", remedy="give bytes, or 500MB (powers of 1000) or 2GiB (powers of 1024)"
         )
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".index(found[2].upper() or " "))
+    size = int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".index(found[2].upper() or " "))
+    if size < LEAST_BYTES:
+        raise UsageError(
+            f"--memory-limit {text} is too little for any program",
+            why="relations are stored in pages, and a few relations without rows take tens of thousands of bytes",
+            remedy="give 64KB or more",
+        )
+    return size
 
 
 def _key_order(text: str) -> tuple[str, tuple[str, ...]]:
@@ -149,7 +158,7 @@ def _evaluated(
     rejects = read_inputs(db, settings.facts, on_error=on_error)
     loaded = clock()
     if on_error == "quarantine":
-        _write_rejects(rejects, db, Path("." if output == STDIN else output))
+        _tell_rejects(rejects, db, None if output == STDIN else Path(output))
     wanted = dict.fromkeys(d.relation for d in program.directives if d.kind != "input")
     if wanted or updates is not None:  # updates are told of all heads if there is no `.output`
         db.evaluate(*(wanted if updates is None else ()), timeout=settings.timeout)
@@ -173,7 +182,7 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
     """A database with the program's rules and no facts but those of its text; warnings are told."""
     if not settings.no_warn:
         for warning in program.warnings:
-            say(warning.render())
+            say(worded(warning.render()))
     from lftj.database import Database
 
     db = Database(memory_limit=settings.memory_limit, threads=settings.threads)
@@ -216,20 +225,32 @@ def _check_folders(settings: Settings, output: str, program: CheckedProgram) -> 
         )
 
 
-def _write_rejects(rejects: dict[str, Rejects], db: Database, folder: Path) -> None:
-    """Keep each relation's bad rows in `<relation>.rejects`; a file of that name from an earlier run goes."""
+def _tell_rejects(rejects: dict[str, Rejects], db: Database, folder: Path | None) -> None:
+    """Tell each relation's bad rows: in `<relation>.rejects`, or on stderr if there is no folder for it.
+
+    A file of that name from an earlier run goes.
+    """
     for name in dict.fromkeys(d.relation for d in db.directives if d.kind == "input"):
-        path = folder / f"{name}.rejects"
+        path = None if folder is None else folder / f"{name}.rejects"
         if name not in rejects:
-            path.unlink(missing_ok=True)
+            if path is not None:
+                path.unlink(missing_ok=True)
             continue
-        text = io.StringIO()
-        table = csv.writer(text, "excel-tab", lineterminator="\n")
-        table.writerow(_REJECT_FIELDS)
-        table.writerows([getattr(reject, field) for field in _REJECT_FIELDS] for reject in rejects[name])
-        folder.mkdir(exist_ok=True)
+        count, table = len(rejects[name]), _as_table(rejects[name])
+        left_out = f"lftj: {count:,} bad {'row' if count == 1 else 'rows'} of `{name}` left out"
+        if path is None:
+            say(f"{left_out}:\n{table.rstrip()}")
+            continue
+        path.parent.mkdir(exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-        beside.write_text(text.getvalue(), encoding="utf-8", errors="backslashreplace")
+        beside.write_text(table, encoding="utf-8", errors="backslashreplace")
         os.replace(beside, path)
-        count = len(rejects[name])
-        say(f"lftj: {count:,} bad {'row' if count == 1 else 'rows'} of `{name}` left out; see {path}")
+        say(f"{left_out}; see {path}")
+
+
+def _as_table(rejects: Rejects) -> str:
+    text = io.StringIO()
+    table = csv.writer(text, "excel-tab", lineterminator="\n")
+    table.writerow(_REJECT_FIELDS)
+    table.writerows([getattr(reject, field) for field in _REJECT_FIELDS] for reject in rejects)
+    return text.getvalue()

@@ -92,17 +92,18 @@ def to_numpy(
     schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None
 ) -> NDArray[Any]:
     """An (n, k) array where all columns share a type (int64, uint64, float64, object), else a structured array."""
+    kinds: dict[str, Any] = {"number": np.int64, "unsigned": np.uint64, "float": np.float64, "symbol": object}
+    n = _rows(columns, rows)
     if len(set(schema.types)) <= 1:
-        dtype = {"number": np.int64, "unsigned": np.uint64, "float": np.float64, "symbol": object}
-        result = np.empty((_rows(columns, rows), schema.arity), dtype[schema.types[0]] if schema.arity else np.int64)
-        for i, codes in enumerate(columns):
-            result[:, i] = decode_column(codes, schema.types[i], symbols)
-        return result
-    numpy_type = {"number": "i8", "unsigned": "u8", "float": "f8", "symbol": "O"}
-    structured = np.empty(_rows(columns, rows), [(column.name, numpy_type[column.type]) for column in schema.columns])
-    for column, codes in zip(schema.columns, columns, strict=True):
-        structured[column.name] = decode_column(codes, column.type, symbols)
-    return structured
+        result = np.empty((n, schema.arity), kinds[schema.types[0]] if schema.arity else np.int64)
+        targets = list(result.T)
+    else:
+        result = np.empty(n, [(column.name, kinds[column.type]) for column in schema.columns])
+        targets = [result[name] for name in schema.names]
+    for codes, type, target in zip(columns, schema.types, targets, strict=True):
+        for lo in range(0, n, CHUNK_ROWS):  # texts become objects, which cannot be interrupted meanwhile
+            target[lo : lo + CHUNK_ROWS] = decode_column(codes[lo : lo + CHUNK_ROWS], type, symbols)
+    return result
 
 
 def to_rows(

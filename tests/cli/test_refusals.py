@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import lftj
+from lftj.cli.outcome import worded
 from lftj.cli.souffle import refusal
 from tests.cli.conftest import TRIANGLES, Shell
 
@@ -51,6 +58,11 @@ USAGE = {
         "lftj: error: --memory-limit 0 is no size\n"
         "  do: give bytes, or 500MB (powers of 1000) or 2GiB (powers of 1024)\n"
     ),
+    (*RUN, "--memory-limit", "1KB"): (
+        "lftj: error: --memory-limit 1KB is too little for any program\n"
+        "  why: relations are stored in pages, and a few relations without rows take tens of thousands of bytes\n"
+        "  do: give 64KB or more\n"
+    ),
     (*RUN, "--on-error", "skip"): (
         "lftj: error: --on-error skip is unknown\n  do: give --on-error raise or --on-error quarantine\n"
     ),
@@ -82,6 +94,11 @@ USAGE = {
     ("run", "a\0b"): "a\0b: error: the program cannot be read\n  why: embedded null byte\n  do: check the name\n",
     ("explain", "tri.dl", "trj"): (
         "lftj: error: there is no relation `trj`\n  why: no rule or declaration names it\n  do: did you mean `tri`?\n"
+    ),
+    ("explain", "tri.dl", "nope"): (
+        "lftj: error: there is no relation `nope`\n"
+        "  why: no rule or declaration names it\n"
+        "  do: declare it with `.decl`, or see `lftj explain PROGRAM` for what there is\n"
     ),
 }
 
@@ -265,3 +282,66 @@ def test_a_rule_without_a_value_is_a_mistake_of_the_program(shell: Shell) -> Non
         "  do: exclude the divisor 0 in the body, e.g. `y != 0`\n",
     )
     assert shell.names() == ["p.dl"]
+
+
+# --- the words of the command line ------------------------------------------------------------------------------------
+
+# What the library says of its own calls and arguments; a command line has neither.
+LIBRARY = re.compile(r"\b(?:db|tx|lftj)\.\w|\(db\)|`\w+=`|`\w+\(\)`|\bon_error=|\bmissing=")
+# Rooms and files whose messages a command can show. Those of the builder, of transactions, of scans and the like speak
+# to Python programs alone.
+SHOWN_BY_COMMANDS = ("cli", "engine", "io", "join", "language", "plan", "rounds", "values")
+# Messages that no command can bring about, with the reason.
+FOR_PYTHON_ONLY = {
+    "use `tx.rules`": "rules are added before the first transaction of --updates",
+    "on_error={} is unknown": "--on-error is checked before",
+    'give on_error="raise" or on_error="quarantine"': "the same",
+    "leave it out; from Python, `import lftj` and `lftj.Database": "says that it speaks of Python",
+    "module 'lftj.language' has no attribute": "an error of imports",
+    "lftj has no functor": "an error of the builder",
+    "lftj has no aggregate": "an error of the builder",
+    '`lftj.variables("x y")` makes several variables': "an error of the builder",
+    "the counter `autoinc()`": "a feature of the language",
+    "counter `autoinc()`": "a feature of the language",
+    "iteration counter `__ITERATION__()`": "a feature of the language",
+    "write `count()`": "SQL's word for it, in a program",
+}
+
+
+def messages_in(path: Path) -> Iterator[str]:
+    """The texts of a file, but for docstrings: a placeholder stands for what an f-string fills in."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(p.value if isinstance(p, ast.Constant) else "{}" for p in node.values)  # type: ignore[misc]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts | bare:
+            yield node.value
+
+
+def test_messages_of_commands_speak_of_commands() -> None:
+    """`list(db)`, `timeout=` and the like are nothing that a command line has."""
+    package = Path(lftj.__file__).parent
+    spoken = {
+        message: path.name
+        for room in SHOWN_BY_COMMANDS
+        for path in sorted((package / room).rglob("*.py"))
+        for message in messages_in(path)
+        if " " in message and LIBRARY.search(message)
+    }
+    assert "raise `timeout=`, or look at `explain()` for a cheaper key order" in spoken  # the sweep sees the texts
+    left = [
+        (name, worded(message))
+        for message, name in spoken.items()
+        if LIBRARY.search(worded(message)) and not any(message.startswith(known) for known in FOR_PYTHON_ONLY)
+    ]
+    assert left == []
+
+
+def test_the_functors_are_named_by_their_command(shell: Shell) -> None:
+    shell.write({"p.dl": ".decl e(x:number)\np(zzzzzzzz(x)) :- e(x).\n"})
+    remedy = "the functors are listed by `lftj functors`"
+    assert f"  do: {remedy}\n" in shell("run", "p.dl").err
+    assert f"  do: {remedy}\n" in shell("check", "p.dl").out
+    assert json.loads(shell("check", "p.dl", "--json").out)[0]["remedy"] == remedy

@@ -214,6 +214,30 @@ def test_bad_rows_kept_apart(triangles: Shell) -> None:
     assert triangles.names("out") == ["tri.csv"]
 
 
+def test_bad_rows_go_to_stderr_where_there_is_no_output_folder(triangles: Shell) -> None:
+    triangles.write({"facts/edge.facts": EDGES + "7\tx\n"})
+    before = triangles.names()
+    done = triangles("run", "tri.dl", "-F", "facts", "-D", "-", "--on-error", "quarantine")
+    assert done.code == 0
+    assert done.out == triangles("run", "tri.dl", "-F", "facts", "-D", "-", "--on-error", "quarantine").out
+    assert done.out.splitlines() == [
+        "---------------",
+        "tri",
+        "x\ty\tz",
+        "===============",
+        "1\t2\t3",
+        "2\t3\t4",
+        "===============",
+        "tri\t2",
+    ]
+    assert done.err == (
+        "lftj: 1 bad row of `edge` left out:\n"
+        "source\tline\tcolumn\ttext\treason\n"
+        "facts/edge.facts\t6\tb\tx\tcolumn `b` of `edge`: 'x' is not a number\n"
+    )
+    assert triangles.names() == before
+
+
 def test_rejects_of_several_files_of_one_relation(shell: Shell) -> None:
     program = TRIANGLES.replace(".input edge", '.input edge\n.input edge(filename="more.facts")')
     shell.write({"tri.dl": program, "edge.facts": "1\t2\n?\t3\n", "more.facts": "2\t3\n!\t1\n1\t3\n"})
@@ -252,10 +276,11 @@ def test_the_time_limit(shell: Shell) -> None:
 
 
 def test_the_memory_limit(triangles: Shell) -> None:
-    stopped = triangles("run", "tri.dl", "-F", "facts", "--memory-limit", "1KB")
+    triangles.write({"facts/edge.facts": "".join(f"{i}\t{i * 7 % 10_000}\n" for i in range(10_000))})
+    stopped = triangles("run", "tri.dl", "-F", "facts", "--memory-limit", "100.1KB")
     assert (stopped.code, stopped.out) == (124, "")
-    assert re.sub(r"\d[\d,]*", "N", stopped.err) == (
-        "lftj: error: N bytes of pages are needed, the limit is N\n"
+    assert re.sub(r"error: \d[\d,]*", "error: N", stopped.err) == (
+        "lftj: error: N bytes of pages are needed, the limit is 100,100\n"
         "  why: the change was not made; the database is as it was before\n"
         "  do: raise --memory-limit, or load less\n"
     )
