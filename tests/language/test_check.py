@@ -359,15 +359,24 @@ def test_queries(text: str, clause: str) -> None:
             "edge(x, y) :- edge(y, x)",
             "<query>:1:12: error: syntax error: expected `,` or the end of the query, found `:-`\n"
             "    edge(x, y) :- edge(y, x)\n"
-            "               ^^",
+            "               ^^\n"
+            "  why: `edge(x, y)` cannot go on with it\n"
+            "  do: write `,` here, or correct what stands before it",
         ),
         (
             "edge(x, y)\nedge(y, x)",
             "<query>:2:1: error: syntax error: expected `,` or the end of the query, found `edge`\n"
             "    edge(y, x)\n"
-            "    ^^^^",
+            "    ^^^^\n"
+            "  why: `edge(x, y)` cannot go on with it\n"
+            "  do: write `,` here, or correct what stands before it",
         ),
-        ("", "<query>:1:1: error: syntax error: expected a condition, found the end of the text"),
+        (
+            "",
+            "<query>:1:1: error: syntax error: expected a condition, found the end of the text\n"
+            "  why: a query is conditions, such as `edge(x, y), x < y`\n"
+            "  do: write a condition here, or correct what stands before it",
+        ),
         (
             "x + 1",
             "<query>:1:1: error: `x + 1` is a term, not a condition\n"
