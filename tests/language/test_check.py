@@ -263,11 +263,13 @@ def test_rules_and_uses_must_fit_the_known_schema() -> None:
         "  number, as column `src` of `edge`: t.dl:1:20\n"
         "    name(x, x) :- edge(x, _).\n"
         "                       ^\n"
+        "  why: a column, and a variable of a rule, holds values of one type\n"
         "  do: use one type, or convert with `to_number`, `to_unsigned`, `to_float` or `to_string`\n"
         "\n"
         't.dl:2:6: error: type conflict: column `id` of `name` is number, and `"a"` is symbol\n'
         '    name("a", "b").\n'
         "         ^^^\n"
+        "  why: a column, and a variable of a rule, holds values of one type\n"
         "  do: write a number constant, or use another column\n"
         "\n"
         "t.dl:3:9: error: `edge` has 2 columns, and 1 argument is given\n"
