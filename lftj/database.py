@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lftj import arguments
 from lftj.delta import Delta, Deltas
 from lftj.engine.answers import Answers
 from lftj.engine.evaluate import Evaluator
@@ -81,22 +82,22 @@ if TYPE_CHECKING:
 class Database(Answers):
     """Relations, rules over them, and their answers.
 
-    `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages
-    (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several (`lftj.threads` lists
-    what); the answers are those of one. `page_rows` and `directory_rows` are for tests.
+    `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages, a number or a
+    text such as "2GiB" (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several
+    (`lftj.threads` lists what); the answers are those of one. `page_rows` and `directory_rows` are for tests.
     """
 
     def __init__(
         self,
         program: str | Program | ast.Program | None = None,
         *,
-        memory_limit: int | None = None,
+        memory_limit: int | str | None = None,
         threads: int = 1,
         page_rows: int = 256,
         directory_rows: int = 64,
         buffer_rows: int = 1 << 16,
     ) -> None:
-        self._arena = Arena(memory_limit)
+        self._arena = Arena(arguments.size(memory_limit))
         self._arena.crew = crew_of(threads)
         self._symbols = SymbolTable()
         self._evaluator = Evaluator(
@@ -173,6 +174,7 @@ class Database(Answers):
         """
         with self._alone("path_counts"):
             self._stored(relation)
+            arguments.text("into", into, "it is the name of a relation to be", 'give a name such as `into="paths"`')
             before = self._state
             self._evaluator.state = declared(before, relation, into, self._new)
             try:
@@ -270,7 +272,7 @@ class Database(Answers):
     def read_inputs(self, directory: str | os.PathLike[str] = ".", *, on_error: str = "raise") -> dict[str, Rejects]:
         """Carry out the `.input` directives: load each relation from its file in `directory` (Souffle's `-F`).
 
-        All of them or none.
+        All of them or none. `directory` must be there.
 
         With `on_error="quarantine"` the good rows of every file are loaded, and the bad ones returned by relation
         (and kept in `db.rejects`).
@@ -282,7 +284,7 @@ class Database(Answers):
     def write_outputs(self, directory: str | os.PathLike[str] = ".") -> None:
         """Carry out the `.output` and `.printsize` directives.
 
-        Write each relation to its file in `directory`, as Souffle does with `-D`.
+        Write each relation to its file in `directory`, as Souffle does with `-D`; it is made if it is missing.
 
         `directory="-"` writes all of them to stdout, in Souffle's layout.
         """
@@ -297,6 +299,7 @@ class Database(Answers):
 
         `TimeoutExpired` leaves the rest to be evaluated later.
         """
+        timeout = arguments.seconds(timeout)
         with self._lock:
             for name in names:
                 self._stored(name)
@@ -426,6 +429,7 @@ class Database(Answers):
         run. A callback may open a transaction; who watches is told of that one afterwards. Loads are no commits.
         """
         self._stored(name)
+        arguments.function("callback", callback, "callback(delta)")
         handle = object()
         self._watchers[handle] = (name, callback)
 

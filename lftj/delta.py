@@ -102,35 +102,35 @@ class Deltas(Mapping[str, Delta]):
 
     def __getitem__(self, name: str) -> Delta:
         """The delta of a relation; `UnknownRelationError` if there is no such relation."""
-        if name not in self._made:
-            schema, cause = self._schema(name), self._unknown.get(name)
-            if isinstance(cause, CountRangeError):
-                raise CountRangeError(
-                    f"the change of `{name}` cannot be told in numbers",
-                    why=cause.what,
-                    remedy=cause.remedy,
-                )
-            if cause is not None:
-                raise EvaluationError(
-                    f"the change of `{name}` is not known",
-                    why=f"it could not be evaluated before the transaction: {cause.what}",
-                    remedy=f"read `{name}` to see what it is now",
-                )
-            change = self._changes.get(name)
-            if change is None:
-                change = Change(np.empty((schema.arity, 0), np.int64), np.empty(0, np.int8))
-            self._made[name] = Delta(schema, change, self._evaluator.symbols)
-        return self._made[name]
+        schema = self._schema(name)
+        if name in self._made:
+            return self._made[name]
+        cause = self._unknown.get(name)
+        if isinstance(cause, CountRangeError):
+            raise CountRangeError(
+                f"the change of `{name}` cannot be told in numbers",
+                why=cause.what,
+                remedy=cause.remedy,
+            )
+        if cause is not None:
+            raise EvaluationError(
+                f"the change of `{name}` is not known",
+                why=f"it could not be evaluated before the transaction: {cause.what}",
+                remedy=f"read `{name}` to see what it is now",
+            )
+        change = self._changes.get(name)
+        if change is None:
+            change = Change(np.empty((schema.arity, 0), np.int64), np.empty(0, np.int8))
+        return self._made.setdefault(name, Delta(schema, change, self._evaluator.symbols))
 
     def _schema(self, name: str) -> Schema:
         from lftj.engine.answers import unknown
 
         relations = self._evaluator.state.relations
-        if name in relations:
-            return relations[name].schema
-        if name in self._fresh:
-            return self._fresh[name]
-        raise unknown(name, (*relations, *self._fresh))
+        try:
+            return relations[name].schema if name in relations else self._fresh[name]
+        except (KeyError, TypeError):  # what cannot be hashed is no name either
+            raise unknown(name, (*relations, *self._fresh)) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._shown)
@@ -139,7 +139,7 @@ class Deltas(Mapping[str, Delta]):
         return len(self._shown)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._changes
+        return isinstance(name, str) and name in self._changes
 
     def __repr__(self) -> str:
         lines = [f"  {self[name]!r}" for name in self._shown]

@@ -16,8 +16,10 @@ nothing of lftj can catch it.
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,8 @@ class Diagnostic:
 
     what: str
     span: Span
-    why: str = ""
-    remedy: str = ""
+    why: str
+    remedy: str
     severity: str = "error"
     predicate: str = ""
     related: tuple[tuple[str, Span], ...] = ()
@@ -78,10 +80,7 @@ class Diagnostic:
             lines.append(f"  {word}: {span}")
             if caret := span.caret():
                 lines.append(caret)
-        if self.why:
-            lines.append(f"  why: {self.why}")
-        if self.remedy:
-            lines.append(f"  do: {self.remedy}")
+        lines += [f"  why: {self.why}", f"  do: {self.remedy}"]
         return "\n".join(lines)
 
 
@@ -93,18 +92,19 @@ class Error(Exception):
 
     details: tuple[str, ...] = ()
 
-    def __init__(self, what: str, *, where: str = "", why: str = "", remedy: str = "") -> None:
+    def __init__(self, what: str, *, why: str, remedy: str, where: str = "") -> None:
         self.what, self.where, self.why, self.remedy = what, where, why, remedy
         super().__init__(self.render())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is, without `__init__`, whose arguments differ from class to class: a pickled error is the same error.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def render(self) -> str:
         """The message as the text a user reads."""
         lines = [f"{self.where}: {self.what}" if self.where else self.what]
         lines += [f"  {line}" for line in self.details]
-        if self.why:
-            lines.append(f"  why: {self.why}")
-        if self.remedy:
-            lines.append(f"  do: {self.remedy}")
+        lines += [f"  why: {self.why}", f"  do: {self.remedy}"]
         return "\n".join(lines)
 
 
@@ -128,6 +128,18 @@ class DataError(Error, ValueError):
     """Input data was refused; nothing of it was loaded."""
 
 
+class ArgumentError(DataError, TypeError):
+    """An argument is of another kind than the call takes, or outside of what it may be. Nothing was changed."""
+
+    __str__ = Error.__str__
+
+
+class UnknownColumnError(DataError, KeyError):
+    """A column was asked for that the relation does not have."""
+
+    __str__ = Error.__str__
+
+
 class UnknownRelationError(Error, KeyError):
     """A relation was asked for that neither the rules nor any load declared."""
 
@@ -144,7 +156,7 @@ class CycleError(EvaluationError):
     `cycle`: the nodes around it, from one to itself.
     """
 
-    def __init__(self, what: str, *, cycle: tuple[object, ...], why: str = "", remedy: str = "") -> None:
+    def __init__(self, what: str, *, cycle: tuple[object, ...], why: str, remedy: str) -> None:
         self.cycle = cycle
         super().__init__(what, why=why, remedy=remedy)
 
@@ -166,10 +178,10 @@ class KeyConflictError(DataError, EvaluationError):
         relation: str,
         rows: tuple[tuple[object, ...], tuple[object, ...]],
         derivations: tuple[str, str],
+        why: str,
+        remedy: str,
         details: tuple[str, ...] = (),
         where: str = "",
-        why: str = "",
-        remedy: str = "",
     ) -> None:
         self.relation, self.rows, self.derivations, self.details = relation, rows, derivations, details
         super().__init__(what, where=where, why=why, remedy=remedy)

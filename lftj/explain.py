@@ -19,6 +19,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lftj import arguments
 from lftj.engine.stored import ScanOrder, StoredRelation
 from lftj.language.clause import INTERNAL, Clause
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
@@ -189,7 +190,9 @@ class Explanation(str):
         return cls({"query": _clause(evaluation, threads)})
 
     def json(self, indent: int | None = 2) -> str:
-        """The explanation as JSON."""
+        """The explanation as JSON, in one line if `indent` is None."""
+        if indent is not None and not isinstance(indent, int):
+            raise arguments.refused("indent", indent, "it is a number of spaces, or None", "give `indent=2`")
         return json.dumps(self.data, indent=indent)
 
     def __repr__(self) -> str:

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lftj import arguments
 from lftj.errors import DataError, EvaluationError
 
 COMPILED = ("count", "sum", "min", "max", "mean")
@@ -78,15 +79,16 @@ def monoid(
     value (default: itself). Say `commutative=True` if the order of the rows does not matter: then a scan never has to
     sort texts. `DataError` if the name is built in, or something that is called cannot be.
     """
+    arguments.text("name", name, "a monoid is known by its name", 'give a name such as "gcd"')
     if not name or name in BUILT_IN:
         raise DataError(
             f"a monoid cannot be called {name!r}",
             why="the name is built in" if name else "it is empty",
             remedy="choose another name",
         )
-    for what, function in (("combine", combine), ("lift", lift)):
-        if not callable(function) and not (what == "lift" and function is None):
-            raise DataError(f"`{what}` of monoid {name!r} cannot be called", remedy="give a function")
+    arguments.function("combine", combine, "combine(a, b)")
+    if lift is not None:
+        arguments.function("lift", lift, "lift(value)")
     made = UserMonoid(name, combine, identity, lift, commutative)
     _registered[name] = made
     return made
@@ -94,7 +96,12 @@ def monoid(
 
 def find(asked: str | UserMonoid) -> str | UserMonoid:
     """The monoid that is meant: a compiled or built-in one by name, a registered one as it is."""
-    if isinstance(asked, UserMonoid) or asked in BUILT_IN:
+    if isinstance(asked, UserMonoid):
+        return asked
+    arguments.text(
+        "monoid", asked, "a monoid is known by its name", f"give one of {', '.join(BUILT_IN)}, or one of yours"
+    )
+    if asked in BUILT_IN:
         return asked
     known = _registered.get(asked)
     if known is None:
@@ -103,7 +110,7 @@ def find(asked: str | UserMonoid) -> str | UserMonoid:
         raise DataError(
             f"there is no monoid {asked!r}",
             why=f"built in are {', '.join(BUILT_IN)}",
-            remedy=did_you_mean(str(asked), (*BUILT_IN, *_registered), "register it with `lftj.monoid`"),
+            remedy=did_you_mean(asked, (*BUILT_IN, *_registered), "register it with `lftj.monoid`"),
         )
     return known
 
@@ -137,7 +144,9 @@ def rounded(total: ExactFloat, count: int = 1) -> float:
         return scaled / (count << FLOAT_BITS)
     except OverflowError:
         raise EvaluationError(
-            "the sum of these rows is too large for a float", remedy="scan a smaller interval"
+            "the sum of these rows is too large for a float",
+            why="it is beyond 1.7976931348623157e+308",
+            remedy="scan a smaller interval",
         ) from None
 
 

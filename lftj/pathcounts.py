@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lftj import arguments
 from lftj.engine.answers import Answers
 from lftj.errors import DataError, UnknownRelationError
 from lftj.paths import limbs
@@ -48,6 +49,8 @@ class PathCounts:
 
     def at(self, answers: Answers) -> PathCounts:
         """The same counts as they are in a snapshot. Raises `UnknownRelationError` if it has none."""
+        why = "counts are those of a database at one moment"
+        arguments.instance("answers", answers, Answers, why, "give a snapshot, as in `counts.at(db.snapshot())`")
         found = PathCounts(answers, self._into)
         found._content()
         return found
@@ -59,7 +62,11 @@ class PathCounts:
         """
         schema, content = self._content()
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise DataError(f"{shown(pair)} is no pair of nodes", remedy="ask for two, as in `counts[a, b]`")
+            raise DataError(
+                f"{shown(pair)} is no pair of nodes",
+                why="a count is that of the paths from one node to another",
+                remedy="ask for two, as in `counts[a, b]`",
+            )
         codes = gate.lookup_row(pair, Schema(self._into, schema.columns[1:3]), self._answers._evaluator.symbols)
         if codes is None:
             return 0

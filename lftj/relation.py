@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from lftj.errors import DataError, MissingKeyError
+from lftj.errors import DataError, MissingKeyError, UnknownColumnError
 from lftj.values import gate
 from lftj.values.codes import Schema
 from lftj.values.faults import shown
@@ -43,6 +43,26 @@ T = TypeVar("T")
 
 SHOWN_ROWS = 10
 _ABSENT = object()
+
+
+class Columns(dict[str, str]):
+    """The types of a relation's columns by name, in order. `UnknownColumnError` for a column that is not there."""
+
+    def __init__(self, schema: Schema) -> None:
+        super().__init__((column.name, column.type) for column in schema.columns)
+        self._schema = schema
+
+    def __getitem__(self, name: object) -> str:
+        """The type of a column."""
+        if isinstance(name, str) and name in self:
+            return super().__getitem__(name)
+        from lftj.language.findings import did_you_mean
+
+        raise UnknownColumnError(
+            f"`{self._schema.name}` has no column {name!r}",
+            why=f"its columns are {', '.join(self) or 'none'}, and are known by their names",
+            remedy=did_you_mean(str(name), self, "give one of these names; `list(r.columns)` numbers them"),
+        )
 
 
 class Relation:
@@ -68,7 +88,7 @@ class Relation:
     @property
     def columns(self) -> dict[str, str]:
         """Column name -> type ("number", "unsigned", "float", "symbol"), in order."""
-        return {column.name: column.type for column in self._schema.columns}
+        return Columns(self._schema)
 
     def __len__(self) -> int:
         return len(self._version)
@@ -112,6 +132,7 @@ class Relation:
             values = "1 value" if len(given) == 1 else f"{len(given)} values"
             raise DataError(
                 f"the key {shown(key)} has {values}, {keys} takes {keys.arity}",
+                why="a functional predicate has one value for all its keys together",
                 remedy="give a tuple, with a value each",
             )
         codes = gate.lookup_row(given, keys, self._symbols)

@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj import monoids
+from lftj import arguments, monoids
 from lftj.engine import textorder
 from lftj.engine.answers import out_of_memory
 from lftj.engine.pagefolds import NOTHING, PageFolds
-from lftj.errors import DataError
+from lftj.errors import DataError, UnknownColumnError
 from lftj.monoids import UserMonoid
 from lftj.values import gate
 from lftj.values.codes import Schema, decode_array, from_code
@@ -92,7 +92,11 @@ def ask(
     at = -1
     if found != "count":
         if not schema.arity:
-            raise DataError(f"{schema} has no column to scan", remedy='ask for "count"')
+            raise DataError(
+                f"{schema} has no column to scan",
+                why="a relation without columns holds one row or none, and no values",
+                remedy='ask for "count"',
+            )
         at = schema.arity - 1 if column is None else _column(schema, column)
     elif column is not None:
         _column(schema, column)
@@ -100,11 +104,13 @@ def ask(
     if type == "symbol" and found in ("sum", "mean"):
         raise DataError(
             f"column `{schema.names[at]}` holds symbols, which have no {found}",
+            why="symbols are texts, and are not added",
             remedy='name a column of numbers, or ask for "min", "max", "cat" or "count"',
         )
     if type != "symbol" and found == "cat":
         raise DataError(
             f"column `{schema.names[at]}` holds no texts to concatenate",
+            why="cat joins texts",
             remedy="name a symbol column, or register a monoid with `lift=str`",
         )
     return Asked(schema, symbols, found, at, _interval(schema, symbols, lo, hi, order))
@@ -117,7 +123,7 @@ def _column(schema: Schema, asked: str | int) -> int:
         return asked
     from lftj.language.findings import did_you_mean
 
-    raise DataError(
+    raise UnknownColumnError(
         f"`{schema.name}` has no column {asked!r}",
         why=f"its columns are {', '.join(schema.names) or 'none'}",
         remedy=did_you_mean(str(asked), schema.names, "give a name, or a number from 0 on"),
@@ -131,11 +137,16 @@ def _interval(
     hi: Sequence[object] | None,
     order: Sequence[str | int] | None,
 ) -> Interval:
-    if isinstance(order, str):
-        raise DataError(f"{order!r} is no key order", remedy=f"give column names as a tuple, ({order!r},) for one")
+    if order is not None and not isinstance(order, tuple | list):
+        why = "it is columns in an order, a tuple or list of names or numbers"
+        raise arguments.refused("order", order, why, 'give a tuple, as in `order=("store",)` for one column')
     first = [_column(schema, name) for name in order or ()]
     if len(set(first)) != len(first):
-        raise DataError("a key order names a column twice", remedy="name every column at most once")
+        raise DataError(
+            "a key order names a column twice",
+            why="a row has one place in the order of its columns",
+            remedy="name every column at most once",
+        )
     whole = (*first, *(c for c in range(schema.arity) if c not in first))
     columns = [schema.columns[c] for c in whole]
     ends = [gate.check_prefix(() if end is None else end, columns, schema.name) for end in (lo, hi)]

@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lftj import arguments
 from lftj.delta import Deltas
-from lftj.engine.answers import out_of_memory, unknown
+from lftj.engine.answers import find, out_of_memory
 from lftj.engine.batch import ERASE, INSERT, UPSERT, Batch, applied
 from lftj.engine.commit import Commit
 from lftj.engine.extend import extended
@@ -90,10 +91,11 @@ class Transaction:
     )
 
     def __init__(self, database: Database, missing: str, timeout: float | None) -> None:
-        if missing not in MISSING:
-            raise DataError(f"missing={missing!r} is unknown", remedy='give missing="ignore" or missing="error"')
+        missing = arguments.one_of(
+            "missing", missing, MISSING, "it says what to do about rows to erase that are no facts"
+        )
         self._database, self._evaluator = database, database._evaluator
-        self._missing, self._timeout = missing, timeout
+        self._missing, self._timeout = missing, arguments.seconds(timeout)
         self._batches: dict[str, list[Batch]] = {}
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
@@ -304,11 +306,7 @@ class Transaction:
     def _relation(self, name: str) -> StoredRelation:
         if self._phase is not _OPEN:
             raise self._misuse()
-        relations = (self._program or self._evaluator.state).relations
-        try:
-            return relations[name]
-        except KeyError:
-            raise unknown(name, relations) from None
+        return find(name, (self._program or self._evaluator.state).relations)
 
     def _add(self, name: str, relation: StoredRelation, batch: Batch) -> None:
         refuse_rows(self._program or self._evaluator.state, name)

@@ -169,7 +169,11 @@ def _on_spark() -> type[SparkQuery]:
 
 def _of(schemas: dict[str, Schema], name: str) -> Schema:
     if name not in schemas:
-        raise PlanError(f"there is no relation `{name}`", remedy=f"the program has {', '.join(sorted(schemas))}")
+        raise PlanError(
+            f"there is no relation `{name}`",
+            why="the program neither declares nor derives it",
+            remedy=f"the program has {', '.join(sorted(schemas))}",
+        )
     return schemas[name]
 
 

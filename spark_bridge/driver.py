@@ -112,7 +112,11 @@ class Partitioned:
     ) -> Partitioned:
         """Check and plan, read the inputs, place their keys, evaluate, commit version 0."""
         if partitions < 1:
-            raise PlanError(f"partitions={partitions}", remedy="give 1 or more")
+            raise PlanError(
+                f"partitions={partitions}",
+                why="it is how many parts the relations are split into",
+                remedy="give 1 or more",
+            )
         options: dict[str, Any] = {"outputs": outputs, "replicate": replicate, "partitions": partitions}
         plan = make_plan(program, **options)
         for name in inputs:
@@ -121,6 +125,7 @@ class Partitioned:
             if name not in plan.derived or how not in WISHES:
                 raise PlanError(
                     f"maintain={{{name!r}: {how!r}}} says nothing",
+                    why="it says how what rules derive is kept up to date",
                     remedy=f"name a relation that rules derive, and one of {', '.join(WISHES)}",
                 )
         store = Checkpoint(checkpoint)
@@ -225,7 +230,11 @@ class Partitioned:
         else:
             chosen, _, _ = _choose(plan, second, rows, tables, options["partitions"], self.checkpoint.query["memory"])
         if chosen.split and second is None:
-            raise PlanError("keys were to be split, and this program cannot tell second keys apart")
+            raise PlanError(
+                "keys were to be split, and this program cannot tell second keys apart",
+                why="heavy keys are split by the second variable that all atoms of a rule share",
+                remedy="place whole keys only, or leave the placement to lftj",
+            )
         return {"second": chosen.split, "rows": dict(rows), "placement": chosen.json()}
 
     # -- versions -----------------------------------------------------------------------------------------------------
@@ -303,7 +312,11 @@ class Partitioned:
 
     def _based(self, body: Body) -> int:
         if not self.checkpoint.publish(body):
-            raise RaceError("another driver committed first", remedy="try again")
+            raise RaceError(
+                "another driver committed first",
+                why="a checkpoint has one version after another, and this batch was meant to be the next",
+                remedy="try again",
+            )
         self.checkpoint.clean()
         return int(body["version"])
 
@@ -363,11 +376,16 @@ class Partitioned:
         last, schema = self.answered(name, until)
         self.answered(name, since)
         if since > last:
-            raise StateError(f"version {since} comes after version {last}", remedy="give the earlier one first")
+            raise StateError(
+                f"version {since} comes after version {last}",
+                why="a delta leads from an earlier version to a later one",
+                remedy="give the earlier one first",
+            )
         moved = [v for v in range(since + 1, last + 1) if self.checkpoint.commit(v)["kind"] == "rescale"]
         if moved:
             raise StateError(
                 f"version {moved[0]} placed keys anew, and the delta from {since} to {last} would reach across it",
+                why="placing keys anew begins a new history of each partition",
                 remedy=f"ask for the deltas from {since} to {moved[0] - 1} and from {moved[0]} to {last}",
             )
         return since, last, schema

@@ -11,9 +11,7 @@ class PlanError(Error, ValueError):
     `relation`: the one that cannot be derived so, "" if it is not about one.
     """
 
-    def __init__(
-        self, what: str, *, span: Span | None = None, why: str = "", remedy: str = "", relation: str = ""
-    ) -> None:
+    def __init__(self, what: str, *, why: str, remedy: str, span: Span | None = None, relation: str = "") -> None:
         super().__init__(what, where=str(span) if span is not None and span.line else "", why=why, remedy=remedy)
         self.span, self.relation = span, relation
 

@@ -112,7 +112,11 @@ def _connected(path: Path, watch: int, nest: Path) -> socket.socket:
         return door
     child = nursery.child(nest) or _of_a_new_nursery(nest, watch)
     if child is None:
-        raise HolderDiedError(f"no process could be made for {path.name}: the one they are forked from ended")
+        raise HolderDiedError(
+            f"no process could be made for {path.name}",
+            why="the process they are forked from ended",
+            remedy="run the task again, as Spark does",
+        )
     with child:
         with _alone():
             door = opened(path, DOOR_SECONDS)  # somebody else may have had it made meanwhile
@@ -122,7 +126,11 @@ def _connected(path: Path, watch: int, nest: Path) -> socket.socket:
                 child.recv(1)
         door = door or opened(path, DOOR_SECONDS)
     if door is None:
-        raise HolderDiedError(f"the process for {path.name} did not start")
+        raise HolderDiedError(
+            f"the process for {path.name} did not start",
+            why=f"it did not answer within {DOOR_SECONDS:g} s",
+            remedy="run the task again, as Spark does",
+        )
     return door
 
 

@@ -102,6 +102,7 @@ def canonical(table: pa.Table, schema: Schema, *, changes: bool) -> tuple[pa.Tab
     if len(given) != schema.arity:
         raise BatchError(
             f"`{schema.name}` takes {schema.arity} columns, the rows have {len(given)}: {', '.join(given) or 'none'}",
+            why="columns are matched by position where the names differ, so there must be as many",
             remedy=f"select the columns of {schema}" + (f", and `{OP}`" if changes else ""),
         )
     by_name = set(given) == set(schema.names)
@@ -128,14 +129,20 @@ def _ops(column: pa.ChunkedArray, schema: Schema) -> npt.NDArray[np.int8]:
     wrong = ~np.isin(values, (1, -1)) if values.dtype.kind in "iuf" else np.ones(len(values), bool)
     if wrong.any() or column.null_count:
         shown = column[int(np.argmax(wrong))].as_py() if wrong.any() else None
-        raise BatchError(f"the changes of `{schema.name}` have {OP} = {shown!r}", remedy="give 1 or -1")
+        raise BatchError(
+            f"the changes of `{schema.name}` have {OP} = {shown!r}",
+            why=f"`{OP}` says whether a row is inserted (1) or erased (-1)",
+            remedy="give 1 or -1",
+        )
     ops: npt.NDArray[np.int8] = values.astype(np.int8)
     return ops
 
 
 def _cast(column: pa.ChunkedArray, type: str, name: str, schema: Schema) -> pa.ChunkedArray:
     def refused(why: str, remedy: str) -> BatchError:
-        return BatchError(f"column `{name}` of `{schema.name}` is a {type}: {why}", remedy=remedy)
+        return BatchError(
+            f"column `{name}` of `{schema.name}` does not take these rows", why=f"it is a {type}: {why}", remedy=remedy
+        )
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

@@ -128,7 +128,9 @@ def cores() -> int:
 
 def _checked(processes: int) -> int:
     if processes < 1:
-        raise PlanError(f"processes={processes}", remedy="give 1 or more")
+        raise PlanError(
+            f"processes={processes}", why="it is how many processes may work at a time", remedy="give 1 or more"
+        )
     return processes
 
 

@@ -153,7 +153,11 @@ def make_plan(
     chosen = list(outputs) if outputs is not None else asked or heads
     for name in (*chosen, *replicate):
         if name not in program.schemas:
-            raise PlanError(f"there is no relation `{name}`", remedy="name a relation of the program")
+            raise PlanError(
+                f"there is no relation `{name}`",
+                why="the program neither declares nor derives it",
+                remedy="name a relation of the program",
+            )
     planner = _Planner(program, frozenset(replicate), second)
     return planner.plan([name for name in chosen if name in heads], rows or {}, partitions)
 

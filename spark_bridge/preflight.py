@@ -69,7 +69,10 @@ def session(master: str | None = None, *, name: str = "lftj", **settings: Any) -
     `settings` has it. `SetupError` if something is missing.
     """
     if what := missing():
-        raise SetupError(what)
+        what, _, remedy = what.partition(": ")
+        raise SetupError(
+            what, why=f"sessions are those of PySpark 4.1 or later, on Java {JAVA} or later", remedy=remedy
+        )
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 

@@ -268,6 +268,7 @@ class State:
         if version - 1 not in self.checkpoint.kept():
             raise StateError(
                 f"a file of version {version} is damaged, and what it was made from was removed by a later compaction",
+                why="without either of them the rows of that version are not known",
                 remedy="restore the file from a copy, or ask for a later version",
             )
         return {name: Change(table.slice(0, 0), table) for name, table in self.everything(version - 1).items()}

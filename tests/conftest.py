@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -65,6 +66,27 @@ def lagging_orders() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(behind, "MOST", 3)
         patch.setattr(behind, "PART", 1e9)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def every_error_says_why_and_what_to_do() -> Iterator[None]:
+    """Every error, and every finding, that a test meets has a why and a what to do; both parameters are required."""
+    from lftj.errors import Diagnostic, Error
+
+    error, finding = Error.__init__, Diagnostic.__init__
+
+    def make_error(self: Error, what: str, *, why: str, remedy: str, where: str = "") -> None:
+        assert all((why, remedy)), f"lacks why or what to do: {what}"
+        error(self, what, why=why, remedy=remedy, where=where)
+
+    def make_finding(self: Diagnostic, what: str, span: object, why: str, remedy: str, *rest: Any, **more: Any) -> None:
+        assert all((why, remedy)), f"lacks why or what to do: {what}"
+        finding(self, what, span, why, remedy, *rest, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Error, "__init__", make_error)
+        patch.setattr(Diagnostic, "__init__", make_finding)
         yield
 
 

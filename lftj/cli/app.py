@@ -226,7 +226,11 @@ def _usage(error: Any) -> UsageError:
         if known is not None:
             return UsageError(f"Souffle's option {error.option_name} is not supported", why=known[0], remedy=known[1])
         near = error.possibilities or []
-        return UsageError(f"no such option: {error.option_name}", remedy=f"did you mean {near[0]}?" if near else remedy)
+        return UsageError(
+            f"no such option: {error.option_name}",
+            why=f"`{command}` has no option of that name",
+            remedy=f"did you mean {near[0]}?" if near else remedy,
+        )
     what = str(error.format_message()).rstrip(".").replace("argument(s)", "argument")
     if missing := re.match(r"No such command '(.*?)'", what):
         named, what = missing[1], missing[0]
@@ -234,7 +238,7 @@ def _usage(error: Any) -> UsageError:
         remedy = f"did you mean `lftj {near[0]}`?" if near else remedy
         if named.endswith(".dl"):
             remedy = f"to evaluate a program, `lftj run {named}`"
-    return UsageError(what[:1].lower() + what[1:], remedy=remedy)
+    return UsageError(what[:1].lower() + what[1:], why=f"`{command}` is called with other arguments", remedy=remedy)
 
 
 def _print_version() -> int:

@@ -18,6 +18,7 @@ def run_bench(arguments: Sequence[str]) -> int:
     if not (ROOT / "bench" / "run.py").is_file():
         raise UsageError(
             "the benchmark is not part of the installed package",
+            why="it needs the data sets and the rivals that only a checkout has",
             remedy="run `lftj bench` or `make bench` in a checkout of the project",
         )
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])

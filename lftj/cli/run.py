@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import os
-import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -14,11 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from lftj import arguments
 from lftj.cli.outcome import Code, UsageError, say, worded
 from lftj.cli.source import STDIN, checked
 from lftj.cli.updates import apply_updates, check_updates, opened
 from lftj.errors import DataError, UnknownRelationError
-from lftj.language.options import VALUES, listed
+from lftj.language.options import VALUES, WHY, listed
 
 if TYPE_CHECKING:
     from lftj.database import Database
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 # Of a limit: an empty program with a few relations takes some 20,000 bytes of pages, and a page of rows thousands more.
 LEAST_BYTES = 64_000
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?", re.IGNORECASE)
 _REJECT_FIELDS = ("source", "line", "column", "text", "reason")
 
 
@@ -74,7 +73,11 @@ def _threads(text: str) -> int:
     if text == "auto":
         return os.cpu_count() or 1
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise UsageError(f"--threads {text} is no number of threads", remedy="give 1 or more, or auto: one per core")
+        raise UsageError(
+            f"--threads {text} is no number of threads",
+            why="it is how many threads may work at a time",
+            remedy="give 1 or more, or auto: one per core",
+        )
     return int(text)
 
 
@@ -84,24 +87,29 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise UsageError(f"--timeout {text} is no time", remedy="give seconds, such as 60 or 0.5")
+        raise UsageError(
+            f"--timeout {text} is no time",
+            why="it is a number of seconds, more than 0",
+            remedy="give seconds, such as 60 or 0.5",
+        )
     return seconds
 
 
 def _bytes(text: str) -> int:
-    found = _SIZE.fullmatch(text.strip())
-    if found is None or not float(found[1]) or (found[3] and not found[2]):
+    found = arguments.bytes_of(text)
+    if found is None:
         raise UsageError(
-            f"--memory-limit {text} is no size", remedy="give bytes, or 500MB (powers of 1000) or 2GiB (powers of 1024)"
+            f"--memory-limit {text} is no size",
+            why="it is a number of bytes, 1 or more, or such a number in words",
+            remedy=f"give {arguments.SIZES}",
         )
-    size = int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".index(found[2].upper() or " "))
-    if size < LEAST_BYTES:
+    if found < LEAST_BYTES:
         raise UsageError(
             f"--memory-limit {text} is too little for any program",
             why="relations are stored in pages, and a few relations without rows take tens of thousands of bytes",
             remedy="give 64KB or more",
         )
-    return size
+    return found
 
 
 def _key_order(text: str) -> tuple[str, tuple[str, ...]]:
@@ -109,7 +117,9 @@ def _key_order(text: str) -> tuple[str, tuple[str, ...]]:
     variables = tuple(name.strip() for name in order.split(","))
     if not equals or not head.strip() or not all(variables):
         raise UsageError(
-            f"--key-order {text} is no key order", remedy="name a head and its rule's variables, as in tri=x,y,z"
+            f"--key-order {text} is no key order",
+            why="it is the order in which the rules of a head bind their variables",
+            remedy="name a head and its rule's variables, as in tri=x,y,z",
         )
     return head.strip(), variables
 
@@ -118,7 +128,9 @@ def _wish(option: str, text: str) -> tuple[str, str]:
     head, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not head or value not in VALUES[option]:
         values = listed((f"tri={value}" for value in VALUES[option]), "")
-        raise UsageError(f"--{option} {text} is unknown", remedy=f"name a head and what it is to do, as in {values}")
+        raise UsageError(
+            f"--{option} {text} is unknown", why=WHY[option], remedy=f"name a head and what it is to do, as in {values}"
+        )
     return head, value
 
 
@@ -131,7 +143,11 @@ def run_program(
     """Evaluate a program as the command line says, and follow the changes in `updates`."""
     settings = replace(settings, threads=_threads(jobs))
     if on_error not in ("raise", "quarantine"):
-        raise UsageError(f"--on-error {on_error} is unknown", remedy="give --on-error raise or --on-error quarantine")
+        raise UsageError(
+            f"--on-error {on_error} is unknown",
+            why="files with bad rows are refused, or their bad rows are kept apart",
+            remedy="give --on-error raise or --on-error quarantine",
+        )
     program = checked(settings.program)
     _check_folders(settings, output, program)
     if updates is None:
@@ -211,16 +227,26 @@ def _check_folders(settings: Settings, output: str, program: CheckedProgram) -> 
         raise UsageError(
             f"stdin cannot hold both the program and the facts of `{stdin[0].relation}`",
             where=str(stdin[0].span),
+            why="stdin can be read once, and the program takes all of it",
             remedy="give the program as a file",
         )
-    if any(d.io == "file" for d in inputs) and not os.path.isdir(settings.facts):
-        raise UsageError(f"-F {settings.facts}: there is no such folder", remedy="name the folder of the .input files")
+    if not os.path.isdir(settings.facts):
+        raise UsageError(
+            f"-F {settings.facts}: there is no such folder",
+            why="the facts of the program are read from it",
+            remedy="name the folder of the .input files",
+        )
     folder = Path(output)
     if output != STDIN and folder.exists() and not folder.is_dir():
-        raise UsageError(f"-D {output}: this is not a folder", remedy="name a folder, or - for stdout")
+        raise UsageError(
+            f"-D {output}: this is not a folder",
+            why="every relation is written to a file of its own in it",
+            remedy="name a folder, or - for stdout",
+        )
     if output != STDIN and not folder.absolute().parent.is_dir():
         raise UsageError(
             f"-D {output}: there is no folder {str(folder.parent)!r} to make it in",
+            why="one folder is made, not those above it",
             remedy="name a folder that exists, one that can be made, or - for stdout",
         )
 

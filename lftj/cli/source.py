@@ -24,11 +24,20 @@ def read_program(named: str) -> tuple[str, str]:
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        raise UsageError("no such program file", where=named, remedy=_nearest(path)) from None
+        raise UsageError(
+            "no such program file", where=named, why="a command works on a program that is there", remedy=_nearest(path)
+        ) from None
     except IsADirectoryError:
-        raise UsageError("this is a folder, not a program", where=named, remedy=_example(path)) from None
+        raise UsageError(
+            "this is a folder, not a program", where=named, why="a program is one file of rules", remedy=_example(path)
+        ) from None
     except PermissionError:
-        raise UsageError("no permission to read the program", where=named, remedy="change its permissions") from None
+        raise UsageError(
+            "no permission to read the program",
+            where=named,
+            why="the operating system does not let this user open it",
+            remedy="change its permissions",
+        ) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
         raise UsageError("the program cannot be read", where=named, why=why, remedy="check the name") from None

@@ -31,12 +31,17 @@ def check_updates(updates: str, program: str, checked: CheckedProgram) -> None:
     if updates != STDIN:
         return
     if program == STDIN:
-        raise UsageError("stdin cannot hold both the program and its updates", remedy="give one of them as a file")
+        raise UsageError(
+            "stdin cannot hold both the program and its updates",
+            why="stdin can be read once, and the program takes all of it",
+            remedy="give one of them as a file",
+        )
     for directive in checked.directives:
         if directive.kind == "input" and directive.io == "stdin":
             raise UsageError(
                 f"stdin cannot hold both the updates and the facts of `{directive.relation}`",
                 where=str(directive.span),
+                why="stdin can be read once, and the updates take all of it",
                 remedy="give one of them as a file",
             )
 

@@ -7,15 +7,16 @@ brings what a query reads up to date first; in a snapshot nothing is ever stale.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
+from lftj import arguments
 from lftj.engine.derive import refresh
 from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.wishes import check_order
-from lftj.errors import CountRangeError, EvaluationError, MemoryLimitError, UnknownRelationError
+from lftj.errors import CountRangeError, Error, EvaluationError, MemoryLimitError, UnknownRelationError
 from lftj.join.run import Limits
 from lftj.language.check import check_query
 from lftj.language.clause import INTERNAL, Clause
@@ -24,6 +25,8 @@ from lftj.query import Query
 from lftj.relation import Relation
 from lftj.values.codes import Column, Schema
 from scantree.memory import ArenaFullError
+
+Named = TypeVar("Named")
 
 
 class Answers:
@@ -48,7 +51,7 @@ class Answers:
         return Relation(relation.schema, relation.content, self._evaluator.symbols, relation)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._evaluator.state.relations
+        return isinstance(name, str) and name in self._evaluator.state.relations
 
     def __iter__(self) -> Iterator[str]:
         """The names of all relations of the program; what its rules were taken apart into is left out."""
@@ -61,11 +64,13 @@ class Answers:
 
         `order` forces the order in which its variables are bound; `timeout` limits each evaluation, in seconds.
         """
+        arguments.text("text", text, "a query is a text", 'give conditions, as in `db.query("tri(1, y, z), y < z")`')
         clause = check_query(text, self._schemas())
-        chosen = None if order is None else tuple(order)
-        if chosen is not None:
+        chosen = None
+        if order is not None:
+            chosen = arguments.names("order", order, 'give the variables of the query, as in `order=("y", "z")`')
             check_order(clause, chosen)
-        return Query(self, clause, chosen, timeout)
+        return Query(self, clause, chosen, arguments.seconds(timeout))
 
     # -- what queries use ---------------------------------------------------------------------------------------------
 
@@ -73,10 +78,7 @@ class Answers:
         return {name: relation.schema for name, relation in self._evaluator.state.relations.items()}
 
     def _stored(self, name: str) -> StoredRelation:
-        relations = self._evaluator.state.relations
-        if name not in relations:
-            raise unknown(name, relations)
-        return relations[name]
+        return find(name, self._evaluator.state.relations)
 
     def _new(self, schema: Schema) -> StoredRelation:
         evaluator = self._evaluator
@@ -88,13 +90,12 @@ class Answers:
     def _current(self, name: str) -> StoredRelation:
         """A relation as it is; evaluates what is not up to date."""
         state = self._evaluator.state
-        if name in state.stale:
-            with self._lock:
-                self._refresh([name], None)
-                state = self._evaluator.state
-        if name not in state.relations:
-            raise unknown(name, state.relations)
-        return state.relations[name]
+        relation = find(name, state.relations)
+        if name not in state.stale:
+            return relation
+        with self._lock:
+            self._refresh([name], None)
+            return self._evaluator.state.relations[name]
 
     def _refresh_all(self, timeout: float | None) -> None:
         """Bring everything up to date but path counts that no number holds, and what reads them as numbers."""
@@ -165,10 +166,19 @@ def out_of_memory(full: ArenaFullError) -> MemoryLimitError:
     )
 
 
-def unknown(name: str, known: Iterable[str]) -> UnknownRelationError:
+def find(name: str, named: Mapping[str, Named]) -> Named:
+    """What `named` holds for relation `name`."""
+    try:
+        return named[name]
+    except (KeyError, TypeError):  # what cannot be hashed is no name either
+        raise unknown(name, named) from None
+
+
+def unknown(name: str, known: Iterable[str]) -> Error:
     """The error for a relation that is not there."""
     from lftj.language.findings import did_you_mean
 
+    arguments.text("name", name, "relations are known by their names", "give the name of a relation as a str")
     shown = [other for other in known if not other.startswith(INTERNAL)]
     return UnknownRelationError(
         f"there is no relation `{name}`",

@@ -100,7 +100,11 @@ def refresh(
             failed[head] = failed[causes[0]]
             continue
         if failed is not None and not again and head in evaluator.state.stopped:
-            failed[head] = EvaluationError(evaluator.state.stopped[head])
+            failed[head] = EvaluationError(
+                evaluator.state.stopped[head],
+                why="it would take as long again",
+                remedy=f"read `{head}` to evaluate it without a limit",
+            )
             continue
         try:
             within = limits(head)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lftj import arguments
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.wishes import Wishes
@@ -53,7 +54,10 @@ def extended(
 
     Raises `ProgramError` with every finding, and `DataError` for facts and rules of path counts.
     """
-    parsed = parse(program) if isinstance(program, str) else program.ast() if isinstance(program, Program) else program
+    parsed = program.ast() if isinstance(program, Program) else program
+    if not isinstance(parsed, ast.Program):
+        why = "rules are a text, or a `lftj.Program`"
+        parsed = parse(arguments.text("program", parsed, why, 'give rules, as in `db.rules("p(x) :- e(x).")`'))
     known = {name: relation.schema for name, relation in {**(taken or {}), **state.relations}.items()}
     checked = check(parsed, known=known, clauses=state.strata.clauses)
     for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):

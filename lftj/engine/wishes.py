@@ -15,18 +15,20 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from lftj import arguments
 from lftj.errors import DataError, UnknownRelationError
 from lftj.language.clause import CheckedProgram, Clause
 from lftj.language.findings import did_you_mean
 from lftj.language.options import AUTO, VALUES, WHY, listed
 
+_ORDERS = 'as in `key_orders={"tri": ("y", "x", "z")}`'
 _NAMES = {"key_orders": "a key order", "maintain": "`maintain`", "granularity": "`granularity`"}
 
 
 class Wishes(NamedTuple):
     """What a call of `rules` asks for, by head."""
 
-    key_orders: Mapping[str, tuple[str, ...] | list[str]]
+    key_orders: Mapping[str, tuple[str, ...]]
     maintain: Mapping[str, str]
     granularity: Mapping[str, str]
 
@@ -38,7 +40,14 @@ class Wishes(NamedTuple):
         granularity: Mapping[str, str] | None,
     ) -> Wishes:
         """From the keyword arguments of `rules`."""
-        return cls(key_orders or {}, maintain or {}, granularity or {})
+        return cls(
+            {
+                head: arguments.names("key_orders", order, f"give the variables in order, {_ORDERS}")
+                for head, order in arguments.by_name("key_orders", key_orders, f"give a dict, {_ORDERS}").items()
+            },
+            arguments.by_name("maintain", maintain, 'give a dict, as in `maintain={"tri": "delta"}`'),
+            arguments.by_name("granularity", granularity, 'give a dict, as in `granularity={"tri": "node"}`'),
+        )
 
     def check(self, clauses: Iterable[Clause]) -> None:
         """Raise `UnknownRelationError` for a head without a rule among `clauses`, `DataError` for what cannot be."""
@@ -55,7 +64,7 @@ class Wishes(NamedTuple):
                     )
                 if option == "key_orders":
                     for clause in own[head]:
-                        check_order(clause, tuple(value))
+                        check_order(clause, value)
                 elif value not in VALUES[option]:
                     raise DataError(
                         f"{option} of `{head}`: {value!r} is unknown",
@@ -66,7 +75,7 @@ class Wishes(NamedTuple):
 
     def orders_by_rule(self, checked: CheckedProgram) -> dict[int, tuple[str, ...]]:
         """The key orders by rule number."""
-        return {c.rule: tuple(self.key_orders[c.head]) for c in checked.clauses if c.head in self.key_orders}
+        return {c.rule: self.key_orders[c.head] for c in checked.clauses if c.head in self.key_orders}
 
     def by_rule(self, checked: CheckedProgram, option: str) -> dict[int, str]:
         """What is wished for `option` ("maintain" or "granularity"), by rule number."""

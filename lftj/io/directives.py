@@ -35,6 +35,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lftj import arguments
 from lftj.errors import DataError, Diagnostic
 from lftj.io import files
 from lftj.io.rejects import Rejects
@@ -58,7 +59,7 @@ _PROGRAM_WORDS = (
 class DirectiveError(DataError):
     """A directive could not be carried out. `directive` says which; `__cause__` is what the file or its rows raised."""
 
-    def __init__(self, directive: Directive, what: str, *, why: str = "", remedy: str = "") -> None:
+    def __init__(self, directive: Directive, what: str, *, why: str, remedy: str) -> None:
         self.directive = directive
         super().__init__(what, where=str(directive.span), why=why, remedy=remedy)
 
@@ -84,14 +85,23 @@ def read_inputs(
 ) -> dict[str, Rejects]:
     """Load what the `.input` directives of `db` name, but for those in `skip`: all of it or nothing.
 
-    Returns the bad rows by relation; there are none unless `on_error="quarantine"`.
+    Returns the bad rows by relation; there are none unless `on_error="quarantine"`. The folder must be there even if
+    nothing is read from it: a program without `.input` and a wrong folder would otherwise look like a success.
     """
+    folder = arguments.folder(directory)
+    if not folder.is_dir():
+        raise files.MissingFileError(
+            "there is no such folder to read facts from",
+            where=str(folder),
+            why="the files of `.input` directives are read from it; nothing was loaded",
+            remedy="name the folder that holds the files of the `.input` directives",
+        )
     wanted = [d for d in db.directives if d.kind == "input" and d not in skip]
     _check_one_reader(wanted)
     bad: dict[str, Rejects] = {}
     with db._restoring():
         for directive in wanted:
-            rejects = _read(db, directive, directory, on_error)
+            rejects = _read(db, directive, folder, on_error)
             for reject in rejects or ():
                 bad.setdefault(directive.relation, Rejects()).append(reject)
     for name, rejects in bad.items():
@@ -110,7 +120,7 @@ def _check_one_reader(directives: list[Directive]) -> None:
         )
 
 
-def _read(db: Database, directive: Directive, directory: str | os.PathLike[str], on_error: str) -> Rejects | None:
+def _read(db: Database, directive: Directive, directory: Path, on_error: str) -> Rejects | None:
     names = db._stored(directive.relation).schema.names
     columns = None if directive.columns is None else dict(zip(names, directive.columns, strict=True))
     given = dict(directive.options)
@@ -127,7 +137,7 @@ def _read(db: Database, directive: Directive, directory: str | os.PathLike[str],
         )
 
 
-def _source(directive: Directive, directory: str | os.PathLike[str], delimiter: str | None) -> list[files.File]:
+def _source(directive: Directive, directory: Path, delimiter: str | None) -> list[files.File]:
     path = input_path(directive, directory)
     if path is not None:
         return [_as_gzip_if_it_is(file) for file in files.find(path, delimiter)]
@@ -150,13 +160,17 @@ def _as_gzip_if_it_is(file: files.File) -> files.File:
 def write_outputs(db: Database, directory: str | os.PathLike[str] = ".") -> None:
     """Evaluate and write what the `.output` and `.printsize` directives of `db` name, in their order.
 
-    The folder is made if it is missing (its parent must exist); "-" is stdout.
+    The folder is made if it is missing (its parent must exist), even if nothing is to be written; "-" is stdout.
     """
-    wanted = [d for d in db.directives if d.kind != "input"]
-    if not wanted:
-        return
-    db.evaluate(*dict.fromkeys(d.relation for d in wanted))
+    folder = arguments.folder(directory)
     everything_to_stdout = os.fspath(directory) == STDOUT
+    if not everything_to_stdout:
+        _check_can_be_made(folder)
+    wanted = [d for d in db.directives if d.kind != "input"]
+    if wanted:
+        db.evaluate(*dict.fromkeys(d.relation for d in wanted))
+    if not everything_to_stdout:
+        _make(folder)
     for directive in wanted:
         relation = db[directive.relation]
         if directive.kind == "printsize":
@@ -165,7 +179,32 @@ def write_outputs(db: Database, directory: str | os.PathLike[str] = ".") -> None
             with _told(directive, "written"):
                 _print(relation, directive, named=directive.headers or everything_to_stdout)
         else:
-            _write(relation, directive, Path(directory).expanduser())
+            _write(relation, directive, folder)
+
+
+def _check_can_be_made(folder: Path) -> None:
+    """Refuse an output folder that is no folder, or cannot become one, before anything is evaluated."""
+    parent = folder.absolute().parent
+    if folder.is_dir() or (parent.is_dir() and not folder.exists()):
+        return
+    raise UnwritableFileError(
+        "the output folder cannot be made",
+        where=str(folder),
+        why="it is a file" if folder.exists() else f"there is no folder {str(parent)!r} to make it in",
+        remedy="name a folder that exists, or one that can be made",
+    )
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UnwritableFileError(
+            "the output folder cannot be made",
+            where=str(folder),
+            why=error.strerror or str(error),
+            remedy="name a folder that exists, or one that can be made",
+        ) from error
 
 
 def _print(relation: Relation, directive: Directive, *, named: bool) -> None:
@@ -187,7 +226,11 @@ def _print(relation: Relation, directive: Directive, *, named: bool) -> None:
 def to_stdout(line: bytes) -> None:
     """Write bytes to stdout at once, after what was printed before."""
     if sys.stdout is None:
-        raise UnwritableFileError("stdout is closed", remedy="write to a file, or leave stdout open")
+        raise UnwritableFileError(
+            "stdout is closed",
+            why="what is to be written there has nowhere to go",
+            remedy="write to a file, or leave stdout open",
+        )
     sys.stdout.flush()
     sys.stdout.buffer.write(line)
     sys.stdout.buffer.flush()
@@ -207,15 +250,6 @@ def _write(relation: Relation, directive: Directive, directory: Path) -> None:
     if told in ("parquet", "arrow"):
         options = {name: value for name, value in options.items() if name in given} | {"format": told}
     with _told(directive, "written"):
-        try:
-            directory.mkdir(exist_ok=True)
-        except OSError as error:
-            raise UnwritableFileError(
-                "the output folder cannot be made",
-                where=str(directory),
-                why=error.strerror or str(error),
-                remedy="name a folder that exists, or one that can be made",
-            ) from error
         write(relation._schema, relation._sorted, relation._symbols, path, rows=len(relation), **options)
 
 

@@ -87,7 +87,10 @@ class File:
             raise
         except PermissionError as error:
             raise UnreadableFileError(
-                "no permission to read the file", where=self.name, remedy="change its permissions"
+                "no permission to read the file",
+                where=self.name,
+                why="the operating system does not let this user open it",
+                remedy="change its permissions",
             ) from error
         except (OSError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             kind = {"gzip": "gzip", "zstd": "Zstandard"}.get(self.compression or "", self.format)
@@ -105,6 +108,7 @@ class File:
                 raise UnreadableFileError(
                     f"the text begins like a {extension} file",
                     where=self.name,
+                    why=f"{self.path.name} tells no compression, so it is read as text",
                     remedy=f"name it {self.path.name}{extension}, or decompress it",
                 )
 
@@ -141,15 +145,28 @@ def _found(name: str) -> Iterable[Path]:
     if path.exists():
         if path.is_dir():
             raise MissingFileError(
-                "this is a folder", where=name, remedy=f"name its files: {str(path / '*.csv')!r}, for one"
+                "this is a folder",
+                where=name,
+                why="rows are read from files, and it is not said which of them",
+                remedy=f"name its files: {str(path / '*.csv')!r}, for one",
             )
         return [path]
     if glob.has_magic(name):
         paths = [Path(found) for found in sorted(glob.glob(str(path), recursive=True)) if not os.path.isdir(found)]
         if paths:
             return paths
-        raise MissingFileError("no file matches the pattern", where=name, remedy="check the folder and the extension")
-    raise MissingFileError("no such file", where=name, remedy=_nearest(path))
+        raise MissingFileError(
+            "no file matches the pattern",
+            where=name,
+            why="a pattern that matches nothing would load nothing, and look like a success",
+            remedy="check the folder and the extension",
+        )
+    raise MissingFileError(
+        "no such file",
+        where=name,
+        why="a source must be there when it is loaded; nothing was",
+        remedy=_nearest(path),
+    )
 
 
 def _nearest(path: Path) -> str:
@@ -180,11 +197,15 @@ def _told(path: Path, delimiter: str | None) -> File:
         raise FormatError(
             f"{with_article(format)} file inside {path.suffix} is not read",
             where=str(path),
+            why="a compressed file of this format could not be read from its end, where its columns are listed",
             remedy=f"decompress it; {format} compresses its columns itself",
         )
     if format != "text" and delimiter is not None:
         raise FormatError(
-            f"delimiter= does not apply to {with_article(format)} file", where=str(path), remedy="leave delimiter= out"
+            f"delimiter= does not apply to {with_article(format)} file",
+            where=str(path),
+            why=f"the columns of {with_article(format)} file are not told apart by a character",
+            remedy="leave delimiter= out",
         )
     return File(path, format, told, compression)
 

@@ -33,16 +33,20 @@ def check_columns(schema: Schema, columns: Columns | None) -> None:
     if not isinstance(columns, Mapping):
         raise ColumnsError(
             f"columns= is {with_article(type(columns).__name__)}, not a dict",
+            why="it says for every column of the relation which one of the source it is",
             remedy=f"write {_example(schema, range(schema.arity))}",
         )
     for name, pick in columns.items():
         if name not in schema.names:
             raise ColumnsError(
-                f"columns= names `{name}`, which is no column of {schema}", remedy=_did_you_mean(name, schema.names)
+                f"columns= names `{name}`, which is no column of {schema}",
+                why="it says for every column of the relation which one of the source it is",
+                remedy=_did_you_mean(name, schema.names),
             )
         if isinstance(pick, bool) or not isinstance(pick, int | str):
             raise ColumnsError(
                 f"columns= gives {pick!r} for `{name}`",
+                why="a column of the source is known by its position or by its name",
                 remedy="give a position (an int, from 0) or a column name (a str)",
             )
     for name in schema.names:
@@ -79,12 +83,14 @@ def _picked(wanted: int | str, name: str, names: Sequence[str] | None, width: in
         raise ColumnsError(
             f"columns= asks for position {wanted} as `{name}`, but the source has {_count(width)}",
             where=source,
+            why="positions count the columns of the source from 0",
             remedy=f"positions count from 0; the last is {width - 1}",
         )
     if names is None:
         raise ColumnsError(
             f"columns= asks for `{wanted}` as `{name}`, but the source has no column names",
             where=source,
+            why="nothing in it says how its columns are called",
             remedy="give positions (from 0)",
         )
     if (found := list(names).count(wanted)) != 1:
@@ -92,7 +98,7 @@ def _picked(wanted: int | str, name: str, names: Sequence[str] | None, width: in
             f"columns= asks for `{wanted}` as `{name}`, but the source has "
             + ("no such column" if not found else f"{found} columns of that name"),
             where=source,
-            why="" if found else f"its columns are {_listed(names)}",
+            why=f"its columns are {_listed(names)}",
             remedy="give the position (from 0)" if found else _did_you_mean(wanted, names),
         )
     return list(names).index(wanted)
@@ -107,7 +113,10 @@ def _wrong_width(schema: Schema, names: Sequence[str] | None, width: int, source
         remedy = f"pick the columns: {_example(schema, range(schema.arity))}"
     listed = f" ({_listed(names)})" if names else ""
     return ColumnsError(
-        f"the source has {_count(width)}{listed}, {schema} takes {schema.arity}", where=source, remedy=remedy
+        f"the source has {_count(width)}{listed}, {schema} takes {schema.arity}",
+        where=source,
+        why="columns are matched by position where the names differ, so there must be as many",
+        remedy=remedy,
     )
 
 
@@ -115,8 +124,8 @@ def _example(schema: Schema, picks: Sequence[int | str]) -> str:
     return f"columns={dict(zip(schema.names, picks, strict=True))}"
 
 
-def _did_you_mean(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
+def _did_you_mean(name: object, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, 1)
     return f"did you mean `{near[0]}`?" if near else f"choose from {_listed(known)}"
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lftj import arguments
 from lftj.errors import DataError
 from lftj.io.pick import Columns, check_columns
 from lftj.io.staging import Loaded, Staging
@@ -45,8 +46,12 @@ def read(
     from the file (see `lftj.io.text`). `on_error="raise"` refuses the source if it has a bad row, "quarantine" loads
     the others and keeps the bad ones in `Loaded.rejects`. When this raises, `symbols` is as it was.
     """
-    if on_error not in ON_ERROR:
-        raise SourceError(f"on_error={on_error!r} is unknown", remedy='give on_error="raise" or on_error="quarantine"')
+    arguments.one_of("on_error", on_error, ON_ERROR, "a source with bad rows is refused, or they are kept apart")
+    header, quoting = arguments.flag("header", header), arguments.flag("quoting", quoting)
+    if delimiter is not None:
+        arguments.text(
+            "delimiter", delimiter, "it is what stands between two fields", 'give a text such as `delimiter=";"`'
+        )
     check_columns(schema, columns)
     staging = Staging(schema, quarantine=on_error == "quarantine")
     from lftj.io import files
@@ -57,7 +62,9 @@ def read(
         for option, value in (("delimiter", delimiter), ("header", header), ("quoting", quoting)):
             if value is not None:
                 raise SourceError(
-                    f"{option}= is for text files; the source is {_kind(source)}", remedy=f"leave {option}= out"
+                    f"{option}= is for text files; the source is {_kind(source)}",
+                    why="it says how text is cut into fields, and here there is no text",
+                    remedy=f"leave {option}= out",
                 )
         _read_object(source, staging, columns)
         staging.end_of_source()
@@ -78,6 +85,7 @@ def _read_files(
                     raise SourceError(
                         f"{option}= does not apply to {with_article(file.format)} file",
                         where=file.name,
+                        why=f"{with_article(file.format)} file says itself what its columns are",
                         remedy=f"leave {option}= out",
                     )
             from lftj.io.binary import read_arrow, read_parquet
@@ -100,7 +108,11 @@ def _read_object(source: Any, staging: Staging, columns: Columns | None) -> None
     elif isinstance(source, Mapping):
         typed.read_dict(source, staging, columns, name)
     elif package == "polars" and name == "LazyFrame":
-        raise SourceError("a LazyFrame holds no rows yet", remedy="call collect() on it first")
+        raise SourceError(
+            "a LazyFrame holds no rows yet",
+            why="it is a plan whose rows are computed when it is collected",
+            remedy="call collect() on it first",
+        )
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
         typed.read_stream(source, staging, columns, name)
     elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | memoryview):
@@ -108,6 +120,7 @@ def _read_object(source: Any, staging: Staging, columns: Columns | None) -> None
     else:
         raise SourceError(
             f"rows cannot be read from {_kind(source)}",
+            why="it is neither a file nor something with rows or columns",
             remedy="give a path, a DataFrame, an Arrow stream, a numpy array, a dict of columns or rows as tuples",
         )
 

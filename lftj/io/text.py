@@ -91,6 +91,7 @@ def check_delimiter(delimiter: str, quoting: bool, source: str) -> None:
         raise TextError(
             f"{delimiter!r} cannot be a delimiter",
             where=source,
+            why="a delimiter stands between two fields of one line, and cannot be what ends a line or quotes a field",
             remedy="give a character or a text without line ends" + (" and quotes" if quoting else ""),
         )
 
@@ -112,6 +113,7 @@ def _laid_out(
         raise TextError(
             "the first line opens a quote that is never closed",
             where=f"{file.name}:1",
+            why="all that follows would be one field of the first line",
             remedy="close the quote, or read with quoting=False",
         )
     first = [_decoded(field) for field in peeked[0].fields or ()]
@@ -120,6 +122,7 @@ def _laid_out(
         raise ColumnsError(
             "columns= picks by name, but header=False says that there are no names",
             where=file.name,
+            why="names are looked up in the header",
             remedy="give positions (from 0)",
         )
     if header is None:

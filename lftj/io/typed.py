@@ -68,6 +68,7 @@ def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: 
         raise ShapeError(
             f"the source is no stream of rows: {error}",
             where=source,
+            why="rows are read from an Arrow stream of record batches",
             remedy="give a table with one column per column of the relation",
         ) from error
     names = reader.schema.names
@@ -89,7 +90,12 @@ def read_dict(mapping: Mapping[Any, Any], staging: Staging, columns: Columns | N
     lengths = {len(values) for values in held}
     if len(lengths) > 1:
         listed = ", ".join(f"`{name}` {len(values)}" for name, values in zip(names, held, strict=True))
-        raise ShapeError(f"the columns differ in length: {listed}", where=source, remedy="give columns of one length")
+        raise ShapeError(
+            f"the columns differ in length: {listed}",
+            where=source,
+            why="a row has a value in every column",
+            remedy="give columns of one length",
+        )
     _read_columns(held, names, lengths.pop() if lengths else 0, staging, columns, source)
 
 
@@ -99,13 +105,17 @@ def read_numpy(array: NDArray[Any], staging: Staging, columns: Columns | None, s
         raise ShapeError(
             "a masked array may hold masked values",
             where=source,
+            why="a relation holds no nulls",
             remedy="give array.compressed() or array.filled(value)",
         )
     if array.dtype.names is not None and array.ndim == 1:
         names = list(array.dtype.names)
         if nested := [name for name in names if array[name].ndim != 1 or array[name].dtype.names is not None]:
             raise ShapeError(
-                f"the field `{nested[0]}` holds more than one value per row", where=source, remedy="give plain fields"
+                f"the field `{nested[0]}` holds more than one value per row",
+                where=source,
+                why="a relation holds one plain value per column",
+                remedy="give plain fields",
             )
         _read_columns([array[name] for name in names], names, len(array), staging, columns, source)
     elif array.ndim == 2:
@@ -118,6 +128,7 @@ def read_numpy(array: NDArray[Any], staging: Staging, columns: Columns | None, s
         raise ShapeError(
             f"an array of {array.ndim} dimensions is no relation",
             where=source,
+            why="a relation is rows of columns: two dimensions",
             remedy="give an array of shape (rows, columns)",
         )
 
@@ -203,5 +214,6 @@ def _as_column(values: Any, name: str, source: str) -> Any:
     raise ShapeError(
         f"column `{name}` is {faults.with_article(type(values).__name__)}, not a column",
         where=source,
+        why="a column holds one value per row",
         remedy="give a list or a one-dimensional array",
     )

@@ -106,7 +106,7 @@ def _written(value: object) -> str:
 class _Bad(Exception):
     """What is wrong with a line, from byte `at` on, `width` bytes long."""
 
-    def __init__(self, at: int, width: int, what: str, why: str = "", remedy: str = "") -> None:
+    def __init__(self, at: int, width: int, what: str, why: str, remedy: str) -> None:
         self.at, self.width, self.what, self.why, self.remedy = at, width, what, why, remedy
 
     def error(self, line: bytes, source: str, number: int, first: int) -> ChangeFileError:
@@ -129,12 +129,17 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
             0,
             word.end(1) if word else 1,
             "a change begins with `+`, `-` or `=`",
-            remedy="write `+edge 1 2` to insert a row, `-edge 1 2` to erase one, `=price anvil 3` to give a key another"
+            "the sign says what to do with the row",
+            "write `+edge 1 2` to insert a row, `-edge 1 2` to erase one, `=price anvil 3` to give a key another"
             " value, `# ...` for a comment",
         )
     if not line[1:2].strip():
         raise _Bad(
-            0, 1, f"no relation is named after `{op}`", remedy=f"write `{op}edge 1 2`, without a space after `{op}`"
+            0,
+            1,
+            f"no relation is named after `{op}`",
+            "the row is one of a relation",
+            f"write `{op}edge 1 2`, without a space after `{op}`",
         )
     words = _words(line)
     at, end = words[0]

@@ -219,12 +219,16 @@ def _check_binary(
     }
     for option in (name for name, is_given in given.items() if is_given):
         raise FormatError(
-            f"{option}= does not apply to {with_article(format)} file", where=str(path), remedy=f"leave {option}= out"
+            f"{option}= does not apply to {with_article(format)} file",
+            where=str(path),
+            why=f"{with_article(format)} file is written in one form",
+            remedy=f"leave {option}= out",
         )
     if not schema.arity:
         raise FormatError(
             f"{with_article(format)} file holds no rows without columns",
             where=str(path),
+            why="its rows are the values of its columns",
             remedy="write a relation of arity 0 as text",
         )
 

@@ -137,7 +137,13 @@ class TakenApart:
         if bodies is None:
             what = f"a rule with more than {LIMIT} alternatives"
             remedy = "give parts of the body their own rules"
-            self.findings.error(what, self.rule.span, remedy=remedy, predicate=self.rule.heads[0].name)
+            self.findings.error(
+                what,
+                self.rule.span,
+                why="every alternative is evaluated as a rule of its own",
+                remedy=remedy,
+                predicate=self.rule.heads[0].name,
+            )
             self.failed = True
         return bodies
 

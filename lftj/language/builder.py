@@ -74,8 +74,9 @@ class Program:
 
         `options` are those of `.input`, such as {"filename": "e.csv"}; columns are given as to `relation`.
         """
+        written = _options({} if options is None else options)
         relation = self.relation(name, **columns)
-        self._items.append(tree.Directive("input", name, _options(options or {}), here()))
+        self._items.append(tree.Directive("input", name, written, here()))
         return relation
 
     def relations(self, *names: object) -> tuple[Relation, ...]:
@@ -110,7 +111,11 @@ class Program:
         heads = _heads(head if isinstance(head, tuple | list) else (head,))
         literals = conditions(body)
         if not literals and not all(isinstance(made, tree.Assignment) for made in heads):
-            fail("a rule without a body", remedy="give it conditions, or state a fact with `fact`")
+            fail(
+                "a rule without a body",
+                why="a rule derives rows from what its body binds",
+                remedy="give it conditions, or state a fact with `fact`",
+            )
         options = tuple((option, value) for option, value in wishes.items() if value != AUTO)
         self._items.append(tree.Rule(heads, literals, span, options))
 
@@ -161,10 +166,15 @@ class Declared(Relation):
     def to(self, **value: object) -> Declared:
         """Make it a functional predicate: the columns declared so far are its keys, and this one is their value."""
         if self.functional:
-            fail(f"`{self.name}` has its value already", remedy="declare keys by columns, and one value by `to`")
+            fail(
+                f"`{self.name}` has its value already",
+                why="a functional predicate has one value per key",
+                remedy="declare keys by columns, and one value by `to`",
+            )
         if len(value) != 1:
             fail(
                 f"`to` takes one column, and {given(len(value))}",
+                why="a functional predicate has one value per key",
                 remedy='name the value and its type, as in `p.relation("price", item=str).to(cost=float)`',
             )
         items = self._program._items
@@ -194,10 +204,18 @@ def _heads(values: Iterable[object]) -> tuple[tree.Head, ...]:
             continue
         if len(literals) != 1 or not isinstance(literals[0], tree.Atom):
             shown = repr(value) if isinstance(value, Condition | Term) else type(value).__name__
-            fail(f"a head must be an atom such as `tri(x, y, z)`, not `{shown}`", remedy="call a relation with terms")
+            fail(
+                f"a head must be an atom such as `tri(x, y, z)`, not `{shown}`",
+                why="a rule derives rows of the relation that its head names",
+                remedy="call a relation with terms",
+            )
         heads.append(literals[0])
     if not heads:
-        fail("a rule without a head", remedy="give an atom, or a tuple of atoms")
+        fail(
+            "a rule without a head",
+            why="a rule says what holds wherever its body does",
+            remedy="give an atom, or a tuple of atoms",
+        )
     return tuple(heads)
 
 
@@ -209,11 +227,18 @@ def _type_name(type_: object, column: str) -> str:
     shown = type_.__name__ if isinstance(type_, type) else repr(type_)
     fail(
         f"{shown} is not a type for `{column}`",
+        why="a column holds values of one type",
         remedy='types are int, float, str, "unsigned", or the name of a declared type',
     )
 
 
 def _options(options: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    if not isinstance(options, Mapping):
+        fail(
+            f"the options of a directive cannot be {options!r}",
+            why="each has a name and a value",
+            remedy='give a dict, as in `p.input("edge", {"filename": "e.csv"}, src=int, dst=int)`',
+        )
     return tuple(
         (check_name(key, "option", ()), str(value).lower() if isinstance(value, bool) else str(value))
         for key, value in options.items()

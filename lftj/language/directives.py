@@ -52,6 +52,7 @@ def check_directives(program: ast.Program, names: Names, findings: Findings) -> 
             findings.error(
                 verb,
                 item.span,
+                why="the second does what the first has done",
                 remedy="drop one of the two directives",
                 predicate=item.relation,
                 related=(("first here", seen[key].span),),
@@ -71,6 +72,7 @@ def _read(item: ast.Directive, names: Names, findings: Findings) -> Directive | 
             findings.error(
                 f"`.{item.kind}` names an unknown relation `{item.relation}`",
                 item.span,
+                why="it is neither declared nor the head of a rule",
                 remedy=did_you_mean(
                     item.relation, names.named(), f"declare it, as in `.decl {item.relation}(x:number)`"
                 ),
@@ -90,13 +92,17 @@ def _read(item: ast.Directive, names: Names, findings: Findings) -> Directive | 
             findings.error(
                 f"unknown option `{name}` in `.{item.kind} {item.relation}`",
                 item.span,
+                why=f"the options of `.{item.kind}` are {listed}",
                 remedy=did_you_mean(name, known, f"the options are {listed}"),
                 predicate=item.relation,
             )
             good = False
         elif name in options:
             findings.error(
-                f"option `{name}` is given twice in `.{item.kind} {item.relation}`", item.span, remedy="drop one"
+                f"option `{name}` is given twice in `.{item.kind} {item.relation}`",
+                item.span,
+                why="only one of its values could hold",
+                remedy="drop one",
             )
             good = False
         options[name] = value
@@ -120,20 +126,30 @@ def _resolved(item: ast.Directive, options: dict[str, str], arity: int, findings
     io = options.get("IO", allowed[0]).lower()
     if io not in allowed:
         listed = " or ".join(f"`IO={value}`" for value in allowed)
-        findings.error(f"unknown `IO={options['IO']}` in {where}", item.span, remedy=f"write {listed}")
+        findings.error(
+            f"unknown `IO={options['IO']}` in {where}",
+            item.span,
+            why=f"`.{item.kind}` has {listed} only",
+            remedy=f"write {listed}",
+        )
         return None
     flags: dict[str, bool] = {}
     for name in ("headers", "rfc4180", "compress"):
         value = options.get(name, "false").lower()
         if value not in ("true", "false"):
             what = f"option `{name}` in {where} is `{options[name]}`"
-            findings.error(what, item.span, remedy=f"write `{name}=true` or `{name}=false`")
+            findings.error(
+                what, item.span, why="it is switched on or off", remedy=f"write `{name}=true` or `{name}=false`"
+            )
             return None
         flags[name] = value == "true"
     delimiter = options.get("delimiter", "," if flags["rfc4180"] else "\t")
     if not delimiter:
         findings.error(
-            f"option `delimiter` in {where} is empty", item.span, remedy='name a character, as in `delimiter=","`'
+            f"option `delimiter` in {where} is empty",
+            item.span,
+            why="it is what stands between two fields of a line",
+            remedy='name a character, as in `delimiter=","`',
         )
         return None
     columns = _columns(options["columns"], arity, item, findings) if "columns" in options else None

@@ -19,8 +19,8 @@ class Findings:
         what: str,
         span: Span,
         *,
-        why: str = "",
-        remedy: str = "",
+        why: str,
+        remedy: str,
         predicate: str = "",
         related: tuple[tuple[str, Span], ...] = (),
     ) -> None:
@@ -34,7 +34,7 @@ class Findings:
         why = "lftj recognises this construct and cannot evaluate it yet"
         self.error(f"not supported yet: {feature}", span, why=why, remedy=remedy)
 
-    def warning(self, what: str, span: Span, *, why: str = "", remedy: str = "", predicate: str = "") -> None:
+    def warning(self, what: str, span: Span, *, why: str, remedy: str, predicate: str = "") -> None:
         """Record a warning."""
         found = Diagnostic(what, span, why=why, remedy=remedy, severity="warning", predicate=predicate)
         self._found.setdefault((what, span), found)
@@ -65,7 +65,13 @@ class Findings:
 def too_deep(source: str) -> ProgramError:
     """What a term that is deeper than Python's stack is refused with."""
     remedy = "split the expression into several rules"
-    return ProgramError([Diagnostic("a clause is nested too deeply", Span(source), remedy=remedy)])
+    return ProgramError(
+        [
+            Diagnostic(
+                "a clause is nested too deeply", Span(source), why="it is deeper than Python's stack", remedy=remedy
+            )
+        ]
+    )
 
 
 def did_you_mean(name: str, candidates: Iterable[str], otherwise: str) -> str:

@@ -235,7 +235,13 @@ class Inference:
             what = f"type conflict: `{text}` is {wanted} here, as {reason}, and {has} elsewhere"
             related = ((f"{has}, as {root.reason}", root.span),) if root.reason else ()
             remedy = "use one type, or convert with `to_number`, `to_unsigned`, `to_float` or `to_string`"
-        self.findings.error(what, term.span, remedy=remedy, related=related)
+        self.findings.error(
+            what,
+            term.span,
+            why="a column, and a variable of a rule, holds values of one type",
+            remedy=remedy,
+            related=related,
+        )
 
     def _join(self, slot: Slot, other: Slot, term: ast.Term, context: ast.Atom | ast.Functor, reason: str) -> None:
         """Join the slot of `term` with one of its context: an undeclared column, or the operands of a functor."""
@@ -288,6 +294,7 @@ class Inference:
         self.findings.error(
             f"type conflict: `{taker}` takes {_either(domain)}, and `{term_source(arg)}` is {_is(root.domain)}",
             arg.span,
+            why="values of different types are not converted silently",
             remedy="convert it with `to_string`"
             if domain == frozenset({SYMBOL})
             else "convert it with `to_number`, `to_unsigned` or `to_float`",

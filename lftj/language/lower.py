@@ -37,16 +37,29 @@ def _check_constant(constant: ast.Constant, type_: str, findings: Findings) -> N
             remedy = f"{type_} holds {_RANGE_SHOWN[type_]}"
             if type_ == "number" and high < value <= RANGES["unsigned"][1]:
                 remedy += f"; write `{value}u` where unsigned is meant"
-            findings.error(f"the constant {value} is out of range for {type_}", constant.span, remedy=remedy)
+            findings.error(
+                f"the constant {value} is out of range for {type_}",
+                constant.span,
+                why=f"{type_} has 64 bits",
+                remedy=remedy,
+            )
     elif type_ == FLOAT and isinstance(value, int):
         try:
             float(value)
         except OverflowError:
             remedy = "the largest float is about 1.8e308"
-            findings.error("an integer constant is out of range for float", constant.span, remedy=remedy)
+            findings.error(
+                "an integer constant is out of range for float",
+                constant.span,
+                why="it stands where a float is meant",
+                remedy=remedy,
+            )
     elif type_ == SYMBOL and isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
         findings.error(
-            "a string holds half of a surrogate pair", constant.span, remedy="a symbol is text that UTF-8 can encode"
+            "a string holds half of a surrogate pair",
+            constant.span,
+            why="it stands for no character, and no UTF-8 text has it",
+            remedy="a symbol is text that UTF-8 can encode",
         )
 
 

@@ -109,7 +109,13 @@ def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Finding
 
 def _reserved(name: str, span: Span, findings: Findings) -> None:
     kind = "a functor" if name in FUNCTORS else "a constraint" if name in CONSTRAINTS else "a reserved word"
-    findings.error(f"`{name}` cannot name a relation: it is {kind}", span, remedy="choose another name", predicate=name)
+    findings.error(
+        f"`{name}` cannot name a relation: it is {kind}",
+        span,
+        why="the word has a meaning of its own in rules",
+        remedy="choose another name",
+        predicate=name,
+    )
 
 
 # Types
@@ -122,12 +128,19 @@ def _resolve_types(program: ast.Program, names: Names, findings: Findings) -> No
             continue
         if item.name in BASE_TYPES:
             findings.error(
-                f"`{item.name}` is a base type and cannot be declared again", item.span, remedy="choose another name"
+                f"`{item.name}` is a base type and cannot be declared again",
+                item.span,
+                why="base types mean the same in every program",
+                remedy="choose another name",
             )
         elif item.name in first:
             related = (("declared here", first[item.name]),)
             findings.error(
-                f"type `{item.name}` is declared twice", item.span, remedy="drop one of the two", related=related
+                f"type `{item.name}` is declared twice",
+                item.span,
+                why="only one of the two declarations could hold",
+                remedy="drop one of the two",
+                related=related,
             )
         else:
             first[item.name] = item.span
@@ -138,7 +151,12 @@ def _resolve_types(program: ast.Program, names: Names, findings: Findings) -> No
             continue
         if steps[-1] in steps[:-1]:
             cycle = " -> ".join(f"`{step}`" for step in steps[steps.index(steps[-1]) :])
-            findings.error(f"type `{name}` has no base type: {cycle}", span, remedy="define one of them by a base type")
+            findings.error(
+                f"type `{name}` has no base type: {cycle}",
+                span,
+                why="values are those of a base type, and following the names never leads to one",
+                remedy="define one of them by a base type",
+            )
             names.opaque.add(name)
         elif len(steps) == 2:  # a longer chain is reported where the unknown name is written
             _unknown_type(steps[-1], span, names, findings)
@@ -149,7 +167,9 @@ def _unknown_type(name: str, span: Span, names: Names, findings: Findings) -> No
         findings.unsupported(f"component type `{name}`", span)
     elif not names.open:
         remedy = did_you_mean(name, [*BASE_TYPES, *names.definitions], f"the base types are {', '.join(BASE_TYPES)}")
-        findings.error(f"unknown type `{name}`", span, remedy=remedy)
+        findings.error(
+            f"unknown type `{name}`", span, why="it is neither a base type nor declared with `.type`", remedy=remedy
+        )
 
 
 # Declarations
@@ -169,6 +189,7 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
             findings.error(
                 f"column `{attribute.name}` of `{item.name}` is declared twice",
                 attribute.span,
+                why="columns are known by their names",
                 remedy="give every column its own name",
                 predicate=item.name,
                 related=(("declared here", seen[attribute.name]),),
@@ -194,6 +215,7 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
         findings.error(
             f"relation `{item.name}` is declared twice",
             item.span,
+            why="only one of the two declarations could hold",
             remedy="drop one of the two declarations",
             predicate=item.name,
             related=(("declared here", before.span),),
@@ -246,12 +268,13 @@ def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
     if relation is None:
         if atom.name in CONSTRAINTS:
             what = f"`{atom.name}` takes 2 arguments, and {given(count)}"
-            findings.error(what, atom.span, remedy=CONSTRAINTS[atom.name])
+            findings.error(what, atom.span, why="it compares two texts", remedy=CONSTRAINTS[atom.name])
         elif atom.name in FUNCTORS:
             call = f"{atom.name}({', '.join(f'x{i}' for i in range(1, count + 1))})"
             findings.error(
                 f"`{atom.name}` is a functor, not a relation",
                 atom.span,
+                why="a functor computes a value, and a condition is what holds or does not",
                 remedy=f"use its value in a condition, as in `y = {call}`",
             )
         elif atom.name not in names.opaque and atom.name not in RESERVED and not names.open:
@@ -269,7 +292,9 @@ def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
         findings.error(
             f"`{atom.name}` has {counted(relation.arity, 'column')}, and {given(count)}",
             atom.span,
-            why=f"the database knows it as `{relation.name}({columns})`" if relation.origin == "known" else "",
+            why=f"the database knows it as `{relation.name}({columns})`"
+            if relation.origin == "known"
+            else "an atom is about whole rows",
             remedy="give every column one argument; `_` stands for any value",
             predicate=atom.name,
             related=((word, relation.span),),
@@ -311,6 +336,7 @@ def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Find
             f"`{term.name}` has {counted(relation.arity - 1, 'key')}, and {counted(count, 'key')} "
             f"{'is' if count == 1 else 'are'} given",
             term.span,
+            why=f"`{term.name}` has one value for all its keys together",
             remedy="give every key one term",
             predicate=term.name,
             related=((word, relation.span),),
@@ -326,6 +352,7 @@ def _check_functor(term: ast.Functor, names: Names, findings: Findings) -> None:
             findings.error(
                 f"`{term.name}` is a relation, and an atom is not a value",
                 term.span,
+                why="a relation holds rows, and a term is one value",
                 remedy=f"write `{term.name}[...]` for the value at a key"
                 if functional
                 else "write the atom as its own condition and use its variables",
@@ -334,11 +361,14 @@ def _check_functor(term: ast.Functor, names: Names, findings: Findings) -> None:
         elif not names.open:
             callable_names = [name for name in FUNCTORS if name.isidentifier()]
             remedy = did_you_mean(term.name, callable_names, "the functors are listed by `lftj.fn`")
-            findings.error(f"unknown functor `{term.name}`", term.span, remedy=remedy)
+            findings.error(
+                f"unknown functor `{term.name}`", term.span, why="lftj computes no function of that name", remedy=remedy
+            )
     elif not signature.accepts(count):
         wanted = ("at least " if signature.variadic else "") + counted(len(signature.parameters), "argument")
         findings.error(
             f"`{term.name}` takes {wanted}, and {given(count)}",
             term.span,
+            why="a functor has a value for the arguments it is defined for only",
             remedy=f"{signature}: {signature.doc}",
         )

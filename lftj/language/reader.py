@@ -58,7 +58,11 @@ class Reader:
             except RecursionError:
                 span = self._span(child)
                 remedy = "split it into several rules"
-                self.findings.append(Diagnostic("this clause is nested too deeply", span, remedy=remedy))
+                self.findings.append(
+                    Diagnostic(
+                        "this clause is nested too deeply", span, why="it is deeper than Python's stack", remedy=remedy
+                    )
+                )
         return items
 
     def query(self, tree: Tree[Token]) -> tuple[ast.Literal, ...]:
@@ -81,7 +85,7 @@ class Reader:
         start, end = self._bounds(node)
         return self.source.text[start:end]
 
-    def _refuse(self, what: str, node: Any, why: str = "", remedy: str = "") -> _Refused:
+    def _refuse(self, what: str, node: Any, *, why: str, remedy: str) -> _Refused:
         self.findings.append(Diagnostic(what, self._span(node), why=why, remedy=remedy))
         return _Refused()
 
@@ -196,7 +200,12 @@ class Reader:
         span = self._span(token)
         if (op == "count") != (not operand):
             what = "`count` takes no operand" if operand else f"`{op}` takes an operand"
-            raise self._refuse(what, token, remedy="write `count()`, and the others as in `sum(x)`")
+            raise self._refuse(
+                what,
+                token,
+                why="count counts rows, the others fold a value of each",
+                remedy="write `count()`, and the others as in `sum(x)`",
+            )
         term = ast.Variable(operand, span) if operand else None
         return ast.Comparison("=", ast.Variable(result, span), ast.Aggregate(op, term, body, span), span)
 
@@ -210,8 +219,9 @@ class Reader:
         elif _data(node) == "call":
             return self._atom(node)
         what = f"a {'fact' if fact else 'head'} must be an atom such as `p(x, y)`, not `{self._text(node)}`"
-        remedy = "a rule is written `head :- body.`" if re.search(r"<-|->|==>|=>", rule) else ""
-        raise self._refuse(what, node, remedy=remedy)
+        written = "a rule is written `head :- body.`"
+        remedy = written if re.search(r"<-|->|==>|=>", rule) else "write an atom, or `name[keys] = value`"
+        raise self._refuse(what, node, why="it says which rows of a relation hold", remedy=remedy)
 
     def _body(self, disj: Any) -> tuple[ast.Literal, ...]:
         alternatives = [tuple(self._conj(conj)) for conj in disj.children]
@@ -297,6 +307,7 @@ class Reader:
             raise self._refuse(
                 f"`{self._text(node)}` is a condition, and a value is expected here",
                 node,
+                why="a condition holds or does not, and a term is a value",
                 remedy="conditions stand on their own in a body, separated by `,`",
             )
         return self._unsupported(self._feature(kind, node), node)
@@ -338,12 +349,18 @@ class Reader:
             value = float(sign + token)
             if value in (float("inf"), float("-inf")):
                 raise self._refuse(
-                    f"the float constant `{token}` is out of range", token, remedy="the largest float is about 1.8e308"
+                    f"the float constant `{token}` is out of range",
+                    token,
+                    why="no 64-bit float is as large",
+                    remedy="the largest float is about 1.8e308",
                 )
             return ast.Constant(value, "float", span)
         if len(token) > _MAX_DIGITS:
             raise self._refuse(
-                f"an integer constant of {len(token)} digits is out of range", token, remedy="integers have 64 bits"
+                f"an integer constant of {len(token)} digits is out of range",
+                token,
+                why="it is longer than any integer of 64 bits",
+                remedy="integers have 64 bits",
             )
         kind = "unsigned" if token.type == "UNSIGNED" else "number"
         digits = token.removesuffix("u") if kind == "unsigned" else str(token)
@@ -355,7 +372,9 @@ class Reader:
         try:
             return symbol_value(str(token))
         except UnknownEscapeError as error:
-            raise self._refuse(f"unknown escape `{error}` in a string", token, remedy=ESCAPES_SHOWN) from None
+            raise self._refuse(
+                f"unknown escape `{error}` in a string", token, why="a backslash begins an escape", remedy=ESCAPES_SHOWN
+            ) from None
 
 
 def _second_word(text: str) -> str:

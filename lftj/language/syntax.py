@@ -84,7 +84,12 @@ def syntax_error(source: Source, start: int, end: int, expected: Collection[str]
     found = text[start:end]
     if found and found in ")]}" and "_DOT" in expected:
         what = f"syntax error: `{found}` closes nothing"
-        return Diagnostic(what, source.span(start, end), remedy="drop it, or open the bracket it closes")
+        return Diagnostic(
+            what,
+            source.span(start, end),
+            why="no bracket of its kind is open here",
+            remedy="drop it, or open the bracket it closes",
+        )
     before = text[begin:start]
     what = f"syntax error: expected {_expectation(expected, before)}"
     what += f", found `{_short(found)}`" if found else ", found the end of the text"
@@ -111,7 +116,22 @@ def syntax_error(source: Source, start: int, end: int, expected: Collection[str]
         ):
             line, _ = source.position(begin + len(stripped) - 1)
             remedy = f"if the clause ends on line {line}, end it with `.`"
-    return Diagnostic(what=what, span=source.span(start, max(end, start + 1)), remedy=remedy)
+    if not remedy:
+        token = re.split(" after | at | or the end of the query", _expectation(expected, before))[0]
+        remedy = f"write {token} here, or correct what stands before it"
+    return Diagnostic(what, source.span(start, max(end, start + 1)), _why(before, found, expected), remedy)
+
+
+def _why(before: str, found: str, expected: Collection[str]) -> str:
+    """Why a clause of which `before` was read may not go on with `found`, or end ("")."""
+    read = re.search(r"\S(?:.*\S)?\s*\Z", before)
+    if read is None and "TYPE" not in expected:
+        return "a query is conditions, such as `edge(x, y), x < y`"
+    if read is None:
+        return "a program is facts `p(1, 2).`, rules `head :- body.` and directives such as `.decl`"
+    shown = read[0].strip()
+    shown = f"`{shown if len(shown) <= 30 else f'...{shown[-30:]}'}`"
+    return f"{shown} cannot go on with it" if found else f"{shown} is not complete"
 
 
 def _form(text: str, begin: int, start: int) -> str:
@@ -152,14 +172,25 @@ def _directive(source: Source, start: int, begin: int) -> Diagnostic | None:
         return Diagnostic(
             f"unknown directive `{word[0]}`",
             span,
+            why="a word behind a dot at the start of a clause is a directive",
             remedy=did_you_mean(word[0], [f".{name}" for name in _DIRECTIVES], otherwise),
         )
     if start == begin:  # the construct is one token, and was not recognised as such
-        return Diagnostic(f"syntax error in `{word[0]}`", span, remedy=f"it is written `{_DIRECTIVES[word[1]]}`")
+        return Diagnostic(
+            f"syntax error in `{word[0]}`",
+            span,
+            why="what follows the word is not what it takes",
+            remedy=f"it is written `{_DIRECTIVES[word[1]]}`",
+        )
     qualifier = re.compile(r"\.decl[^()]*\([^()]*\)(?:\s+[\w-]+)*?\s+([A-Za-z_-]+)\s*").fullmatch(text, begin, start)
     if qualifier and qualifier[1] not in _QUALIFIERS:
         remedy = did_you_mean(qualifier[1], _QUALIFIERS, f"the qualifiers are {', '.join(_QUALIFIERS)}")
-        return Diagnostic(f"unknown qualifier `{qualifier[1]}`", source.span(*qualifier.span(1)), remedy=remedy)
+        return Diagnostic(
+            f"unknown qualifier `{qualifier[1]}`",
+            source.span(*qualifier.span(1)),
+            why=f"what stands behind the columns of a `.decl` is one of {', '.join(_QUALIFIERS)}",
+            remedy=remedy,
+        )
     return None
 
 
@@ -168,12 +199,18 @@ def _broken_token(source: Source, start: int, begin: int) -> Diagnostic | None:
     text = source.text
     if text.startswith('"', start):
         return Diagnostic(
-            "syntax error: this string is never closed", source.span(start, start + 1), remedy='close it with `"`'
+            "syntax error: this string is never closed",
+            source.span(start, start + 1),
+            why="all that follows would belong to it",
+            remedy='close it with `"`',
         )
     for at in (start, start - 1):
         if at >= begin and text.startswith("/*", at):
             return Diagnostic(
-                "syntax error: this comment is never closed", source.span(at, at + 2), remedy="close it with `*/`"
+                "syntax error: this comment is never closed",
+                source.span(at, at + 2),
+                why="all that follows would belong to it",
+                remedy="close it with `*/`",
             )
     for match in re.finditer(r'"(?:\\.|[^"\\])*"', text[begin:start], re.DOTALL):
         if "\n" in match[0]:
@@ -181,6 +218,7 @@ def _broken_token(source: Source, start: int, begin: int) -> Diagnostic | None:
             return Diagnostic(
                 "syntax error: this string runs over the end of its line",
                 source.span(at, at + 1),
+                why="a string stands in one line",
                 remedy='close it with `"`, and write a line break inside a string as `\\n`',
             )
     return None

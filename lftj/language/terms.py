@@ -41,7 +41,7 @@ def here() -> Span:
     return Span(name, line, 0, line, 0, text)
 
 
-def fail(what: str, *, why: str = "", remedy: str = "") -> NoReturn:
+def fail(what: str, *, why: str, remedy: str) -> NoReturn:
     """Raise BuilderError at the line of the user's code."""
     raise BuilderError(what, where=str(here()), why=why, remedy=remedy)
 
@@ -61,10 +61,18 @@ class Term:
         return id(self)
 
     def __bool__(self) -> bool:
-        fail(f"the term `{self!r}` has no truth value", remedy="write conditions as separate arguments of `rule`")
+        fail(
+            f"the term `{self!r}` has no truth value",
+            why="its values are known when the rule is evaluated, not when Python reads it",
+            remedy="write conditions as separate arguments of `rule`",
+        )
 
     def __iter__(self) -> NoReturn:
-        fail(f"the term `{self!r}` cannot be iterated over", remedy='`lftj.variables("x y")` makes several variables')
+        fail(
+            f"the term `{self!r}` cannot be iterated over",
+            why="it stands for one value",
+            remedy='`lftj.variables("x y")` makes several variables',
+        )
 
     # Arithmetic
 
@@ -225,6 +233,7 @@ class Relation:
         if self.arity is not None and len(args) != self.arity:
             fail(
                 f"`{self.name}` has {counted(self.arity, 'column')}, and {given(len(args))}",
+                why="an atom is about whole rows",
                 remedy="give every column one argument; `...` stands for any value",
             )
         return Condition(ast.Atom(self.name, tuple(_term(arg, self.name) for arg in args), here()))
@@ -242,12 +251,17 @@ class Relation:
             fail(
                 f"`{self.name}` has {counted(self.arity - 1, 'key')}, and {counted(len(given_keys), 'key')} "
                 f"{'is' if len(given_keys) == 1 else 'are'} given",
+                why=f"`{self.name}` has one value for all its keys together",
                 remedy="give every key one term",
             )
         return Term(ast.Lookup(self.name, tuple(_term(key, self.name) for key in given_keys), here()))
 
     def __iter__(self) -> NoReturn:
-        fail(f"the relation `{self.name}` cannot be iterated over", remedy="the database has its rows, not the program")
+        fail(
+            f"the relation `{self.name}` cannot be iterated over",
+            why="it names rows that do not exist before a database evaluates the program",
+            remedy="the database has its rows, not the program",
+        )
 
     def __repr__(self) -> str:
         return f"<relation {self.name}>" if self.arity is None else f"<relation {self.name}/{self.arity}>"
@@ -264,7 +278,11 @@ def _term(value: object, where: str) -> ast.Term:
     if isinstance(value, str):
         return ast.Constant(str(value), SYMBOL, span)
     if isinstance(value, bool):
-        fail(f"`{value}` is not a value of a rule", remedy=f"write {int(value)} if a number is meant")
+        fail(
+            f"`{value}` is not a value of a rule",
+            why="relations hold no booleans, and True is not 1 here",
+            remedy=f"write {int(value)} if a number is meant",
+        )
     if isinstance(value, SupportsIndex):
         return ast.Constant(operator.index(value), NUMBER, span)
     if isinstance(value, numbers.Real):
@@ -272,21 +290,25 @@ def _term(value: object, where: str) -> ast.Term:
         if number != number or number in (float("inf"), float("-inf")):
             fail(
                 f"the float {number} cannot be written in a rule",
+                why="rule text has no spelling for it",
                 remedy="load it as data, or compare with the largest float",
             )
         return ast.Constant(number, FLOAT, span)
     if isinstance(value, Condition):
         fail(
             f"`{value!r}` is a condition, and `{where}` takes terms",
+            why="a condition holds or does not, and a term is a value",
             remedy="write the condition as its own argument of `rule` and use its variables",
         )
     if isinstance(value, Relation):
         fail(
             f"`{value.name}` is a relation, and `{where}` takes terms",
+            why="a relation holds rows, and a term is one value",
             remedy=f"call it with terms: `{value.name}(x, y)`",
         )
     fail(
         f"a value of type {type(value).__name__} cannot be a term of `{where}`",
+        why="a rule is about numbers and texts",
         remedy="terms are variables, int, float, str, `...` and expressions of them",
     )
 
@@ -308,9 +330,17 @@ def conditions(values: Iterable[object]) -> tuple[ast.Literal, ...]:
         elif isinstance(value, tuple | list):
             literals += conditions(value)
         elif isinstance(value, Relation):
-            fail(f"`{value.name}` is a relation, not a condition", remedy=f"call it with terms: `{value.name}(x, y)`")
+            fail(
+                f"`{value.name}` is a relation, not a condition",
+                why="a condition says which rows of it are meant",
+                remedy=f"call it with terms: `{value.name}(x, y)`",
+            )
         elif isinstance(value, Term):
-            fail(f"`{value!r}` is a term, not a condition", remedy="compare it with something, or use it in an atom")
+            fail(
+                f"`{value!r}` is a term, not a condition",
+                why="a term is a value, and a condition holds or does not",
+                remedy="compare it with something, or use it in an atom",
+            )
         elif isinstance(value, bool):
             fail(
                 f"a body holds the Python value {value}",
@@ -320,6 +350,7 @@ def conditions(values: Iterable[object]) -> tuple[ast.Literal, ...]:
         else:
             fail(
                 f"a value of type {type(value).__name__} is not a condition",
+                why="a body is what must hold for the head to be derived",
                 remedy="a body is made of atoms such as `edge(x, y)` and comparisons such as `x < y`",
             )
     return tuple(literals)
@@ -335,19 +366,41 @@ def any_of(*alternatives: object) -> Condition:
         elif conjunction:
             read.append(conjunction)
         else:
-            fail("an alternative without conditions", remedy="give every alternative at least one condition")
+            fail(
+                "an alternative without conditions",
+                why="it would always hold",
+                remedy="give every alternative at least one condition",
+            )
     if len(read) < 2:
         return Condition(
-            *(read[0] if read else fail("`any_of` without alternatives", remedy="give it two or more conditions"))
+            *(
+                read[0]
+                if read
+                else fail(
+                    "`any_of` without alternatives",
+                    why="a disjunction of nothing would never hold",
+                    remedy="give it two or more conditions",
+                )
+            )
         )
     return Condition(ast.Disjunction(tuple(read), here()))
 
 
 def variables(names: str | Iterable[str]) -> tuple[Term, ...]:
     """One variable for each name: `x, y, z = lftj.variables("x y z")`. Commas may separate the names."""
+    if not isinstance(names, Iterable):
+        fail(
+            f"variables cannot be named by a value of type {type(names).__name__}",
+            why="a variable is known by its name",
+            remedy='give names, as in `x, y = variables("x y")`',
+        )
     words = names.replace(",", " ").split() if isinstance(names, str) else list(names)
     if not words:
-        fail("`variables` without a name", remedy='name them, as in `x, y = variables("x y")`')
+        fail(
+            "`variables` without a name",
+            why="it makes one variable per name",
+            remedy='name them, as in `x, y = variables("x y")`',
+        )
     made = []
     for word in words:
         check_name(word, "variable", RESERVED_VARIABLES)
@@ -358,7 +411,11 @@ def variables(names: str | Iterable[str]) -> tuple[Term, ...]:
 def unsigned(value: object) -> Term:
     """An unsigned constant, `5u` in text. Needed only where nothing else says that unsigned is meant."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or operator.index(value) < 0:
-        fail(f"{value!r} is not an unsigned integer", remedy="unsigned holds 0 to 18446744073709551615")
+        fail(
+            f"{value!r} is not an unsigned integer",
+            why="an unsigned constant is a whole number of 0 or more",
+            remedy="unsigned holds 0 to 18446744073709551615",
+        )
     return Term(ast.Constant(operator.index(value), "unsigned", here()))
 
 
@@ -393,7 +450,11 @@ class _Function:
         """The functor applied to terms; for `contains` and `match`, the condition."""
         good = len(args) == 2 if self.name in CONSTRAINTS else FUNCTORS[self.name].accepts(len(args))
         if not good:
-            fail(f"`{self.name}` does not take {counted(len(args), 'argument')}", remedy=self.__doc__)
+            fail(
+                f"`{self.name}` does not take {counted(len(args), 'argument')}",
+                why="a functor has a value for the arguments it is defined for only",
+                remedy=self.__doc__,
+            )
         return _compare(self.name, *args) if self.name in CONSTRAINTS else _apply(self.name, *args)
 
 
@@ -437,7 +498,11 @@ class _Aggregate:
         body = args if counts else args[1:]
         example = "agg.count(edge(x, ...))" if counts else f"agg.{self.name}(v, sale(x, v))"
         if not conditions(body):
-            fail(f"`{self.name}` without a condition", remedy=f"write what it ranges over, as in `{example}`")
+            fail(
+                f"`{self.name}` without a condition",
+                why="an aggregate folds what its conditions bind",
+                remedy=f"write what it ranges over, as in `{example}`",
+            )
         operand = None if counts else _term(args[0], self.name)
         return Term(ast.Aggregate(self.name, operand, conditions(body), here()))
 
@@ -450,8 +515,13 @@ def check_name(name: object, what: str, reserved: Iterable[str] = RESERVED) -> s
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         fail(
             f"{name!r} cannot name a {what}",
+            why="the program can be written as rule text, where a name has a form",
             remedy="a name is made of ASCII letters, digits, `_` and `?`, and starts with no digit",
         )
     if name in reserved:
-        fail(f"`{name}` cannot name a {what}: it is a reserved word", remedy="choose another name")
+        fail(
+            f"`{name}` cannot name a {what}: it is a reserved word",
+            why="the word has a meaning of its own in rules",
+            remedy="choose another name",
+        )
     return name

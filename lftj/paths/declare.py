@@ -45,7 +45,11 @@ def declared(state: State, edge: str, into: str, new: Callable[[Schema], StoredR
             remedy="derive such a relation from it by a rule, and count its paths",
         )
     if not _NAME.fullmatch(into):
-        raise DataError(f"into={into!r} is no name of a relation", remedy='give a name such as into="paths"')
+        raise DataError(
+            f"into={into!r} is no name of a relation",
+            why="rules name the relation, so its name is ASCII letters, digits, `_` and `?`, and starts with no digit",
+            remedy='give a name such as into="paths"',
+        )
     if into in state.relations:
         raise DataError(
             f"there is a relation `{into}` already: {state.relations[into].schema}",

@@ -155,11 +155,13 @@ def check_prefix(prefix: Any, columns: Sequence[Column], relation: str) -> list[
     if not isinstance(prefix, Sequence | np.ndarray) or isinstance(prefix, str | bytes):
         raise RowShapeError(
             f"{shown(prefix)} is no beginning of a row of `{relation}`",
+            why="an interval of keys is told by the first values of its rows",
             remedy="give the first values of a row as a tuple or list, (1,) for one",
         )
     if len(prefix) > len(columns):
         raise RowShapeError(
             f"{shown(prefix)} has {len(prefix)} values, a row of `{relation}` has {len(columns)}",
+            why="an interval of keys is told by the first values of its rows",
             remedy="give at most one value per column",
         )
     return [_checked_value(value, column, relation) for value, column in zip(prefix, columns, strict=False)]
@@ -169,12 +171,16 @@ def _checked(row: Any, schema: Schema) -> list[int | str]:
     """The codes of the numeric values and the texts of the symbols of a row."""
     if not isinstance(row, Sequence | np.ndarray) or isinstance(row, str | bytes):
         raise RowShapeError(
-            f"{shown(row)} is no row of {schema}", remedy="give rows as tuples or lists, (1,) for one column"
+            f"{shown(row)} is no row of {schema}",
+            why="a row has a value for every column, in order",
+            remedy="give rows as tuples or lists, (1,) for one column",
         )
     if len(row) != schema.arity:
         values = "1 value" if len(row) == 1 else f"{len(row)} values"
         raise RowShapeError(
-            f"the row {shown(row)} has {values}, {schema} takes {schema.arity}", remedy="give every row all its values"
+            f"the row {shown(row)} has {values}, {schema} takes {schema.arity}",
+            why="a row has a value for every column, in order",
+            remedy="give every row all its values",
         )
     return [_checked_value(value, column, schema.name) for value, column in zip(row, schema.columns, strict=True)]
 

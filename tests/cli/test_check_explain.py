@@ -56,7 +56,9 @@ def test_an_unreadable_program_does_not_hide_the_others(shell: Shell) -> None:
     assert done.code == 2
     assert done.out.startswith("a.dl:2:3: error: ")
     assert done.err == (
-        "no.dl: error: no such program file\n  do: did you mean `a.dl`?\nlftj: 1 program checked, 1 error, 1 warning\n"
+        "no.dl: error: no such program file\n"
+        "  why: the working directory is /tmp/pytest-of-root/pytest-21/popen-gw0/test_usage_run_tir_dl_0\n"
+        "  do: did you mean `a.dl`?\nlftj: 1 program checked, 1 error, 1 warning\n"
     )
 
 

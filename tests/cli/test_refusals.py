@@ -21,17 +21,31 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning"
 RUN = ("run", "tri.dl", "-F", "facts")
 
 USAGE = {
-    ("run",): "lftj: error: missing argument 'PROGRAM'\n  do: see `lftj run --help`\n",
+    ("run",): "lftj: error: missing argument 'PROGRAM'\n"
+    "  why: `lftj run` is called with other arguments\n"
+    "  do: see `lftj run --help`\n",
     ("run", "tri.dl", "more.dl"): (
-        "lftj: error: got unexpected extra argument (more.dl)\n  do: see `lftj run --help`\n"
+        "lftj: error: got unexpected extra argument (more.dl)\n"
+        "  why: `lftj run` is called with other arguments\n"
+        "  do: see `lftj run --help`\n"
     ),
-    ("go",): "lftj: error: no such command 'go'\n  do: see `lftj --help`\n",
-    ("rum",): "lftj: error: no such command 'rum'\n  do: did you mean `lftj run`?\n",
+    ("go",): "lftj: error: no such command 'go'\n"
+    "  why: `lftj` is called with other arguments\n"
+    "  do: see `lftj --help`\n",
+    ("rum",): "lftj: error: no such command 'rum'\n"
+    "  why: `lftj` is called with other arguments\n"
+    "  do: did you mean `lftj run`?\n",
     ("tri.dl", "-F", "facts"): (
-        "lftj: error: no such command 'tri.dl'\n  do: to evaluate a program, `lftj run tri.dl`\n"
+        "lftj: error: no such command 'tri.dl'\n"
+        "  why: `lftj` is called with other arguments\n"
+        "  do: to evaluate a program, `lftj run tri.dl`\n"
     ),
-    ("run", "tri.dl", "--fact-dirs", "x"): "lftj: error: no such option: --fact-dirs\n  do: did you mean --fact-dir?\n",
-    ("check", "tri.dl", "-F", "x"): "lftj: error: no such option: -F\n  do: see `lftj check --help`\n",
+    ("run", "tri.dl", "--fact-dirs", "x"): "lftj: error: no such option: --fact-dirs\n"
+    "  why: `lftj run` has no option of that name\n"
+    "  do: did you mean --fact-dir?\n",
+    ("check", "tri.dl", "-F", "x"): "lftj: error: no such option: -F\n"
+    "  why: `lftj check` has no option of that name\n"
+    "  do: see `lftj check --help`\n",
     (*RUN, "-c"): (
         "lftj: error: Souffle's option -c is not supported\n"
         "  why: lftj compiles no program: its kernels are made once per machine\n"
@@ -47,16 +61,26 @@ USAGE = {
         "  why: there is no profile file\n"
         "  do: use --stats, or `lftj explain --run`\n"
     ),
-    (*RUN, "-j0"): ("lftj: error: --threads 0 is no number of threads\n  do: give 1 or more, or auto: one per core\n"),
-    (*RUN, "--timeout", "soon"): "lftj: error: --timeout soon is no time\n  do: give seconds, such as 60 or 0.5\n",
-    (*RUN, "--timeout", "0"): "lftj: error: --timeout 0 is no time\n  do: give seconds, such as 60 or 0.5\n",
+    (*RUN, "-j0"): (
+        "lftj: error: --threads 0 is no number of threads\n"
+        "  why: it is how many threads may work at a time\n"
+        "  do: give 1 or more, or auto: one per core\n"
+    ),
+    (*RUN, "--timeout", "soon"): "lftj: error: --timeout soon is no time\n"
+    "  why: it is a number of seconds, more than 0\n"
+    "  do: give seconds, such as 60 or 0.5\n",
+    (*RUN, "--timeout", "0"): "lftj: error: --timeout 0 is no time\n"
+    "  why: it is a number of seconds, more than 0\n"
+    "  do: give seconds, such as 60 or 0.5\n",
     (*RUN, "--memory-limit", "lots"): (
         "lftj: error: --memory-limit lots is no size\n"
-        "  do: give bytes, or 500MB (powers of 1000) or 2GiB (powers of 1024)\n"
+        "  why: it is a number of bytes, 1 or more, or such a number in words\n"
+        "  do: give bytes, 500MB (powers of 1000) or 2GiB (powers of 1024)\n"
     ),
     (*RUN, "--memory-limit", "0"): (
         "lftj: error: --memory-limit 0 is no size\n"
-        "  do: give bytes, or 500MB (powers of 1000) or 2GiB (powers of 1024)\n"
+        "  why: it is a number of bytes, 1 or more, or such a number in words\n"
+        "  do: give bytes, 500MB (powers of 1000) or 2GiB (powers of 1024)\n"
     ),
     (*RUN, "--memory-limit", "1KB"): (
         "lftj: error: --memory-limit 1KB is too little for any program\n"
@@ -64,10 +88,14 @@ USAGE = {
         "  do: give 64KB or more\n"
     ),
     (*RUN, "--on-error", "skip"): (
-        "lftj: error: --on-error skip is unknown\n  do: give --on-error raise or --on-error quarantine\n"
+        "lftj: error: --on-error skip is unknown\n"
+        "  why: files with bad rows are refused, or their bad rows are kept apart\n"
+        "  do: give --on-error raise or --on-error quarantine\n"
     ),
     (*RUN, "--key-order", "tri"): (
-        "lftj: error: --key-order tri is no key order\n  do: name a head and its rule's variables, as in tri=x,y,z\n"
+        "lftj: error: --key-order tri is no key order\n"
+        "  why: it is the order in which the rules of a head bind their variables\n"
+        "  do: name a head and its rule's variables, as in tri=x,y,z\n"
     ),
     (*RUN, "--key-order", "tri=x,y"): (
         "tri.dl:6:1: error: --key-order: the key order (x, y) does not name each variable of the rule once\n"
@@ -80,17 +108,30 @@ USAGE = {
         "  do: name the head of a rule of the same program\n"
     ),
     ("run", "tri.dl", "-F", "nowhere"): (
-        "lftj: error: -F nowhere: there is no such folder\n  do: name the folder of the .input files\n"
+        "lftj: error: -F nowhere: there is no such folder\n"
+        "  why: the facts of the program are read from it\n"
+        "  do: name the folder of the .input files\n"
     ),
-    (*RUN, "-D", "tri.dl"): "lftj: error: -D tri.dl: this is not a folder\n  do: name a folder, or - for stdout\n",
+    (*RUN, "-D", "tri.dl"): "lftj: error: -D tri.dl: this is not a folder\n"
+    "  why: every relation is written to a file of its own in it\n"
+    "  do: name a folder, or - for stdout\n",
     (*RUN, "-D", "a/b"): (
         "lftj: error: -D a/b: there is no folder 'a' to make it in\n"
+        "  why: one folder is made, not those above it\n"
         "  do: name a folder that exists, one that can be made, or - for stdout\n"
     ),
-    ("run", "tir.dl"): "tir.dl: error: no such program file\n  do: did you mean `tri.dl`?\n",
-    ("run", "no/tri.dl"): "no/tri.dl: error: no such program file\n  do: check the folder: 'no' does not exist\n",
-    ("run", "facts"): "facts: error: this is a folder, not a program\n  do: name a program file\n",
-    ("run", "."): ".: error: this is a folder, not a program\n  do: name a program in it, such as `tri.dl`\n",
+    ("run", "tir.dl"): "tir.dl: error: no such program file\n"
+    "  why: a command works on a program that is there\n"
+    "  do: did you mean `tri.dl`?\n",
+    ("run", "no/tri.dl"): "no/tri.dl: error: no such program file\n"
+    "  why: a command works on a program that is there\n"
+    "  do: check the folder: 'no' does not exist\n",
+    ("run", "facts"): "facts: error: this is a folder, not a program\n"
+    "  why: a program is one file of rules\n"
+    "  do: name a program file\n",
+    ("run", "."): ".: error: this is a folder, not a program\n"
+    "  why: a program is one file of rules\n"
+    "  do: name a program in it, such as `tri.dl`\n",
     ("run", "a\0b"): "a\0b: error: the program cannot be read\n  why: embedded null byte\n  do: check the name\n",
     ("explain", "tri.dl", "trj"): (
         "lftj: error: there is no relation `trj`\n  why: no rule or declaration names it\n  do: did you mean `tri`?\n"
@@ -181,6 +222,7 @@ DATA = {
         "tri.dl:2:8: error: `edge` cannot be read: edge.facts: no such file\n"
         "    .input edge\n"
         "           ^^^^\n"
+        "  why: a source must be there when it is loaded; nothing was\n"
         "  do: check the name, and the folder that the facts are read from\n",
     ),
     "nearly": (
@@ -188,6 +230,7 @@ DATA = {
         "tri.dl:2:8: error: `edge` cannot be read: edge.facts: no such file\n"
         "    .input edge\n"
         "           ^^^^\n"
+        "  why: a source must be there when it is loaded; nothing was\n"
         "  do: did you mean 'edges.facts'?\n",
     ),
     "too few": (
@@ -205,6 +248,7 @@ DATA = {
         "edge(a:number, b:number) takes 2\n"
         "    .input edge\n"
         "           ^^^^\n"
+        "  why: columns are matched by position where the names differ, so there must be as many\n"
         '  do: pick the columns: columns="0:1"\n',
     ),
     "too many, named": (
@@ -213,6 +257,7 @@ DATA = {
         "edge(a:number, b:number) takes 2\n"
         "    .input edge(headers=true)\n"
         "           ^^^^\n"
+        "  why: columns are matched by position where the names differ, so there must be as many\n"
         "  do: pick the columns: columns=, the positions in the file (from 0) of what `edge` holds, as in 2:0\n",
     ),
     "header not told": (
@@ -267,6 +312,7 @@ def test_program_and_facts_cannot_both_come_from_stdin(shell: Shell) -> None:
     program = ".decl p(x:number)\n.input p(IO=stdin)\n.printsize p\n"
     told = (
         "<stdin>:2:8: error: stdin cannot hold both the program and the facts of `p`\n"
+        "  why: stdin can be read once, and the program takes all of it\n"
         "  do: give the program as a file\n"
     )
     assert shell("run", "-", stdin=program) == (2, "", told)

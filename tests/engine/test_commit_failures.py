@@ -129,7 +129,8 @@ STEPS: list[tuple[Any, str]] = [
     (Commit, "run"),
     (Arena, "room"),
 ]
-ERRORS = [KeyboardInterrupt(), RuntimeError("bug"), TimeoutExpired("late"), ArenaFullError(2, 1)]
+LATE = TimeoutExpired("late", why="slow", remedy="wait")
+ERRORS = [KeyboardInterrupt(), RuntimeError("bug"), LATE, ArenaFullError(2, 1)]
 
 
 @pytest.mark.parametrize(("owner", "name"), STEPS, ids=lambda value: getattr(value, "__name__", value))

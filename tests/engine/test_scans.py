@@ -264,28 +264,37 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     (
         {"monoid": "sum"},
         "column `name` holds symbols, which have no sum\n"
+        "  why: symbols are texts, and are not added\n"
         '  do: name a column of numbers, or ask for "min", "max", "cat" or "count"',
     ),
     (
         {"monoid": "cat", "column": 0},
         "column `store` holds no texts to concatenate\n"
+        "  why: cat joins texts\n"
         "  do: name a symbol column, or register a monoid with `lift=str`",
     ),
     (
         {"monoid": "count", "lo": 2},
-        "2 is no beginning of a row of `t`\n  do: give the first values of a row as a tuple or list, (1,) for one",
+        "2 is no beginning of a row of `t`\n"
+        "  why: an interval of keys is told by the first values of its rows\n"
+        "  do: give the first values of a row as a tuple or list, (1,) for one",
     ),
     (
         {"monoid": "count", "lo": (1, "a", 3)},
-        "(1, 'a', 3) has 3 values, a row of `t` has 2\n  do: give at most one value per column",
+        "(1, 'a', 3) has 3 values, a row of `t` has 2\n"
+        "  why: an interval of keys is told by the first values of its rows\n"
+        "  do: give at most one value per column",
     ),
     (
         {"monoid": "count", "order": "name"},
-        "'name' is no key order\n  do: give column names as a tuple, ('name',) for one",
+        "`order` cannot be 'name'\n  why: it is columns in an order, a tuple or list of names or numbers\n"
+        '  do: give a tuple, as in `order=("store",)` for one column',
     ),
     (
         {"monoid": "count", "order": ("name", 1)},
-        "a key order names a column twice\n  do: name every column at most once",
+        "a key order names a column twice\n"
+        "  why: a row has one place in the order of its columns\n"
+        "  do: name every column at most once",
     ),
     (
         {"monoid": "count", "lo": (1, "a"), "hi": (1, "b")},
@@ -310,7 +319,11 @@ def test_refused_without_columns_and_without_memory() -> None:
     db = lftj.Database(".decl flag() .decl n(x:number)", memory_limit=1 << 20)
     with pytest.raises(lftj.DataError) as caught:
         db["flag"].scan("sum")
-    assert str(caught.value) == 'flag() has no column to scan\n  do: ask for "count"'
+    assert str(caught.value) == (
+        "flag() has no column to scan\n"
+        "  why: a relation without columns holds one row or none, and no values\n"
+        '  do: ask for "count"'
+    )
     db.load("n", np.arange(100_000)[:, None])
     with pytest.raises(MemoryLimitError):
         db["n"].scan("sum", lo=(5,))
@@ -331,7 +344,7 @@ def test_registering() -> None:
         with pytest.raises(lftj.DataError) as caught:
             lftj.monoid(name, combine=max, identity=0)
         assert str(caught.value) == (f"a monoid cannot be called {name!r}\n  why: {why}\n  do: choose another name")
-    with pytest.raises(lftj.DataError, match=r"^`lift` of monoid 'm' cannot be called\n"):
+    with pytest.raises(lftj.DataError, match=r"^`lift` cannot be 3\n"):
         lftj.monoid("m", combine=max, identity=0, lift=3)  # type: ignore[arg-type]
 
 

@@ -196,7 +196,9 @@ def test_an_unclosed_quote_in_the_header(reader):
     reader.file("e.csv", '"a,b\n1,2\n')
     for options in ({"header": True}, {"columns": {"src": 0, "dst": 1}}):
         assert reader.refusal("e.csv", E2, **options) == (
-            "e.csv:1: the first line opens a quote that is never closed\n  do: close the quote, or read with quoting=False"
+            "e.csv:1: the first line opens a quote that is never closed\n"
+            "  why: all that follows would be one field of the first line\n"
+            "  do: close the quote, or read with quoting=False"
         )
 
 

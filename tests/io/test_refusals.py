@@ -17,29 +17,53 @@ from lftj.io.files import File, MissingFileError, UnreadableFileError
 
 E2 = "src:number dst:number"
 EDGE = "edge(src:number, dst:number)"
-KINDS = "give a path, a DataFrame, an Arrow stream, a numpy array, a dict of columns or rows as tuples"
+KINDS = (
+    "  why: it is neither a file nor something with rows or columns\n"
+    "  do: give a path, a DataFrame, an Arrow stream, a numpy array, a dict of columns or rows as tuples"
+)
 KNOWN = "known are .csv, .tsv, .txt, .facts (each also .gz or .zst), .parquet, .arrow, .feather or .ipc"
 
 
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        (5, {}, f"rows cannot be read from an int\n  do: {KINDS}"),
-        (None, {}, f"rows cannot be read from None\n  do: {KINDS}"),
-        (b"1,2", {}, f"rows cannot be read from bytes\n  do: {KINDS}"),
+        (5, {}, f"rows cannot be read from an int\n{KINDS}"),
+        (None, {}, f"rows cannot be read from None\n{KINDS}"),
+        (b"1,2", {}, f"rows cannot be read from bytes\n{KINDS}"),
         (
             [],
             {"on_error": "skip"},
-            'on_error=\'skip\' is unknown\n  do: give on_error="raise" or on_error="quarantine"',
+            "`on_error` cannot be 'skip'\n  why: a source with bad rows is refused, or they are kept apart\n"
+            '  do: give `on_error="raise"` or `on_error="quarantine"`',
         ),
         (
             [(1, 2)],
             {"delimiter": ","},
-            "delimiter= is for text files; the source is a list\n  do: leave delimiter= out",
+            "delimiter= is for text files; the source is a list\n"
+            "  why: it says how text is cut into fields, and here there is no text\n"
+            "  do: leave delimiter= out",
         ),
-        ([(1, 2)], {"header": True}, "header= is for text files; the source is a list\n  do: leave header= out"),
-        ([(1, 2)], {"quoting": False}, "quoting= is for text files; the source is a list\n  do: leave quoting= out"),
-        ([], {"columns": [0, 1]}, "columns= is a list, not a dict\n  do: write columns={'src': 0, 'dst': 1}"),
+        (
+            [(1, 2)],
+            {"header": True},
+            "header= is for text files; the source is a list\n"
+            "  why: it says how text is cut into fields, and here there is no text\n"
+            "  do: leave header= out",
+        ),
+        (
+            [(1, 2)],
+            {"quoting": False},
+            "quoting= is for text files; the source is a list\n"
+            "  why: it says how text is cut into fields, and here there is no text\n"
+            "  do: leave quoting= out",
+        ),
+        (
+            [],
+            {"columns": [0, 1]},
+            "columns= is a list, not a dict\n"
+            "  why: it says for every column of the relation which one of the source it is\n"
+            "  do: write columns={'src': 0, 'dst': 1}",
+        ),
         (
             [],
             {"columns": {"src": 0}},
@@ -49,37 +73,51 @@ KNOWN = "known are .csv, .tsv, .txt, .facts (each also .gz or .zst), .parquet, .
         (
             [],
             {"columns": {"src": 0, "dest": 1}},
-            f"columns= names `dest`, which is no column of {EDGE}\n  do: did you mean `dst`?",
+            f"columns= names `dest`, which is no column of {EDGE}\n"
+            "  why: it says for every column of the relation which one of the source it is\n"
+            "  do: did you mean `dst`?",
         ),
         (
             [],
             {"columns": {"src": 0, "w": 1}},
-            f"columns= names `w`, which is no column of {EDGE}\n  do: choose from `src`, `dst`",
+            f"columns= names `w`, which is no column of {EDGE}\n"
+            "  why: it says for every column of the relation which one of the source it is\n"
+            "  do: choose from `src`, `dst`",
         ),
         (
             [],
             {"columns": {"src": 0, "dst": None}},
-            "columns= gives None for `dst`\n  do: give a position (an int, from 0) or a column name (a str)",
+            "columns= gives None for `dst`\n"
+            "  why: a column of the source is known by its position or by its name\n"
+            "  do: give a position (an int, from 0) or a column name (a str)",
         ),
         (
             [],
             {"columns": {"src": True, "dst": 0}},
-            "columns= gives True for `src`\n  do: give a position (an int, from 0) or a column name (a str)",
+            "columns= gives True for `src`\n"
+            "  why: a column of the source is known by its position or by its name\n"
+            "  do: give a position (an int, from 0) or a column name (a str)",
         ),
         (
             [(1, 2)],
             {"columns": {"src": "a", "dst": 0}},
-            "list: columns= asks for `a` as `src`, but the source has no column names\n  do: give positions (from 0)",
+            "list: columns= asks for `a` as `src`, but the source has no column names\n"
+            "  why: nothing in it says how its columns are called\n"
+            "  do: give positions (from 0)",
         ),
         (
             [(1, 2)],
             {"columns": {"src": 0, "dst": 2}},
-            "list: columns= asks for position 2 as `dst`, but the source has 2 columns\n  do: positions count from 0; the last is 1",
+            "list: columns= asks for position 2 as `dst`, but the source has 2 columns\n"
+            "  why: positions count the columns of the source from 0\n"
+            "  do: positions count from 0; the last is 1",
         ),
         (
             [(1,)],
             {"columns": {"src": -1, "dst": 0}},
-            "list: columns= asks for position -1 as `src`, but the source has 1 column\n  do: positions count from 0; the last is 0",
+            "list: columns= asks for position -1 as `src`, but the source has 1 column\n"
+            "  why: positions count the columns of the source from 0\n"
+            "  do: positions count from 0; the last is 0",
         ),
         (
             pa.table({"src": [1], "w": [2]}),
@@ -91,13 +129,16 @@ KNOWN = "known are .csv, .tsv, .txt, .facts (each also .gz or .zst), .parquet, .
             pa.table({"src": [1], "dst": [2], "w": [3]}),
             {},
             f"Table: the source has 3 columns (`src`, `dst`, `w`), {EDGE} takes 2\n"
+            "  why: columns are matched by position where the names differ, so there must be as many\n"
             "  do: pick the columns: columns={'src': 'src', 'dst': 'dst'}",
         ),
         (
             pa.table({str(i): [i] for i in range(20)}),
             {},
             "Table: the source has 20 columns (`0`, `1`, `2`, `3`, `4`, `5`, `6`, `7`, `8`, `9`, `10`, `11`, ... (20 in all)), "
-            f"{EDGE} takes 2\n  do: pick the columns: columns={{'src': 0, 'dst': 1}}",
+            f"{EDGE} takes 2\n"
+            "  why: columns are matched by position where the names differ, so there must be as many\n"
+            f"  do: pick the columns: columns={{'src': 0, 'dst': 1}}",
         ),
         (
             pa.table({"a": [1], "b": [2]}),
@@ -108,7 +149,9 @@ KNOWN = "known are .csv, .tsv, .txt, .facts (each also .gz or .zst), .parquet, .
         (
             pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]),
             {"columns": {"src": "a", "dst": 1}},
-            "Table: columns= asks for `a` as `src`, but the source has 2 columns of that name\n  do: give the position (from 0)",
+            "Table: columns= asks for `a` as `src`, but the source has 2 columns of that name\n"
+            "  why: its columns are `a`, `a`\n"
+            "  do: give the position (from 0)",
         ),
     ],
 )
@@ -123,13 +166,16 @@ def test_sources_and_options(reader, source, options, message):
             "e.csv",
             "1,2,3\n",
             {},
-            f"e.csv: the source has 3 columns, {EDGE} takes 2\n  do: pick the columns: columns={{'src': 0, 'dst': 1}}",
+            f"e.csv: the source has 3 columns, {EDGE} takes 2\n"
+            "  why: columns are matched by position where the names differ, so there must be as many\n"
+            f"  do: pick the columns: columns={{'src': 0, 'dst': 1}}",
         ),
         (
             "e.csv",
             "dst,w,src\n1,2,3\n",
             {},
             f"e.csv: the source has 3 columns (`dst`, `w`, `src`), {EDGE} takes 2\n"
+            "  why: columns are matched by position where the names differ, so there must be as many\n"
             "  do: pick the columns: columns={'src': 'src', 'dst': 'dst'}",
         ),
         (
@@ -157,19 +203,25 @@ def test_sources_and_options(reader, source, options, message):
             "e.csv",
             "a,b\n",
             {"columns": {"src": "a", "dst": "b"}, "header": False},
-            "e.csv: columns= picks by name, but header=False says that there are no names\n  do: give positions (from 0)",
+            "e.csv: columns= picks by name, but header=False says that there are no names\n"
+            "  why: names are looked up in the header\n"
+            "  do: give positions (from 0)",
         ),
         (
             "e.csv",
             "1,2\n",
             {"delimiter": ""},
-            "e.csv: '' cannot be a delimiter\n  do: give a character or a text without line ends",
+            "e.csv: '' cannot be a delimiter\n"
+            "  why: a delimiter stands between two fields of one line, and cannot be what ends a line or quotes a field\n"
+            "  do: give a character or a text without line ends",
         ),
         (
             "e.csv",
             "1,2\n",
             {"delimiter": '"', "quoting": True},
-            "e.csv: '\"' cannot be a delimiter\n  do: give a character or a text without line ends and quotes",
+            "e.csv: '\"' cannot be a delimiter\n"
+            "  why: a delimiter stands between two fields of one line, and cannot be what ends a line or quotes a field\n"
+            "  do: give a character or a text without line ends and quotes",
         ),
         (
             "e.csv",
@@ -181,7 +233,9 @@ def test_sources_and_options(reader, source, options, message):
             "e.csv",
             gzip.compress(b"1,2\n", mtime=0),
             {},
-            "e.csv: the text begins like a .gz file\n  do: name it e.csv.gz, or decompress it",
+            "e.csv: the text begins like a .gz file\n"
+            "  why: e.csv tells no compression, so it is read as text\n"
+            "  do: name it e.csv.gz, or decompress it",
         ),
         (
             "e.csv.gz",
@@ -218,14 +272,25 @@ def test_sources_and_options(reader, source, options, message):
             "e.parquet",
             b"",
             {"delimiter": ","},
-            "e.parquet: delimiter= does not apply to a parquet file\n  do: leave delimiter= out",
+            "e.parquet: delimiter= does not apply to a parquet file\n"
+            "  why: the columns of a parquet file are not told apart by a character\n"
+            "  do: leave delimiter= out",
         ),
-        ("e.arrow", b"", {"header": True}, "e.arrow: header= does not apply to an arrow file\n  do: leave header= out"),
+        (
+            "e.arrow",
+            b"",
+            {"header": True},
+            "e.arrow: header= does not apply to an arrow file\n"
+            "  why: an arrow file says itself what its columns are\n"
+            "  do: leave header= out",
+        ),
         (
             "e.parquet.gz",
             b"",
             {},
-            "e.parquet.gz: a parquet file inside .gz is not read\n  do: decompress it; parquet compresses its columns itself",
+            "e.parquet.gz: a parquet file inside .gz is not read\n"
+            "  why: a compressed file of this format could not be read from its end, where its columns are listed\n"
+            "  do: decompress it; parquet compresses its columns itself",
         ),
         (
             "e.xlsx",
@@ -260,14 +325,41 @@ def test_a_header_of_other_names_says_what_to_do(reader):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("edge.csv", "edge.csv: no such file\n  do: did you mean 'edges.csv'?"),
-        ("other.tsv", "other.tsv: no such file\n  do: check the name; relative paths start at the working directory"),
-        ("no/such.csv", "no/such.csv: no such file\n  do: check the folder: 'no' does not exist"),
-        ("x*.csv", "x*.csv: no file matches the pattern\n  do: check the folder and the extension"),
-        ("folder", "folder: this is a folder\n  do: name its files: 'folder/*.csv', for one"),
+        (
+            "edge.csv",
+            "edge.csv: no such file\n"
+            "  why: a source must be there when it is loaded; nothing was\n"
+            "  do: did you mean 'edges.csv'?",
+        ),
+        (
+            "other.tsv",
+            "other.tsv: no such file\n"
+            "  why: a source must be there when it is loaded; nothing was\n"
+            "  do: check the name; relative paths start at the working directory",
+        ),
+        (
+            "no/such.csv",
+            "no/such.csv: no such file\n"
+            "  why: a source must be there when it is loaded; nothing was\n"
+            "  do: check the folder: 'no' does not exist",
+        ),
+        (
+            "x*.csv",
+            "x*.csv: no file matches the pattern\n"
+            "  why: a pattern that matches nothing would load nothing, and look like a success\n"
+            "  do: check the folder and the extension",
+        ),
+        (
+            "folder",
+            "folder: this is a folder\n"
+            "  why: rows are read from files, and it is not said which of them\n"
+            "  do: name its files: 'folder/*.csv', for one",
+        ),
         (
             ["edges.csv", "gone.csv"],
-            "gone.csv: no such file\n  do: check the name; relative paths start at the working directory",
+            "gone.csv: no such file\n"
+            "  why: a source must be there when it is loaded; nothing was\n"
+            "  do: check the name; relative paths start at the working directory",
         ),
     ],
 )
@@ -287,7 +379,9 @@ def test_a_file_without_permission(reader, monkeypatch):
 
     monkeypatch.setattr(File, "open", refuse)
     assert reader.refusal("e.csv", E2, error=UnreadableFileError) == (
-        "e.csv: no permission to read the file\n  do: change its permissions"
+        "e.csv: no permission to read the file\n"
+        "  why: the operating system does not let this user open it\n"
+        "  do: change its permissions"
     )
 
 

@@ -237,8 +237,9 @@ def test_polars(reader):
     assert reader.rows(frame, "a:symbol b:symbol") == [("x", "y"), ("y", "x")]
     assert reader.rows(pl.Series([1, 2]), "a:number") == [(1,), (2,)]
     assert (
-        reader.refusal(frame.lazy(), "a:symbol b:symbol")
-        == "a LazyFrame holds no rows yet\n  do: call collect() on it first"
+        reader.refusal(frame.lazy(), "a:symbol b:symbol") == "a LazyFrame holds no rows yet\n"
+        "  why: it is a plan whose rows are computed when it is collected\n"
+        "  do: call collect() on it first"
     )
 
 
@@ -307,27 +308,36 @@ def test_codes_do_not_share_the_callers_memory(reader):
         (
             np.zeros((1, 1, 1)),
             E2,
-            "numpy array: an array of 3 dimensions is no relation\n  do: give an array of shape (rows, columns)",
+            "numpy array: an array of 3 dimensions is no relation\n"
+            "  why: a relation is rows of columns: two dimensions\n"
+            "  do: give an array of shape (rows, columns)",
         ),
         (
             np.array(5),
             E2,
-            "numpy array: an array of 0 dimensions is no relation\n  do: give an array of shape (rows, columns)",
+            "numpy array: an array of 0 dimensions is no relation\n"
+            "  why: a relation is rows of columns: two dimensions\n"
+            "  do: give an array of shape (rows, columns)",
         ),
         (
             np.ma.array([1]),
             "x:number",
-            "numpy array: a masked array may hold masked values\n  do: give array.compressed() or array.filled(value)",
+            "numpy array: a masked array may hold masked values\n"
+            "  why: a relation holds no nulls\n"
+            "  do: give array.compressed() or array.filled(value)",
         ),
         (
             np.zeros(1, [("a", "i4"), ("b", "i4", 2)]),
             E2,
-            "numpy array: the field `b` holds more than one value per row\n  do: give plain fields",
+            "numpy array: the field `b` holds more than one value per row\n"
+            "  why: a relation holds one plain value per column\n"
+            "  do: give plain fields",
         ),
         (
             np.array([1, 2]),
             E2,
             "numpy array: the source has 1 column, edge(src:number, dst:number) takes 2\n"
+            "  why: columns are matched by position where the names differ, so there must be as many\n"
             "  do: supply the missing columns or declare fewer",
         ),
         (
@@ -356,19 +366,27 @@ def test_dict_of_columns(reader):
     [
         (
             {"src": [1], "dst": [2, 3]},
-            "dict: the columns differ in length: `src` 1, `dst` 2\n  do: give columns of one length",
+            "dict: the columns differ in length: `src` 1, `dst` 2\n"
+            "  why: a row has a value in every column\n"
+            "  do: give columns of one length",
         ),
         (
             {"src": [1], "dst": 5},
-            "dict: column `dst` is an int, not a column\n  do: give a list or a one-dimensional array",
+            "dict: column `dst` is an int, not a column\n"
+            "  why: a column holds one value per row\n"
+            "  do: give a list or a one-dimensional array",
         ),
         (
             {"src": [1], "dst": "ab"},
-            "dict: column `dst` is a str, not a column\n  do: give a list or a one-dimensional array",
+            "dict: column `dst` is a str, not a column\n"
+            "  why: a column holds one value per row\n"
+            "  do: give a list or a one-dimensional array",
         ),
         (
             {"src": [1], "dst": np.zeros((1, 2))},
-            "dict: column `dst` is a ndarray, not a column\n  do: give a list or a one-dimensional array",
+            "dict: column `dst` is a ndarray, not a column\n"
+            "  why: a column holds one value per row\n"
+            "  do: give a list or a one-dimensional array",
         ),
     ],
 )

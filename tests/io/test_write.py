@@ -152,11 +152,21 @@ def test_extensions_tell_the_format():
         ("r.xlsx", {}, "r.xlsx: the name 'r.xlsx' tells no format\n  why: known are .csv, .tsv, .txt, .facts (each also .gz or .zst), "
          ".parquet, .arrow, .feather or .ipc\n  do: rename the target, or give format= or delimiter="),
         ("r.csv", {"format": "json"}, "r.csv: format='json' is unknown\n  why: formats are text, parquet and arrow\n  do: give another format="),
-        ("r.parquet", {"delimiter": ","}, "r.parquet: delimiter= does not apply to a parquet file\n  do: leave delimiter= out"),
-        ("r.arrow", {"headers": True}, "r.arrow: headers= does not apply to an arrow file\n  do: leave headers= out"),
-        ("r.arrow", {"rfc4180": False}, "r.arrow: rfc4180= does not apply to an arrow file\n  do: leave rfc4180= out"),
-        ("r.parquet", {"compress": True}, "r.parquet: compress= does not apply to a parquet file\n  do: leave compress= out"),
-        ("r.csv", {"delimiter": "\n"}, "{here}/r.csv: '\\n' cannot be a delimiter\n  do: give a character or a text without line ends"),
+        ("r.parquet", {"delimiter": ","}, "r.parquet: delimiter= does not apply to a parquet file\n"
+        "  why: a parquet file is written in one form\n"
+        "  do: leave delimiter= out"),
+        ("r.arrow", {"headers": True}, "r.arrow: headers= does not apply to an arrow file\n"
+        "  why: an arrow file is written in one form\n"
+        "  do: leave headers= out"),
+        ("r.arrow", {"rfc4180": False}, "r.arrow: rfc4180= does not apply to an arrow file\n"
+        "  why: an arrow file is written in one form\n"
+        "  do: leave rfc4180= out"),
+        ("r.parquet", {"compress": True}, "r.parquet: compress= does not apply to a parquet file\n"
+        "  why: a parquet file is written in one form\n"
+        "  do: leave compress= out"),
+        ("r.csv", {"delimiter": "\n"}, "{here}/r.csv: '\\n' cannot be a delimiter\n"
+        "  why: a delimiter stands between two fields of one line, and cannot be what ends a line or quotes a field\n"
+        "  do: give a character or a text without line ends"),
     ],
 )  # fmt: skip
 def test_refusals(name, options, message):
@@ -170,7 +180,9 @@ def test_parquet_holds_no_arity_zero():
     with pytest.raises(DataError) as caught:
         save("f.parquet", [()], Schema("flag", ()))
     assert str(caught.value) == (
-        "f.parquet: a parquet file holds no rows without columns\n  do: write a relation of arity 0 as text"
+        "f.parquet: a parquet file holds no rows without columns\n"
+        "  why: its rows are the values of its columns\n"
+        "  do: write a relation of arity 0 as text"
     )
 
 

@@ -226,37 +226,63 @@ MISUSES: list[tuple[Callable[[lang.Program, lang.Relation], object], str]] = [
     (lambda p, e: x in [y], None),  # type: ignore[list-item]
     (
         lambda p, e: p.rule(e(x, y), not x),
-        "the term `x` has no truth value\n  do: write conditions as separate arguments of `rule`",
+        "the term `x` has no truth value\n"
+        "  why: its values are known when the rule is evaluated, not when Python reads it\n"
+        "  do: write conditions as separate arguments of `rule`",
     ),
     (
         lambda p, e: list(x),
-        'the term `x` cannot be iterated over\n  do: `lftj.variables("x y")` makes several variables',
+        "the term `x` cannot be iterated over\n"
+        "  why: it stands for one value\n"
+        '  do: `lftj.variables("x y")` makes several variables',
     ),
     (
         lambda p, e: e(x),
         "`edge` has 2 columns, and 1 argument is given\n"
+        "  why: an atom is about whole rows\n"
         "  do: give every column one argument; `...` stands for any value",
     ),
     (
         lambda p, e: e(x, e(x, y)),
         "`edge(x, y)` is a condition, and `edge` takes terms\n"
+        "  why: a condition holds or does not, and a term is a value\n"
         "  do: write the condition as its own argument of `rule` and use its variables",
     ),
-    (lambda p, e: e(x, e), "`edge` is a relation, and `edge` takes terms\n  do: call it with terms: `edge(x, y)`"),
-    (lambda p, e: x + True, "`True` is not a value of a rule\n  do: write 1 if a number is meant"),
+    (
+        lambda p, e: e(x, e),
+        "`edge` is a relation, and `edge` takes terms\n"
+        "  why: a relation holds rows, and a term is one value\n"
+        "  do: call it with terms: `edge(x, y)`",
+    ),
+    (
+        lambda p, e: x + True,
+        "`True` is not a value of a rule\n"
+        "  why: relations hold no booleans, and True is not 1 here\n"
+        "  do: write 1 if a number is meant",
+    ),
     (
         lambda p, e: x == None,  # noqa: E711
         "a value of type NoneType cannot be a term of `=`\n"
+        "  why: a rule is about numbers and texts\n"
         "  do: terms are variables, int, float, str, `...` and expressions of them",
     ),
     (
         lambda p, e: x < float("inf"),
-        "the float inf cannot be written in a rule\n  do: load it as data, or compare with the largest float",
+        "the float inf cannot be written in a rule\n"
+        "  why: rule text has no spelling for it\n"
+        "  do: load it as data, or compare with the largest float",
     ),
-    (lambda p, e: p.rule(e(x, y), e), "`edge` is a relation, not a condition\n  do: call it with terms: `edge(x, y)`"),
+    (
+        lambda p, e: p.rule(e(x, y), e),
+        "`edge` is a relation, not a condition\n"
+        "  why: a condition says which rows of it are meant\n"
+        "  do: call it with terms: `edge(x, y)`",
+    ),
     (
         lambda p, e: p.rule(e(x, y), x),
-        "`x` is a term, not a condition\n  do: compare it with something, or use it in an atom",
+        "`x` is a term, not a condition\n"
+        "  why: a term is a value, and a condition holds or does not\n"
+        "  do: compare it with something, or use it in an atom",
     ),
     (
         lambda p, e: p.rule(e(x, y), 1 < 2),
@@ -267,67 +293,121 @@ MISUSES: list[tuple[Callable[[lang.Program, lang.Relation], object], str]] = [
     (
         lambda p, e: p.rule(e(x, y), "edge(x, y)"),
         "a value of type str is not a condition\n"
+        "  why: a body is what must hold for the head to be derived\n"
         "  do: a body is made of atoms such as `edge(x, y)` and comparisons such as `x < y`",
     ),
-    (lambda p, e: p.rule(e(x, y)), "a rule without a body\n  do: give it conditions, or state a fact with `fact`"),
-    (lambda p, e: p.rule((), e(x, y)), "a rule without a head\n  do: give an atom, or a tuple of atoms"),
+    (
+        lambda p, e: p.rule(e(x, y)),
+        "a rule without a body\n"
+        "  why: a rule derives rows from what its body binds\n"
+        "  do: give it conditions, or state a fact with `fact`",
+    ),
+    (
+        lambda p, e: p.rule((), e(x, y)),
+        "a rule without a head\n"
+        "  why: a rule says what holds wherever its body does\n"
+        "  do: give an atom, or a tuple of atoms",
+    ),
     (
         lambda p, e: p.rule(x == y, e(x, y)),
-        "a head must be an atom such as `tri(x, y, z)`, not `x = y`\n  do: call a relation with terms",
+        "a head must be an atom such as `tri(x, y, z)`, not `x = y`\n"
+        "  why: a rule derives rows of the relation that its head names\n"
+        "  do: call a relation with terms",
     ),
     (
         lambda p, e: p.fact((1, 2)),
-        "a head must be an atom such as `tri(x, y, z)`, not `tuple`\n  do: call a relation with terms",
+        "a head must be an atom such as `tri(x, y, z)`, not `tuple`\n"
+        "  why: a rule derives rows of the relation that its head names\n"
+        "  do: call a relation with terms",
     ),
-    (lambda p, e: any_of(), "`any_of` without alternatives\n  do: give it two or more conditions"),
+    (
+        lambda p, e: any_of(),
+        "`any_of` without alternatives\n"
+        "  why: a disjunction of nothing would never hold\n"
+        "  do: give it two or more conditions",
+    ),
     (
         lambda p, e: any_of(e(x, y), ()),
-        "an alternative without conditions\n  do: give every alternative at least one condition",
+        "an alternative without conditions\n"
+        "  why: it would always hold\n"
+        "  do: give every alternative at least one condition",
     ),
-    (lambda p, e: variables(""), '`variables` without a name\n  do: name them, as in `x, y = variables("x y")`'),
+    (
+        lambda p, e: variables(""),
+        "`variables` without a name\n"
+        "  why: it makes one variable per name\n"
+        '  do: name them, as in `x, y = variables("x y")`',
+    ),
     (
         lambda p, e: variables("x-y"),
         "'x-y' cannot name a variable\n"
+        "  why: the program can be written as rule text, where a name has a form\n"
         "  do: a name is made of ASCII letters, digits, `_` and `?`, and starts with no digit",
     ),
-    (lambda p, e: variables("band"), "`band` cannot name a variable: it is a reserved word\n  do: choose another name"),
-    (lambda p, e: p.relation("cat"), "`cat` cannot name a relation: it is a reserved word\n  do: choose another name"),
+    (
+        lambda p, e: variables("band"),
+        "`band` cannot name a variable: it is a reserved word\n"
+        "  why: the word has a meaning of its own in rules\n"
+        "  do: choose another name",
+    ),
+    (
+        lambda p, e: p.relation("cat"),
+        "`cat` cannot name a relation: it is a reserved word\n"
+        "  why: the word has a meaning of its own in rules\n"
+        "  do: choose another name",
+    ),
     (
         lambda p, e: p.type("number", int),
-        "`number` cannot name a type: it is a reserved word\n  do: choose another name",
+        "`number` cannot name a type: it is a reserved word\n"
+        "  why: the word has a meaning of its own in rules\n"
+        "  do: choose another name",
     ),
     (
         lambda p, e: p.relation("r", a=list),
-        'list is not a type for `a`\n  do: types are int, float, str, "unsigned", or the name of a declared type',
+        "list is not a type for `a`\n"
+        "  why: a column holds values of one type\n"
+        '  do: types are int, float, str, "unsigned", or the name of a declared type',
     ),
     (
         lambda p, e: p.relation("r", a=3),
-        '3 is not a type for `a`\n  do: types are int, float, str, "unsigned", or the name of a declared type',
+        "3 is not a type for `a`\n"
+        "  why: a column holds values of one type\n"
+        '  do: types are int, float, str, "unsigned", or the name of a declared type',
     ),
     (
         lambda p, e: p.output("r", **{"a b": 1}),
         "'a b' cannot name a option\n"
+        "  why: the program can be written as rule text, where a name has a form\n"
         "  do: a name is made of ASCII letters, digits, `_` and `?`, and starts with no digit",
     ),
     (
         lambda p, e: fn.strlen(x, y),
-        "`strlen` does not take 2 arguments\n  do: strlen(symbol):number: The length of a text.",
+        "`strlen` does not take 2 arguments\n"
+        "  why: a functor has a value for the arguments it is defined for only\n"
+        "  do: strlen(symbol):number: The length of a text.",
     ),
     (
         lambda p, e: fn.contains(x),
-        "`contains` does not take 1 argument\n  do: contains(part, text): the text contains the part.",
+        "`contains` does not take 1 argument\n"
+        "  why: a functor has a value for the arguments it is defined for only\n"
+        "  do: contains(part, text): the text contains the part.",
     ),
     (
         lambda p, e: agg.count(),
-        "`count` without a condition\n  do: write what it ranges over, as in `agg.count(edge(x, ...))`",
+        "`count` without a condition\n"
+        "  why: an aggregate folds what its conditions bind\n"
+        "  do: write what it ranges over, as in `agg.count(edge(x, ...))`",
     ),
     (
         lambda p, e: agg.sum(x),
-        "`sum` without a condition\n  do: write what it ranges over, as in `agg.sum(v, sale(x, v))`",
+        "`sum` without a condition\n"
+        "  why: an aggregate folds what its conditions bind\n"
+        "  do: write what it ranges over, as in `agg.sum(v, sale(x, v))`",
     ),
     (
         lambda p, e: agg.sum(e(x, y), e(x, y)),
         "`edge(x, y)` is a condition, and `sum` takes terms\n"
+        "  why: a condition holds or does not, and a term is a value\n"
         "  do: write the condition as its own argument of `rule` and use its variables",
     ),
     (
@@ -338,22 +418,34 @@ MISUSES: list[tuple[Callable[[lang.Program, lang.Relation], object], str]] = [
     ),
     (
         lambda p, e: p.relation("price", item=str).to(cost=float)[x, y],
-        "`price` has 1 key, and 2 keys are given\n  do: give every key one term",
+        "`price` has 1 key, and 2 keys are given\n"
+        "  why: `price` has one value for all its keys together\n"
+        "  do: give every key one term",
     ),
     (
         lambda p, e: p.relation("price", item=str).to(),
         "`to` takes one column, and 0 arguments are given\n"
+        "  why: a functional predicate has one value per key\n"
         '  do: name the value and its type, as in `p.relation("price", item=str).to(cost=float)`',
     ),
     (
         lambda p, e: p.relation("price", item=str).to(cost=float).to(more=int),
-        "`price` has its value already\n  do: declare keys by columns, and one value by `to`",
+        "`price` has its value already\n"
+        "  why: a functional predicate has one value per key\n"
+        "  do: declare keys by columns, and one value by `to`",
     ),
     (
         lambda p, e: list(e),
-        "the relation `edge` cannot be iterated over\n  do: the database has its rows, not the program",
+        "the relation `edge` cannot be iterated over\n"
+        "  why: it names rows that do not exist before a database evaluates the program\n"
+        "  do: the database has its rows, not the program",
     ),
-    (lambda p, e: unsigned(-1), "-1 is not an unsigned integer\n  do: unsigned holds 0 to 18446744073709551615"),
+    (
+        lambda p, e: unsigned(-1),
+        "-1 is not an unsigned integer\n"
+        "  why: an unsigned constant is a whole number of 0 or more\n"
+        "  do: unsigned holds 0 to 18446744073709551615",
+    ),
 ]
 MISUSES = [(use, message) for use, message in MISUSES if message is not None]
 

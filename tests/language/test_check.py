@@ -263,11 +263,13 @@ def test_rules_and_uses_must_fit_the_known_schema() -> None:
         "  number, as column `src` of `edge`: t.dl:1:20\n"
         "    name(x, x) :- edge(x, _).\n"
         "                       ^\n"
+        "  why: a column, and a variable of a rule, holds values of one type\n"
         "  do: use one type, or convert with `to_number`, `to_unsigned`, `to_float` or `to_string`\n"
         "\n"
         't.dl:2:6: error: type conflict: column `id` of `name` is number, and `"a"` is symbol\n'
         '    name("a", "b").\n'
         "         ^^^\n"
+        "  why: a column, and a variable of a rule, holds values of one type\n"
         "  do: write a number constant, or use another column\n"
         "\n"
         "t.dl:3:9: error: `edge` has 2 columns, and 1 argument is given\n"
@@ -359,15 +361,24 @@ def test_queries(text: str, clause: str) -> None:
             "edge(x, y) :- edge(y, x)",
             "<query>:1:12: error: syntax error: expected `,` or the end of the query, found `:-`\n"
             "    edge(x, y) :- edge(y, x)\n"
-            "               ^^",
+            "               ^^\n"
+            "  why: `edge(x, y)` cannot go on with it\n"
+            "  do: write `,` here, or correct what stands before it",
         ),
         (
             "edge(x, y)\nedge(y, x)",
             "<query>:2:1: error: syntax error: expected `,` or the end of the query, found `edge`\n"
             "    edge(y, x)\n"
-            "    ^^^^",
+            "    ^^^^\n"
+            "  why: `edge(x, y)` cannot go on with it\n"
+            "  do: write `,` here, or correct what stands before it",
         ),
-        ("", "<query>:1:1: error: syntax error: expected a condition, found the end of the text"),
+        (
+            "",
+            "<query>:1:1: error: syntax error: expected a condition, found the end of the text\n"
+            "  why: a query is conditions, such as `edge(x, y), x < y`\n"
+            "  do: write a condition here, or correct what stands before it",
+        ),
         (
             "x + 1",
             "<query>:1:1: error: `x + 1` is a term, not a condition\n"

@@ -140,7 +140,8 @@ STEPS: list[tuple[Any, str]] = [
     (headtrace, "summed"),
     (Arena, "room"),
 ]
-ERRORS = [KeyboardInterrupt(), RuntimeError("bug"), TimeoutExpired("late"), ArenaFullError(2, 1)]
+LATE = TimeoutExpired("late", why="slow", remedy="wait")
+ERRORS = [KeyboardInterrupt(), RuntimeError("bug"), LATE, ArenaFullError(2, 1)]
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
