@@ -44,8 +44,8 @@ SIGN = np.int64(-(2**63))
 COUNT, HIGH, LOWER = 0, 1, 2
 # Sums of more bindings of one group could leave the words that hold them.
 MOST = 1 << 31
-# Bindings that can be counted, of all groups together.
-COUNTABLE = float(1 << 62)
+# Bindings that can come or go at a time, so that those of a group are counted in a word.
+COUNTABLE = float(1 << 56)
 # Integers up to here are floats, so that numpy's quotient of two is that of the integers.
 EXACT = 1 << 53
 
@@ -131,7 +131,7 @@ def multiplied(folding: Folding, rows: Ints) -> Ints:
         if about > COUNTABLE:
             raise EvaluationError(
                 f"an aggregate ranges over about {about:.1g} bindings",
-                why="more than 2^62 cannot be counted; of atoms of which only some columns are used, every combination "
+                why="more than 2^56 cannot be counted at a time; of atoms of which only some columns are used, every combination "
                 "of rows is a binding; nothing was changed",
                 remedy="name the variables that the braces need in a rule of its own, and aggregate over its head",
             )

@@ -137,7 +137,7 @@ def deltas_of(evaluator: Evaluator, clauses: Sequence[Clause], state: State) -> 
     if "delta" in asked:
         return found, DECLARED
     if counted:
-        return found, "its atoms are counted by columns that it names, where a trace would keep all of them"
+        return found, "of columns that nothing names only the rows are counted, which a trace would tell apart"
     joined = sum(sum(delta.steps.values()) for delta in found)
     why = f"about {joined:,.0f} steps join a changed row; a trace is kept from {most:,.0f} on"
     return found if joined <= most else [], why

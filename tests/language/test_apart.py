@@ -162,7 +162,7 @@ AGGREGATES = [
     (
         "r(n) :- n = max b : { e(_, b), f(b) }.",
         [
-            "@r.1.all(b) :- e(_, b), f(b).",
+            "@r.1.all(b) :- e(_w1, b), f(b).",
             "@r.1(max b) :- @r.1.all(b).",
             "r(n) :- @r.1(n).",
         ],
