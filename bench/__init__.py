@@ -4,6 +4,8 @@
     python -m bench.run -w triangle -g wiki-Vote -e lftj,csr
     python -m bench.grouped                 counts and sums per group maintained; .floatsums, .extremes, .complement,
                                             .ratings: other whole rules
+    python -m bench.replay                  an order book and wide tables, one change a transaction; --code DIR: by the
+                                            code of another checkout
     python -m bench.report                  tables of README.md and plots, from the committed results
     python -m bench.steps                   the step bounds of the triangle join
     python -m bench.storage                 bulk build, single-row inserts, bytes per row

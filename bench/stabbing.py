@@ -64,7 +64,8 @@ def by_ranges(
     the records found last to `out` int64[fields, n], cyclically; returns the sum of starts (but KEY_MIN) and agrees.
     """
     site = trace.sites[s]
-    rows, words = np.empty((2, records.MAX_WORDS), np.int64), np.empty(records.MAX_WORDS, np.int64)
+    most = trace.base.shape[1]
+    rows, words = np.empty((2, most), np.int64), np.empty(most, np.int64)
     regs = np.zeros(64, np.int64)
     total, at_out = 0, 0
     for j in range(len(asked)):
@@ -184,7 +185,7 @@ def _recorder(trace: Any) -> records.Trace:
     """What a lookup is told about the sites of a trace."""
     sites, fields = trace.layout.sites(trace.indexes.packings)
     trace.indexes.write_roots(sites)
-    nothing = np.zeros((len(sites), records.MAX_WORDS), np.int64)
+    nothing = np.zeros((len(sites), max(1, int(sites[:, records.WORDS].max()))), np.int64)
     return records.Trace(sites, fields, nothing, np.empty(0, np.int64), np.zeros(len(sites), np.int64))
 
 

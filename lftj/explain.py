@@ -64,6 +64,8 @@ def _depths(plan: JoinPlan, matches: Sequence[int]) -> list[dict[str, Any]]:
                 "variable": plan.shown.get(depth.variable, depth.variable),
                 "how": f"= {computed}"
                 if computed is not None
+                else "rows of"
+                if depth.counts
                 else "leapfrog"
                 if len(depth.participants) > 1
                 else "scan",
@@ -303,7 +305,7 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
             what = (
                 " & ".join(d["participants"])
                 if d["how"] in ("leapfrog", "scan")
-                else " & ".join([d["how"], *d["participants"]])
+                else " & ".join([d["how"], *d["participants"]]).replace("rows of & ", "rows of ")
             )
             notes = [*d["conditions"]]
             if d["counted_apart"]:

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 MISSING = ("ignore", "error")
 _UNUSED, _OPEN, _COMMITTED, _DISCARDED = "unused", "open", "committed", "discarded"
 _NO_HEADS: frozenset[str] = frozenset()
+# What the figures of rules, parts and heads add up to, besides seconds.
+SUMMED = ("steps", "removed", "added")
 # Of a head that was not derived, while parts of its rules were.
 _IDLE = {
     "strategy": "none",
@@ -431,15 +433,15 @@ class Transaction:
         Per head `strategy` ("shared", "trace", "delta", "scan", "record", "recompute": see `lftj.engine.strategy`;
         "rounds": `lftj.rounds.strategy`), `why` it was derived so, `steps` of joins and scans (of path counts, the
         pairs that were touched), records `removed` and `added`, `seconds`; and, where its rules were taken apart,
-        `parts`: the same per part (`@deg.1`). A head of which only parts were derived, since they came out as before,
-        has strategy "none". Per rule its text `rule`, its `head`, the `clause` that was evaluated, the same, and
-        `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds` of
-        the whole commit. Empty before the commit, and if it failed.
+        `parts`: the same per part (`@deg.1`), which the figures of the head count in. A head of which only parts were
+        derived, since they came out as before, has strategy "none". Per rule its text `rule`, its `head`, the `clause`
+        that was evaluated, the same, and `surgeries`, the changed branches of what it reads that were looked at. In
+        total the sums, and the `seconds` of the whole commit. Empty before the commit, and if it failed.
         """
         if self._done is None:
             return {}
         derived = {head: told.stats() for head, told in self._done.told.items()}
-        total: dict[str, Any] = {key: sum(h[key] for h in derived.values()) for key in ("steps", "removed", "added")}
+        total: dict[str, Any] = {key: sum(h[key] for h in derived.values()) for key in SUMMED}
         heads: dict[str, dict[str, Any]] = {}
         for name, told in derived.items():
             if name.startswith(INTERNAL):
@@ -447,6 +449,9 @@ class Transaction:
                 head.setdefault("parts", {})[name] = dict(told)
             else:
                 heads[name] = told | {key: parts for key, parts in heads.get(name, {}).items() if key == "parts"}
+        for head in heads.values():
+            for key in (*SUMMED, "seconds"):
+                head[key] += sum(part[key] for part in head.get("parts", {}).values())
         return {
             "heads": heads,
             "rules": list(self._rules_of(self._done)),

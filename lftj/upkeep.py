@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lftj.engine.aggregate import reading
-from lftj.engine.recording import DECLARED, deltas_of, trace_plan_of
+from lftj.engine.recording import DECLARED, deltas_of, planned_trace
 from lftj.engine.shared import shared_with
 from lftj.engine.strategy import why_untraced
 from lftj.paths.declare import counts_paths
@@ -107,11 +107,10 @@ def upkeep_of(evaluator: Evaluator, head: str, evaluations: Sequence[Evaluation]
     if held is not None:
         return found | {"rules": [_parts(trace.parts) for trace in held.traces]}
     rules = []
-    for clause, evaluation in zip(clauses, evaluations, strict=True):
+    for evaluation in evaluations:
         # Of a clause that computes texts, the first part: what the others will read is not there yet.
         *_, first = evaluation.parts()
-        chosen = trace_plan_of(first.plan, state.relations, state.granularity.get(clause.rule))
-        rules.append(_rule(first.plan, chosen, None))
+        rules.append(_rule(*planned_trace(evaluator, first.clause), None))
     return found | {"rules": rules}
 
 

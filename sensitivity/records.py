@@ -50,7 +50,6 @@ SITE_WIDTH = 24
 REGISTER, WORD, SHIFT, LOW, BITS = 0, 1, 2, 3, 4
 FIELD_WIDTH = 5
 RAW = 64  # BITS of a field that is a whole word, as it is
-MAX_WORDS = 32
 # fmt: on
 
 KEY_MIN, KEY_MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -60,7 +59,7 @@ class Trace(NamedTuple):
     """What a recording walk writes to.
 
     sites int64[s, SITE_WIDTH], one per participant slot of the walk (`triejoin.Walk.parts`) · fields int64[f,
-    FIELD_WIDTH] · base int64[s, MAX_WORDS]: words of the node each site is in · buffer int64[n]: records, those of
+    FIELD_WIDTH] · base int64[s, w]: words of the node each site is in · buffer int64[n]: records, those of
     site s from `sites[s, AT]` on, at most `sites[s, ROOM]` · fills int64[s]: records written.
     """
 
@@ -150,7 +149,7 @@ def note(trace, s, c, agree):
 def range_rows(trace, s, regs, lo, hi, rows):
     """The range of records of site `s` under the prefix in `regs`.
 
-    For INTERVAL and POINT only those whose start lies in [`lo`, `hi`]. Written to `rows` int64[2, MAX_WORDS]: the
+    For INTERVAL and POINT only those whose start lies in [`lo`, `hi`]. Written to `rows` int64[2, w]: the
     least and the greatest words such a record may have, both inclusive.
     """
     site = trace.sites[s]

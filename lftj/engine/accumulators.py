@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.headtrace import runs_of, summed
+from lftj.errors import EvaluationError
 from lftj.join import exactsum
 from lftj.values.codes import decode_float, encode_float
 from scantree.memory import Arena
@@ -43,6 +44,8 @@ SIGN = np.int64(-(2**63))
 COUNT, HIGH, LOWER = 0, 1, 2
 # Sums of more bindings of one group could leave the words that hold them.
 MOST = 1 << 31
+# Bindings that can come or go at a time, so that those of a group are counted in a word.
+COUNTABLE = float(1 << 56)
 # Integers up to here are floats, so that numpy's quotient of two is that of the integers.
 EXACT = 1 << 53
 
@@ -115,6 +118,26 @@ class Sums(NamedTuple):
     pieces: Ints
 
 
+def multiplied(folding: Folding, rows: Ints) -> Ints:
+    """How many bindings each of `rows` int64[width + k, m] stands for: the product of its k multiplicities.
+
+    `EvaluationError` if there are more than can be counted.
+    """
+    weights = np.ones(rows.shape[1], np.int64)
+    for multiplicity in rows[folding.width :]:
+        weights *= multiplicity
+    if len(rows) > folding.width + 1 and rows.shape[1]:
+        about = np.prod(rows[folding.width :].astype(np.float64), axis=0).sum()
+        if about > COUNTABLE:
+            raise EvaluationError(
+                f"an aggregate ranges over about {about:.1g} bindings",
+                why="more than 2^56 cannot be counted at a time; of atoms of which only some columns are used, every combination "
+                "of rows is a binding; nothing was changed",
+                remedy="name the variables that the braces need in a rule of its own, and aggregate over its head",
+            )
+    return weights
+
+
 def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     """The sums of bindings int64[width, m], each as often as its weight int64[m] says."""
     k, m = folding.groups, rows.shape[1]
@@ -138,8 +161,14 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
         high = (operand >> BITS) & LOW
     else:
         high = operand >> BITS
-    values = np.add.reduceat(np.stack([weights, weights * high, weights * (operand & LOW)]), starts, axis=1)
-    return Sums(distinct, values, none, none[0])
+    low = operand & LOW
+    if np.abs(weights).sum(dtype=np.float64) < MOST:
+        parts = np.stack([weights, weights * high, weights * low])
+    else:  # the products with the lower half of a weight, and what they carry, so that nothing wraps in the lower part
+        product = (weights & LOW).astype(np.uint64) * low.astype(np.uint64)
+        carried_over = (product >> np.uint64(BITS)).astype(np.int64) + (weights >> BITS) * low
+        parts = np.stack([weights, weights * high + carried_over, (product & np.uint64(LOW)).astype(np.int64)])
+    return Sums(distinct, np.add.reduceat(parts, starts, axis=1), none, none[0])
 
 
 class Gathering:
@@ -151,12 +180,14 @@ class Gathering:
     def __init__(self, folding: Folding) -> None:
         self.folding = folding
         self._waiting: list[Ints] = []
+        self._weights: list[Ints] = []
         self._size = 0
         self._sums: Sums | None = None
 
     def add(self, chunk: Ints) -> None:
-        """More bindings int64[width, n]."""
-        self._waiting.append(chunk)
+        """More bindings int64[width + k, n], with k multiplicities (`multiplied`)."""
+        self._waiting.append(chunk[: self.folding.width])
+        self._weights.append(multiplied(self.folding, chunk))
         self._size += chunk.shape[1]
         # As many as there are groups, so that adding to these costs no more than the bindings did.
         if self._size >= max(self.ROOM, 0 if self._sums is None else self._sums.groups.shape[1]):
@@ -165,8 +196,9 @@ class Gathering:
     def sums(self) -> Sums:
         """The sums of all that came."""
         rows = np.concatenate([np.empty((self.folding.width, 0), np.int64), *self._waiting], axis=1)
-        self._waiting, self._size = [], 0
-        new = sums_of(self.folding, rows, np.ones(rows.shape[1], np.int64))
+        weights = np.concatenate([np.empty(0, np.int64), *self._weights])
+        self._waiting, self._weights, self._size = [], [], 0
+        new = sums_of(self.folding, rows, weights)
         if self._sums is None:
             return new
         old = self._sums
@@ -299,9 +331,9 @@ def _quotients(high: Ints, low: Ints, counts: Ints) -> npt.NDArray[np.float64]:
 
 
 def weighted(folding: Folding, erased: Iterable[Ints], inserted: Iterable[Ints]) -> Sums:
-    """The sums of bindings that come less those that go, each int64[width, n]."""
-    gone, come = list(erased), list(inserted)
-    rows = np.concatenate([np.empty((folding.width, 0), np.int64), *gone, *come], axis=1)
-    weights = np.ones(rows.shape[1], np.int64)
-    weights[: sum(part.shape[1] for part in gone)] = -1
+    """The sums of bindings that come less those that go, each int64[width + k, n] (`multiplied`)."""
+    chunks = [(part, -1) for part in erased] + [(part, 1) for part in inserted]
+    bindings = [np.empty((folding.width, 0), np.int64), *(part[: folding.width] for part, _ in chunks)]
+    rows = np.concatenate(bindings, axis=1)
+    weights = np.concatenate([np.empty(0, np.int64), *(sign * multiplied(folding, part) for part, sign in chunks)])
     return sums_of(folding, rows, weights)

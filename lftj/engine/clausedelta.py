@@ -28,7 +28,7 @@ from lftj.engine.tracelayout import Order
 from lftj.join import changed, machine, triejoin
 from lftj.join import walk as cells
 from lftj.join.run import SLICE, Counters, Limits
-from lftj.language.clause import Clause
+from lftj.language.clause import Clause, Value, Var
 from lftj.plan.body import Atom, Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import REPEATED, rank_orders
@@ -70,7 +70,7 @@ class Variant:
     """The plan of one atom, which is `shown` to people so.
 
     `order`: in which its changed rows are read, the columns that bind `variables` first · `negated` · `places`: the key
-    order of each trie node.
+    order of each trie node · `number`: the column of output that holds the atom's multiplicity (-1: it has none).
     """
 
     def __init__(self, body: Body, atom: Atom, relations: Mapping[str, StoredRelation]) -> None:
@@ -81,7 +81,11 @@ class Variant:
         self.variables = tuple(v for v in atom.columns if v is not None)
         others = tuple(a for a in body.atoms if a is not atom)
         blocking = tuple(a for a in body.negated if a is not atom)
-        asked = replace(body, atoms=(replace(atom, predicate=CHANGED), *others), negated=blocking)
+        multiplicity = Var(atom.multiplicity, "number")
+        self.number = body.head.index(multiplicity) if atom.multiplicity else -1
+        head = tuple(Value(1, "number") if term == multiplicity else term for term in body.head)  # each row for itself
+        changed = replace(atom, predicate=CHANGED, multiplicity="")
+        asked = replace(body, atoms=(changed, *others), negated=blocking, head=head)
         statistics: dict[str, Statistics] = {
             a.predicate: relations[a.predicate].statistics for a in (*others, *blocking)
         }
@@ -94,6 +98,12 @@ class Variant:
         # Every derivation counts, so there is no existential suffix.
         self.plan = replace(plan, until=len(plan.depths))
         self.places: list[Order] = [(node.predicate, node.key_order) for node in plan.nodes]
+
+
+def variants_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> list[Variant]:
+    """The plans of the atoms of `clause`, negated ones behind the others."""
+    body = body_of(clause)
+    return [Variant(body, atom, relations) for atom in (*body.atoms, *body.negated)]
 
 
 class _Arrays:
@@ -111,7 +121,7 @@ class _Arrays:
             head = len(walk.head)
             walk = walk._replace(head=np.concatenate([walk.head, np.array([at[n] for n in names], np.int64)]))
             self.ranked |= lowered.ranked
-            spans[v, changed.BOUND :] = len(variant.variables), variant.negated, len(places)
+            spans[v, changed.BOUND :] = len(variant.variables), variant.negated, len(places), variant.number
             spans[v + 1, : changed.BOUND] = spans[v, : changed.BOUND] + [len(part) for part in walk[: changed.BOUND]]
             places += [head + names.index(variable) for variable in variant.variables]
             # A walk has one frame at least.
@@ -199,7 +209,7 @@ class ClauseDelta:
         self,
         clause: Clause,
         plan: JoinPlan,
-        relations: Mapping[str, StoredRelation],
+        variants: Sequence[Variant],
         arena: Arena,
         encode: Encode,
         ranks: Callable[[], Ints],
@@ -207,12 +217,12 @@ class ClauseDelta:
         self.arena, self.encode, self.ranks = arena, encode, ranks
         self.plan = replace(plan, until=len(plan.depths))
         body = body_of(clause)
-        self.variants = [Variant(body, atom, relations) for atom in (*body.atoms, *body.negated)]
+        self.variants = variants
         self._names = tuple(body.variables)
         self._head = len(body.head)
         self.counters = Counters()
         self.watched: tuple[Order, ...] = tuple(dict.fromkeys(v.order for v in self.variants))
-        partial = {v.order for v in self.variants if len(v.variables) < len(v.order[1])}
+        partial = {v.order for v in self.variants if v.number < 0 and len(v.variables) < len(v.order[1])}
         self.whole = frozenset(self.watched) - partial
         joined = chain.from_iterable(v.places for v in self.variants)
         self.orders: tuple[Order, ...] = tuple(dict.fromkeys((*partial, *joined)))

@@ -344,7 +344,7 @@ class Commit:
     def trace_change(self, order: Order, *, whole: bool = False) -> TraceChange:
         """The change of a relation in a key order, with its tree surgeries; `whole`: of whole rows, in their order."""
         if whole:
-            return whole_change(self.changes[order[0]])
+            return whole_change(self.changes[order[0]], order[1])
         if order not in self._orders:
             name, columns = order
             old, new = (state.relations[name].order(columns) for state in (self.before, self.staged.state))

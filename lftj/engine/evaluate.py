@@ -8,10 +8,10 @@ leaves an `Evaluation` behind: the plan, what the walk counted, the seconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,9 @@ from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
-from lftj.plan.keyorder import Choice, rank_orders
+from lftj.plan.keyorder import rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.pilot import WORTHWHILE, best_of
-from lftj.plan.statistics import Statistics
 from lftj.rounds.content import Rounds
 from lftj.rounds.tally import Key, Tally
 from lftj.values.codes import from_code, to_code
@@ -44,8 +43,16 @@ if TYPE_CHECKING:
     from lftj.engine.texttrace import TextTrace
 
 Rows = npt.NDArray[np.int64]
+Kept = TypeVar("Kept")
 
-KEPT_PLANS = 256
+KEPT_PLANS = 1024
+# A relation that has so many rows more or less than when a plan was made is as it was then, however small it is.
+SMALL = 16
+
+
+def about_as_many(then: int, now: int) -> bool:
+    """Whether a relation that had `then` rows when a plan was made neither grew nor shrank by more than half since."""
+    return abs(now - then) <= max(SMALL, then // 2)
 
 
 @dataclass(slots=True)
@@ -97,7 +104,7 @@ class Evaluator:
     trace_room: int | None = None
     traces: Traces = field(default_factory=Traces)
     rounds: Rounds = field(default_factory=Rounds)
-    _plans: dict[Any, tuple[dict[str, Statistics], JoinPlan]] = field(default_factory=dict)
+    _plans: dict[Hashable, tuple[list[int], Any]] = field(default_factory=dict)
 
     @property
     def relations(self) -> dict[str, StoredRelation]:
@@ -130,40 +137,48 @@ class Evaluator:
         order: tuple[str, ...] | None = None,
         also: Mapping[str, StoredRelation] | None = None,
         limits: Limits | None = None,
+        apart: bool = False,
     ) -> tuple[Body, JoinPlan]:
-        """The plan for a clause without text terms on the data as it is. Pilot runs keep to `limits`."""
+        """The plan for a clause without text terms on data of about this size. Pilot runs keep to `limits`.
+
+        `apart`: bindings are told apart (`body_of`).
+        """
         relations = {**self.relations, **(also or {})}
-        body = body_of(clause)
-        read = (*body.atoms, *body.negated)
-        statistics = {atom.predicate: relations[atom.predicate].statistics for atom in read}
+        body = body_of(clause, apart=apart)
         forced = order if order is not None else self.state.key_orders.get(clause.rule)
-        key = (clause, counting, forced)
-        if key in self._plans and also is None:
-            known, plan = self._plans[key]
-            # A plan holds as long as the data it was made for: statistics are renewed with every change of a relation.
-            if known == statistics:
-                return body, plan
-        if forced is not None:
-            forced = tuple(v for v in forced if v in body.variables)
-        choices = rank_orders(body, statistics, counting=counting, forced=forced)
 
-        def planned(choice: Choice) -> JoinPlan:
-            return plan_join(body, choice, relations, counting=counting)
+        def made() -> JoinPlan:
+            statistics = {atom.predicate: relations[atom.predicate].statistics for atom in (*body.atoms, *body.negated)}
+            wanted = None if forced is None else tuple(v for v in forced if v in body.variables)
+            return best_of(
+                rank_orders(body, statistics, counting=counting, forced=wanted),
+                lambda choice: plan_join(body, choice, relations, counting=counting),
+                relations,
+                self._encode,
+                self.symbols.ranks,
+                limits or Limits(),
+                worthwhile=self.pilot_from,
+            )
 
-        plan = best_of(
-            choices,
-            planned,
-            relations,
-            self._encode,
-            self.symbols.ranks,
-            limits or Limits(),
-            worthwhile=self.pilot_from,
-        )
-        if also is None:
-            while len(self._plans) >= KEPT_PLANS:
-                del self._plans[next(iter(self._plans))]
-            self._plans[key] = (statistics, plan)
-        return body, plan
+        return body, self.kept((clause, counting, apart, forced), clause, relations, made)
+
+    def kept(
+        self, key: Hashable, clause: Clause, relations: Mapping[str, StoredRelation], make: Callable[[], Kept]
+    ) -> Kept:
+        """What `make` plans for `clause` over `relations`, or did when these had about as many rows (`about_as_many`).
+
+        `key`: what is planned, and for what. Answers do not depend on plans, so one may be a little out of date: if it
+        went with every change of a relation, every small commit would plan again what it evaluates.
+        """
+        counts = [len(relations[name]) for name in clause.reads]
+        if (known := self._plans.get(key)) is not None and all(map(about_as_many, known[0], counts)):
+            found: Kept = known[1]
+            return found
+        plan = make()
+        while len(self._plans) >= KEPT_PLANS:
+            del self._plans[next(iter(self._plans))]
+        self._plans[key] = counts, plan
+        return plan
 
     def describe(self, clause: Clause, *, order: tuple[str, ...] | None = None) -> Evaluation:
         """The plan of a clause, without running it.

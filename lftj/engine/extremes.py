@@ -203,9 +203,8 @@ def folded(reading: Reading, relation: StoredRelation, rows: Ints, symbols: Symb
     if relation.types[reading.operand] != "symbol":
         return np.vstack([distinct, best.reduceat(operand, starts)])
     ranks = ranked(operand, symbols)
-    coded = np.empty(int(ranks.max()) + 1, np.int64)
-    coded[ranks] = operand
-    return np.vstack([distinct, coded[best.reduceat(ranks, starts)]])
+    order = np.argsort(ranks)
+    return np.vstack([distinct, operand[order[np.searchsorted(ranks, best.reduceat(ranks, starts), sorter=order)]]])
 
 
 def ranked(codes: Ints, symbols: SymbolTable) -> Ints:

@@ -268,8 +268,10 @@ def supported_change(
     return following, Change(np.compress(flips, rows, axis=1), np.where(now[flips], 1, -1).astype(np.int8))
 
 
-def whole_change(change: Change) -> TraceChange:
+def whole_change(change: Change, columns: tuple[int, ...]) -> TraceChange:
     """A change of whole rows, every one of which counts, in the order of the columns."""
+    if columns != tuple(range(len(columns))):
+        change = change.in_order(columns)
     return TraceChange(change.rows, change.kinds, np.zeros(len(change.kinds), np.int64), _NO_KEYS, _NO_KEYS)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from lftj.engine.clausedelta import ClauseDelta
+from lftj.engine.clausedelta import ClauseDelta, variants_of
 from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.headtrace import derives_once
 from lftj.engine.state import State
@@ -20,6 +21,7 @@ from lftj.engine.undefined import look_for_error
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause
 from lftj.language.options import AUTO
+from lftj.plan.body import body_of
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.traceplan import TracePlan, plan_trace
 
@@ -42,6 +44,23 @@ def trace_plan_of(plan: JoinPlan, relations: Mapping[str, StoredRelation], wish:
         for i, n in enumerate(plan.nodes)
     }
     return plan_trace(plan, distinct, force=wish)
+
+
+def planned_trace(
+    evaluator: Evaluator,
+    clause: Clause,
+    limits: Limits | None = None,
+    also: Mapping[str, StoredRelation] | None = None,
+) -> tuple[JoinPlan, TracePlan]:
+    """The plan of a clause without text terms that is traced, and how its trace is kept."""
+    relations = {**evaluator.relations, **(also or {})}
+    wish = evaluator.state.granularity.get(clause.rule)
+
+    def made() -> tuple[JoinPlan, TracePlan]:
+        _, plan = evaluator.plan(clause, also=also, limits=limits, apart=True)
+        return plan, trace_plan_of(plan, relations, wish)
+
+    return evaluator.kept((clause, "trace", wish, evaluator.state.key_orders.get(clause.rule)), clause, relations, made)
 
 
 def known_by_row(trace: ClauseTrace | TextTrace | ClauseDelta) -> bool:
@@ -103,38 +122,47 @@ def deltas_of(evaluator: Evaluator, clauses: Sequence[Clause], state: State) -> 
     relations = state.relations
     if "delta" not in asked:
         names = {name for clause in clauses for name in clause.reads}
-        if (rows := sum(len(relations[name]) for name in names)) < LARGE:
+        counted = any(atom.multiplicity for clause in clauses for atom in body_of(clause).atoms)
+        if (rows := sum(len(relations[name]) for name in names)) < LARGE and not counted:
             return [], f"its rules read {rows:,} rows, fewer than {LARGE:,}"
         if any(c.rule in state.granularity for c in clauses):
             return [], "its rules say what records stand for"
-    found, contexts = [], 0.0
+    found, most = list[ClauseDelta](), MORE
     for clause in clauses:
         done = state.evaluations.get(clause)
         plan = evaluator.plan(clause)[1] if done is None else done.plan
         found.append(_delta_of(evaluator, clause, plan, relations))
-        contexts += trace_plan_of(plan, relations, None).contexts
-    joined = sum(sum(delta.steps.values()) for delta in found)
+        if "delta" not in asked:
+            most += evaluator.kept((clause, "contexts"), clause, relations, partial(_contexts, plan, relations))
     if "delta" in asked:
         return found, DECLARED
-    most = contexts + MORE
+    if counted:
+        return found, "of columns that nothing names only the rows are counted, which a trace would tell apart"
+    joined = sum(sum(delta.steps.values()) for delta in found)
     why = f"about {joined:,.0f} steps join a changed row; a trace is kept from {most:,.0f} on"
     return found if joined <= most else [], why
+
+
+def _contexts(plan: JoinPlan, relations: Mapping[str, StoredRelation]) -> float:
+    """An estimate of the records that a changed row would meet in a trace."""
+    return trace_plan_of(plan, relations, None).contexts
 
 
 def _delta_of(
     evaluator: Evaluator, clause: Clause, plan: JoinPlan, relations: Mapping[str, StoredRelation]
 ) -> ClauseDelta:
-    return ClauseDelta(clause, plan, relations, evaluator.arena, evaluator._encode, evaluator.symbols.ranks)
+    variants = evaluator.kept((clause, "delta"), clause, relations, partial(variants_of, clause, relations))
+    return ClauseDelta(clause, plan, variants, evaluator.arena, evaluator._encode, evaluator.symbols.ranks)
 
 
 def _record_join(
     evaluator: Evaluator, clause: Clause, limits: Limits, also: Mapping[str, StoredRelation] | None
 ) -> tuple[ClauseTrace, list[Rows], Evaluation]:
     relations = {**evaluator.relations, **(also or {})}
-    _, plan = evaluator.plan(clause, also=also, limits=limits)
+    plan, trace_plan = planned_trace(evaluator, clause, limits, also)
     trace = ClauseTrace(
         plan,
-        trace_plan_of(plan, relations, evaluator.state.granularity.get(clause.rule)),
+        trace_plan,
         evaluator.arena,
         evaluator._encode,
         evaluator.symbols.ranks,

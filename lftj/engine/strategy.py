@@ -52,7 +52,6 @@ from lftj.language.clause import Clause
 from lftj.paths.declare import counts_paths
 from lftj.plan.body import body_of
 from scantree.version import Version
-from sensitivity.records import MAX_WORDS
 
 if TYPE_CHECKING:
     from lftj.engine.commit import Commit
@@ -235,9 +234,6 @@ def why_untraced(clauses: Sequence[Clause], state: State) -> str:
     bodies = [body_of(part) for c in clauses for part in parts_of(c)]
     if any(body.guards or body.voids for body in bodies):
         return "a rule asks whether a relation is empty"
-    # A record holds at most every variable, a start and a count, each in a word of its own.
-    if any(len(body.variables) + 2 > MAX_WORDS for body in bodies):
-        return f"a rule has more than {MAX_WORDS - 2} variables"
     return ""
 
 

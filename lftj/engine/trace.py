@@ -82,6 +82,11 @@ class Maintained:
         return self.staged.added
 
 
+def most_words(sites: Ints) -> int:
+    """Words of the widest record, at least one."""
+    return max(1, int(sites[:, records.WORDS].max(initial=0)))
+
+
 class _Side:
     """Room for the records of one side; what is full is moved to `drained`, per site."""
 
@@ -91,7 +96,7 @@ class _Side:
         self.trace = records.Trace(
             sites.copy(),
             fields,
-            np.zeros((max(1, len(sites)), records.MAX_WORDS), np.int64),
+            np.zeros((max(1, len(sites)), most_words(sites)), np.int64),
             np.empty(0, np.int64),
             np.zeros(max(1, len(sites)), np.int64),
         )
@@ -131,7 +136,7 @@ class _Upkeep:
         self.n = n
         self.tasks, self.states = np.empty((LEAST_TASKS, n + 2), np.int64), np.empty((LEAST_TASKS, n + 4), np.int64)
         self.order = np.empty((2, LEAST_TASKS), np.int64)
-        self.cells = np.zeros(maintain.CELLS, np.int64)
+        self.cells = np.zeros(maintain.ROWS_AT + 3 * most_words(rows), np.int64)
         self.out = np.empty((len(self.walk.head), trace.out_rows), np.int64)
         # The key order of each frame, and per key order its sites.
         self.places = places = [(node.predicate, node.key_order) for node in plan.nodes]

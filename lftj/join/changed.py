@@ -5,6 +5,9 @@ a binding of these, and the walk is kept to the subtree below it. What is walked
 derivations that go, over those after it derivations that come. A derivation with several changed rows is met by the
 variants of all of them, and written by the first.
 
+Of an atom some of whose columns only count (plan/body.py) each changed row counts, and a row of output stands for as
+many rows of the others as there are under their keys, less those that an earlier variant has written.
+
 The arrays of all variants lie one behind the other, so that a change of one row is one call; `spans` says where those
 of each begin. As the walk it can be stopped and taken up again anywhere.
 """
@@ -26,10 +29,10 @@ Ints = npt.NDArray[np.int64]
 
 # Columns of `spans`: where the part of a variant begins in each array of the walk (it ends where the next one's begins)
 FRAMES, DEPTHS, PARTS, MOVES, BOUNDS, BLOCKS, CODE, REGS, HEAD = range(9)
-# ... the variables that a changed row binds, whether the atom is negated, and where the places of its variables in a
-# row of output begin in `places`
-BOUND, NEGATED, PLACES = 9, 10, 11
-SPAN = 12
+# ... the variables that a changed row binds, whether the atom is negated, where the places of its variables in a row of
+# output begin in `places`, and where a row of output holds how many rows of the atom it stands for (-1: one)
+BOUND, NEGATED, PLACES, NUMBER = 9, 10, 11, 12
+SPAN = 13
 # Columns of `deltas`, a row per variant: where its change lies in `changes` (rows int64[arity, m], kinds[m], tops[m],
 # as in engine.trace.TraceChange), m and arity; m is 0 where nothing changed.
 AT, COUNT, ARITY = 0, 1, 2
@@ -53,8 +56,10 @@ def _counts(changes, deltas, v, j, kind, depth):
 
 
 @kernel
-def _begins(changes, deltas, v, j, kind, depth):
-    """Whether row `j` counts, and is the first with its first `depth` columns to do so."""
+def _begins(changes, deltas, v, j, kind, depth, each):
+    """Whether row `j` is to be joined: `each` of its kind, or those that count and are the first with their `depth`."""
+    if each:
+        return changes[deltas[v, AT] + deltas[v, ARITY] * deltas[v, COUNT] + j] == kind
     if not _counts(changes, deltas, v, j, kind, depth):
         return False
     at, m, arity = deltas[v, AT], deltas[v, COUNT], deltas[v, ARITY]
@@ -72,10 +77,13 @@ def _begins(changes, deltas, v, j, kind, depth):
 
 
 @kernel
-def _changed(changes, deltas, v, kind, depth, places, at_places, out, i):
-    """Whether row `i` of `out` holds, at the places of variant `v`, a row of its change that counts."""
-    at, m = deltas[v, AT], deltas[v, COUNT]
-    lo, hi = 0, m
+def _changed(changes, deltas, v, kind, depth, places, at_places, out, i, each):
+    """How many rows of the change of variant `v` row `i` of `out` holds at its places.
+
+    `each`: of this kind; else 1 if there is one that counts.
+    """
+    at, m, arity = deltas[v, AT], deltas[v, COUNT], deltas[v, ARITY]
+    lo, hi, found = 0, m, 0
     while lo < hi:
         mid = (lo + hi) >> 1
         less = False
@@ -91,23 +99,33 @@ def _changed(changes, deltas, v, kind, depth, places, at_places, out, i):
     while lo < m:
         for c in range(depth):
             if changes[at + c * m + lo] != out[places[at_places + c], i]:
-                return False
-        if _counts(changes, deltas, v, lo, kind, depth):
-            return True
+                return found
+        if each:
+            found += changes[at + arity * m + lo] == kind
+        elif _counts(changes, deltas, v, lo, kind, depth):
+            return 1
         lo += 1
-    return False
+    return found
 
 
 @kernel
 def _drop_earlier(changes, deltas, spans, places, v, kind, out, first, n):
-    """Of rows [first, n) of `out`, written by variant `v`, keep those that no variant before it writes; how many."""
+    """Of rows [first, n) of `out`, written by variant `v`, keep those that no variant before it writes; how many.
+
+    Of rows that stand for several, keep what is left of these.
+    """
     kept = first
     for i in range(first, n):
         known = False
         for u in range(v):
             own = -kind if spans[u, NEGATED] else kind
-            depth = spans[u, BOUND]
-            if deltas[u, COUNT] > 0 and _changed(changes, deltas, u, own, depth, places, spans[u, PLACES], out, i):
+            depth, number = spans[u, BOUND], spans[u, NUMBER]
+            if deltas[u, COUNT] == 0:
+                continue
+            found = _changed(changes, deltas, u, own, depth, places, spans[u, PLACES], out, i, number >= 0)
+            if number >= 0:
+                out[number, i] -= found
+            if found > 0 and (number < 0 or out[number, i] == 0):
                 known = True
                 break
         if not known:
@@ -128,7 +146,7 @@ def _ask_for(mem, own, changes, at, m, j, depth):
 
 
 @kernel
-def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, share, shares, budget):
+def _join_variant(mem, own, changes, deltas, v, kind, depth, each, out, state, share, shares, budget):
     """Walk what a share of the changed rows of one variant derives; its walk `own` is over the versions of one side."""
     n, m, plain = len(own.depths), deltas[v, COUNT], is_plain(own)
     at, control, regs = deltas[v, AT], own.control, own.regs
@@ -141,7 +159,7 @@ def _join_variant(mem, own, changes, deltas, v, kind, depth, out, state, share, 
         if not state[UNDER_WAY]:
             if j >= last:
                 return PAUSED
-            if not _begins(changes, deltas, v, j, kind, depth):
+            if not _begins(changes, deltas, v, j, kind, depth, each):
                 state[ROW] += 1
                 continue
             if depth == n and control[WRITTEN] >= out.shape[1]:
@@ -228,7 +246,10 @@ def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out
                     walk.cell,
                 )
                 sign = -kind if lo[NEGATED] else kind
-                status = _join_variant(mem, own, changes, deltas, v, sign, lo[BOUND], out, state, share, shares, budget)
+                each = lo[NUMBER] >= 0
+                status = _join_variant(
+                    mem, own, changes, deltas, v, sign, lo[BOUND], each, out, state, share, shares, budget
+                )
                 if v > 0 and control[WRITTEN] > state[CHECKED]:
                     control[WRITTEN] = _drop_earlier(
                         changes, deltas, spans, places, v, kind, out, state[CHECKED], control[WRITTEN]

@@ -312,7 +312,7 @@ def concern(mem, walk, old, new, trace, deltas, tasks, states, cursor, rows, wor
     `old`, `new`: frames of the walk over the versions before and after. `deltas` int64[...]: per changed relation and
     key order its columns, then kinds, then tops (scantree/surgery.py); `trace.sites[s, DELTA_AT]` says where. `tasks`
     int64[t, 2 + n] and `states` int64[s, n + 4] receive what is found: FULL when one of them is, PAUSED after about
-    `budget` looks. `rows` int64[2, MAX_WORDS], `words` int64[MAX_WORDS]: scratch.
+    `budget` looks. `rows` int64[2, w], `words` int64[w], of the widest record: scratch.
     """
     sites, regs = trace.sites, walk.regs
     stop = cursor[LOOKS] + cursor[READS] + budget

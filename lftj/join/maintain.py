@@ -21,7 +21,6 @@ from lftj.join.redo import redo
 from lftj.join.repair import STATE, TASKS, repair, same_row, sort_states
 from lftj.join.walk import WRITTEN
 from scantree._jit import kernel
-from sensitivity.records import MAX_WORDS
 
 Ints = npt.NDArray[np.int64]
 
@@ -31,17 +30,17 @@ FIND, REPAIR, ERASE, INSERT, DONE = 0, 1, 2, 3, 4
 # is to be emptied; CROWDED: the records of a side are to be drained.
 FINISHED, FULL, PAUSED, CROWDED, ERROR = 0, 1, 2, 4, 16
 # Where the parts of `cells` begin: the stage, the side whose rows are in `out`, then the states of the other kernels,
-# then scratch
+# then scratch: three times the words of a record
 STAGE, SIDE, CURSOR_AT, REPAIR_AT, REDO_AT = 0, 1, 8, 8 + CURSOR, 8 + CURSOR + STATE
-ROWS_AT, WORDS_AT = 8 + CURSOR + STATE + 8, 8 + CURSOR + STATE + 8 + 2 * MAX_WORDS
-CELLS = 8 + CURSOR + STATE + 8 + 3 * MAX_WORDS
+ROWS_AT = 8 + CURSOR + STATE + 8
 
 
 class Work(NamedTuple):
     """What a maintenance run works with.
 
     deltas int64[...]: the changes (concern.concern) · tasks int64[t, n + 2] · states int64[s, n + 4] · order int64[2,
-    s]: their order, and scratch · cells int64[CELLS]: where the run is.
+    s]: their order, and scratch · cells int64[ROWS_AT + 3 * w]: where the run is, with room for
+    records of w words.
     """
 
     deltas: Ints
@@ -71,8 +70,9 @@ def maintain(mem, walk, old, new, old_trace, new_trace, work, out, budget):
     cells, tasks, states = work.cells, work.tasks, work.states
     cursor, state = cells[CURSOR_AT : CURSOR_AT + CURSOR], cells[REPAIR_AT : REPAIR_AT + STATE]
     if cells[STAGE] == FIND:
-        rows = cells[ROWS_AT : ROWS_AT + 2 * MAX_WORDS].reshape((2, MAX_WORDS))
-        words = cells[WORDS_AT : WORDS_AT + MAX_WORDS]
+        most = (len(cells) - ROWS_AT) // 3
+        rows = cells[ROWS_AT : ROWS_AT + 2 * most].reshape((2, most))
+        words = cells[ROWS_AT + 2 * most :]
         status = concern(mem, walk, old, new, old_trace, work.deltas, tasks, states, cursor, rows, words, budget)
         if status != FINISHED:
             return status

@@ -6,7 +6,8 @@ goes one depth down; an exhausted depth goes one up. At the last depth a match i
 
 **Kinds of depth.** JOIN is the above; comparisons of its variable with registers narrow it to a range of keys before
 the first step. VALUE has its one candidate computed from registers (constants, repeated variables, `z = x + y`);
-participants, if any, must hold it. After a match at any depth its code runs (filters and derived registers,
+participants, if any, must hold it. ROWS has one, too: how many rows there are under the keys of its one participant,
+whose other columns nobody asks for. After a match at any depth its code runs (filters and derived registers,
 machine.py), then negated atoms whose last variable this is are looked at (place.blocked).
 
 **Counting without enumerating.** Where the variables below a binding fall into groups that share no atom and no
@@ -55,7 +56,7 @@ from lftj.join.looks import looked_leaf, looked_pair
 from lftj.join.machine import FAILS, HOLDS, run_code
 from lftj.join.place import blocked, blocked_until, older
 from lftj.join.stamps import stamped_leaf, stamped_two
-from lftj.join.trie import KEY_MIN, OPENED, UNIQUE, look_ahead
+from lftj.join.trie import KEY_MIN, OPENED, UNIQUE, look_ahead, open_, run_length
 from lftj.join.walk import (
     AHEAD,
     BLOCK,
@@ -85,6 +86,7 @@ from lftj.join.walk import (
     PART_HI,
     PART_LO,
     PRODUCT,
+    ROWS,
     SIBLING,
     STAMP,
     STAMPED,
@@ -211,6 +213,12 @@ def _make(record: bool) -> Callable[..., Any]:
                         continue
                     matched = outcome == MATCHED
                     regs[d] = depths[d, CANDIDATE]
+            elif enter == OPENING and depths[d, KIND] == ROWS:
+                f = parts[depths[d, PART_LO]]
+                control[STEPS] += 1
+                matched = open_(mem, frames, f)
+                if matched:
+                    regs[d] = run_length(mem, frames, f)
             elif enter == OPENING:
                 stopped = run_code(walk.code, depths[d, VALUE_LO], depths[d, VALUE_HI], regs, walk.ranks, walk.cell)
                 if stopped > FAILS:

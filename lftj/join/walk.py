@@ -25,7 +25,8 @@ CANDIDATE, TURN, AGREE, MATCHES, HIGH = 18, 19, 20, 21, 22
 # there to TEST_HI the atoms whose rows must be older than a limit
 NEG_HI, TEST_HI = 23, 24
 DEPTH_WIDTH = 25
-JOIN, VALUE = 0, 1
+# Kinds of KIND: keys that participants agree on, one key that is computed, how many rows the run of a participant has
+JOIN, VALUE, ROWS = 0, 1, 2
 # Kinds of FUSED: a depth is walked together with the last one below it (last_two); it is if that one has stamps
 # (stamped_two). And the last one is a loop over matches that are looked up (looks.py)
 PAIR, STAMPED, LOOKED = 1, 2, 3

@@ -22,7 +22,8 @@ its type does not hold has no row either, and is an error where the rule asks fo
 
 `min`, `max` and `cat` fold one atom of distinct variables; what else stands in the braces, and a disjunction, becomes a
 relation first, `@p.1.all`. The alternatives of a disjunction bind the same variables, so that it is plain what a
-binding is; of `min` and `max`, to which repeats do not matter, only the variables that they share are kept.
+binding is; of `min` and `max`, to which repeats do not matter, only the variables that they share are kept, and no
+wildcards.
 """
 
 from __future__ import annotations
@@ -278,7 +279,7 @@ class Braces:
             head = (*variables, operand)
         columns = self._columns(aggregate, bodies)
         renaming = _Renaming(list(columns))
-        key = tuple(renaming.conjunction(body) for body in bodies)
+        key = (len(columns), *(renaming.conjunction(body) for body in bodies))
         relation = whole.parts.shared.get(key)
         if relation is None:
             relation = whole.parts.shared[key] = f"{name}.all"
@@ -292,9 +293,9 @@ class Braces:
         """The variables that a binding consists of: all that the braces bind."""
         found = [all_names(body) for body in bodies]
         common = {name: place for name, place in found[0].items() if all(name in other for other in found)}
-        if aggregate.op in ("min", "max"):
-            return common
         written = {name for node in nodes(aggregate.body) if isinstance(node, ast.Variable) for name in (node.name,)}
+        if aggregate.op in ("min", "max"):
+            return {name: place for name, place in common.items() if name in written or not name.startswith("_w")}
         for names in found:
             for name, place in names.items():
                 wildcard = name.startswith("_w") and name not in written

@@ -8,8 +8,13 @@ matters holds a variable, and each variable occurs at most once in an atom:
 so a constant, a repeated variable and a computed one (`z = x + y`) are one thing: a variable with a *definition*.
 Where the definition's variables are bound before it, the variable has a single candidate, which takes part in the
 leapfrog as a participant with one key; else the definition is checked as a filter. A column whose variable occurs
-nowhere else is a wildcard: it asks only that the prefix exists, so it needs no trie level. Not so in the body of an
-aggregate, where every binding of all variables counts (`Body.every`), and in atoms whose rows are looked up (`whole`).
+nowhere else is a wildcard: it asks only that the prefix exists, so it needs no trie level. Not so in atoms whose rows
+are looked up (`whole`).
+
+In the body of an aggregate every binding of all variables counts (`Body.every`). There too a column whose variable
+occurs nowhere else needs no trie level: rows are distinct, so an atom adds as many bindings as it has rows with the
+keys of its other columns. This number is its `multiplicity`, a column of the head behind those of the clause. Only a
+trace, whose records name bindings, has all columns as variables (`apart`).
 
 Atoms left without any column (`e(_, _)`, `p()`) are *guards*: the relation must not be empty, or, where the atom is
 negated, must be.
@@ -23,18 +28,23 @@ from dataclasses import dataclass
 
 from lftj.language.clause import Clause, Compare, Term, Value, Var, variables_of
 
+# Aggregates of one relation, whose rows are folded as they are: no join binds them.
+READ_AS_IT_IS = ("min", "max", "cat")
+
 
 @dataclass(frozen=True, slots=True)
 class Atom:
     """`predicate` and, per column, the variable it holds (None: a wildcard). `text` is the atom as written.
 
-    `place`: its number in the clause, negated atoms behind the others.
+    `place`: its number in the clause, negated atoms behind the others · `multiplicity`: the variable that holds how
+    many of its rows have the keys of the other variables, where all of them count (empty: where they need not).
     """
 
     predicate: str
     columns: tuple[str | None, ...]
     text: str
     place: int
+    multiplicity: str = ""
 
     @property
     def variables(self) -> frozenset[str]:
@@ -56,10 +66,10 @@ class Body:
     """What a join has to enumerate.
 
     `variables`: name -> base type, in order of appearance · `atoms` · `guards`: relations that must not be empty ·
-    `conditions` · `head`: terms of the output columns · `shown`: how a variable prints (a constant prints as itself) ·
-    `negated`: atoms that must have no such row · `voids`: relations that must be empty ·
-    `every`: the output has a row per binding of all variables, whatever the head holds of them · `looked`: atoms whose
-    row is looked up for every binding (joinplan.py); they bind nothing.
+    `conditions` · `head`: terms of the output columns, behind those of the clause the multiplicities · `shown`: how a
+    variable prints (a constant prints as itself) · `negated`: atoms that must have no such row · `voids`: relations
+    that must be empty · `every`: the output has a row per binding of all variables, whatever the head holds of them ·
+    `looked`: atoms whose row is looked up for every binding (joinplan.py); they bind nothing.
     """
 
     variables: dict[str, str]
@@ -95,9 +105,13 @@ def _condition(compare: Compare) -> Condition:
     return Condition(compare, left | right, tuple(defines))
 
 
-def body_of(clause: Clause, whole: Collection[int] = ()) -> Body:
-    """The body of `clause`, normalised; atoms that are `whole`, by number, hold a variable in every column."""
+def body_of(clause: Clause, whole: Collection[int] = (), *, apart: bool = False) -> Body:
+    """The body of `clause`, normalised; atoms that are `whole`, by number, hold a variable in every column.
+
+    `apart`: bindings of an aggregate are told apart, and not counted by multiplicities.
+    """
     every = clause.aggregate is not None
+    counted = clause.aggregate is not None and clause.aggregate.op not in READ_AS_IT_IS and not apart
     literals = (*clause.atoms, *clause.negated)
     uses = Counter(v.name for atom in literals for arg in atom.args for v in variables_of(arg))
     uses.update(v.name for c in clause.compares for term in (c.left, c.right) for v in variables_of(term))
@@ -122,19 +136,24 @@ def body_of(clause: Clause, whole: Collection[int] = ()) -> Body:
 
     for i, atom in enumerate(literals):
         positive = i < len(clause.atoms)
+        needed = i in whole or (every and not (counted and positive))
         columns: list[str | None] = []
         for arg in atom.args:
             if arg is None:
                 columns.append(name("number", "_") if i in whole else None)
-            elif isinstance(arg, Var) and uses[arg.name] == 1 and not (every or i in whole):
+            elif isinstance(arg, Var) and uses[arg.name] == 1 and not needed:
                 columns.append(None)
             elif isinstance(arg, Value) or arg.name in columns:
                 columns.append(define(arg))
             else:
                 variables.setdefault(arg.name, arg.type)
                 columns.append(arg.name)
-        if any(columns):
-            (atoms if positive else negated).append(Atom(atom.predicate, tuple(columns), str(atom), i))
+        multiplicity = ""
+        if counted and positive and None in columns:
+            multiplicity = f"#n{i}"
+            shown[multiplicity] = "_"
+        if any(columns) or multiplicity:
+            (atoms if positive else negated).append(Atom(atom.predicate, tuple(columns), str(atom), i, multiplicity))
         else:
             (guards if positive else voids).append(atom.predicate)
     for c in clause.compares:
@@ -146,7 +165,7 @@ def body_of(clause: Clause, whole: Collection[int] = ()) -> Body:
         tuple(atoms),
         tuple(guards),
         tuple(conditions),
-        clause.head_args,
+        (*clause.head_args, *(Var(atom.multiplicity, "number") for atom in atoms if atom.multiplicity)),
         shown,
         tuple(negated),
         tuple(voids),

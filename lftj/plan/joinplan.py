@@ -48,7 +48,8 @@ class Depth:
 
     `participants` index `JoinPlan.nodes`, and so do `negated`, the last nodes of negated atoms looked at here ·
     `definition` is the term that computes the variable (None: a leapfrog) · `bounds` are (operator, term) that limit
-    its keys · `filters` are checked after a match · `rows` is the estimated number of bindings · `block` and what ends
+    its keys · `counts`: its one candidate is how many rows the run of its participant has (Atom.multiplicity) ·
+    `filters` are checked after a match · `rows` is the estimated number of bindings · `block` and what ends
     it: `leaf` (a full binding), `child` (first child block) or neither (the next depth).
     """
 
@@ -64,6 +65,7 @@ class Depth:
     child: int
     negated: tuple[int, ...] = ()
     tested: tuple[int, ...] = ()
+    counts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,8 @@ class JoinPlan:
     @property
     def order(self) -> tuple[str, ...]:
         """The key order: variables as they print."""
-        return tuple(self.shown.get(d.variable, d.variable) for d in self.depths if d.variable != ROOT_VARIABLE)
+        named = (d.variable for d in self.depths if d.variable != ROOT_VARIABLE and not d.counts)
+        return tuple(self.shown.get(v, v) for v in named)
 
     def node_text(self, i: int) -> str:
         """A trie node as it prints: relation, key order, and the variables down to it."""
@@ -185,8 +188,11 @@ def _trie(
         path = chain(atom, order, levels)
         if negated:
             ends.append(path[-1])
-        else:
-            positive += path
+            continue
+        positive += path
+        if atom.multiplicity:
+            positive.append(len(nodes))
+            nodes.append(TrieNode(atom.predicate, order, levels, path[-1] if path else -1, atom.multiplicity))
     looks = {}
     for atom in (atom for atom in (*body.atoms, *body.looked) if atom.place in looked_up):
         declared = tuple(range(len(atom.columns)))
@@ -294,6 +300,10 @@ def plan_join(
     else:
         laid, blocks = list(order), [Block(-1, 0, -1)]
         where = {v: (0, i == 0, -1) for i, v in enumerate(order)}
+    multiplicities = {atom.multiplicity for atom in body.atoms} - {""}
+    for v in sorted(multiplicities):
+        where[v], rows[v] = (0, False, -1), choice.rows[-1] if choice.rows else 1.0
+        laid.append(v)
     place = {v: i for i, v in enumerate(laid)}
     nodes, uses, positive, ends, looks = _trie(body, place, relations, (*tested, limited_by))
     bound = {a.place: max(place[v] for v in a.variables) for a in (*body.atoms, *body.looked) if a.place in looks}
@@ -341,6 +351,7 @@ def plan_join(
                 child,
                 tuple(i for i in ends if nodes[i].variable == v),
                 tuple(dict.fromkeys(i for i, at in tests if at == d)),
+                v in multiplicities,
             )
         )
     assert not waiting, "the checker admits only conditions over bound variables"

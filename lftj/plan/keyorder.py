@@ -32,6 +32,8 @@ from lftj.plan.body import Atom, Body, Condition
 from lftj.plan.statistics import Statistics
 
 BEAM = 64
+# With more variables not every one is tried at every depth (`OrderSearch.next`).
+WIDE = 16
 SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
 # build: some microseconds, whatever its rows, as a hundred steps do.
@@ -117,13 +119,27 @@ class OrderSearch:
         """The orders found, cheapest first."""
         beam = [_Partial((), (), (), 0.0)]
         for _ in self.names:
-            grown = [
-                p for partial in beam for v in self.names if v not in partial.order if (p := self.bind(partial, v))
-            ]
+            grown = [p for partial in beam for v in self.next(partial) if (p := self.bind(partial, v))]
             grown.sort(key=lambda p: (p.cost, [self.rank[v] for v in p.order]))
-            beam = grown[:BEAM]
+            beam = grown[: max(4, BEAM * WIDE // max(WIDE, len(self.names)))]
         choices = [Choice(p.order, p.rows, p.cost + self._finish(p), witnesses=p.witnesses) for p in beam]
         return sorted(choices, key=lambda c: (c.cost, [self.rank[v] for v in c.order]))
+
+    def next(self, partial: _Partial) -> list[str]:
+        """The variables to try behind `partial`.
+
+        Of many only those that it is connected to, if there are any, and of those that one atom alone holds the first.
+        """
+        left = [v for v in self.names if v not in partial.order]
+        if len(self.names) <= WIDE:
+            return left
+        near = [v for v in left if not self.neighbours[v].isdisjoint(partial.order)] or left
+        alone: dict[frozenset[str], str] = {}
+        for v in near:
+            if len(self.holding[v]) == 1:
+                alone.setdefault(self.neighbours[v] | {v}, v)
+        found = [v for v in near if alone.get(self.neighbours[v] | {v}, v) == v]
+        return found if any(self.bind(partial, v) for v in found) else left
 
     def forced(self, order: tuple[str, ...]) -> Choice:
         """The given order of named variables; constants and the like go where they are first determined."""

@@ -201,6 +201,8 @@ def lower(
             row[cells.KIND] = cells.VALUE
             register = code.value(depth.definition)
             code.rows.append((machine.MOVE, d, register, register))
+        if depth.counts:
+            row[cells.KIND] = cells.ROWS
         row[cells.VALUE_HI] = row[cells.CODE_LO] = len(code.rows)
         for condition in sorted(depth.filters, key=lambda c: any(partial_of(c))):
             code.compare(condition)
@@ -331,7 +333,12 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
         """Whether the last depth's one run lies below a first key of depth d, which a jump table finds."""
         above = plan.nodes[plan.depths[leaf].participants[0]].above
         others = [i for i in plan.depths[d].participants if i != above]
-        return len(others) == 1 and bool(frames[above, trie.JUMP]) and not frames[others[0], trie.JUMP]
+        return (
+            len(others) == 1
+            and not plan.depths[leaf].counts
+            and bool(frames[above, trie.JUMP])
+            and not frames[others[0], trie.JUMP]
+        )
 
     for d, depth in enumerate(plan.depths):
         depths[d, cells.AHEAD] = -1

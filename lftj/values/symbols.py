@@ -4,18 +4,19 @@ A text is first *staged* (a column is reduced to its distinct texts and the inde
 changed yet), then *interned* (each distinct text gets the next free code unless it has one), and stays for good: codes
 0, 1, ... n-1 are dense, never reused and never reordered, so a code means the same text in every version and snapshot.
 Equality and joins use codes; the order of two symbols is the order of their texts by unicode code point, which is the
-byte order of their UTF-8, and comes from `ranks`.
+byte order of their UTF-8, and comes from `ranks` (ranks.py).
 
     stage(["b", "a", "b"])  ->  distinct ["b", "a"], indices [0, 1, 0]         table: {} still
     intern(distinct)        ->  codes [0, 1]                                   table: 0 = "b", 1 = "a"
-    codes[indices]          ->  [0, 1, 0]                                      ranks: [1, 0]
+    codes[indices]          ->  [0, 1, 0]                                      ranks: [0, -2**61]
 
 Two forms of the same content: one Arrow string array (bulk work, all in C++) and one dict (single rows). Each is
 extended lazily from the other's additions when it is next needed: a database that only loads in bulk never pays for the
 dict. The empty table, the empty text and a text with any character but a lone surrogate are legal; null is not a text.
 
 Costs: staging a column is linear in its bytes; interning k distinct texts is O(k) by dict for small k, else O(k + n) in
-C++; `ranks` is O(n log n) once after the table grew. One writer at a time; readers may decode while it writes.
+C++; `ranks` is O(log n) for one more text, O(n log n) where many came. One writer at a time; readers may decode while
+it writes.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lftj.values.codes import Misfit, to_text
+from lftj.values.ranks import FEW, Ranks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +54,7 @@ class SymbolTable:
         self._array: pa.Array | None = None  # the first len(_array) texts
         self._recent: list[str] = []  # the texts after those
         self._codes: dict[str, int] = {}  # the first len(_codes) texts
-        self._ranks: NDArray[np.int64] = np.empty(0, np.int64)
+        self._ranks = Ranks()
 
     def __len__(self) -> int:
         return (0 if self._array is None else len(self._array)) + len(self._recent)
@@ -155,16 +157,16 @@ class SymbolTable:
             return self._array
 
     def ranks(self) -> NDArray[np.int64]:
-        """The rank of each code in text order: `ranks[c] < ranks[d]` exactly if text c < text d. Kept until growth."""
-        import pyarrow.compute as pc
+        """The rank of each code in text order: `ranks[c] < ranks[d]` exactly if text c < text d.
 
+        They are not dense, and those that were handed out stay as they are when the table grows.
+        """
         with self._lock:
-            if len(self._ranks) != len(self):
-                order = pc.array_sort_indices(self.texts()).to_numpy()
-                ranks = np.empty(len(order), np.int64)
-                ranks[order] = np.arange(len(order))
-                self._ranks = ranks
-            return self._ranks
+            if more := len(self) - len(self._ranks):
+                few = more * FEW <= len(self)
+                if not (few and self._ranks.add(self._dict())):
+                    self._ranks.rank_all(self.texts())
+            return self._ranks.array
 
     def check(self) -> None:
         """The redundant forms agree and the texts are distinct."""
@@ -174,7 +176,8 @@ class SymbolTable:
             "the dict names other codes"
         )
         if len(self._ranks) == len(texts):
-            assert sorted(texts) == [texts[c] for c in np.argsort(self._ranks)], "ranks are not the order of the texts"
+            ranked = [texts[c] for c in np.argsort(self._ranks.array)]
+            assert sorted(texts) == ranked, "ranks are not the order of the texts"
 
     # --- the two forms ---
 

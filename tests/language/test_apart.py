@@ -149,12 +149,21 @@ AGGREGATES = [
     ),
     # equal braces share their rows, whatever the groups and the names
     (
-        "p(x, n) :- q(x), n = min y : { e(x, y), f(y) }. r(n) :- n = max b : { e(_, b), f(b) }.",
+        "p(x, n) :- q(x), n = min y : { e(x, y), f(y) }. r(n) :- n = max b : { e(a, b), f(b) }.",
         [
             "@p.1.all(x, y) :- e(x, y), f(y).",
             "@p.1(x, min y) :- @p.1.all(x, y).",
             "p(x, n) :- q(x), @p.1(x, n).",
-            "@r.1(max b) :- @p.1.all(_w1, b).",
+            "@r.1(max b) :- @p.1.all(a, b).",
+            "r(n) :- @r.1(n).",
+        ],
+    ),
+    # of a minimum or maximum they keep no wildcards
+    (
+        "r(n) :- n = max b : { e(_, b), f(b) }.",
+        [
+            "@r.1.all(b) :- e(_w1, b), f(b).",
+            "@r.1(max b) :- @r.1.all(b).",
             "r(n) :- @r.1(n).",
         ],
     ),

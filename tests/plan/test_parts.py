@@ -84,13 +84,15 @@ def test_statistics_of_parts_stand_under_their_head() -> None:
         tx.insert("e", [(2, 5)])
     heads = tx.stats["heads"]
     assert set(heads["deg"]["parts"]) == {"@deg.1"}
-    assert heads["deg"]["parts"]["@deg.1"]["strategy"] == "record"
+    assert heads["deg"]["parts"]["@deg.1"]["strategy"] == "recompute"
     assert (heads["alone"]["strategy"], heads["alone"]["parts"]["@alone.1"]["strategy"]) == ("record", "record")
     assert "parts" not in heads["plain"]
     assert {rule["head"] for rule in tx.stats["rules"]} == set(heads)
     assert "@deg.1(x, count) :- e(x, _w1)." in {rule["clause"] for rule in tx.stats["rules"]}
-    told = [part for head in heads.values() for part in (head, *head.get("parts", {}).values())]
-    assert tx.stats["total"]["steps"] == sum(part["steps"] for part in told)
+    assert tx.stats["total"]["steps"] == sum(head["steps"] for head in heads.values())
+    assert all(
+        head["steps"] >= sum(part["steps"] for part in head.get("parts", {}).values()) for head in heads.values()
+    )
 
 
 def test_a_head_whose_parts_came_out_as_before_was_not_derived() -> None:
@@ -100,8 +102,9 @@ def test_a_head_whose_parts_came_out_as_before_was_not_derived() -> None:
     with db.transaction() as tx:
         tx.insert("e", [(1, 2)])
     told = tx.stats["heads"]["m"]
-    assert (told["strategy"], told["why"], told["steps"]) == ("none", "what its parts hold did not change", 0)
-    assert told["parts"]["@m.1"]["strategy"] == "scan"
+    part = told["parts"]["@m.1"]
+    assert (told["strategy"], told["why"]) == ("none", "what its parts hold did not change")
+    assert (part["strategy"], told["steps"], told["seconds"]) == ("scan", part["steps"], part["seconds"])
 
 
 def test_what_is_listed_are_the_relations_of_the_program() -> None:

@@ -75,9 +75,9 @@ class Model(RuleBasedStateMachine):
     @rule()
     def ranks(self):
         ranks = self.table.ranks()
-        ordered = sorted(self.model)
         assert ranks.dtype == np.int64
-        assert [ordered[ranks[code]] for code in self.model.values()] == list(self.model)
+        assert sorted(self.model) == sorted(self.model, key=lambda text: ranks[self.model[text]])
+        assert len(set(ranks.tolist())) == len(self.model)
 
     @invariant()
     def same_size(self):
@@ -121,7 +121,63 @@ def test_ranks_are_kept_until_the_table_grows():
     table.intern(["a"])
     assert table.ranks() is ranks
     table.intern(["0"])
-    assert table.ranks().tolist() == [2, 1, 0]
+    assert np.argsort(table.ranks()).tolist() == [2, 1, 0]
+
+
+def _in_order(table):
+    texts = table.texts().to_pylist()
+    assert [texts[code] for code in np.argsort(table.ranks())] == sorted(texts)
+
+
+ARRIVALS = {
+    "ascending": lambda i: f"order-{i:06}",
+    "descending": lambda i: f"order-{999_999 - i:06}",
+    "at both ends": lambda i: f"{'za'[i % 2]}{i:06}" if i % 2 == 0 else f"!{999_999 - i:06}",
+    "two series by turns": lambda i: f"{'ab'[i % 2]}-{i:06}",
+    "anywhere": lambda i: f"{i * 7919 % 1_000_003:07}",
+}
+
+
+@pytest.mark.parametrize("arrival", ARRIVALS)
+def test_one_more_text_does_not_rank_all_texts_anew(arrival):
+    table = SymbolTable()
+    table.encode([f"{name}{i:05}" for name in ("b", "order-", "p") for i in range(1_000)])
+    table.ranks()
+    assert table._ranks.rebuilt == 1
+    for i in range(1_500):
+        known = table.ranks().tolist()
+        table.intern_one(ARRIVALS[arrival](i))
+        assert table.ranks()[:-1].tolist() == known or table._ranks.rebuilt > 1
+    _in_order(table)
+    assert table._ranks.rebuilt == 1
+    table.check()
+
+
+def test_a_gap_that_is_used_up_ranks_all_texts_anew_and_leaves_old_ranks_as_they_were():
+    table = SymbolTable()
+    table.encode([f"{i:04}" for i in range(500)])
+    held, copies, low, high = [], [], 0, 1 << 40
+    for i in range(40):  # each between the two before
+        between = (low + high) // 2
+        low, high = (between, high) if i % 2 else (low, between)
+        text = f"0000{between:041b}"
+        held.append(table.ranks())
+        copies.append(held[-1].copy())
+        table.intern_one(text)
+        _in_order(table)
+    assert table._ranks.rebuilt > 1
+    assert all((old == copy).all() for old, copy in zip(held, copies, strict=True))
+    table.check()
+
+
+def test_many_texts_at_once_are_ranked_by_one_sort():
+    table = SymbolTable()
+    table.encode([f"{i:05}" for i in range(1_000)])
+    table.ranks()
+    table.encode([f"{i:05}x" for i in range(1_000)])
+    _in_order(table)
+    assert table._ranks.rebuilt == 2
+    assert table._ranks._ordered is None
 
 
 def test_numpy_fixed_width_strings():
