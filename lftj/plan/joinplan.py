@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.plan.body import Atom, Body, Condition
-from lftj.plan.keyorder import BOUNDS, Choice
+from lftj.plan.keyorder import Choice
+from lftj.plan.matches import BOUNDS
 from lftj.plan.partial import partial_of, partial_terms
 from lftj.plan.statistics import Stored
 
@@ -349,14 +350,14 @@ def plan_join(
     if not counting and not body.every:
         head = body.head_variables
         end = max((place[v] + 1 for v in head), default=0)
-        # Variables before the end that the head does not hold must follow from earlier ones, else a binding of the
-        # head is met more than once.
         # A first witness must not hide a binding after it for which a term has no value.
-        partial = any(any(partial_of(c.compare)) for c in body.conditions) and end < len(laid)
-        if not partial and all(d.variable in head or d.definition is not None for d in depths[:end]):
+        if not (any(any(partial_of(c.compare)) for c in body.conditions) and end < len(laid)):
             until = end
+            # A binding of the head is met once if the variables before its end that it does not hold follow from others.
+            once = all(d.variable in head or d.definition is not None for d in depths[:end])
             straight = [place[t.name] for t in body.head if isinstance(t, Var)]
-            in_order = straight == sorted(set(straight)) and not any(isinstance(t, Apply) for t in body.head)
+            ordered = straight == sorted(set(straight)) and not any(isinstance(t, Apply) for t in body.head)
+            in_order = once and ordered
     return JoinPlan(
         tuple(depths),
         tuple(nodes),

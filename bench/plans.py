@@ -1,0 +1,246 @@
+"""How good the chosen key orders are: their steps against those of the best order that is found, and as estimated.
+
+    python -m bench.plans [--quick]
+
+Bodies of binary atoms in shapes that rules have (chains, stars, trees, cycles, cliques with a tail, random ones), of 3
+to 50 atoms, some with a comparison or a negated atom, with heads of none, some or all of their variables; over graphs
+that are random, path-like, skewed, dense, or layered so that most ways end before the last layer.
+
+A body of at most `FEW` variables is walked in all its orders, any other in `SAMPLED` of them: random ones, random ones
+that bind only what is connected, and of these such as begin with the head. No walk goes on beyond the least steps
+found so far. All key orders of the relations are built before, so that steps are all that orders differ in: *steps*
+here are those of the leapfrog joins, the landings of opened nodes, and what the rows that come out take, as the
+planner charges it. What planning walked (pilot runs, orders that were abandoned) counts for the chosen order.
+
+Everything is seeded and counted, so the figures do not depend on the machine. They go to `bench/results/plans.jsonl`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+from math import factorial
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+import lftj
+from bench import results
+from bench.graphs import Rows
+from lftj.join import triejoin
+from lftj.join import walk as cells
+from lftj.join.run import Limits, Run
+from lftj.language.clause import Clause
+from lftj.plan.body import Body, body_of
+from lftj.plan.joinplan import JoinPlan, plan_join
+from lftj.plan.keyorder import DEDUPE, EMIT, rank_orders
+
+SHAPES = ("chain", "star", "tree", "cycle", "clique", "random")
+DATA = ("random", "path", "skewed", "dense", "layered")
+CASES, QUICK = 360, 40
+FEW, SAMPLED = 5, 200
+# Steps that no walk goes beyond.
+MOST = 20_000_000
+# Steps that are no difference: a body of tens of steps has orders that differ by its first node.
+SLACK = 64
+
+
+class Case(NamedTuple):
+    """A rule over relations `e` and `f`, and where it came from."""
+
+    shape: str
+    data: str
+    atoms: int
+    head: tuple[str, ...]
+    rule: str
+    relations: dict[str, Rows]
+
+
+class Outcome(NamedTuple):
+    """Steps of the chosen order with all that choosing it took, of the best one, and as estimated."""
+
+    case: Case
+    chosen: int
+    best: int
+    estimated: float
+    order: tuple[str, ...]
+    better: tuple[str, ...]
+    tried: int
+
+    @property
+    def ratio(self) -> float:
+        """Chosen over best."""
+        return (self.chosen + SLACK) / (self.best + SLACK)
+
+    @property
+    def q_error(self) -> float:
+        """By which factor the estimate is off, either way."""
+        return max((self.chosen + SLACK) / (self.estimated + SLACK), (self.estimated + SLACK) / (self.chosen + SLACK))
+
+
+def edges_of(shape: str, atoms: int, rng: Random) -> list[tuple[int, int]]:
+    """The pairs of variables that the atoms of a body join."""
+    if shape == "chain":
+        return [(i, i + 1) for i in range(atoms)]
+    if shape == "star":
+        return [(0, i + 1) for i in range(atoms)]
+    if shape == "tree":
+        return [(rng.randrange(max(0, i - 3), i + 1), i + 1) for i in range(atoms)]
+    if shape == "cycle":
+        return [(i, (i + 1) % atoms) for i in range(atoms)]
+    if shape == "clique":
+        size = 3 if atoms < 6 else 4
+        inner = [(i, j) for i in range(size) for j in range(i + 1, size)]
+        return inner + [(size - 1 + i, size + i) for i in range(atoms - len(inner))]
+    variables = max(3, atoms * 2 // 3)
+    tree = [(rng.randrange(i + 1), i + 1) for i in range(min(atoms, variables - 1))]
+    pairs = ((rng.randrange(variables), rng.randrange(variables)) for _ in iter(int, 1))
+    while len(tree) < atoms:
+        pair = next(pairs)
+        if pair[0] != pair[1] and pair not in tree:
+            tree.append(pair)
+    return tree
+
+
+def rows_of(data: str, rng: np.random.Generator) -> Rows:
+    """A graph int64[n, 2]."""
+    if data == "random":
+        vertices = int(rng.integers(50, 800))
+        rows = rng.integers(0, vertices, (int(vertices * rng.uniform(0.8, 3)), 2))
+    elif data == "path":
+        length, paths = int(rng.integers(15, 80)), int(rng.integers(1, 6))
+        start = np.arange(paths * (length + 1)).reshape(paths, length + 1)
+        rows = np.stack([start[:, :-1].ravel(), start[:, 1:].ravel()], axis=1)
+    elif data == "skewed":
+        vertices, arcs = int(rng.integers(50, 400)), int(rng.integers(100, 900))
+        rows = np.minimum(rng.zipf(1.6, (arcs, 2)), vertices)
+    elif data == "dense":
+        vertices = int(rng.integers(4, 12))
+        rows = np.argwhere(rng.random((vertices, vertices)) < rng.uniform(0.3, 0.9))
+    else:
+        layers, width = int(rng.integers(3, 9)), int(rng.integers(5, 30))
+        arcs = width * int(rng.integers(1, 4))
+        rows = np.concatenate([
+            np.stack([rng.integers(0, width, arcs) + k * width, rng.integers(0, width, arcs) + (k + 1) * width], 1)
+            for k in range(layers)
+        ])  # fmt: skip
+    return np.unique(rows.astype(np.int64), axis=0)
+
+
+def case_of(number: int, seed: int = 1) -> Case:
+    """The case of that number."""
+    rng = Random(f"{seed}/{number}")
+    shape, data = SHAPES[number % len(SHAPES)], DATA[number // len(SHAPES) % len(DATA)]
+    atoms = rng.choice([3, 3, 4, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 50])
+    if shape == "random":
+        atoms = min(atoms, 12)
+    numpy = np.random.default_rng([seed, number])
+    relations = {"e": rows_of(data, numpy), "f": rows_of(data, numpy)}
+    pairs = edges_of(shape, atoms, rng)
+    names = sorted({v for pair in pairs for v in pair})
+    mixed, turned = rng.random() < 0.4, rng.random() < 0.3
+    literals = []
+    for a, b in pairs:
+        x, y = (b, a) if turned and rng.random() < 0.5 else (a, b)
+        literals.append(f"{rng.choice('ef') if mixed else 'e'}(y{x}, y{y})")
+    if rng.random() < 0.15:
+        a, b = rng.sample(names, 2)
+        literals.append(f"!f(y{a}, y{b})")
+    if rng.random() < 0.15:
+        a, b = rng.choice(pairs)
+        literals.append(f"y{a} {rng.choice(['<', '>', '!='])} y{b}")
+    if rng.random() < 0.15:
+        literals.append(f"y{rng.choice(names)} = {int(rng.choice(relations['e'].ravel().tolist()))}")
+    count = rng.choice([1, 1, 1, 2, 2, 3, len(names)])
+    head = tuple(f"y{v}" for v in sorted(rng.sample(names, min(count, len(names)))))
+    return Case(shape, data, atoms, head, f"r({', '.join(head)}) :- {', '.join(literals)}.", relations)
+
+
+class Walks:
+    """The walks of one case: its relations stored, each in both key orders."""
+
+    def __init__(self, case: Case) -> None:
+        self.db = lftj.Database(".decl e(a:number, b:number)\n.decl f(a:number, b:number)", check=False)
+        for name, rows in case.relations.items():
+            self.db.load(name, rows)
+            self.db._relations[name].order((1, 0))
+        self.db.rules(case.rule)
+        self.clause: Clause = self.db._strata.of("r")[0]
+        self.body: Body = body_of(self.clause)
+
+    def forced(self, order: tuple[str, ...]) -> JoinPlan:
+        """The plan of an order."""
+        relations = self.db._relations
+        statistics = {atom.predicate: relations[atom.predicate].statistics for atom in self.body.atoms}
+        statistics |= {atom.predicate: relations[atom.predicate].statistics for atom in self.body.negated}
+        return plan_join(self.body, rank_orders(self.body, statistics, forced=order)[0], relations)
+
+    def steps(self, plan: JoinPlan, most: int) -> int:
+        """Steps of a walk, stopped where it takes more than `most`."""
+        run = self.db._evaluator._run(self.clause, self.body, plan, Limits(), {})
+        return 0 if run is None else walked(run, plan, most)
+
+    def orders(self, rng: Random) -> Iterator[tuple[str, ...]]:
+        """The orders that are tried: all, or random ones."""
+        names = [v for v in self.body.variables if v not in self.body.shown]
+        if factorial(len(names)) <= factorial(FEW):
+            yield from permutations(names)
+            return
+        near = {v: {u for scope in self.body.scopes if v in scope for u in scope} - {v} for v in names}
+        for i in range(SAMPLED):
+            if i % 4 == 0:
+                yield tuple(rng.sample(names, len(names)))
+                continue
+            head = [v for v in names if v in self.body.head_variables] if i % 4 > 1 else []
+            order: list[str] = rng.sample(head, len(head)) if i % 4 == 2 else []
+            while len(order) < len(names):
+                left = [v for v in head if v not in order] or [v for v in names if v not in order]
+                joined = [v for v in left if near[v] & set(order)]
+                if i % 8 > 3 and joined:
+                    # Depth first: what is connected to the last one that has more.
+                    last = next(u for u in reversed(order) if near[u] & set(joined))
+                    joined = [v for v in joined if v in near[last]]
+                order.append(rng.choice(joined or left))
+            yield tuple(order)
+
+
+def walked(run: Run, plan: JoinPlan, most: int) -> int:
+    """Steps of `run`, of which no more than about `most` are walked."""
+    control = run.walk.control
+    out = np.empty((len(run.walk.head), 1 << 12), np.int64)
+    rows, status = 0, triejoin.FULL
+    each = EMIT if plan.in_order else DEDUPE
+
+    def taken() -> int:
+        return int(control[cells.STEPS] + control[cells.LANDED] + each * (rows + control[cells.WRITTEN]))
+
+    while status in (triejoin.FULL, triejoin.PAUSED) and taken() <= most:
+        if status == triejoin.FULL:
+            rows += int(control[cells.WRITTEN])
+            control[cells.WRITTEN] = 0
+        status = triejoin.triejoin(run.mem, run.walk, out, max(1, min(1 << 16, most + 1 - taken())))
+    return taken()
+
+
+def measure(case: Case, seed: int = 1) -> Outcome:
+    """Walk a case in the chosen order and in others."""
+    walks = Walks(case)
+    _, plan = walks.db._evaluator.plan(walks.clause)
+    chosen = walks.steps(plan, MOST)
+    best, better, tried = chosen, plan.order, 0
+    for order in walks.orders(Random(f"orders/{seed}")):
+        found = walks.steps(walks.forced(order), min(best, MOST))
+        tried += 1
+        if found < best:
+            best, better = found, order
+    return Outcome(case, chosen, best, plan.cost, plan.order, better, tried)
+
+
+def quantiles(values: Sequence[float]) -> dict[str, float]:
+    """Median, 90 %, 99 % and worst."""
+    ordered = sorted(values)
+    at = {"median": 0.5, "p90": 0.9, "p99": 0.99, "worst": 1.0}
+    return {name: round(ordered[min(len(ordered) - 1, int(q * len(ordered)))], 3) for name, q in at.items()}
