@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.headtrace import Traces
+from lftj.engine.overdue import finish
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import TextSplit, split_text, step
@@ -28,7 +29,7 @@ from lftj.join.ranges import CutRun, cuts_of
 from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
-from lftj.plan.joinplan import JoinPlan, plan_join
+from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
 from lftj.plan.keyorder import Choice, rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.pilot import WORTHWHILE, best_of
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from lftj.engine.texttrace import TextTrace
 
 Rows = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 KEPT_PLANS = 256
 
@@ -130,15 +132,19 @@ class Evaluator:
         order: tuple[str, ...] | None = None,
         also: Mapping[str, StoredRelation] | None = None,
         limits: Limits | None = None,
+        abandoned: tuple[Abandoned, ...] = (),
     ) -> tuple[Body, JoinPlan]:
-        """The plan for a clause without text terms on the data as it is. Pilot runs keep to `limits`."""
+        """The plan for a clause without text terms on the data as it is. Pilot runs keep to `limits`.
+
+        `abandoned`: orders that took too long (overdue.py); the plan is made anew.
+        """
         relations = {**self.relations, **(also or {})}
         body = body_of(clause)
         read = (*body.atoms, *body.negated)
         statistics = {atom.predicate: relations[atom.predicate].statistics for atom in read}
         forced = order if order is not None else self.state.key_orders.get(clause.rule)
         key = (clause, counting, forced)
-        if key in self._plans and also is None:
+        if key in self._plans and also is None and not abandoned:
             known, plan = self._plans[key]
             # A plan holds as long as the data it was made for: statistics are renewed with every change of a relation.
             if known == statistics:
@@ -158,7 +164,10 @@ class Evaluator:
             self.symbols.ranks,
             limits or Limits(),
             worthwhile=self.pilot_from,
+            walked={late.order: late.steps for late in abandoned},
         )
+        if abandoned and plan.order not in (late.order for late in abandoned):
+            plan = replace(plan, abandoned=abandoned)
         if also is None:
             while len(self._plans) >= KEPT_PLANS:
                 del self._plans[next(iter(self._plans))]
@@ -213,6 +222,24 @@ class Evaluator:
         run.keeps = (lowered, tuple(versions.values()))
         return run
 
+    def _finish(
+        self,
+        clause: Clause,
+        body: Body,
+        plan: JoinPlan,
+        walk: Callable[[Run], T],
+        limits: Limits,
+        *,
+        counting: bool = False,
+        also: Mapping[str, StoredRelation] | None = None,
+    ) -> tuple[JoinPlan, Run | None, T | None]:
+        """What `walk` makes of the walk for `plan`, or for a better one: see overdue.py."""
+
+        def begin(plan: JoinPlan) -> Run | None:
+            return self._run(clause, body, plan, limits, also or {})
+
+        return finish(self, clause, plan, begin, walk, limits, counting=counting, also=also)
+
     @property
     def _encode(self) -> Encode:
         # Bound to the symbols only: a trace keeps it, and must not keep the state it was recorded in.
@@ -228,17 +255,24 @@ class Evaluator:
         """Distinct bindings of the clause's head. Nothing is materialised where the head holds all variables."""
         start = time.perf_counter()
         if split_text(clause) is None:
+            n = 0
             body, plan = self.plan(clause, counting=True, order=order, limits=limits)
-            if all(d.definition is not None or d.variable in body.head_variables for d in plan.depths):
-                run = self._run(clause, body, plan, limits, {})
-                n = 0 if run is None else run.count()
-                if run is not None and run.trouble:
-                    look_for_error(self, clause, limits)
-                return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
-            body, plan = self.plan(clause, order=order, limits=limits)
-            if plan.in_order:
-                run = self._run(clause, body, plan, limits, {})
-                n = 0 if run is None else sum(chunk.shape[1] for chunk in run.chunks())
+            whole = all(d.definition is not None or d.variable in body.head_variables for d in plan.depths)
+            if whole:
+                plan, run, found = self._finish(clause, body, plan, Run.count, limits, counting=True)
+                n = found or 0
+            else:
+                body, plan = self.plan(clause, order=order, limits=limits)
+                run = None
+                if plan.in_order:
+
+                    def add(chunk: Rows) -> None:
+                        nonlocal n
+                        n += chunk.shape[1]
+
+                    plan, run, _ = self._finish(clause, body, plan, lambda run: run.give(add), limits)
+            # An order that had to take the place of another may meet a head more than once.
+            if whole or plan.in_order:
                 if run is not None and run.trouble:
                     look_for_error(self, clause, limits)
                 return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
@@ -287,11 +321,9 @@ class Evaluator:
         if split is not None:
             return self._walk_in_two(clause, split, limits, emit, also or {}, order)
         body, plan = self.plan(clause, order=order, also=also, limits=limits)
-        run = self._run(clause, body, plan, limits, also or {})
+        plan, run, _ = self._finish(clause, body, plan, lambda run: run.give(emit), limits, also=also)
         if run is None:
             return Evaluation(clause, plan, Counters(), time.perf_counter() - start), False
-        for chunk in run.chunks():
-            emit(chunk)
         return Evaluation(clause, plan, run.counters, time.perf_counter() - start), run.trouble
 
     def _walk_in_two(

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.plan.body import Atom, Body, Condition
@@ -79,6 +80,14 @@ class Block:
     sibling: int
 
 
+class Abandoned(NamedTuple):
+    """A key order that was walked for so many `steps`, and abandoned: it was `estimated` to take fewer by far."""
+
+    order: tuple[str, ...]
+    steps: int
+    estimated: float
+
+
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
     """All that is fixed about a join before data is touched.
@@ -87,7 +96,8 @@ class JoinPlan:
     sorted and without repeats · `uses`: per body atom, its text and the key order it reads · `guards`, `voids`:
     relations that must not be empty, and that must be · `witnesses`: estimated bindings of an existential suffix below
     one of the head · `limiting`: the node of the row that holds the limit of tested rows (-1: there is none) ·
-    `looked_up`: the texts of atoms that bind nothing: their row is looked up for every binding.
+    `looked_up`: the texts of atoms that bind nothing: their row is looked up for every binding · `abandoned`: the
+    orders that were walked before this one, and took too long.
     """
 
     depths: tuple[Depth, ...]
@@ -106,6 +116,7 @@ class JoinPlan:
     witnesses: float = 1.0
     limiting: int = -1
     looked_up: tuple[str, ...] = ()
+    abandoned: tuple[Abandoned, ...] = ()
 
     @property
     def order(self) -> tuple[str, ...]:

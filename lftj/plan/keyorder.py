@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,9 +37,9 @@ from lftj.plan.matches import Matches, Matching, first_hit
 from lftj.plan.statistics import Statistics
 
 BEAM = 64
-# Of more variables than so many the beam is narrower, holds fewer orders of the same variables, and what is connected
-# to nothing that is bound waits.
-MANY, LEAST_BEAM, ALIKE = 6, 8, 2
+# Of more variables than `MANY` so many orders of the same ones are kept, and what is connected to nothing that is bound
+# waits, unless the head needs it.
+MANY, ALIKE = 6, 2
 SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
 # build: some microseconds, whatever its rows, as a hundred steps do.
@@ -130,30 +130,36 @@ class OrderSearch:
     def ranked(self) -> list[Choice]:
         """The orders found, cheapest first."""
         many = len(self.names) > MANY
-        width = max(LEAST_BEAM, BEAM * MANY // len(self.names)) if many else BEAM
-        beam = [self.start]
-        for _ in self.names:
-            grown = [p for partial in beam for v in self._next(partial, many) if (p := self.bind(partial, v))]
-            grown.sort(key=lambda p: (p.cost, [self.rank[v] for v in p.order]))
-            if many:
-                # What is bound decides what follows: its cheapest orders stand for all of them.
-                alike = Counter[int]()
-                kept = []
-                for p in grown:
-                    alike[p.bound] += 1
-                    if alike[p.bound] <= ALIKE:
-                        kept.append(p)
-                grown = kept
-            beam = grown[:width]
-        choices = [Choice(p.order, p.rows, p.cost + self._finish(p), witnesses=p.witnesses) for p in beam]
+        found = self._search(many, head_first=False)
+        if many and self.existential and self.head.bit_count() > 1:
+            # To bind the head first, whether connected or not, looks dear until the first witnesses end the search.
+            found += [p for p in self._search(many, head_first=True) if p not in found]
+        choices = [Choice(p.order, p.rows, p.cost + self._finish(p), witnesses=p.witnesses) for p in found]
         return sorted(choices, key=lambda c: (c.cost, [self.rank[v] for v in c.order]))
 
-    def _next(self, partial: _Partial, many: bool) -> list[str]:
+    def _search(self, many: bool, *, head_first: bool) -> list[_Partial]:
+        """The orders of one beam search; of many variables, at least one that begins with each."""
+        beam = [self.start]
+        for left in range(len(self.names), 0, -1):
+            ranked = [
+                # Of many variables: whatever is bound is walked on with, a step for each that is left at least.
+                (p.cost + left * p.rows[-1] if many else p.cost, [self.rank[u] for u in p.order], p)
+                for partial in beam
+                for v in self._next(partial, many, head_first)
+                if (p := self.bind(partial, v))
+            ]
+            grown = [p for _, _, p in sorted(ranked, key=lambda r: r[:2])]
+            beam = list(_varied(grown)) if many else grown[:BEAM]
+        return beam
+
+    def _next(self, partial: _Partial, many: bool, head_first: bool) -> list[str]:
         """The variables that may be bound next: of many, what is connected to the bound ones, or the head needs."""
         left = self.matches.all & ~partial.bound
         if many and partial.bound:
             near = self.matches.frontier(left, partial.bound)
             left = near | (left & self.head) or left
+        if head_first:
+            left = left & self.head or left
         return [v for i, v in enumerate(self.names) if left >> i & 1]
 
     def forced(self, order: tuple[str, ...]) -> Choice:
@@ -287,7 +293,21 @@ class OrderSearch:
     def _once(self, order: tuple[str, ...]) -> bool:
         """Whether heads that were met before are passed over: the variable before the last is not the head's."""
         head = self.body.head_variables
-        return len(order) > 1 and order[-1] in head and order[-2] not in head and len(self.matches.holding[order[-1]]) == 1
+        return (
+            len(order) > 1 and order[-1] in head and order[-2] not in head and len(self.matches.holding[order[-1]]) == 1
+        )
+
+
+def _varied(partials: Sequence[_Partial]) -> Iterator[_Partial]:
+    """The first `BEAM` of the partials and the first that begins with each variable, few that bind the same ones."""
+    alike, begun, kept = Counter[int](), set[str](), 0
+    for p in partials:
+        # What is bound decides what follows: the cheapest orders of it stand for all of them.
+        alike[p.bound] += 1
+        if alike[p.bound] <= ALIKE and (kept < BEAM or p.order[0] not in begun):
+            kept += 1
+            begun.add(p.order[0])
+            yield p
 
 
 def rank_orders(

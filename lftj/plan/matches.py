@@ -57,7 +57,7 @@ class Matches:
         self.bit = {v: 1 << i for i, v in enumerate(self.names)}
         self.all = (1 << len(self.names)) - 1
         self.holding = {v: [a for a in body.atoms if v in a.columns] for v in self.names}
-        self.neighbours = {b: 0 for b in self.bit.values()}
+        self.neighbours = dict.fromkeys(self.bit.values(), 0)
         for scope in body.scopes:
             mask = self.mask(scope)
             for v in scope:
@@ -209,7 +209,9 @@ class Matches:
                 best, chosen = known, bit
         if best is None:
             return 1.0
-        return first_hit(best.offered, best.matches / best.offered * self.witnesses(component & ~chosen, bound | chosen))
+        return first_hit(
+            best.offered, best.matches / best.offered * self.witnesses(component & ~chosen, bound | chosen)
+        )
 
     def witnesses(self, variables: int, bound: int) -> float:
         """The probability that every component of `variables` has a witness."""
