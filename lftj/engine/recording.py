@@ -155,5 +155,6 @@ def _record_join(
         return trace.record(versions, limits, buffer_rows=evaluator.buffer_rows)
 
     plan, trace, chunks = finish(evaluator, clause, plan, begin, record, limits, also=also)
-    assert trace is not None and chunks is not None, "there is always a trace to record"
+    assert trace is not None, "there is always a trace to record"
+    assert chunks is not None
     return trace, chunks, Evaluation(clause, plan, trace.counters, trace=trace)

@@ -291,7 +291,8 @@ def plan_join(
     `tested`: the atoms, by their number in the clause, whose rows must be older than a limit; `limited_by`: the atom
     whose row holds it. All their columns hold variables.
     """
-    neighbours = {v: frozenset[str]().union(*(s for s in body.scopes if v in s)) - {v} for v in choice.order}
+    scopes = body.scopes
+    neighbours = {v: frozenset[str]().union(*(s for s in scopes if v in s)) - {v} for v in choice.order}
     order = choice.order
     rows = dict(zip(choice.order, choice.rows, strict=True))
     definitions: dict[str, Term] = {}
@@ -364,7 +365,7 @@ def plan_join(
         # A first witness must not hide a binding after it for which a term has no value.
         if not (any(any(partial_of(c.compare)) for c in body.conditions) and end < len(laid)):
             until = end
-            # A binding of the head is met once if the variables before its end that it does not hold follow from others.
+            # A binding of the head is met once if what stands before its end, and it does not hold, is computed.
             once = all(d.variable in head or d.definition is not None for d in depths[:end])
             straight = [place[t.name] for t in body.head if isinstance(t, Var)]
             ordered = straight == sorted(set(straight)) and not any(isinstance(t, Apply) for t in body.head)

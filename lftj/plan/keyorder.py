@@ -15,8 +15,8 @@ answer. Ties go to the order of appearance, so plans are deterministic.
 Behind the last variable of the head is an existential suffix, whose search ends at the first witness: of the keys a
 depth offers only those up to the first that leads to one are looked at, few where most do, all where none does. A
 component that is searched while another one waits its turn is searched for all of its witnesses if that one has none:
-the walk goes back to the variable before, whatever made it fail. So an order that leaves what it began, or binds what is
-connected to nothing, is charged the products that it walks through.
+the walk goes back to the variable before, whatever made it fail. So an order that leaves what it began, or binds what
+is connected to nothing, is charged the products that it walks through.
 
 In a large round of recursion (`Large`) independence says too little: atoms over relations that were derived from each
 other hold the same keys far more often. So for the steps the matches of a depth are taken to lie between independent
@@ -39,7 +39,7 @@ from lftj.plan.statistics import Statistics
 BEAM = 64
 # Of more variables than `MANY` so many orders of the same ones are kept, and what is connected to nothing that is bound
 # waits, unless the head needs it.
-MANY, ALIKE = 6, 2
+MANY, ALIKE, WIDE = 6, 2, 16
 SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
 # build: some microseconds, whatever its rows, as a hundred steps do.
@@ -299,12 +299,12 @@ class OrderSearch:
 
 
 def _varied(partials: Sequence[_Partial]) -> Iterator[_Partial]:
-    """The first `BEAM` of the partials and the first that begins with each variable, few that bind the same ones."""
+    """The first `WIDE` of the partials and the first that begins with each variable, few that bind the same ones."""
     alike, begun, kept = Counter[int](), set[str](), 0
     for p in partials:
         # What is bound decides what follows: the cheapest orders of it stand for all of them.
         alike[p.bound] += 1
-        if alike[p.bound] <= ALIKE and (kept < BEAM or p.order[0] not in begun):
+        if alike[p.bound] <= ALIKE and (kept < WIDE or p.order[0] not in begun):
             kept += 1
             begun.add(p.order[0])
             yield p
