@@ -118,7 +118,8 @@ class OrderSearch:
         self.body, self.statistics, self.counting = body, statistics, counting
         self.sort, self.large, self.others = sort, large, others
         own = large is not None and large.own
-        self.matches = Matches(body, statistics, body.negated[:-1] if own else body.negated)
+        # What large rounds are charged was fitted with every atom by itself.
+        self.matches = Matches(body, statistics, body.negated[:-1] if own else body.negated, shared=large is None)
         self.names = self.matches.names
         self.rank = {v: i for i, v in enumerate(self.names)}
         self.head = self.matches.mask(body.head_variables)
@@ -205,7 +206,7 @@ class OrderSearch:
                 for below in self.matches.components(part & ~bit)
             )
         # How often the depth is entered, and how often it matches then.
-        steps = self._steps(entered, known.offered, v) + entered * met * looks
+        steps = self._steps(entered, known.offered, known.participants) + entered * met * looks
         return _Partial(
             (*partial.order, v),
             now,
@@ -217,11 +218,10 @@ class OrderSearch:
             apart,
         )
 
-    def _steps(self, entered: float, offered: float, v: str) -> float:
+    def _steps(self, entered: float, offered: float, participants: int) -> float:
         """Steps of a depth that is entered so often and looks at so many keys each time."""
-        atoms = len(self.matches.holding[v])
-        opened = self.large.opened * atoms if self.large is not None else 0.0
-        return entered * (1.0 + atoms * offered + opened)
+        opened = self.large.opened * participants if self.large is not None else 0.0
+        return entered * (1.0 + participants * offered + opened)
 
     def _witness(self, partial: _Partial, v: str, known: Matching, met: float, looks: float) -> _Partial:
         """`partial` with `v` bound next in an existential suffix: see the module's text."""
@@ -246,7 +246,8 @@ class OrderSearch:
             looked = min(1.0 / hit if hit > 0.0 else math.inf, max(1.0, known.offered))
             taken -= {own}
         vain = sum(n for _, n in lacking)
-        steps = self._steps(entered, looked, v) + self._steps(vain, known.offered, v)
+        steps = self._steps(entered, looked, known.participants)
+        steps += self._steps(vain, known.offered, known.participants)
         after = entered * looked * met / known.offered
         steps += (after + vain * met) * looks
         lacking = tuple((part, n * met) for part, n in lacking if part & ~now)

@@ -30,10 +30,12 @@ SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
 class Matching(NamedTuple):
     """A variable behind bound ones.
 
+    `participants`: atoms that hold it, but for those that offer the same keys (joinplan.py shares their trie node) ·
     `offered`: keys that its node offers · `matches`: those that all agree on, were they independent · `most`: the same,
     if they agree as far as they can · `negated`: atoms that are looked at for each · `defined`: it is computed.
     """
 
+    participants: int
     offered: float
     matches: float
     most: float
@@ -49,10 +51,15 @@ def first_hit(offered: float, hit: float) -> float:
 
 
 class Matches:
-    """The estimates of `body` from `statistics`; `negated` are the negated atoms that are looked at."""
+    """The estimates of `body` from `statistics`; `negated` are the negated atoms that are looked at.
 
-    def __init__(self, body: Body, statistics: Mapping[str, Statistics], negated: tuple[Atom, ...]) -> None:
-        self.body, self.statistics, self.negated = body, statistics, negated
+    `shared`: atoms that offer the same keys are one participant.
+    """
+
+    def __init__(
+        self, body: Body, statistics: Mapping[str, Statistics], negated: tuple[Atom, ...], *, shared: bool = True
+    ) -> None:
+        self.body, self.statistics, self.negated, self.shared = body, statistics, negated, shared
         self.names = tuple(body.variables)
         self.bit = {v: 1 << i for i, v in enumerate(self.names)}
         self.all = (1 << len(self.names)) - 1
@@ -100,9 +107,14 @@ class Matches:
         if definition is None and not atoms:
             return None
         fan_outs, domains = [], []
+        met = set[tuple[object, ...]]()
         for atom in atoms:
             own = frozenset(c for c, name in enumerate(atom.columns) if name in bound)
             column = frozenset([atom.columns.index(v)])
+            node = (atom.predicate, column, frozenset((c, atom.columns[c]) for c in own))
+            if self.shared and node in met:
+                continue
+            met.add(node)
             fan_outs.append(max(1e-9, self.distinct(atom.predicate, own | column) / self.distinct(atom.predicate, own)))
             domains.append(self.distinct(atom.predicate, column))
         domain = max([1.0, *domains])
@@ -119,7 +131,7 @@ class Matches:
                 matches, most = matches * selectivity, most * selectivity
         # What a negated atom takes away is not estimated.
         looks = sum(v in atom.variables <= now for atom in self.negated)
-        return Matching(offered, matches, most, looks, definition is not None)
+        return Matching(len(fan_outs), offered, matches, most, looks, definition is not None)
 
     def selectivity(self, condition: Condition, v: str, domain: float) -> float:
         """The part of the bindings that a condition lets through."""
