@@ -16,7 +16,16 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench import report_recursion, report_replay, report_rules, report_spark, report_threads, report_upkeep, results
+from bench import (
+    report_plans,
+    report_recursion,
+    report_replay,
+    report_rules,
+    report_spark,
+    report_threads,
+    report_upkeep,
+    results,
+)
 from bench.graphs import ROOT
 from bench.results import Line
 from bench.tables import Table
@@ -229,7 +238,15 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "storage": storage_table,
     **{
         name: _without(make)
-        for part in (report_upkeep, report_rules, report_replay, report_recursion, report_spark, report_threads)
+        for part in (
+            report_upkeep,
+            report_rules,
+            report_replay,
+            report_recursion,
+            report_spark,
+            report_threads,
+            report_plans,
+        )
         for name, make in part.TABLES.items()
     },
 }

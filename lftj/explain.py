@@ -85,6 +85,7 @@ def _plan(plan: JoinPlan, matches: Sequence[int]) -> dict[str, Any]:
         "key_order": list(plan.order),
         "forced": plan.forced,
         "estimated_cost": plan.cost,
+        **({"instead_of": [late._asdict() for late in plan.abandoned]} if plan.abandoned else {}),
         "reads": [
             {"atom": text, "relation": predicate, "columns": list(order)} for text, predicate, order in plan.uses
         ],
@@ -293,6 +294,9 @@ def _text(rule: dict[str, Any], indent: str) -> list[str]:
         lines.append(f"{indent}  texts: {'; '.join(rule['texts'])}")
     how = "forced" if rule["forced"] else f"estimated {_number(rule['estimated_cost'])} steps"
     lines.append(f"{indent}  key order {', '.join(rule['key_order']) or '(none)'}  ({how})")
+    for late in rule.get("instead_of", ()):
+        took = f"abandoned after {late['steps']:,} steps, {_number(late['estimated'])} estimated"
+        lines.append(f"{indent}    instead of {', '.join(late['order'])}: {took}")
     if rule["guards"]:
         lines.append(f"{indent}  only if not empty: {', '.join(rule['guards'])}")
     if rule["voids"]:

@@ -8,8 +8,8 @@ leaves an `Evaluation` behind: the plan, what the walk counted, the seconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.engine.headtrace import Traces
+from lftj.engine.overdue import finish
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import TextSplit, split_text, step
@@ -28,7 +29,7 @@ from lftj.join.ranges import CutRun, cuts_of
 from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
-from lftj.plan.joinplan import JoinPlan, plan_join
+from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
 from lftj.plan.keyorder import rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.pilot import WORTHWHILE, best_of
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 Rows = npt.NDArray[np.int64]
 Kept = TypeVar("Kept")
+T = TypeVar("T")
 
 KEPT_PLANS = 1024
 # A relation that has so many rows more or less than when a plan was made is as it was then, however small it is.
@@ -104,7 +106,7 @@ class Evaluator:
     trace_room: int | None = None
     traces: Traces = field(default_factory=Traces)
     rounds: Rounds = field(default_factory=Rounds)
-    _plans: dict[Hashable, tuple[list[int], Any]] = field(default_factory=dict)
+    _plans: dict[tuple[Any, ...], tuple[list[int], Any]] = field(default_factory=dict)
 
     @property
     def relations(self) -> dict[str, StoredRelation]:
@@ -138,10 +140,12 @@ class Evaluator:
         also: Mapping[str, StoredRelation] | None = None,
         limits: Limits | None = None,
         apart: bool = False,
+        abandoned: tuple[Abandoned, ...] = (),
     ) -> tuple[Body, JoinPlan]:
         """The plan for a clause without text terms on data of about this size. Pilot runs keep to `limits`.
 
-        `apart`: bindings are told apart (`body_of`).
+        `apart`: bindings are told apart (`body_of`) · `abandoned`: orders that took too long (overdue.py); whatever was
+        planned for the clause is planned anew.
         """
         relations = {**self.relations, **(also or {})}
         body = body_of(clause, apart=apart)
@@ -150,7 +154,7 @@ class Evaluator:
         def made() -> JoinPlan:
             statistics = {atom.predicate: relations[atom.predicate].statistics for atom in (*body.atoms, *body.negated)}
             wanted = None if forced is None else tuple(v for v in forced if v in body.variables)
-            return best_of(
+            plan = best_of(
                 rank_orders(body, statistics, counting=counting, forced=wanted),
                 lambda choice: plan_join(body, choice, relations, counting=counting),
                 relations,
@@ -158,12 +162,18 @@ class Evaluator:
                 self.symbols.ranks,
                 limits or Limits(),
                 worthwhile=self.pilot_from,
+                walked={late.order: late.steps for late in abandoned},
             )
+            if abandoned and plan.order not in (late.order for late in abandoned):
+                plan = replace(plan, abandoned=abandoned)
+            return plan
 
+        if abandoned:
+            self._plans = {key: kept for key, kept in self._plans.items() if key[0] != clause}
         return body, self.kept((clause, counting, apart, forced), clause, relations, made)
 
     def kept(
-        self, key: Hashable, clause: Clause, relations: Mapping[str, StoredRelation], make: Callable[[], Kept]
+        self, key: tuple[Any, ...], clause: Clause, relations: Mapping[str, StoredRelation], make: Callable[[], Kept]
     ) -> Kept:
         """What `make` plans for `clause` over `relations`, or did when these had about as many rows (`about_as_many`).
 
@@ -228,6 +238,24 @@ class Evaluator:
         run.keeps = (lowered, tuple(versions.values()))
         return run
 
+    def _finish(
+        self,
+        clause: Clause,
+        body: Body,
+        plan: JoinPlan,
+        walk: Callable[[Run], T],
+        limits: Limits,
+        *,
+        counting: bool = False,
+        also: Mapping[str, StoredRelation] | None = None,
+    ) -> tuple[JoinPlan, Run | None, T | None]:
+        """What `walk` makes of the walk for `plan`, or for a better one: see overdue.py."""
+
+        def begin(plan: JoinPlan) -> Run | None:
+            return self._run(clause, body, plan, limits, also or {})
+
+        return finish(self, clause, plan, begin, walk, limits, counting=counting, also=also)
+
     @property
     def _encode(self) -> Encode:
         # Bound to the symbols only: a trace keeps it, and must not keep the state it was recorded in.
@@ -243,17 +271,24 @@ class Evaluator:
         """Distinct bindings of the clause's head. Nothing is materialised where the head holds all variables."""
         start = time.perf_counter()
         if split_text(clause) is None:
+            n = 0
             body, plan = self.plan(clause, counting=True, order=order, limits=limits)
-            if all(d.definition is not None or d.variable in body.head_variables for d in plan.depths):
-                run = self._run(clause, body, plan, limits, {})
-                n = 0 if run is None else run.count()
-                if run is not None and run.trouble:
-                    look_for_error(self, clause, limits)
-                return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
-            body, plan = self.plan(clause, order=order, limits=limits)
-            if plan.in_order:
-                run = self._run(clause, body, plan, limits, {})
-                n = 0 if run is None else sum(chunk.shape[1] for chunk in run.chunks())
+            whole = all(d.definition is not None or d.variable in body.head_variables for d in plan.depths)
+            if whole:
+                plan, run, found = self._finish(clause, body, plan, Run.count, limits, counting=True)
+                n = found or 0
+            else:
+                body, plan = self.plan(clause, order=order, limits=limits)
+                run = None
+                if plan.in_order:
+
+                    def add(chunk: Rows) -> None:
+                        nonlocal n
+                        n += chunk.shape[1]
+
+                    plan, run, _ = self._finish(clause, body, plan, lambda run: run.give(add), limits)
+            # An order that had to take the place of another may meet a head more than once.
+            if whole or plan.in_order:
                 if run is not None and run.trouble:
                     look_for_error(self, clause, limits)
                 return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
@@ -302,11 +337,9 @@ class Evaluator:
         if split is not None:
             return self._walk_in_two(clause, split, limits, emit, also or {}, order)
         body, plan = self.plan(clause, order=order, also=also, limits=limits)
-        run = self._run(clause, body, plan, limits, also or {})
+        plan, run, _ = self._finish(clause, body, plan, lambda run: run.give(emit), limits, also=also)
         if run is None:
             return Evaluation(clause, plan, Counters(), time.perf_counter() - start), False
-        for chunk in run.chunks():
-            emit(chunk)
         return Evaluation(clause, plan, run.counters, time.perf_counter() - start), run.trouble
 
     def _walk_in_two(

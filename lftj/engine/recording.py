@@ -12,13 +12,14 @@ import numpy.typing as npt
 from lftj.engine.clausedelta import ClauseDelta, variants_of
 from lftj.engine.evaluate import Evaluation, Evaluator
 from lftj.engine.headtrace import derives_once
+from lftj.engine.overdue import finish
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.textsteps import split_text, step
 from lftj.engine.texttrace import TextTrace, is_map, mapped
 from lftj.engine.trace import ClauseTrace
 from lftj.engine.undefined import look_for_error
-from lftj.join.run import Counters, Limits
+from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.language.options import AUTO
 from lftj.plan.body import body_of
@@ -98,8 +99,12 @@ def record_clause(
 def count_clause(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[ClauseDelta, list[Rows], Evaluation]:
     """Evaluate `clause`, every derivation once: (what follows it, rows int64[head, n] with repeats, how it went)."""
     body, plan = evaluator.plan(clause, limits=limits)
-    run = evaluator._run(clause, body, replace(plan, until=len(plan.depths)), limits, {})
-    chunks = [] if run is None else list(run.chunks())
+    chunks: list[Rows] = []
+
+    def begin(plan: JoinPlan) -> Run | None:
+        return evaluator._run(clause, body, replace(plan, until=len(plan.depths)), limits, {})
+
+    plan, run, _ = finish(evaluator, clause, plan, begin, lambda run: run.give(chunks.append), limits)
     counters = Counters() if run is None else run.counters
     if run is not None and run.trouble:
         look_for_error(evaluator, clause, limits)
@@ -159,17 +164,26 @@ def _record_join(
     evaluator: Evaluator, clause: Clause, limits: Limits, also: Mapping[str, StoredRelation] | None
 ) -> tuple[ClauseTrace, list[Rows], Evaluation]:
     relations = {**evaluator.relations, **(also or {})}
-    plan, trace_plan = planned_trace(evaluator, clause, limits, also)
-    trace = ClauseTrace(
-        plan,
-        trace_plan,
-        evaluator.arena,
-        evaluator._encode,
-        evaluator.symbols.ranks,
-        page_rows=evaluator.page_rows,
-        dir_rows=evaluator.dir_rows,
-        room=evaluator.trace_room,
-    )
-    versions = {order: relations[order[0]].order(order[1]) for order in trace.orders}
-    chunks = trace.record(versions, limits, buffer_rows=evaluator.buffer_rows)
+    planned, trace_plan = planned_trace(evaluator, clause, limits, also)
+
+    def begin(plan: JoinPlan) -> ClauseTrace:
+        wish = evaluator.state.granularity.get(clause.rule)
+        return ClauseTrace(
+            plan,
+            trace_plan if plan is planned else trace_plan_of(plan, relations, wish),
+            evaluator.arena,
+            evaluator._encode,
+            evaluator.symbols.ranks,
+            page_rows=evaluator.page_rows,
+            dir_rows=evaluator.dir_rows,
+            room=evaluator.trace_room,
+        )
+
+    def record(trace: ClauseTrace) -> list[Rows]:
+        versions = {order: relations[order[0]].order(order[1]) for order in trace.orders}
+        return trace.record(versions, limits, buffer_rows=evaluator.buffer_rows)
+
+    plan, trace, chunks = finish(evaluator, clause, planned, begin, record, limits, also=also, apart=True)
+    assert trace is not None, "there is always a trace to record"
+    assert chunks is not None
     return trace, chunks, Evaluation(clause, plan, trace.counters, trace=trace)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from lftj.engine.tracelayout import Order, Ranges, TraceLayout, widened
 from lftj.join import concern, machine, maintain, repair, trie, triejoin
 from lftj.join import walk as cells
-from lftj.join.run import SLICE, Counters, Limits
+from lftj.join.run import NO_END, SLICE, Counters, Limits, Overdue
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.lowering import Encode, Sought, lower
 from lftj.plan.traceplan import TracePlan
@@ -231,6 +231,7 @@ class ClauseTrace(Trace):
         self._ranks, self.trouble = ranks, False
         self._sizes = {"page_rows": page_rows, "dir_rows": dir_rows}
         self._recording_room = room or RECORDING_ROOM
+        self.most = NO_END
         self.ranges: Ranges = {}
         self.counters = Counters()
         self.orders = tuple(dict.fromkeys((node.predicate, node.key_order) for node in plan.nodes))
@@ -258,7 +259,10 @@ class ClauseTrace(Trace):
     # -- recording ----------------------------------------------------------------------------------------------------
 
     def record(self, versions: Versions, limits: Limits, *, buffer_rows: int = 1 << 16) -> list[Ints]:
-        """Evaluate the clause over `versions`, keeping its trace; the derived rows, int64[head, n] each."""
+        """Evaluate the clause over `versions`, keeping its trace; the derived rows, int64[head, n] each.
+
+        Raises `Overdue`, and keeps nothing, when it has taken more steps than `most`.
+        """
         ranges = self.layout.key_ranges(lambda order, level: versions[order].ends(level))
         packings = {s: self.layout.packing(s, ranges) for s in self.trace_plan.recorded}
         side = _Side(*self.layout.sites(packings), self._recording_room)
@@ -278,6 +282,8 @@ class ClauseTrace(Trace):
                 done += n
                 control[cells.WRITTEN] = 0
             limits.look(done)
+            if status != triejoin.FINISHED and control[cells.STEPS] > self.most:
+                raise Overdue
         self.trouble = bool(walk.cell[machine.TROUBLE])
         steps = int(control[cells.STEPS])
         indexes = SensitivityIndexes(self.arena, len(self.trace_plan.sites), **self._sizes)

@@ -21,6 +21,9 @@ from lftj.join import walk as cells
 
 SLICE = 1 << 20
 BUFFER_ROWS = 1 << 16
+# Rows that are held back at most from who takes them, while a walk may still be abandoned.
+HELD_ROWS = 1 << 20
+NO_END = np.iinfo(np.int64).max
 
 
 # Of a progress line: what is told (how many, of what, in which stage).
@@ -81,8 +84,15 @@ class Counters:
     ranges: int = 1
 
 
+class Overdue(Exception):
+    """A walk has taken more steps than it was given; it may go on."""
+
+
 class Run:
-    """One execution of a walk. Iterate `chunks()` for rows, or call `count()`; `counters` are complete afterwards."""
+    """One execution of a walk. Iterate `chunks()` for rows, or call `count()`; `counters` are complete afterwards.
+
+    A walk that takes more steps than `most` raises `Overdue`. With a larger `most` the same call goes on where it was.
+    """
 
     def __init__(
         self,
@@ -98,6 +108,9 @@ class Run:
         self.counters = Counters()
         self._buffer_rows = buffer_rows
         self.keeps: tuple[object, ...] = ()  # versions and tables the walk reads
+        self.most = NO_END
+        self._rows_done, self._out = 0, np.empty((len(walk.head), 0), np.int64)
+        self._held: list[npt.NDArray[np.int64]] = []
         machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
 
     @property
@@ -105,17 +118,25 @@ class Run:
         """Whether a term had no value so far."""
         return bool(self.walk.cell[machine.TROUBLE])
 
-    def _slices(self, out: list[npt.NDArray[np.int64]]) -> Iterator[int]:
-        """The status after each slice that filled the buffer or finished.
+    @property
+    def steps(self) -> int:
+        """Steps walked so far."""
+        return int(self.walk.control[cells.STEPS])
 
-        `out` holds the buffer to write to; whoever takes it away puts a new one there.
+    def _slices(self, rows: int) -> Iterator[int]:
+        """The status after each slice that filled the buffer, of so many `rows`, or finished.
+
+        `_out` is the buffer that is written to; whoever takes it away puts a new one there.
         """
         control = self.walk.control
-        done = 0
+        if not self._out.shape[1]:
+            self._out = np.empty((len(self.walk.head), rows), np.int64)
         # Short slices first: small answers come at once, and a long one is noticed early.
         budget = SLICE >> 4
         while True:
-            status = triejoin.triejoin(self.mem, self.walk, out[0], budget)
+            if (left := self.most - self.steps) <= 0:
+                raise Overdue
+            status = triejoin.triejoin(self.mem, self.walk, self._out, min(budget, left))
             if status == triejoin.OVERFLOW:
                 raise EvaluationError(
                     "the count exceeds the int64 range",
@@ -124,39 +145,51 @@ class Run:
                     remedy="count parts of the body separately",
                 )
             if status != triejoin.PAUSED:
-                done += int(control[cells.WRITTEN])
+                self._rows_done += int(control[cells.WRITTEN])
                 yield status
                 control[cells.WRITTEN] = 0
             if status == triejoin.FINISHED:
                 break
-            self.limits.look(done + int(control[cells.WRITTEN]))
+            self.limits.look(self._rows_done + int(control[cells.WRITTEN]))
             budget = SLICE
         steps = int(control[cells.STEPS])
         self.counters = Counters(
             steps,
             steps + int(control[cells.LANDED]),
             int(control[cells.OPENS]),
-            done,
+            self._rows_done,
             tuple(self.walk.depths[:, cells.MATCHES].tolist()),
         )
 
     def count(self) -> int:
         """Number of bindings; nothing is written anywhere."""
-        for _ in self._slices([np.empty((len(self.walk.head), 1), np.int64)]):
+        for _ in self._slices(1):
             pass
         self.counters.rows = int(self.walk.blocks[0, cells.COUNT])
         return self.counters.rows
 
     def chunks(self) -> Iterator[npt.NDArray[np.int64]]:
         """Rows as arrays int64[columns, n] in the order of the walk, each the caller's to keep."""
-        shape = (len(self.walk.head), self._buffer_rows)
-        out = [np.empty(shape, np.int64)]
-        for status in self._slices(out):
+        for status in self._slices(self._buffer_rows):
             if status == triejoin.FULL:
-                yield out[0]
-                out[0] = np.empty(shape, np.int64)
+                full, self._out = self._out, np.empty_like(self._out)
+                yield full
             elif n := int(self.walk.control[cells.WRITTEN]):
-                yield out[0][:, :n].copy()
+                yield self._out[:, :n].copy()
+
+    def give(self, emit: Callable[[npt.NDArray[np.int64]], None]) -> None:
+        """Give the rows to `emit`, none before it is certain that the walk is not abandoned: it finds many, or ends."""
+        for chunk in self.chunks():
+            self._held.append(chunk)
+            if self.most == NO_END or sum(held.shape[1] for held in self._held) > HELD_ROWS:
+                self.most = NO_END
+                self._release(emit)
+        self._release(emit)
+
+    def _release(self, emit: Callable[[npt.NDArray[np.int64]], None]) -> None:
+        for chunk in self._held:
+            emit(chunk)
+        self._held.clear()
 
 
 def walk_once(

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.plan.body import Atom, Body, Condition
-from lftj.plan.keyorder import BOUNDS, Choice
+from lftj.plan.keyorder import Choice
+from lftj.plan.matches import BOUNDS
 from lftj.plan.partial import partial_of, partial_terms
 from lftj.plan.statistics import Stored
 
@@ -80,6 +82,14 @@ class Block:
     sibling: int
 
 
+class Abandoned(NamedTuple):
+    """A key order that was walked for so many `steps`, and abandoned: it was `estimated` to take fewer by far."""
+
+    order: tuple[str, ...]
+    steps: int
+    estimated: float
+
+
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
     """All that is fixed about a join before data is touched.
@@ -88,7 +98,8 @@ class JoinPlan:
     sorted and without repeats · `uses`: per body atom, its text and the key order it reads · `guards`, `voids`:
     relations that must not be empty, and that must be · `witnesses`: estimated bindings of an existential suffix below
     one of the head · `limiting`: the node of the row that holds the limit of tested rows (-1: there is none) ·
-    `looked_up`: the texts of atoms that bind nothing: their row is looked up for every binding.
+    `looked_up`: the texts of atoms that bind nothing: their row is looked up for every binding · `abandoned`: the
+    orders that were walked before this one, and took too long.
     """
 
     depths: tuple[Depth, ...]
@@ -107,6 +118,7 @@ class JoinPlan:
     witnesses: float = 1.0
     limiting: int = -1
     looked_up: tuple[str, ...] = ()
+    abandoned: tuple[Abandoned, ...] = ()
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -285,7 +297,8 @@ def plan_join(
     `tested`: the atoms, by their number in the clause, whose rows must be older than a limit; `limited_by`: the atom
     whose row holds it. All their columns hold variables.
     """
-    neighbours = {v: frozenset[str]().union(*(s for s in body.scopes if v in s)) - {v} for v in choice.order}
+    scopes = body.scopes
+    neighbours = {v: frozenset[str]().union(*(s for s in scopes if v in s)) - {v} for v in choice.order}
     order = choice.order
     rows = dict(zip(choice.order, choice.rows, strict=True))
     definitions: dict[str, Term] = {}
@@ -360,14 +373,14 @@ def plan_join(
     if not counting and not body.every:
         head = body.head_variables
         end = max((place[v] + 1 for v in head), default=0)
-        # Variables before the end that the head does not hold must follow from earlier ones, else a binding of the
-        # head is met more than once.
         # A first witness must not hide a binding after it for which a term has no value.
-        partial = any(any(partial_of(c.compare)) for c in body.conditions) and end < len(laid)
-        if not partial and all(d.variable in head or d.definition is not None for d in depths[:end]):
+        if not (any(any(partial_of(c.compare)) for c in body.conditions) and end < len(laid)):
             until = end
+            # A binding of the head is met once if what stands before its end, and it does not hold, is computed.
+            once = all(d.variable in head or d.definition is not None for d in depths[:end])
             straight = [place[t.name] for t in body.head if isinstance(t, Var)]
-            in_order = straight == sorted(set(straight)) and not any(isinstance(t, Apply) for t in body.head)
+            ordered = straight == sorted(set(straight)) and not any(isinstance(t, Apply) for t in body.head)
+            in_order = once and ordered
     return JoinPlan(
         tuple(depths),
         tuple(nodes),

@@ -1,18 +1,22 @@
 """Choosing the key order of a join: which variable is bound at which depth.
 
 A search over orders, depth by depth, keeping the `BEAM` cheapest beginnings (all of them up to four variables). The
-cost of binding a variable v behind the variables B counts leapfrog steps:
+cost of binding a variable behind bound ones counts leapfrog steps, from the estimates of matches.py:
 
-    nodes(B)            bindings of B for which the depth is entered: the product of the matches of the depths before
-                        it; when counting, only of those that v's part of the body is connected to (the others are
-                        counted apart and multiplied)
-    fan-out of an atom  distinct(B + v) / distinct(B) over the atom's columns: keys it offers under a prefix, on average
-    steps               nodes * participants * least fan-out
-    matches             the fan-outs multiplied, over the domain of v for each participant but one (independence)
+    entered     how often the depth is entered: the product of the matches of the depths before it; when counting, only
+                of those that the variable's part of the body is connected to (the others are counted apart and
+                multiplied)
+    steps       entered * participants * keys offered
 
 plus `SORT` per row of a key order that would have to be built, `EMIT` per row of output, and `DEDUPE` where the
 output needs sorting because the order does not begin with the head. Estimates only choose; they never change an
 answer. Ties go to the order of appearance, so plans are deterministic.
+
+Behind the last variable of the head is an existential suffix, whose search ends at the first witness: of the keys a
+depth offers only those up to the first that leads to one are looked at, few where most do, all where none does. A
+component that is searched while another one waits its turn is searched for all of its witnesses if that one has none:
+the walk goes back to the variable before, whatever made it fail. So an order that leaves what it began, or binds what
+is connected to nothing, is charged the products that it walks through.
 
 In a large round of recursion (`Large`) independence says too little: atoms over relations that were derived from each
 other hold the same keys far more often. So for the steps the matches of a depth are taken to lie between independent
@@ -23,17 +27,19 @@ independence, which says the same for all orders.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lftj.language.clause import Value, Var
-from lftj.plan.body import Atom, Body, Condition
+from lftj.plan.body import Body
+from lftj.plan.matches import Matches, Matching, first_hit
 from lftj.plan.statistics import Statistics
 
 BEAM = 64
-# With more variables not every one is tried at every depth (`OrderSearch.next`).
-WIDE = 16
+# Of more variables than `MANY` so many orders of the same ones are kept, and what is connected to nothing that is bound
+# waits, unless the head needs it. Of more than `CROWDED` that one atom alone holds, the first is tried for all.
+MANY, ALIKE, WIDE, CROWDED = 6, 2, 16, 16
 SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
 # build: some microseconds, whatever its rows, as a hundred steps do.
@@ -43,8 +49,6 @@ REPEATED, AGAIN = 0.05, 100.0
 LASTING, SHARED = 24.0, 3.0
 # A look into a row by all its columns: near the last one where these are bound in the order of its key.
 NEAR, FAR = 1.0, 4.0
-BOUNDS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
 
 
 class Large(NamedTuple):
@@ -79,12 +83,24 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Partial:
-    order: tuple[str, ...]
-    matches: tuple[float, ...]
-    rows: tuple[float, ...]
-    cost: float
+    """A beginning of an order.
+
+    `bound`: its variables as a mask · `rows`, `cost`, `witnesses`: as of a `Choice` · `nodes`: bindings, were all
+    participants independent · `entered`: how often the next depth is entered · `apart`: when counting, that by
+    component · of an existential suffix, components of which a variable has still to be bound: those that are `taken`
+    to have a witness, and how often the next depth is entered although one, that is `lacking`, has none.
+    """
+
+    order: tuple[str, ...] = ()
+    bound: int = 0
+    rows: tuple[float, ...] = ()
+    cost: float = 0.0
     witnesses: float = 1.0
+    nodes: float = 1.0
     entered: float = 1.0
+    apart: tuple[tuple[int, float], ...] = ()
+    taken: frozenset[int] = frozenset()
+    lacking: tuple[tuple[int, float], ...] = ()
 
 
 class OrderSearch:
@@ -101,53 +117,71 @@ class OrderSearch:
     ) -> None:
         self.body, self.statistics, self.counting = body, statistics, counting
         self.sort, self.large, self.others = sort, large, others
-        self.negated = body.negated[:-1] if large is not None and large.own else body.negated
-        self.names = tuple(body.variables)
+        own = large is not None and large.own
+        # What large rounds are charged was fitted with every atom by itself.
+        self.matches = Matches(body, statistics, body.negated[:-1] if own else body.negated, shared=large is None)
+        self.names = self.matches.names
         self.rank = {v: i for i, v in enumerate(self.names)}
-        self.holding = {v: [a for a in body.atoms if v in a.columns] for v in self.names}
-        self._distinct: dict[tuple[str, frozenset[int]], float] = {}
-        self.neighbours = {v: frozenset[str]().union(*(s for s in body.scopes if v in s)) - {v} for v in self.names}
-
-    def distinct(self, predicate: str, columns: frozenset[int]) -> float:
-        """Distinct keys of `columns`, asked of the statistics once."""
-        at = (predicate, columns)
-        if at not in self._distinct:
-            self._distinct[at] = self.statistics[predicate].distinct(columns)
-        return self._distinct[at]
+        self.head = self.matches.mask(body.head_variables)
+        # Whether the search ends at a first witness once the head is bound.
+        self.existential = not (counting or body.every)
+        whole = self.matches.components(self.matches.all)
+        self.start = _Partial(apart=tuple((part, 1.0) for part in whole) if counting else ())
 
     def ranked(self) -> list[Choice]:
         """The orders found, cheapest first."""
-        beam = [_Partial((), (), (), 0.0)]
-        for _ in self.names:
-            grown = [p for partial in beam for v in self.next(partial) if (p := self.bind(partial, v))]
-            grown.sort(key=lambda p: (p.cost, [self.rank[v] for v in p.order]))
-            beam = grown[: max(4, BEAM * WIDE // max(WIDE, len(self.names)))]
-        choices = [Choice(p.order, p.rows, p.cost + self._finish(p), witnesses=p.witnesses) for p in beam]
+        many = len(self.names) > MANY
+        found = self._search(many, head_first=False)
+        if many and self.existential and self.head.bit_count() > 1:
+            # To bind the head first, whether connected or not, looks dear until the first witnesses end the search.
+            found += [p for p in self._search(many, head_first=True) if p not in found]
+        choices = [Choice(p.order, p.rows, p.cost + self._finish(p), witnesses=p.witnesses) for p in found]
         return sorted(choices, key=lambda c: (c.cost, [self.rank[v] for v in c.order]))
 
-    def next(self, partial: _Partial) -> list[str]:
-        """The variables to try behind `partial`.
+    def _search(self, many: bool, *, head_first: bool) -> list[_Partial]:
+        """The orders of one beam search; of many variables, at least one that begins with each."""
+        beam = [self.start]
+        for left in range(len(self.names), 0, -1):
+            ranked = [
+                # Of many variables: whatever is bound is walked on with, a step for each that is left at least.
+                (p.cost + left * p.rows[-1] if many else p.cost, [self.rank[u] for u in p.order], p)
+                for partial in beam
+                for v in self._next(partial, many, head_first)
+                if (p := self.bind(partial, v))
+            ]
+            grown = [p for _, _, p in sorted(ranked, key=lambda r: r[:2])]
+            beam = list(_varied(grown)) if many else grown[:BEAM]
+        return beam
 
-        Of many only those that it is connected to, if there are any, and of those that one atom alone holds the first.
-        """
-        left = [v for v in self.names if v not in partial.order]
-        if len(self.names) <= WIDE:
-            return left
-        near = [v for v in left if not self.neighbours[v].isdisjoint(partial.order)] or left
-        alone: dict[frozenset[str], str] = {}
-        for v in near:
-            if len(self.holding[v]) == 1:
-                alone.setdefault(self.neighbours[v] | {v}, v)
-        found = [v for v in near if alone.get(self.neighbours[v] | {v}, v) == v]
-        return found if any(self.bind(partial, v) for v in found) else left
+    def _next(self, partial: _Partial, many: bool, head_first: bool) -> list[str]:
+        """The variables that may be bound next: of many, what is connected to the bound ones, or the head needs."""
+        left = self.matches.all & ~partial.bound
+        if many and partial.bound:
+            near = self.matches.frontier(left, partial.bound)
+            left = near | (left & self.head) or left
+        if head_first:
+            left = left & self.head or left
+        found = [v for i, v in enumerate(self.names) if left >> i & 1]
+        return self._first_alone(partial, found) if len(self.names) > CROWDED else found
+
+    def _first_alone(self, partial: _Partial, found: list[str]) -> list[str]:
+        """`found`, but of the variables that one atom alone holds only its first; all of them if none can be bound then."""
+        alone: dict[int, str] = {}
+        for v in found:
+            if len(self.matches.holding[v]) == 1:
+                alone.setdefault(self.matches.neighbours[self.matches.bit[v]] | self.matches.bit[v], v)
+        first = [
+            v for v in found if alone.get(self.matches.neighbours[self.matches.bit[v]] | self.matches.bit[v], v) == v
+        ]
+        return first if any(self.bind(partial, v) for v in first) else found
 
     def forced(self, order: tuple[str, ...]) -> Choice:
         """The given order of named variables; constants and the like go where they are first determined."""
         wanted = list(order)
-        partial = _Partial((), (), (), 0.0)
+        partial = self.start
         while len(partial.order) < len(self.names):
             hidden = [v for v in self.names if v not in order and v not in partial.order]
-            computed = [v for v in hidden if self.definition(v, frozenset(partial.order)) is not None]
+            computed = [v for v in hidden if self.matches.definition(v, frozenset(partial.order)) is not None]
             # A variable that is only computed waits for what it is computed from.
             grown = next(p for v in (*computed, *wanted, *hidden) if (p := self.bind(partial, v)) is not None)
             wanted = [v for v in wanted if v != grown.order[-1]]
@@ -155,122 +189,94 @@ class OrderSearch:
         cost = partial.cost + self._finish(partial)
         return Choice(partial.order, partial.rows, cost, forced=True, witnesses=partial.witnesses)
 
-    def definition(self, v: str, bound: frozenset[str]) -> Condition | None:
-        """A condition that computes `v` from variables already bound."""
-        for condition in self.body.conditions:
-            for name, _, needs in condition.defines:
-                if name == v and needs <= bound:
-                    return condition
-        return None
-
     def bind(self, partial: _Partial, v: str) -> _Partial | None:
         """`partial` with `v` bound next; None if nothing can bind it yet."""
-        bound = frozenset(partial.order)
-        definition = self.definition(v, bound)
-        atoms = self.holding[v]
-        if definition is None and not atoms:
+        bit = self.matches.bit[v]
+        known = self.matches.matching(bit, partial.bound)
+        if known is None:
             return None
-        fan_outs, domains = [], []
-        for atom in atoms:
-            own = frozenset(c for c, name in enumerate(atom.columns) if name in bound)
-            column = frozenset([atom.columns.index(v)])
-            fan_outs.append(max(1e-9, self.distinct(atom.predicate, own | column) / self.distinct(atom.predicate, own)))
-            domains.append(self.distinct(atom.predicate, column))
-        domain = max([1.0, *domains])
-        nodes = 1.0
-        for i, u in enumerate(partial.order):
-            apart = self.counting and not self._connected(v, u, frozenset(partial.order[:i]))
-            # What is counted apart multiplies nothing, but where it comes to zero the parts after it are not looked at.
-            nodes *= min(1.0, partial.matches[i]) if apart else partial.matches[i]
-        if definition is not None:
-            matches = 1.0
-            for fan_out in fan_outs:
-                matches *= min(1.0, fan_out / domain)
-            most, offered = matches, 1.0
-        else:
-            matches = domain
-            for fan_out in fan_outs:
-                matches *= min(1.0, fan_out / domain)
-            most = offered = min(fan_outs)
-        now = bound | {v}
-        for condition in self.body.conditions:
-            if condition is not definition and v in condition.variables and condition.variables <= now:
-                selectivity = self.selectivity(condition, v, domain)
-                matches, most = matches * selectivity, most * selectivity
-        # How often the depth is entered, and how often it matches then.
-        entered, met = nodes, matches
+        matches, met = known.matches, known.matches
         if self.large is not None:
-            entered, met = partial.entered, matches ** (1.0 - self.large.related) * most**self.large.related
-        steps = entered * (1.0 + len(atoms) * offered)
-        # A look into each negated atom whose last variable this is; what it takes away is not estimated.
-        steps += entered * met * sum(v in atom.variables <= now for atom in self.negated)
+            met = known.matches ** (1.0 - self.large.related) * known.most**self.large.related
+        looks = float(known.negated)
+        now = partial.bound | bit
         for atom in self.body.looked:
-            if v in atom.variables <= now:
+            if v in atom.variables and not self.matches.mask(atom.variables) & ~now:
                 near = list(atom.columns) == [u for u in (*partial.order, v) if u in atom.variables]
-                steps += entered * met * (NEAR if near else FAR)
-                there = self.there(atom)
+                there = self.matches.there(atom)
+                looks += NEAR if near else FAR
                 matches, met = matches * there, met * there
-        witness = self.body.head_variables
-        witnesses = partial.witnesses
-        every = self.counting or self.body.every
-        if not every and witness <= bound and not witness >= frozenset(self.names):
-            # An existential suffix: the search below a binding of the head ends at the first witness.
-            witnesses *= matches
-            steps, matches, met = steps / max(1.0, met), min(1.0, matches), min(1.0, met)
-        if self.large is not None:
-            steps += entered * self.large.opened * len(atoms)
+        if self.existential and not self.head & ~partial.bound and self.head != self.matches.all:
+            return self._witness(partial, v, known._replace(matches=matches), met, looks)
+        nodes, entered, apart = partial.nodes, partial.entered, partial.apart
+        if self.counting:
+            nodes = entered = next(n for part, n in apart if part & bit)
+            # What is counted apart multiplies nothing, but where it comes to zero the parts after it are not looked at.
+            apart = tuple(
+                (below, n * (matches if part & bit else min(1.0, matches)))
+                for part, n in apart
+                for below in self.matches.components(part & ~bit)
+            )
+        # How often the depth is entered, and how often it matches then.
+        steps = self._steps(entered, known.offered, known.participants) + entered * met * looks
         return _Partial(
             (*partial.order, v),
-            (*partial.matches, matches),
+            now,
             (*partial.rows, nodes * matches),
             partial.cost + steps,
-            witnesses,
+            1.0,
+            nodes * matches,
             entered * met,
+            apart,
         )
 
-    def there(self, atom: Atom) -> float:
-        """The part of the bindings for which a row is there that is looked up: all, if it is the head's own.
+    def _steps(self, entered: float, offered: float, participants: int) -> float:
+        """Steps of a depth that is entered so often and looks at so many keys each time."""
+        opened = self.large.opened * participants if self.large is not None else 0.0
+        return entered * (1.0 + participants * offered + opened)
 
-        Of that there need be no statistics.
-        """
-        if atom.variables >= self.body.head_variables or atom.predicate not in self.statistics:
-            return 1.0
-        apart = math.prod(self.distinct(atom.predicate, frozenset([c])) for c in range(len(atom.columns)))
-        return self.distinct(atom.predicate, frozenset(range(len(atom.columns)))) / apart
-
-    def selectivity(self, condition: Condition, v: str, domain: float) -> float:
-        """The part of the bindings that a condition lets through."""
-        op = condition.compare.op
-        if op == "=":
-            return 1.0 / domain
-        for side, other in (
-            (condition.compare.left, condition.compare.right),
-            (condition.compare.right, condition.compare.left),
-        ):
-            if (
-                isinstance(side, Var)
-                and isinstance(other, Value)
-                and side.type == "number"
-                and op in BOUNDS
-                and self.holding[side.name]
-            ):
-                atom = self.holding[side.name][0]
-                # Rows, not keys, are compared: where small keys are frequent ones, that is what decides how much is
-                # left.
-                below = self.statistics[atom.predicate].part_below(atom.columns.index(side.name), int(other.value))
-                upward = (op if side is condition.compare.left else BOUNDS[op]) in (">", ">=")
-                return min(1.0, max(1e-4, 1.0 - below if upward else below))
-        return SELECTIVITY.get(op, 0.5)
-
-    def _connected(self, v: str, u: str, removed: frozenset[str]) -> bool:
-        """Whether `v` and `u` are in one part of the body once `removed` is bound."""
-        reached, frontier = {v}, [v]
-        while frontier:
-            for w in self.neighbours[frontier.pop()]:
-                if w not in removed and w not in reached:
-                    reached.add(w)
-                    frontier.append(w)
-        return u in reached
+    def _witness(self, partial: _Partial, v: str, known: Matching, met: float, looks: float) -> _Partial:
+        """`partial` with `v` bound next in an existential suffix: see the module's text."""
+        bit = self.matches.bit[v]
+        now = partial.bound | bit
+        entered, taken, lacking = partial.entered, partial.taken, partial.lacking
+        own = 0
+        for part in self.matches.components(self.matches.all & ~partial.bound):
+            if part & bit:
+                own = part
+            elif part not in taken:
+                # It is looked at after this one, which is searched again and again for nothing if it has no witness.
+                witness = self.matches.witness(part, partial.bound)
+                lacking = (*lacking, (part, entered * (1.0 - witness)))
+                entered *= witness
+                taken |= {part}
+        hit = met / known.offered * self.matches.witnesses(own & ~bit, now)
+        found = first_hit(known.offered, hit)
+        looked = min(known.offered, found / hit) if hit > 0.0 else known.offered
+        if own in taken:
+            # It is known to have a witness: one of the keys is a hit.
+            looked = min(1.0 / hit if hit > 0.0 else math.inf, max(1.0, known.offered))
+            taken -= {own}
+        vain = sum(n for _, n in lacking)
+        steps = self._steps(entered, looked, known.participants)
+        steps += self._steps(vain, known.offered, known.participants)
+        after = entered * looked * met / known.offered
+        steps += (after + vain * met) * looks
+        lacking = tuple((part, n * met) for part, n in lacking if part & ~now)
+        entries = after + sum(n for _, n in lacking)
+        nodes = partial.nodes * min(1.0, known.matches) if self.large is not None else entries
+        return _Partial(
+            (*partial.order, v),
+            now,
+            (*partial.rows, nodes),
+            partial.cost + steps,
+            partial.witnesses * known.matches,
+            nodes,
+            after,
+            (),
+            taken,
+            lacking,
+        )
 
     def _finish(self, partial: _Partial) -> float:
         """Cost of the key orders that would have to be built, and of the output."""
@@ -300,7 +306,21 @@ class OrderSearch:
     def _once(self, order: tuple[str, ...]) -> bool:
         """Whether heads that were met before are passed over: the variable before the last is not the head's."""
         head = self.body.head_variables
-        return len(order) > 1 and order[-1] in head and order[-2] not in head and len(self.holding[order[-1]]) == 1
+        return (
+            len(order) > 1 and order[-1] in head and order[-2] not in head and len(self.matches.holding[order[-1]]) == 1
+        )
+
+
+def _varied(partials: Sequence[_Partial]) -> Iterator[_Partial]:
+    """The first `WIDE` of the partials and the first that begins with each variable, few that bind the same ones."""
+    alike, begun, kept = Counter[int](), set[str](), 0
+    for p in partials:
+        # What is bound decides what follows: the cheapest orders of it stand for all of them.
+        alike[p.bound] += 1
+        if alike[p.bound] <= ALIKE and (kept < WIDE or p.order[0] not in begun):
+            kept += 1
+            begun.add(p.order[0])
+            yield p
 
 
 def rank_orders(

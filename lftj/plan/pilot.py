@@ -67,14 +67,18 @@ def best_of(
     limits: Limits,
     *,
     worthwhile: float = WORTHWHILE,
+    walked: Mapping[tuple[str, ...], int] | None = None,
 ) -> JoinPlan:
     """The plan of the best of `choices` (cheapest estimate first).
 
-    By estimate where that is cheaper than `worthwhile` steps, else by pilot runs.
+    By estimate where that is cheaper than `worthwhile` steps, else by pilot runs, whose estimate is then its cost.
+    `walked`: orders that were abandoned after so many steps, so that estimates are not to be relied on.
     """
     first = plan(choices[0])
-    if len(choices) == 1 or choices[0].cost < worthwhile:
+    if not walked and (len(choices) == 1 or choices[0].cost < worthwhile):
         return first
+    walked = walked or {}
+    expected = max([choices[0].cost, *walked.values()])
     built = {name: set(relation.orders) for name, relation in relations.items()}
     needed = _orders(first)
 
@@ -83,14 +87,14 @@ def best_of(
         missing = {(name, order) for name, order in _orders(candidate) - apart_from if order not in built[name]}
         return SORT * sum(len(relations[name]) for name, _ in missing)
 
-    budget = min(MOST, max(LEAST, SHARE * choices[0].cost / CANDIDATES))
+    budget = min(MOST, max(LEAST, SHARE * expected / CANDIDATES))
     best, limit, error, tried, spent = first, np.inf, 0.0, 0, 0
     seen = set[tuple[str, ...]]()
     built_for: list[JoinPlan] = []
     for choice in _varied(choices):
         if tried >= CANDIDATES and spent > min(SHARE * limit, CANDIDATES * MOST):
             break
-        if choice.cost > KEEP * choices[0].cost:
+        if not walked and choice.cost > KEEP * choices[0].cost:
             continue
         candidate = plan(choice)
         if candidate.order in seen or to_sort(candidate, needed) > (SORT_SHARE * limit if tried else budget):
@@ -99,7 +103,7 @@ def best_of(
         built_for.append(candidate)
         tried += 1
         found = _pilot(candidate, relations, encode, ranks, budget, limit, limits)
-        steps = found.steps + to_sort(candidate, set())
+        steps = max(found.steps, walked.get(candidate.order, 0)) + to_sort(candidate, set())
         spent += found.spent
         # Samples err: an order has to be better by more than that to take the place of one whose estimate is better.
         if tried == 1 or (steps < CLEARLY * limit and limit - steps > np.hypot(error, found.error)):
@@ -107,7 +111,7 @@ def best_of(
     for name, order in {node_order for candidate in built_for for node_order in _orders(candidate)} - _orders(best):
         if order not in built[name]:
             relations[name].forget(order)
-    return best
+    return replace(best, cost=limit) if np.isfinite(limit) else best
 
 
 def _varied(choices: Sequence[Choice]) -> list[Choice]:
@@ -143,22 +147,23 @@ def _pilot(
     limit: float,
     limits: Limits,
 ) -> Pilot:
-    """Walk a sample of `plan`; infinite steps if its first variable is computed.
+    """Walk a sample of `plan`; all of it if its first variable is computed, infinite steps where that is not done.
 
     Spends `budget` steps, or a like share of what it finds.
 
     Gives up early, with what it has seen, once it is clear that the estimate will be above `limit`.
     """
     top = plan.depths[0]
-    if top.definition is not None or not top.participants:
+    if not plan.nodes:
         return Pilot(np.inf, 0.0, 0)
     versions = {(n.predicate, n.key_order): relations[n.predicate].order(n.key_order) for n in plan.nodes}
-    node = plan.nodes[top.participants[0]]
+    whole = top.definition is not None or not top.participants
+    node = plan.nodes[0 if whole else top.participants[0]]
     drawn = versions[node.predicate, node.key_order]
     if not len(drawn):
         return Pilot(0.0, 0.0, 0)
-    given = [0]
-    if len(plan.depths) > 2 and plan.depths[1].definition is None:
+    given = [] if whole else [0]
+    if not whole and len(plan.depths) > 2 and plan.depths[1].definition is None:
         below = [i for i in plan.depths[1].participants if plan.nodes[i].above == top.participants[0]]
         given = [0, 1] if below and not plan.depths[1].first else [0]
     depths = tuple(_set(depth) if d in given else depth for d, depth in enumerate(plan.depths))
@@ -176,7 +181,7 @@ def _pilot(
     control, spent = walk.control, 0
     costs: list[float] = []
     wanted = 1 << int(np.log2(min(MOST_DRAWN, max(LEAST_DRAWN, budget / PER_ROW))))
-    bindings, weights = _draw(drawn, len(given), wanted)
+    bindings, weights = (np.empty((1, 0), np.int64), [1.0]) if whole else _draw(drawn, len(given), wanted)
     n = len(weights)
     for i in range(n):
         estimate = sum(costs) / i if i else 0.0
@@ -197,10 +202,10 @@ def _pilot(
             status = triejoin.triejoin(drawn.store.arena.space.mem, walk, out, min(SLICE, int(allowance) + 1))
         rows += int(control[cells.WRITTEN])
         control[cells.WRITTEN] = 0
-        if status >= triejoin.OVERFLOW:
-            return Pilot(np.inf, 0.0, spent)
         steps = _work(control) - before
         spent += steps
+        if status >= triejoin.OVERFLOW or (whole and status != triejoin.FINISHED):
+            return Pilot(np.inf, 0.0, spent)
         costs.append((steps + (EMIT if plan.in_order else DEDUPE) * rows) * weights[i])
     return Pilot(float(np.mean(costs)), float(np.std(costs) / np.sqrt(len(costs))), spent)
 

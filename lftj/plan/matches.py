@@ -1,0 +1,230 @@
+"""Estimates of one body: how many keys a variable offers behind bound ones, how many match, whether a witness follows.
+
+Sets of variables are bit masks over the order of appearance, since a search over key orders asks for thousands of
+them. What is asked of a variable depends on the bound variables that it shares an atom or a condition with, and is
+computed once for these.
+
+    fan-out of an atom  distinct(B + v) / distinct(B) over the atom's columns: keys it offers under a prefix, on average
+    offered             the least fan-out
+    matches             the fan-outs multiplied, over the domain of v for each participant but one (independence)
+
+**Witnesses.** Once the head is bound, each part of the body that nothing connects to another one, a *component*, has a
+witness or has none, whatever the others do. Of the keys that v offers each leads to a witness with the same
+probability: it has to match, and every component that is left below it needs a witness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from lftj.language.clause import Value, Var
+from lftj.plan.body import Atom, Body, Condition
+from lftj.plan.statistics import Statistics
+
+BOUNDS = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+SELECTIVITY = {"!=": 1.0, "<": 0.5, "<=": 0.5, ">": 0.5, ">=": 0.5}
+
+
+class Matching(NamedTuple):
+    """A variable behind bound ones.
+
+    `participants`: atoms that hold it, but for those that offer the same keys (joinplan.py shares their trie node) ·
+    `offered`: keys that its node offers · `matches`: those that all agree on, were they independent · `most`: the same,
+    if they agree as far as they can · `negated`: atoms that are looked at for each · `defined`: it is computed.
+    """
+
+    participants: int
+    offered: float
+    matches: float
+    most: float
+    negated: int
+    defined: bool
+
+
+def first_hit(offered: float, hit: float) -> float:
+    """The probability that one of so many keys is a hit, if each is one with probability `hit`."""
+    if offered <= 1.0:
+        return offered * hit
+    return 1.0 if hit >= 1.0 else -math.expm1(offered * math.log1p(-hit))
+
+
+class Matches:
+    """The estimates of `body` from `statistics`; `negated` are the negated atoms that are looked at.
+
+    `shared`: atoms that offer the same keys are one participant.
+    """
+
+    def __init__(
+        self, body: Body, statistics: Mapping[str, Statistics], negated: tuple[Atom, ...], *, shared: bool = True
+    ) -> None:
+        self.body, self.statistics, self.negated, self.shared = body, statistics, negated, shared
+        self.names = tuple(body.variables)
+        self.bit = {v: 1 << i for i, v in enumerate(self.names)}
+        self.all = (1 << len(self.names)) - 1
+        self.holding = {v: [a for a in body.atoms if v in a.columns] for v in self.names}
+        self.neighbours = dict.fromkeys(self.bit.values(), 0)
+        for scope in body.scopes:
+            mask = self.mask(scope)
+            for v in scope:
+                self.neighbours[self.bit[v]] |= mask & ~self.bit[v]
+        self._distinct: dict[tuple[str, frozenset[int]], float] = {}
+        self._matching: dict[tuple[int, int], Matching | None] = {}
+        self._components: dict[int, tuple[int, ...]] = {}
+        self._witness: dict[tuple[int, int], float] = {}
+
+    def mask(self, variables: frozenset[str]) -> int:
+        """The mask of a set of variables."""
+        return sum(self.bit[v] for v in variables)
+
+    def distinct(self, predicate: str, columns: frozenset[int]) -> float:
+        """Distinct keys of `columns`, asked of the statistics once."""
+        at = (predicate, columns)
+        if at not in self._distinct:
+            self._distinct[at] = self.statistics[predicate].distinct(columns)
+        return self._distinct[at]
+
+    def definition(self, v: str, bound: frozenset[str]) -> Condition | None:
+        """A condition that computes `v` from variables already bound."""
+        for condition in self.body.conditions:
+            for name, _, needs in condition.defines:
+                if name == v and needs <= bound:
+                    return condition
+        return None
+
+    def matching(self, bit: int, bound: int) -> Matching | None:
+        """The variable `bit` behind those that are `bound`; None if nothing can bind it yet."""
+        at = (bit, bound & self.neighbours[bit])
+        if at not in self._matching:
+            self._matching[at] = self._estimate(*at)
+        return self._matching[at]
+
+    def _estimate(self, bit: int, mask: int) -> Matching | None:
+        v = self.names[bit.bit_length() - 1]
+        bound = frozenset(u for u in self.names if self.bit[u] & mask)
+        definition, atoms = self.definition(v, bound), self.holding[v]
+        if definition is None and not atoms:
+            return None
+        fan_outs, domains = [], []
+        met = set[tuple[object, ...]]()
+        for atom in atoms:
+            own = frozenset(c for c, name in enumerate(atom.columns) if name in bound)
+            column = frozenset([atom.columns.index(v)])
+            node = (atom.predicate, column, frozenset((c, atom.columns[c]) for c in own))
+            if self.shared and node in met:
+                continue
+            met.add(node)
+            fan_outs.append(max(1e-9, self.distinct(atom.predicate, own | column) / self.distinct(atom.predicate, own)))
+            domains.append(self.distinct(atom.predicate, column))
+        domain = max([1.0, *domains])
+        matches = math.prod(min(1.0, fan_out / domain) for fan_out in fan_outs)
+        if definition is not None:
+            most, offered = matches, 1.0
+        else:
+            matches *= domain
+            most = offered = min(fan_outs)
+        now = bound | {v}
+        for condition in self.body.conditions:
+            if condition is not definition and v in condition.variables and condition.variables <= now:
+                selectivity = self.selectivity(condition, v, domain)
+                matches, most = matches * selectivity, most * selectivity
+        # What a negated atom takes away is not estimated.
+        looks = sum(v in atom.variables <= now for atom in self.negated)
+        return Matching(len(fan_outs), offered, matches, most, looks, definition is not None)
+
+    def selectivity(self, condition: Condition, v: str, domain: float) -> float:
+        """The part of the bindings that a condition lets through."""
+        op = condition.compare.op
+        if op == "=":
+            return 1.0 / domain
+        for side, other in (
+            (condition.compare.left, condition.compare.right),
+            (condition.compare.right, condition.compare.left),
+        ):
+            if (
+                isinstance(side, Var)
+                and isinstance(other, Value)
+                and side.type == "number"
+                and op in BOUNDS
+                and self.holding[side.name]
+            ):
+                atom = self.holding[side.name][0]
+                # Rows, not keys, are compared: where small keys are frequent ones, that is what decides how much is
+                # left.
+                below = self.statistics[atom.predicate].part_below(atom.columns.index(side.name), int(other.value))
+                upward = (op if side is condition.compare.left else BOUNDS[op]) in (">", ">=")
+                return min(1.0, max(1e-4, 1.0 - below if upward else below))
+        return SELECTIVITY.get(op, 0.5)
+
+    def there(self, atom: Atom) -> float:
+        """The part of the bindings for which a row is there that is looked up: all, if it is the head's own.
+
+        Of that there need be no statistics.
+        """
+        if atom.variables >= self.body.head_variables or atom.predicate not in self.statistics:
+            return 1.0
+        apart = math.prod(self.distinct(atom.predicate, frozenset([c])) for c in range(len(atom.columns)))
+        return self.distinct(atom.predicate, frozenset(range(len(atom.columns)))) / apart
+
+    def components(self, variables: int) -> tuple[int, ...]:
+        """`variables` in parts that nothing connects, all others being bound; in order of appearance."""
+        if variables not in self._components:
+            found = []
+            left = variables
+            while left:
+                reached = frontier = left & -left
+                while frontier:
+                    bit = frontier & -frontier
+                    new = self.neighbours[bit] & left & ~reached
+                    reached |= new
+                    frontier = (frontier ^ bit) | new
+                found.append(reached)
+                left &= ~reached
+            self._components[variables] = tuple(found)
+        return self._components[variables]
+
+    def frontier(self, variables: int, bound: int) -> int:
+        """Those of `variables` that a bound one is connected to, or that are computed from bound ones."""
+        found, left = 0, variables
+        while left:
+            bit = left & -left
+            left ^= bit
+            known = self.matching(bit, bound)
+            if known is not None and (known.defined or self.neighbours[bit] & bound):
+                found |= bit
+        return found
+
+    def witness(self, component: int, bound: int) -> float:
+        """The probability that a component has a witness, `bound` being bound.
+
+        By some order of its variables, least fan-out first: it is a property of the data, not of the order.
+        """
+        around, left = 0, component
+        while left:
+            bit = left & -left
+            left ^= bit
+            around |= self.neighbours[bit]
+        at = (component, bound & around)
+        if at not in self._witness:
+            self._witness[at] = self._search(*at)
+        return self._witness[at]
+
+    def _search(self, component: int, bound: int) -> float:
+        left = self.frontier(component, bound) or component
+        best, chosen = None, 0
+        while left:
+            bit = left & -left
+            left ^= bit
+            known = self.matching(bit, bound)
+            if known is not None and (best is None or known.offered < best.offered):
+                best, chosen = known, bit
+        if best is None:
+            return 1.0
+        return first_hit(
+            best.offered, best.matches / best.offered * self.witnesses(component & ~chosen, bound | chosen)
+        )
+
+    def witnesses(self, variables: int, bound: int) -> float:
+        """The probability that every component of `variables` has a witness."""
+        return math.prod(self.witness(part, bound) for part in self.components(variables))
