@@ -28,7 +28,7 @@ HISTORIES = 20
 ROUNDS, MOST = (8, 6) if JIT else (3, 3)
 
 
-@settings(max_examples=25 if FULL else 2)
+@settings(max_examples=25 if FULL else 1)
 @given(programs.seeds)
 def test_random(rng: Random) -> None:
     history(rng, ROUNDS, MOST)
