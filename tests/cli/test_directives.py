@@ -88,10 +88,10 @@ def test_nothing_is_written_where_evaluation_fails(folder: Path) -> None:
 
 def test_an_output_folder_that_cannot_be_made(folder: Path) -> None:
     db = lftj.Database(PROGRAM)
-    with pytest.raises(DirectiveError) as caught:
+    with pytest.raises(OSError, match="the output folder cannot be made") as caught:
         db.write_outputs(folder / "e.facts")
-    assert caught.value.what == f"`both` cannot be written: {folder}/e.facts: the output folder cannot be made"
-    assert caught.value.why == "File exists"
+    assert isinstance(caught.value, lftj.DataError)
+    assert (caught.value.where, caught.value.why) == (f"{folder}/e.facts", "it is a file")
 
 
 def test_a_builder_program_reads_and_writes_too(folder: Path) -> None:

@@ -251,11 +251,13 @@ REFUSED = {
     ("--maintain", "tri"): (
         2,
         "lftj: error: --maintain tri is unknown\n"
+        "  why: what rules derive follows changes by their traces, by delta joins, or they are evaluated again\n"
         "  do: name a head and what it is to do, as in tri=auto, tri=trace, tri=delta or tri=recompute\n",
     ),
     ("--granularity", "tri=step"): (
         2,
         "lftj: error: --granularity tri=step is unknown\n"
+        "  why: a trace keeps a record per node of the join, or per interval of keys that a step looked at\n"
         "  do: name a head and what it is to do, as in tri=auto, tri=node or tri=interval\n",
     ),
     ("--maintain", "edge=trace"): (
