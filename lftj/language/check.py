@@ -108,8 +108,8 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     options: dict[int, tuple[tuple[str, str], ...]] = {}
     text = ""
     for clause in typed:
-        stated = not (clause.rule.body or clause.body.atoms or clause.body.negated or clause.best)
-        row = fact_row(clause) if stated else None
+        # The rule may be a fact whose parts are not: what stands in the braces of `p(count : { 1 = 2 }).` is a body.
+        row = None if any(clause.body) or clause.best else fact_row(clause)
         if row is not None:
             facts.setdefault(clause.head.name, {})[row] = None
             continue
