@@ -38,6 +38,7 @@ from __future__ import annotations
 import os
 import threading
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,7 +55,7 @@ from lftj.engine.state import State
 from lftj.engine.stored import Built, ScanOrder, StoredRelation
 from lftj.engine.strata import Strata
 from lftj.engine.wishes import Wishes
-from lftj.errors import TransactionError
+from lftj.errors import DataWarning, TransactionError
 from lftj.explain import Explanation
 from lftj.io.sources import read
 from lftj.language import ast
@@ -153,8 +154,6 @@ class Database(Answers):
                 state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))
             self._evaluator.state = state
         for warning in added.warnings:
-            import warnings
-
             warnings.warn(warning.render(), stacklevel=3)
 
     def path_counts(self, relation: str, *, into: str) -> PathCounts:
@@ -202,12 +201,15 @@ class Database(Answers):
         header: bool | None = None,
         quoting: bool | None = None,
         on_error: str = "raise",
+        extra: str = "note",
     ) -> Rejects | None:
         """Add the rows of `source` to the facts of relation `name`.
 
         `source`: a path, glob or list of paths (csv, tsv, facts, parquet, arrow; .gz, .zst), an object with an Arrow
         stream (pandas, polars, DuckDB results), a numpy array (n, k), a dict of columns, or an iterable of tuples.
-        `columns={"src": 0, "dst": "to"}` picks columns by position or name. A bad row raises `DataError` and nothing
+        `columns={"src": 0, "dst": "to"}` picks columns by position or name. Without it, a source that names all columns
+        of a declared relation may have others: they are passed over, with a `DataWarning`, or with `extra="error"`
+        refused. A bad row raises `DataError` and nothing
         is loaded; with `on_error="quarantine"` good rows are loaded and the bad ones returned (and kept in
         `db.rejects[name]`). Two values for one key of a functional predicate raise `KeyConflictError`, a `DataError`.
         """
@@ -224,12 +226,15 @@ class Database(Answers):
                     header=header,
                     quoting=quoting,
                     on_error=on_error,
+                    extra=extra,
                 )
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
                 self._evaluator.state = self._state.with_facts(name, facts)
             self._rejects[name] = loaded.rejects
-            return loaded.rejects
+        if loaded.note:
+            warnings.warn(loaded.note, DataWarning, stacklevel=2)
+        return loaded.rejects
 
     def _with_facts(self, relation: StoredRelation, rows: np.ndarray[Any, Any], count: int) -> Version:
         """The facts of a relation and `count` more rows int64[arity, count]; not published."""

@@ -128,6 +128,10 @@ class DataError(Error, ValueError):
     """Input data was refused; nothing of it was loaded."""
 
 
+class DataWarning(UserWarning):
+    """Data was taken, and not all of it as its giver may think: columns passed over, rows that rules derive again."""
+
+
 class UnknownRelationError(Error, KeyError):
     """A relation was asked for that neither the rules nor any load declared."""
 

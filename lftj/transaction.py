@@ -39,7 +39,7 @@ from lftj.engine.extend import extended
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.wishes import Wishes
-from lftj.errors import DataError, TransactionError, UnknownRelationError
+from lftj.errors import DataError, DataWarning, TransactionError, UnknownRelationError
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
@@ -192,6 +192,7 @@ class Transaction:
         header: bool | None = None,
         quoting: bool | None = None,
         on_error: str = "raise",
+        extra: str = "note",
     ) -> Rejects | None:
         """Insert the rows of `source` into the facts of relation `name`; sources and options as in `Database.load`.
 
@@ -199,7 +200,7 @@ class Transaction:
         and the bad ones returned.
         """
         relation = self._relation(name)
-        return self._give(name, relation, INSERT, source, columns, delimiter, header, quoting, on_error)
+        return self._give(name, relation, INSERT, source, columns, delimiter, header, quoting, on_error, extra)
 
     def erase(
         self,
@@ -211,6 +212,7 @@ class Transaction:
         header: bool | None = None,
         quoting: bool | None = None,
         on_error: str = "raise",
+        extra: str = "note",
     ) -> Rejects | None:
         """Erase the rows of `source` from the facts of relation `name`; sources and options as in `Database.load`.
 
@@ -233,10 +235,13 @@ class Transaction:
                 header=header,
                 quoting=quoting,
                 on_error=on_error,
+                extra=extra,
             )
         if given.absent is not None and self._missing == "error":
             raise self._absent(name, given.absent)
         self._add(name, relation, Batch(given.rows, given.size, ERASE))
+        if given.note:
+            warnings.warn(given.note, DataWarning, stacklevel=2)
         return given.rejects
 
     def upsert(
@@ -249,6 +254,7 @@ class Transaction:
         header: bool | None = None,
         quoting: bool | None = None,
         on_error: str = "raise",
+        extra: str = "note",
     ) -> Rejects | None:
         """Give keys of the functional predicate `name` the values in `source`; sources and options as for `insert`.
 
@@ -265,7 +271,7 @@ class Transaction:
                 remedy="use `tx.erase` and `tx.insert`, or declare it with its value after an arrow, as in "
                 "`.decl price(item:symbol) -> cost:float`",
             )
-        return self._give(name, relation, UPSERT, source, columns, delimiter, header, quoting, on_error)
+        return self._give(name, relation, UPSERT, source, columns, delimiter, header, quoting, on_error, extra)
 
     def _give(
         self,
@@ -278,6 +284,7 @@ class Transaction:
         header: bool | None,
         quoting: bool | None,
         on_error: str,
+        extra: str,
     ) -> Rejects | None:
         """Read rows and collect them, to be inserted or upserted (`op`)."""
         plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
@@ -297,8 +304,11 @@ class Transaction:
                 header=header,
                 quoting=quoting,
                 on_error=on_error,
+                extra=extra,
             )
         self._add(name, relation, Batch(given.rows, given.size, op))
+        if given.note:
+            warnings.warn(given.note, DataWarning, stacklevel=3)
         return given.rejects
 
     def _relation(self, name: str) -> StoredRelation:
