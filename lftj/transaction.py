@@ -392,7 +392,7 @@ class Transaction:
         if evaluator.state.strata.of(name) and self._database._current(name).content.contains(codes[:, None])[0]:
             rule, _ = derivation(evaluator, evaluator.state.strata.of(name), row, Limits.within(self._timeout))
             return DataError(
-                f"`{name}` has the row {row!r}, but not as a fact that could be erased",
+                f"`{name}` has no fact {row!r} to erase, though it has the row",
                 why=f"only facts can be erased, and this row is derived by {rule}",
                 remedy='erase the facts that the rule reads, change the rule, or use missing="ignore"',
             )

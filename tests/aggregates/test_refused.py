@@ -102,9 +102,9 @@ def test_the_strategies_meant_are_those_taken(strategy: str) -> None:
         taken += [told["strategy"], *(part["strategy"] for part in told.get("parts", {}).values())]
     assert ("recompute" if strategy == "recompute" else "delta" if strategy == "delta" else "trace") in taken
     assert list(db["p"]) == [(1, (0.5 + 1 + 2 + 3) / 4)]
-    fails(db, ("insert", "q", [(2,)]), what="the sum of inf and -inf has no value")
+    fails(db, ("insert", "q", [(2,)]), what="the mean of inf and -inf has no value")
     change(db, ("erase", "r", [(2,)]), ("insert", "q", [(2,)]))
-    fails(db, ("insert", "r", [(2,)]), what="the sum of inf and -inf has no value")
+    fails(db, ("insert", "r", [(2,)]), what="the mean of inf and -inf has no value")
 
 
 @STRATEGIES
@@ -132,7 +132,7 @@ def test_a_group_leaves_the_range_and_comes_back(strategy: str) -> None:
         (
             "p(x, s) :- r(x), s = mean v : { w(x, v) }.",
             ("w", [(2, float("inf")), (2, float("-inf"))]),
-            "the sum of inf and -inf has no value",
+            "the mean of inf and -inf has no value",
         ),
         (
             "p(x, s) :- r(x), s = sum v : { w(x, v) }.",
