@@ -42,7 +42,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -84,8 +84,11 @@ class Database(Answers):
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages
     (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several (`lftj.threads` lists
-    what); the answers are those of one. `page_rows` and `directory_rows` are for tests.
+    what); the answers are those of one.
     """
+
+    # Of pages and buffers, where not the usual ones (`_sized`).
+    _sizes: ClassVar[Mapping[str, int]] = {}
 
     def __init__(
         self,
@@ -93,21 +96,11 @@ class Database(Answers):
         *,
         memory_limit: int | None = None,
         threads: int = 1,
-        page_rows: int = 256,
-        directory_rows: int = 64,
-        buffer_rows: int = 1 << 16,
     ) -> None:
         self._arena = Arena(memory_limit)
         self._arena.crew = crew_of(threads)
         self._symbols = SymbolTable()
-        self._evaluator = Evaluator(
-            self._arena,
-            self._symbols,
-            State(),
-            page_rows=page_rows,
-            dir_rows=directory_rows,
-            buffer_rows=buffer_rows,
-        )
+        self._evaluator = Evaluator(self._arena, self._symbols, State(), **self._sizes)
         self._lock = threading.RLock()
         self._progress = Progress()
         self._rejects: dict[str, Rejects | None] = {}
@@ -117,6 +110,20 @@ class Database(Answers):
         self._telling = False
         if program is not None:
             self._add_rules(program, Wishes.of(None, None, None))
+
+    @classmethod
+    def _sized(
+        cls,
+        program: str | Program | ast.Program | None = None,
+        *,
+        page_rows: int = 256,
+        directory_rows: int = 64,
+        buffer_rows: int = 1 << 16,
+        **options: Any,
+    ) -> Database:
+        """A database with pages and buffers of other sizes, for tests: tiny ones take the paths of large data."""
+        sizes = {"page_rows": page_rows, "dir_rows": directory_rows, "buffer_rows": buffer_rows}
+        return type(cls.__name__, (cls,), {"_sizes": sizes})(program, **options)
 
     # -- rules --------------------------------------------------------------------------------------------------------
 

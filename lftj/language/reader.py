@@ -129,7 +129,7 @@ class Reader:
             if word is None or word[0].lstrip("# ") not in _PREPROCESSOR:
                 what, why = "`#` begins no comment", "it begins a line for the C preprocessor, as in Souffle"
                 raise self._refuse(what, token, why=why, remedy="comments begin with `//`, or stand in `/* ... */`")
-            return self._unsupported(f"preprocessor line (`{''.join(word[0].split()) if word else '#'}`)", token)
+            return self._unsupported(f"preprocessor line (`{''.join(word[0].split())}`)", token)
         if kind == "LATTICE":
             return self._unsupported(f"lattice `{name}` (`.lattice`)", token, name)
         named = {

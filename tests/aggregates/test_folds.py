@@ -89,7 +89,7 @@ def check_accumulators(db: lftj.Database, clause: Clause, rows: list[Row]) -> No
     wish=st.sampled_from((None, "trace", "trace", "recompute")),
 )
 def test_histories(rng: Random, op: str, kind: str, wish: str | None) -> None:
-    db = lftj.Database(f".decl f(g:number, h:number, v:{kind}) .decl o(h:number)", page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(f".decl f(g:number, h:number, v:{kind}) .decl o(h:number)", page_rows=2, directory_rows=2)
     made = clauses(op, kind)
     for clause in made:
         add(db, clause, wish)

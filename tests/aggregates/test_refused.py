@@ -30,7 +30,7 @@ OUT = "the sum of a group is out of the range of number"
 
 
 def database(rule: str, strategy: str = "trace", **facts: list[tuple[Any, ...]]) -> lftj.Database:
-    db = lftj.Database(page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(page_rows=2, directory_rows=2)
     db.rules(DECLARED + rule, maintain={"p": strategy})
     for name, rows in facts.items():
         db.load(name, rows)

@@ -30,7 +30,7 @@ PROGRAM = ".decl e(x:number, y:number)\ntri(x, y, z) :- e(x, y), e(y, z), e(x, z
 
 
 def small(**options: Any) -> lftj.Database:
-    db = lftj.Database(PROGRAM, **options)
+    db = lftj.Database._sized(PROGRAM, **options)
     db.load("e", EDGES)
     return db
 
@@ -426,7 +426,7 @@ def test_no_rules_to_remove() -> None:
 
 def test_memory_is_flat() -> None:
     """Over 100,000 transactions of one row, with a key order that follows and deltas that are read."""
-    db = lftj.Database(".decl e(x:number, y:number) .decl s(n:symbol)", page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(".decl e(x:number, y:number) .decl s(n:symbol)", page_rows=4, directory_rows=4)
     db.load("e", [(i, i) for i in range(200)])
     db.query("e(x, y), y = 3", order=("y", "x")).count()
     assert len(db._relations["e"].orders) == 2
@@ -453,7 +453,7 @@ def test_memory_is_flat() -> None:
 
 def test_pages_are_shared_with_held_versions() -> None:
     """A snapshot costs the pages that changed since, no more."""
-    db = lftj.Database(".decl e(x:number)", page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(".decl e(x:number)", page_rows=4, directory_rows=4)
     db.load("e", np.arange(4_000)[:, None])
     before = db.memory()["total"]["pages"]
     held = db.snapshot()
