@@ -38,10 +38,11 @@ from __future__ import annotations
 import os
 import threading
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -55,7 +56,7 @@ from lftj.engine.state import State
 from lftj.engine.stored import Built, ScanOrder, StoredRelation
 from lftj.engine.strata import Strata
 from lftj.engine.wishes import Wishes
-from lftj.errors import TransactionError
+from lftj.errors import DataWarning, TransactionError
 from lftj.explain import Explanation
 from lftj.io.sources import read
 from lftj.language import ast
@@ -84,8 +85,11 @@ class Database(Answers):
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages, a number or a
     text such as "2GiB" (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several
-    (`lftj.threads` lists what); the answers are those of one. `page_rows` and `directory_rows` are for tests.
+    (`lftj.threads` lists what); the answers are those of one.
     """
+
+    # Of pages and buffers, where not the usual ones (`_sized`).
+    _sizes: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(
         self,
@@ -93,21 +97,11 @@ class Database(Answers):
         *,
         memory_limit: int | str | None = None,
         threads: int = 1,
-        page_rows: int = 256,
-        directory_rows: int = 64,
-        buffer_rows: int = 1 << 16,
     ) -> None:
         self._arena = Arena(arguments.size(memory_limit))
         self._arena.crew = crew_of(threads)
         self._symbols = SymbolTable()
-        self._evaluator = Evaluator(
-            self._arena,
-            self._symbols,
-            State(),
-            page_rows=page_rows,
-            dir_rows=directory_rows,
-            buffer_rows=buffer_rows,
-        )
+        self._evaluator = Evaluator(self._arena, self._symbols, State(), **self._sizes)
         self._lock = threading.RLock()
         self._progress = Progress()
         self._rejects: dict[str, Rejects | None] = {}
@@ -117,6 +111,21 @@ class Database(Answers):
         self._telling = False
         if program is not None:
             self._add_rules(program, Wishes.of(None, None, None))
+
+    @classmethod
+    def _sized(
+        cls,
+        program: str | Program | ast.Program | None = None,
+        *,
+        page_rows: int = 256,
+        directory_rows: int = 64,
+        buffer_rows: int = 1 << 16,
+        **options: Any,
+    ) -> Database:
+        """A database with pages and buffers of other sizes, for tests: tiny ones take the paths of large data."""
+        sizes = {"page_rows": page_rows, "dir_rows": directory_rows, "buffer_rows": buffer_rows}
+        made: Database = type(cls.__name__, (cls,), {"_sizes": sizes})(program, **options)
+        return made
 
     # -- rules --------------------------------------------------------------------------------------------------------
 
@@ -154,8 +163,6 @@ class Database(Answers):
                 state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))
             self._evaluator.state = state
         for warning in added.warnings:
-            import warnings
-
             warnings.warn(warning.render(), stacklevel=3)
 
     def path_counts(self, relation: str, *, into: str) -> PathCounts:
@@ -204,12 +211,15 @@ class Database(Answers):
         header: bool | None = None,
         quoting: bool | None = None,
         on_error: str = "raise",
+        extra: str = "note",
     ) -> Rejects | None:
         """Add the rows of `source` to the facts of relation `name`.
 
         `source`: a path, glob or list of paths (csv, tsv, facts, parquet, arrow; .gz, .zst), an object with an Arrow
         stream (pandas, polars, DuckDB results), a numpy array (n, k), a dict of columns, or an iterable of tuples.
-        `columns={"src": 0, "dst": "to"}` picks columns by position or name. A bad row raises `DataError` and nothing
+        `columns={"src": 0, "dst": "to"}` picks columns by position or name. Without it, a source that names all columns
+        of a declared relation may have others: they are passed over, with a `DataWarning`, or with `extra="error"`
+        refused. A bad row raises `DataError` and nothing
         is loaded; with `on_error="quarantine"` good rows are loaded and the bad ones returned (and kept in
         `db.rejects[name]`). Two values for one key of a functional predicate raise `KeyConflictError`, a `DataError`.
         """
@@ -226,12 +236,15 @@ class Database(Answers):
                     header=header,
                     quoting=quoting,
                     on_error=on_error,
+                    extra=extra,
                 )
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
                 self._evaluator.state = self._state.with_facts(name, facts)
             self._rejects[name] = loaded.rejects
-            return loaded.rejects
+        if loaded.note:
+            warnings.warn(loaded.note, DataWarning, stacklevel=2)
+        return loaded.rejects
 
     def _with_facts(self, relation: StoredRelation, rows: np.ndarray[Any, Any], count: int) -> Version:
         """The facts of a relation and `count` more rows int64[arity, count]; not published."""

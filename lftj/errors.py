@@ -140,6 +140,10 @@ class UnknownColumnError(DataError, KeyError):
     __str__ = Error.__str__
 
 
+class DataWarning(UserWarning):
+    """Data was taken, and not all of it as its giver may think: columns passed over, rows that rules derive again."""
+
+
 class UnknownRelationError(Error, KeyError):
     """A relation was asked for that neither the rules nor any load declared."""
 

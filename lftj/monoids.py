@@ -141,7 +141,7 @@ def rounded(total: ExactFloat, count: int = 1) -> float:
     if plus or minus:
         return math.inf if plus else -math.inf
     try:
-        return scaled / (count << FLOAT_BITS)
+        return scaled / (count << FLOAT_BITS) + 0.0  # never -0.0
     except OverflowError:
         raise EvaluationError(
             "the sum of these rows is too large for a float",

@@ -13,7 +13,8 @@ raised, in the block or in the commit (an error, Ctrl-C, a time-out, the memory 
 as before.
 
 Inserts and erases concern facts only: a row that rules derive as well stays when its fact is erased. Inserting a row
-that is there changes nothing, and so does erasing one that is not, unless `missing="error"` asks for an error; what
+that is there changes nothing, and so does erasing one that is no fact, unless `missing="error"` asks for an error. Of a
+row that only rules derive, the end of the block tells (`DataWarning`, and `tx.stats["derived"]`); what
 "there" means is judged at the call, with what the transaction collected before. A call that raises adds none of its
 rows; the block may go on. An upsert, of functional predicates only, erases what the facts hold under a key and inserts
 its row; two inserts of different values under one key are two rows, which the commit refuses (`KeyConflictError`), as
@@ -34,13 +35,14 @@ import numpy as np
 from lftj import arguments
 from lftj.delta import Deltas
 from lftj.engine.answers import find, out_of_memory
-from lftj.engine.batch import ERASE, INSERT, UPSERT, Batch, applied
+from lftj.engine.batch import ERASE, INSERT, UPSERT, Batch, Rows, applied
 from lftj.engine.commit import Commit
 from lftj.engine.extend import extended
+from lftj.engine.functional import derivation
 from lftj.engine.state import State
 from lftj.engine.stored import StoredRelation
 from lftj.engine.wishes import Wishes
-from lftj.errors import DataError, TransactionError, UnknownRelationError
+from lftj.errors import DataError, DataWarning, TransactionError, UnknownRelationError
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
@@ -86,6 +88,7 @@ class Transaction:
         "_done",
         "_evaluator",
         "_heads",
+        "_kept",
         "_missing",
         "_phase",
         "_program",
@@ -105,6 +108,7 @@ class Transaction:
         self._commit: Commit | None = None
         self._deltas: Deltas | None = None
         self._done: Commit | None = None
+        self._kept: dict[str, int] = {}
         self._phase = _UNUSED
 
     # -- the block ----------------------------------------------------------------------------------------------------
@@ -139,6 +143,8 @@ class Transaction:
             database._lock.release()
         for trouble in troubles:
             warnings.warn(trouble, RuntimeWarning, stacklevel=2)
+        for name in self._kept:
+            warnings.warn(self._derived_only(name), DataWarning, stacklevel=2)
 
     def _settle(self, *, discard: bool) -> list[str]:
         """Commit or discard; returns what went wrong in callbacks."""
@@ -146,12 +152,45 @@ class Transaction:
             if discard:
                 self._drop()
             else:
-                self._evaluator.state = self._computed().state  # the one step that others can see
+                commit = self._computed()
+                self._kept = dict(self._erased_in_vain(commit))
+                self._evaluator.state = commit.state  # the one step that others can see
         finally:
             self._end()
         if self._phase is _COMMITTED and self._database._watchers:
             return self._database._tell(self.delta)
         return []
+
+    def _erased_in_vain(self, commit: Commit) -> Iterator[tuple[str, int]]:
+        """Per relation, how many erased rows are no facts, and were none, while rules derive them.
+
+        Heads that are not up to date are not evaluated for it.
+        """
+        strata, before, after = commit.state.strata, commit.base.relations, commit.state.relations
+        for name, batches in self._batches.items():
+            if not strata.of(name) or name in commit.state.stale:
+                continue
+            erased = [batch.rows for batch in batches if batch.op == ERASE]
+            if not erased:
+                continue
+            rows = erased[0] if len(erased) == 1 else np.concatenate(erased, axis=1)
+            rows = np.compress(after[name].content.contains(rows), rows, axis=1)
+            for facts in (before[name].facts if name in before else None, after[name].facts):
+                if facts is not None and rows.shape[1]:
+                    rows = np.compress(~facts.contains(rows), rows, axis=1)
+            if rows.shape[1]:
+                yield name, len(set(map(tuple, rows.T.tolist())))
+
+    def _derived_only(self, name: str) -> str:
+        """What to say of erased rows of `name` that only rules derive; the same each time, so that it is said once."""
+        rules = {clause.text or str(clause): clause.span for clause in self._evaluator.state.strata.of(name)}
+        text, span = next(iter(rules.items()), ("a rule", ""))
+        return (
+            f"of `{name}`, rows were erased that only rules derive, so they are still there\n"
+            f"  why: only facts can be erased, and `{name}` is derived by {span}: `{text}`"
+            + (f" and {len(rules) - 1} more" if len(rules) > 1 else "")
+            + '\n  do: erase the facts that the rule reads, or change the rule; missing="error" refuses such rows'
+        )
 
     def _end(self) -> None:
         """Committed or discarded: which of the two, the database's state tells."""
@@ -196,6 +235,7 @@ class Transaction:
         header: bool | None = None,
         quoting: bool | None = None,
         on_error: str = "raise",
+        extra: str = "note",
     ) -> Rejects | None:
         """Insert the rows of `source` into the facts of relation `name`; sources and options as in `Database.load`.
 
@@ -203,7 +243,7 @@ class Transaction:
         and the bad ones returned.
         """
         relation = self._relation(name)
-        return self._give(name, relation, INSERT, source, columns, delimiter, header, quoting, on_error)
+        return self._give(name, relation, INSERT, source, columns, delimiter, header, quoting, on_error, extra)
 
     def erase(
         self,
@@ -215,10 +255,12 @@ class Transaction:
         header: bool | None = None,
         quoting: bool | None = None,
         on_error: str = "raise",
+        extra: str = "note",
     ) -> Rejects | None:
         """Erase the rows of `source` from the facts of relation `name`; sources and options as in `Database.load`.
 
         Rows that are no facts are ignored, or with `missing="error"` raise `DataError`, and none of the rows is erased.
+        If only rules derive such a row, it stays, and a `DataWarning` at the end of the block says so.
         """
         relation = self._relation(name)
         plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
@@ -237,10 +279,13 @@ class Transaction:
                 header=header,
                 quoting=quoting,
                 on_error=on_error,
+                extra=extra,
             )
         if given.absent is not None and self._missing == "error":
             raise self._absent(name, given.absent)
         self._add(name, relation, Batch(given.rows, given.size, ERASE))
+        if given.note:
+            warnings.warn(given.note, DataWarning, stacklevel=2)
         return given.rejects
 
     def upsert(
@@ -253,6 +298,7 @@ class Transaction:
         header: bool | None = None,
         quoting: bool | None = None,
         on_error: str = "raise",
+        extra: str = "note",
     ) -> Rejects | None:
         """Give keys of the functional predicate `name` the values in `source`; sources and options as for `insert`.
 
@@ -269,7 +315,7 @@ class Transaction:
                 remedy="use `tx.erase` and `tx.insert`, or declare it with its value after an arrow, as in "
                 "`.decl price(item:symbol) -> cost:float`",
             )
-        return self._give(name, relation, UPSERT, source, columns, delimiter, header, quoting, on_error)
+        return self._give(name, relation, UPSERT, source, columns, delimiter, header, quoting, on_error, extra)
 
     def _give(
         self,
@@ -282,6 +328,7 @@ class Transaction:
         header: bool | None,
         quoting: bool | None,
         on_error: str,
+        extra: str,
     ) -> Rejects | None:
         """Read rows and collect them, to be inserted or upserted (`op`)."""
         plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
@@ -301,8 +348,11 @@ class Transaction:
                 header=header,
                 quoting=quoting,
                 on_error=on_error,
+                extra=extra,
             )
         self._add(name, relation, Batch(given.rows, given.size, op))
+        if given.note:
+            warnings.warn(given.note, DataWarning, stacklevel=3)
         return given.rejects
 
     def _relation(self, name: str) -> StoredRelation:
@@ -329,18 +379,29 @@ class Transaction:
         if batch.op == ERASE:
             known = before.contains(batch.rows)
             if not known.all():
-                codes = batch.rows[:, int(np.argmin(known))].tolist()
-                raise self._absent(name, gate.decode_row(codes, relation.schema, self._evaluator.symbols))
+                raise self._no_fact(name, batch.rows[:, int(np.argmin(known))])
         try:
             return applied(before, [batch])[0]
         except ArenaFullError as full:
             raise out_of_memory(full) from None
 
+    def _no_fact(self, name: str, codes: Rows) -> DataError:
+        """The error for a row, by its codes, that is no fact: rules derive it, or it is not there."""
+        evaluator = self._evaluator
+        row = gate.decode_row(codes.tolist(), self._relation(name).schema, evaluator.symbols)
+        if evaluator.state.strata.of(name) and self._database._current(name).content.contains(codes[:, None])[0]:
+            rule, _ = derivation(evaluator, evaluator.state.strata.of(name), row, Limits.within(self._timeout))
+            return DataError(
+                f"`{name}` has no fact {row!r} to erase, though it has the row",
+                why=f"only facts can be erased, and this row is derived by {rule}",
+                remedy='erase the facts that the rule reads, change the rule, or use missing="ignore"',
+            )
+        return self._absent(name, row)
+
     def _absent(self, name: str, row: tuple[object, ...]) -> DataError:
-        derived = (self._program or self._evaluator.state).strata.of(name)
         return DataError(
             f"`{name}` has no row {row!r} to erase",
-            why="only facts can be erased, not what rules derive" if derived else 'missing="error" asks for this',
+            why='missing="error" asks for this',
             remedy='erase rows that were inserted, or use missing="ignore"',
         )
 
@@ -428,7 +489,7 @@ class Transaction:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """How the commit went: `heads` (one dict per derived head), `rules` (one per rule of these) and `total`.
+        """How the commit went: `heads` (a dict per derived head), `rules` (one per rule of these), `total`, `derived`.
 
         Per head `strategy` ("shared", "trace", "delta", "scan", "record", "recompute": see `lftj.engine.strategy`;
         "rounds": `lftj.rounds.strategy`), `why` it was derived so, `steps` of joins and scans (of path counts, the
@@ -436,7 +497,8 @@ class Transaction:
         `parts`: the same per part (`@deg.1`), which the figures of the head count in. A head of which only parts were
         derived, since they came out as before, has strategy "none". Per rule its text `rule`, its `head`, the `clause`
         that was evaluated, the same, and `surgeries`, the changed branches of what it reads that were looked at. In
-        total the sums, and the `seconds` of the whole commit. Empty before the commit, and if it failed.
+        total the sums, and the `seconds` of the whole commit. `derived`: per relation, how many rows were erased in
+        vain, since they are no facts and rules derive them. Empty before the commit, and if it failed.
         """
         if self._done is None:
             return {}
@@ -456,6 +518,7 @@ class Transaction:
             "heads": heads,
             "rules": list(self._rules_of(self._done)),
             "total": {**total, "seconds": self._done.seconds},
+            "derived": dict(self._kept),
         }
 
     @staticmethod

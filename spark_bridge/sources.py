@@ -29,7 +29,7 @@ def arrow_of(source: Any, schema: Schema, *, changes: bool = False) -> pa.Table:
     expected = replace(schema, columns=columns, functional=False)
     symbols = SymbolTable()
     try:
-        loaded = read(source, expected, symbols)
+        loaded = read(source, expected, symbols, extra="error")
     except ColumnsError as error:
         remedy = f"give the columns {', '.join(expected.names)}, by these names or in this order without any"
         raise BatchError(error.what, where=error.where, why=error.why, remedy=remedy) from None

@@ -5,6 +5,7 @@ Growth of the surface is a decision: it shows here.
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,13 @@ def test_names() -> None:
 
 def public(kind: type) -> list[str]:
     return sorted(name for name in dir(kind) if not name.startswith("_"))
+
+
+def test_what_only_tests_ask_for_is_no_parameter() -> None:
+    """`help(Database)` showed the sizes of pages, which users have no use for."""
+    assert list(inspect.signature(lftj.Database).parameters) == ["program", "memory_limit", "threads"]
+    assert lftj.Database._sized(page_rows=4)._evaluator.page_rows == 4
+    assert lftj.Database()._evaluator.page_rows == 256
 
 
 def test_methods() -> None:

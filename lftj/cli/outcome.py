@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from enum import IntEnum
 from typing import TextIO
@@ -51,7 +52,9 @@ class UsageError(Error):
 def outcome_of(command: Callable[[], int]) -> int:
     """Run `command`, tell what it raises, return the exit code."""
     try:
-        code = command()
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: say(f"lftj: warning: {message}")
+            code = command()
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt as stop:

@@ -12,8 +12,8 @@ and after, which are exact, tell the change of the head. An integer sum must fit
 need not: a sum may leave the range and come back. A group whose result its type does not hold, or that sums inf and
 -inf, has no row; it is *lacking*, and what that means is left to who asks for the group (refused.py).
 
-The sum of floats is `math.fsum` of the surviving values. The mean is the sum divided by the count: of floats the
-rounded sum, as `statistics.fmean` does, of integers the exact one.
+The sum of floats is `math.fsum` of the surviving values. The mean, of integers and floats, is the exact sum divided by
+the count, rounded once: what `Relation.scan` gives, too. It has a value where the sum is beyond the largest float.
 
 Memory, bytes per group of k columns, when pages are full (a page is full after a build and two thirds full after many
 updates): 8 (k + 1) for a count, 8 (k + 3) for a sum of integers; of floats 8 (k + 3) and 8 (k + 2) for each of its
@@ -33,7 +33,7 @@ import numpy.typing as npt
 from lftj.engine.headtrace import runs_of, summed
 from lftj.errors import EvaluationError
 from lftj.join import exactsum
-from lftj.values.codes import decode_float, encode_float
+from lftj.values.codes import encode_float
 from scantree.memory import Arena
 from scantree.version import Store, Version
 
@@ -284,11 +284,8 @@ class Accumulators:
             return counts, None
         without = counts >= MOST
         if operand == "float":
-            codes = self._rounded(groups, values)
-            without |= codes == exactsum.NO_SUM
-            if op == "mean":
-                codes = encode_float(decode_float(np.where(without, 0, codes)) / counts)
-            return codes, without
+            codes = self._rounded(groups, values, counts if op == "mean" else np.ones_like(counts))
+            return codes, without | (codes == exactsum.NO_SUM)
         high, low = values[HIGH], values[LOWER]
         if op == "mean":
             return encode_float(_quotients(high, low, counts)), without
@@ -297,8 +294,8 @@ class Accumulators:
         sums: Ints = (high << BITS) | low
         return sums if operand == "number" else sums ^ SIGN, without
 
-    def _rounded(self, groups: Ints, values: Ints) -> Ints:
-        """The codes of sums of floats; `exactsum.NO_SUM` for a group that has none."""
+    def _rounded(self, groups: Ints, values: Ints, counts: Ints) -> Ints:
+        """The codes of sums of floats divided by `counts`; `exactsum.NO_SUM` for a group that has none."""
         assert self.segments is not None
         version, codes = self.segments, np.empty(groups.shape[1], np.int64)
         exactsum.rounded_sums(
@@ -307,6 +304,7 @@ class Accumulators:
             version.store.shape,
             np.ascontiguousarray(groups.T),
             np.ascontiguousarray(values[HIGH:]),
+            np.ascontiguousarray(counts),
             np.zeros(exactsum.DIGITS, np.int64),
             codes,
         )

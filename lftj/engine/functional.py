@@ -69,11 +69,11 @@ def check_content(evaluator: Evaluator, head: str, content: Version, inserted: R
     rows, told, where = [], [], ""
     for codes in pair.T:
         row = gate.decode_row(codes.tolist(), relation.schema, evaluator.symbols)
-        derivation, span = A_FACT, None
+        words, span = A_FACT, None
         if not relation.facts.contains(codes[:, None])[0]:
-            derivation, span = _derivation(evaluator, clauses, row, limits)
+            words, span = derivation(evaluator, clauses, row, limits)
         rows.append(row)
-        told.append(derivation)
+        told.append(words)
         where = where or (str(span) if span is not None else "")
     raise _conflict(relation.schema, rows[0], rows[1], (told[0], told[1]), where)
 
@@ -116,7 +116,7 @@ def _conflict(schema: Schema, first: Row, second: Row, derivations: tuple[str, s
     )
 
 
-def _derivation(evaluator: Evaluator, clauses: Sequence[Clause], row: Row, limits: Limits) -> tuple[str, Span | None]:
+def derivation(evaluator: Evaluator, clauses: Sequence[Clause], row: Row, limits: Limits) -> tuple[str, Span | None]:
     """What derives `row`, in words, and the place of the rule."""
     for clause in clauses:
         rule = f"{clause.span}: `{clause.text or clause}`"

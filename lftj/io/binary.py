@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lftj.io.files import File
-from lftj.io.pick import Columns, pick
+from lftj.io.pick import Columns
 from lftj.io.staging import Staging
 from lftj.io.typed import read_batches
 
@@ -17,7 +17,7 @@ def read_parquet(file: File, staging: Staging, columns: Columns | None) -> None:
 
     with file.reading(), file.open() as stream, parquet.ParquetFile(stream, page_checksum_verification=True) as opened:
         schema = opened.schema_arrow
-        positions = pick(staging.schema, columns, schema.names, len(schema.names), file.name)
+        positions = staging.pick(columns, schema.names, len(schema.names), file.name)
         wanted: list[str] | None = list(dict.fromkeys(schema.names[position] for position in positions))
         if len(set(schema.names)) < len(schema.names) or not wanted:
             wanted = None  # Parquet picks by name: where two columns share one, read all
@@ -33,6 +33,6 @@ def read_arrow(file: File, staging: Staging, columns: Columns | None) -> None:
         with file.open() as head:
             is_file = head.read(len(_FILE_MAGIC)) == _FILE_MAGIC
         with file.open() as stream, (ipc.open_file if is_file else ipc.open_stream)(stream) as opened:
-            positions = pick(staging.schema, columns, opened.schema.names, len(opened.schema.names), file.name)
+            positions = staging.pick(columns, opened.schema.names, len(opened.schema.names), file.name)
             batches = (opened.get_batch(i) for i in range(opened.num_record_batches)) if is_file else opened
             read_batches(opened.schema, batches, staging, positions, file.name)

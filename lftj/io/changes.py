@@ -30,12 +30,16 @@ FEW = 64
 
 
 class Given(NamedTuple):
-    """Rows int64[arity, size] in the order of the source, the rejected ones, and a row no relation can hold."""
+    """Rows int64[arity, size] in the order of the source, the rejected ones, and a row no relation can hold.
+
+    `note`: as of `Loaded`.
+    """
 
     rows: Rows
     size: int
     rejects: Rejects | None = None
     absent: tuple[object, ...] | None = None
+    note: str = ""
 
 
 def few_rows(source: Any, types: tuple[str, ...], numbers: bool, code: Callable[[str], int]) -> Rows | None:
@@ -80,7 +84,7 @@ def rows_to_insert(source: Any, schema: Schema, symbols: SymbolTable, **options:
     """The rows of any source that `load` takes, with the same options. Texts are interned when all rows are good."""
     loaded = read(source, schema, symbols, **options)
     rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
-    return Given(rows, loaded.rows, loaded.rejects)
+    return Given(rows, loaded.rows, loaded.rejects, note=loaded.note)
 
 
 def rows_to_erase(source: Any, schema: Schema, symbols: SymbolTable, **options: Any) -> Given:
@@ -89,7 +93,7 @@ def rows_to_erase(source: Any, schema: Schema, symbols: SymbolTable, **options: 
     loaded = read(source, schema, known, **options)  # type: ignore[arg-type]
     rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
     if not known.others:
-        return Given(rows, loaded.rows, loaded.rejects)
+        return Given(rows, loaded.rows, loaded.rejects, note=loaded.note)
     texts = np.array([t == "symbol" for t in schema.types])
     possible = (rows[texts] >= 0).all(axis=0)
     first = rows[:, int(np.argmin(possible))]
@@ -97,7 +101,7 @@ def rows_to_erase(source: Any, schema: Schema, symbols: SymbolTable, **options: 
         known.text(c) if t == "symbol" else from_code(c, t) for c, t in zip(first, schema.types, strict=True)
     )
     rows = np.compress(possible, rows, axis=1)
-    return Given(rows, rows.shape[1], loaded.rejects, None if possible.all() else absent)
+    return Given(rows, rows.shape[1], loaded.rejects, None if possible.all() else absent, loaded.note)
 
 
 class _Known:

@@ -19,9 +19,9 @@ columns are named:
     1	2	3
     ===============
 
-Beyond Souffle: a file with more columns than the relation needs `columns=` (Souffle drops the rest); with
-`headers=true` columns are matched by name if the header holds the declared names in another order; Parquet, Arrow and
-Zstandard files are told by their extensions.
+Beyond Souffle: a file with more columns than the relation needs `columns=` (Souffle drops the rest), or with
+`headers=true` a header that holds the declared names, by which columns are matched in any order and others passed over
+with a note; Parquet, Arrow and Zstandard files are told by their extensions.
 """
 
 from __future__ import annotations

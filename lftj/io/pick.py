@@ -1,10 +1,14 @@
 """Picking: which column of the source becomes which column of the relation.
 
 The source has `width` columns and may have names (a header, an Arrow schema); the relation has declared names. Without
-`columns=` the widths must agree. Then names decide where the source's names are the declared ones in any order;
-position decides where the source has no names or none of them is a declared one (`from, to` for `src, dst`). Names that
-agree in part (`dst, weight` for `src, dst`) are refused: neither reading is safe. With `columns=` every declared column
-is named once, as a position (counted from 0) or a name of the source.
+`columns=` names decide where the declared ones are among the source's, in any order; other columns are passed over,
+unless `extra="error"` refuses them. Else the widths must agree, and position decides, where the source has no names or
+none of them is a declared one (`from, to` for `src, dst`). Names that agree in part (`dst, weight` for `src, dst`) are
+refused: neither reading is safe. With `columns=` every declared column is named once, as a position (counted from 0) or
+a name of the source.
+
+A relation without declaration has its columns' names from the variables of a rule, which may be renamed without a
+thought for data. So position decides; the same names in another order are refused.
 """
 
 from __future__ import annotations
@@ -58,21 +62,48 @@ def check_columns(schema: Schema, columns: Columns | None) -> None:
             )
 
 
-def pick(schema: Schema, columns: Columns | None, names: Sequence[str] | None, width: int, source: str) -> list[int]:
-    """The position in the source of each column of the relation."""
+def pick(
+    schema: Schema,
+    columns: Columns | None,
+    names: Sequence[str] | None,
+    width: int,
+    source: str,
+    *,
+    extra: str = "note",
+) -> list[int]:
+    """The position in the source of each column of the relation. `extra`: "note" passes over others."""
     if columns is not None:
         return [_picked(columns[name], name, names, width, source) for name in schema.names]
-    if width != schema.arity:
+    if width != schema.arity and (extra == "error" or not named(schema, names)):
         raise _wrong_width(schema, names, width, source)
+    if not schema.declared:
+        if names is not None and list(names) != list(schema.names) and sorted(names) == sorted(schema.names):
+            raise ColumnsError(
+                f"the columns {listed(names)} are those of {schema} in another order",
+                where=source,
+                why=f"`{schema.name}` is not declared: its columns have the names of a rule's variables",
+                remedy=f"declare it, or say which is which: {_example(schema, schema.names)}",
+            )
+        return list(range(width))
     if names is None or not set(names) & set(schema.names):
         return list(range(width))
-    if sorted(names) == sorted(schema.names):
+    if named(schema, names):
         return [list(names).index(name) for name in schema.names]
     raise ColumnsError(
-        f"the columns {_listed(names)} match those of {schema} only in part",
+        f"the columns {listed(names)} match those of {schema} only in part",
         where=source,
         why="it is not clear whether names or positions count",
         remedy=f"say which is which: {_example(schema, range(width))}",
+    )
+
+
+def named(schema: Schema, names: Sequence[str] | None) -> bool:
+    """Whether each declared name, and there is one, is once among the names of a source."""
+    return (
+        schema.declared
+        and names is not None
+        and bool(schema.names)
+        and all(list(names).count(name) == 1 for name in schema.names)
     )
 
 
@@ -98,7 +129,7 @@ def _picked(wanted: int | str, name: str, names: Sequence[str] | None, width: in
             f"columns= asks for `{wanted}` as `{name}`, but the source has "
             + ("no such column" if not found else f"{found} columns of that name"),
             where=source,
-            why=f"its columns are {_listed(names)}",
+            why=f"its columns are {listed(names)}",
             remedy="give the position (from 0)" if found else _did_you_mean(wanted, names),
         )
     return list(names).index(wanted)
@@ -111,9 +142,9 @@ def _wrong_width(schema: Schema, names: Sequence[str] | None, width: int, source
         remedy = f"pick the columns: {_example(schema, schema.names)}"
     else:
         remedy = f"pick the columns: {_example(schema, range(schema.arity))}"
-    listed = f" ({_listed(names)})" if names else ""
+    shown = f" ({listed(names)})" if names else ""
     return ColumnsError(
-        f"the source has {_count(width)}{listed}, {schema} takes {schema.arity}",
+        f"the source has {_count(width)}{shown}, {schema} takes {schema.arity}",
         where=source,
         why="columns are matched by position where the names differ, so there must be as many",
         remedy=remedy,
@@ -126,10 +157,11 @@ def _example(schema: Schema, picks: Sequence[int | str]) -> str:
 
 def _did_you_mean(name: object, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(str(name), known, 1)
-    return f"did you mean `{near[0]}`?" if near else f"choose from {_listed(known)}"
+    return f"did you mean `{near[0]}`?" if near else f"choose from {listed(known)}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first of some names, each in backquotes."""
     text = ", ".join(f"`{name}`" for name in names[:NAMES_SHOWN])
     return text if len(names) <= NAMES_SHOWN else f"{text}, ... ({len(names)} in all)"
 

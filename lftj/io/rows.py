@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from lftj.io.convert import list_part
-from lftj.io.pick import Columns, pick
+from lftj.io.pick import Columns
 from lftj.io.staging import Finding, Staging
 from lftj.values.faults import Fault, shown
 
@@ -28,7 +28,7 @@ def read_rows(rows: Iterable[Any], staging: Staging, columns: Columns | None, so
     while chunk := list(islice(iterator, CHUNK_ROWS)):
         if start == 0 and columns is not None and _is_row(chunk[0]):
             width = len(chunk[0])
-            positions = pick(relation, columns, None, width, source)
+            positions = staging.pick(columns, None, width, source)
         places: Sequence[int] = range(start, start + len(chunk))
         start += len(chunk)
         misshapen: list[tuple[int, Finding]] = []

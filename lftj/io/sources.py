@@ -20,6 +20,7 @@ from lftj.values.faults import with_article
 from lftj.values.symbols import SymbolTable
 
 ON_ERROR = ("raise", "quarantine")
+EXTRA = ("note", "error")
 
 
 class SourceError(DataError, TypeError):
@@ -38,13 +39,15 @@ def read(
     header: bool | None = None,
     quoting: bool | None = None,
     on_error: str = "raise",
+    extra: str = "note",
 ) -> Loaded:
     """Read all rows of `source` as rows of `schema`.
 
     `columns` picks the source's columns by position (from 0) or name. `delimiter`, `header` and `quoting` are for text
-    files only; None decides
-    from the file (see `lftj.io.text`). `on_error="raise"` refuses the source if it has a bad row, "quarantine" loads
-    the others and keeps the bad ones in `Loaded.rejects`. When this raises, `symbols` is as it was.
+    files only; None decides from the file (see `lftj.io.text`). `on_error="raise"` refuses the source if it has a bad
+    row, "quarantine" loads the others and keeps the bad ones in `Loaded.rejects`. `extra`: columns beyond those of the
+    relation, where all of these are there by name, are passed over ("note": `Loaded.note` says which) or refused
+    ("error"). When this raises, `symbols` is as it was.
     """
     arguments.one_of("on_error", on_error, ON_ERROR, "a source with bad rows is refused, or they are kept apart")
     header, quoting = arguments.flag("header", header), arguments.flag("quoting", quoting)
@@ -52,8 +55,9 @@ def read(
         arguments.text(
             "delimiter", delimiter, "it is what stands between two fields", 'give a text such as `delimiter=";"`'
         )
+    arguments.one_of("extra", extra, EXTRA, "columns that the relation does not have are passed over, or refused")
     check_columns(schema, columns)
-    staging = Staging(schema, quarantine=on_error == "quarantine")
+    staging = Staging(schema, quarantine=on_error == "quarantine", extra=extra)
     from lftj.io import files
 
     if files.is_paths(source):

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lftj.io.pick import Columns, listed, pick
 from lftj.io.rejects import KEPT_ON_RAISE, BadRowsError, Reject, Rejects
 from lftj.values.codes import Column, Schema, as_codes
 from lftj.values.faults import Fault, not_spelled
@@ -32,12 +33,13 @@ class Loaded:
     """The outcome of a read: code arrays in schema order; `rejects` is None unless bad rows were to be quarantined.
 
     `source_rows` counts the rows of the source, bad ones included; `rows` the good ones, which for arity 0 no column
-    tells.
+    tells. `note`: what of the source was passed over, in words; "" if nothing was.
     """
 
     columns: list[NDArray[np.int64]]
     rejects: Rejects | None
     source_rows: int
+    note: str = ""
 
     @property
     def rows(self) -> int:
@@ -62,15 +64,24 @@ class Part(NamedTuple):
 
 
 class Staging:
-    """The rows of one load, before it is committed."""
+    """The rows of one load, before it is committed. `extra`: what is to be done with columns that nothing picks."""
 
-    def __init__(self, schema: Schema, *, quarantine: bool) -> None:
+    def __init__(self, schema: Schema, *, quarantine: bool, extra: str = "note") -> None:
         self.schema = schema
         self.source_rows = 0
+        self._extra = extra
+        self._passed_over: dict[str, str] = {}
         self._quarantine = quarantine
         self._columns: list[list[NDArray[np.int64] | Staged]] = [[] for _ in schema.columns]
         self._rejects = Rejects()
         self._bad_rows = 0
+
+    def pick(self, columns: Columns | None, names: Sequence[str] | None, width: int, source: str) -> list[int]:
+        """The position in a source of each column of the relation (`lftj.io.pick`); remembers what is passed over."""
+        positions = pick(self.schema, columns, names, width, source, extra=self._extra)
+        if columns is None and names is not None and width > len(positions):
+            self._passed_over[source] = listed([name for at, name in enumerate(names) if at not in positions])
+        return positions
 
     def add(
         self,
@@ -127,7 +138,19 @@ class Staging:
             _joined([next(interned) if isinstance(chunk, Staged) else chunk for chunk in held])
             for held in self._columns
         ]
-        return Loaded(columns, self._rejects if self._quarantine else None, self.source_rows)
+        return Loaded(columns, self._rejects if self._quarantine else None, self.source_rows, self._note())
+
+    def _note(self) -> str:
+        if not self._passed_over:
+            return ""
+        source, names = next(iter(self._passed_over.items()))
+        others = len(self._passed_over) - 1
+        return (
+            f"{source}: columns passed over: {names}"
+            + (f" (and so in {others} more)" if others else "")
+            + f"\n  why: {self.schema} has no such columns, and all of its own are there by name"
+            + '\n  do: pick the columns with columns=, or refuse such sources with extra="error"'
+        )
 
 
 def _may_be_a_header(found: Finding, column: Column) -> bool:

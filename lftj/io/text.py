@@ -10,9 +10,10 @@ What text means:
 
     delimiter   .csv comma; .tsv .txt .facts tab; `delimiter=` overrides; longer than one byte it is read carefully
     quoting     RFC 4180 where the delimiter is a comma; else quotes are data, as in Souffle; `quoting=` overrides
-    header      the first line is one if its fields are the declared column names in any order (with positions in
+    header      the first line is one if the declared column names are among its fields, in any order (with positions in
                 `columns=`: if the picked fields are the declared names); `header=` overrides; names in `columns=`
-                need one; after header=True fields match by name if they are the declared names, by position if none is
+                need one; after header=True fields match by name if the declared names are among them, by position if
+                none is
     values      see `lftj.io.fields`; a BOM at the start of the file is not text
     blank line  with one column a row like any other (the empty symbol), with more a ragged row; an empty file: no rows
     arity 0     every line is ()
@@ -34,9 +35,11 @@ from lftj.errors import DataError
 from lftj.io.fields import numeric_codes, text_part
 from lftj.io.files import File
 from lftj.io.lines import Record, records
-from lftj.io.pick import Columns, ColumnsError, pick
+from lftj.io.pick import Columns, ColumnsError
+from lftj.io.pick import named as are_named
 from lftj.io.staging import Finding, Part, Staging
 from lftj.values import faults
+from lftj.values.codes import Schema
 from lftj.values.faults import Fault, shown
 from lftj.values.symbols import stage
 
@@ -126,9 +129,9 @@ def _laid_out(
             remedy="give positions (from 0)",
         )
     if header is None:
-        header = named or _looks_like_header(first, relation.names, columns)
+        header = named or _looks_like_header(first, relation, columns, file.name)
     if header:
-        return Layout(delimiter, quoting, True, len(first), pick(relation, columns, first, len(first), file.name))
+        return Layout(delimiter, quoting, True, len(first), staging.pick(columns, first, len(first), file.name))
     widths = {1 if record.text == b"" else len(record.fields or ()) for record in peeked}
     if columns is None and (len(widths) > 1 or first == [""] or peeked[0].fields is None):
         return Layout(delimiter, quoting, False, relation.arity, list(range(relation.arity)))
@@ -140,19 +143,28 @@ def _laid_out(
             why=f"the delimiter is {file.delimiter!r}, the first line {shown(_decoded(peeked[0].text))}",
             remedy="give the right delimiter= or declare fewer columns",
         )
-    names = first if len(first) > relation.arity and set(relation.names) <= set(first) else None  # for the remedy
-    positions = pick(relation, columns, names, len(first), file.name)
+    positions = staging.pick(columns, None, len(first), file.name)
     return Layout(delimiter, quoting, False, len(first), positions)
 
 
-def _looks_like_header(first: Sequence[str], names: Sequence[str], columns: Columns | None) -> bool:
+def _looks_like_header(first: Sequence[str], relation: Schema, columns: Columns | None, source: str) -> bool:
+    names = relation.names
     if columns is None:
-        return sorted(first) == sorted(names)
-    picks = [columns[name] for name in names]
-    return all(
-        isinstance(at, int) and 0 <= at < len(first) and first[at] == name
-        for at, name in zip(picks, names, strict=True)
-    )
+        looks = are_named(relation, first) or sorted(first) == sorted(names)
+    else:
+        picks = [columns[name] for name in names]
+        looks = all(
+            isinstance(at, int) and 0 <= at < len(first) and first[at] == name
+            for at, name in zip(picks, names, strict=True)
+        )
+    if looks and not relation.declared:
+        raise ColumnsError(
+            f"the first line may be a header or a row of {relation}",
+            where=f"{source}:1",
+            why=f"`{relation.name}` is not declared: its columns have the names of a rule's variables",
+            remedy="say header=True or header=False, or declare it",
+        )
+    return looks
 
 
 def _check_encoding(file: File, head: bytes) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from lftj.errors import DataError
 from lftj.io.convert import ColumnTypeError, arrow_fault, arrow_part, list_part, numpy_fault, numpy_part
-from lftj.io.pick import Columns, pick
+from lftj.io.pick import Columns
 from lftj.io.staging import Part, Staging
 from lftj.values import faults
 from lftj.values.codes import Column
@@ -60,7 +60,7 @@ def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: 
         stream = pa.record_batch(stream)
     if isinstance(stream, pa.RecordBatch):  # pyarrow streams no batch without columns
         names = stream.schema.names
-        read_batches(stream.schema, [stream], staging, pick(staging.schema, columns, names, len(names), source), source)
+        read_batches(stream.schema, [stream], staging, staging.pick(columns, names, len(names), source), source)
         return
     try:
         reader = pa.RecordBatchReader.from_stream(stream)
@@ -72,7 +72,7 @@ def read_stream(stream: Any, staging: Staging, columns: Columns | None, source: 
             remedy="give a table with one column per column of the relation",
         ) from error
     names = reader.schema.names
-    read_batches(reader.schema, reader, staging, pick(staging.schema, columns, names, len(names), source), source)
+    read_batches(reader.schema, reader, staging, staging.pick(columns, names, len(names), source), source)
 
 
 def read_pandas(frame: Any, staging: Staging, columns: Columns | None, source: str) -> None:
@@ -138,7 +138,7 @@ def _read_columns(
 ) -> None:
     """Read columns that are all at hand."""
     relation = staging.schema
-    positions = pick(relation, columns, names, len(held), source)
+    positions = staging.pick(columns, names, len(held), source)
     parts = [
         _part(
             held[position],

@@ -9,6 +9,7 @@ the sum of a group is the sum of its segments, each an int64 that may be negativ
 Segments that sum to zero are not kept, so a group holds few of its 66. Sums of pieces are a linear function of the
 values that are there, whatever came and went before: a value that is taken away leaves nothing behind. Only reading the
 sum carries from segment to segment; it is rounded once, half to even, and thus `math.fsum` of the values, bit for bit.
+A mean is the exact sum divided by the count, and rounded once as well.
 Nothing can overflow below 2**31 values per group.
 
 Infinities are no multiple of anything and are counted apart by the caller. Where `math.fsum` raises because a partial
@@ -76,10 +77,11 @@ def sum_segments(codes, weights, starts, cells, rows, sums):
 
 
 @kernel
-def round_digits(digits):
-    """The code of the float nearest to the sum in `digits` int64[DIGITS], half to even; destroys them.
+def round_digits(digits, count):
+    """The code of the float nearest to the sum in `digits` int64[DIGITS] divided by `count`, half to even.
 
-    A code beyond those of finite floats (>= INFINITE, <= ~INFINITE) if the sum is.
+    `count` is 1 for the sum itself, below 2**31 for a mean. Destroys the digits. A code beyond those of finite floats
+    (>= INFINITE, <= ~INFINITE) if the quotient is.
     """
     negative = False
     for _ in range(2):
@@ -94,9 +96,15 @@ def round_digits(digits):
         for s in range(DIGITS):
             digits[s] = LOW - digits[s]
         digits[0] += 1
-    top = DIGITS - 1
+    top, remainder = DIGITS - 1, 0
     while top > 0 and digits[top] == 0:
         top -= 1
+    if count > 1:
+        for s in range(top, -1, -1):
+            total = (remainder << BITS) + digits[s]
+            digits[s], remainder = total // count, total % count
+        if top > 0 and digits[top] == 0:  # a count has less than 32 bits: one digit at most is gone
+            top -= 1
     length, rest = BITS * top, digits[top]
     while rest > 0:
         length, rest = length + 1, rest >> 1
@@ -110,23 +118,27 @@ def round_digits(digits):
     if drop > 0:
         at = drop - 1
         half = (digits[at >> 5] >> (at & 31)) & 1
-        rest = digits[at >> 5] & ((1 << (at & 31)) - 1)
+        rest = remainder | (digits[at >> 5] & ((1 << (at & 31)) - 1))
         for i in range(at >> 5):
             rest |= digits[i]
         if half == 1 and (rest != 0 or mantissa & 1 == 1):
             mantissa += 1
+    elif 2 * remainder + (mantissa & 1) > count:
+        mantissa += 1
     # A mantissa with all its 53 bits adds one to the exponent, and so does one that was rounded up to 54.
     bits = INFINITE if drop > 2046 else min(INFINITE, (drop << FRACTION) + mantissa)
-    return ~bits if negative else bits
+    # A mean may round to zero, which has no sign.
+    return ~bits if negative and bits != 0 else bits
 
 
 @kernel
-def rounded_sums(mem, root, shape, groups, infinite, digits, codes):
-    """`codes` int64[m]: the codes of the sums of groups of a version of segments.
+def rounded_sums(mem, root, shape, groups, infinite, counts, digits, codes):
+    """`codes` int64[m]: the codes of the sums of groups of a version of segments, each divided by its count.
 
     `mem`, `root`, `shape`: the version, keys (group..., segment), one value · `groups` int64[m, k] · `infinite`
-    int64[2, m]: how many values of each group are inf, and -inf · `digits` int64[DIGITS]: scratch.
-    A group that has no sum (inf and -inf, or more than a float64 holds) gets `NO_SUM`. Returns how many have none.
+    int64[2, m]: how many values of each group are inf, and -inf · `counts` int64[m]: as for `round_digits` · `digits`
+    int64[DIGITS]: scratch.
+    A group that has none (inf and -inf, or more than a float64 holds) gets `NO_SUM`. Returns how many have none.
     """
     cap, fan, end = 1 << shape.page_bits, 1 << shape.dir_bits, end_pos(mem, root, shape)
     k, without = groups.shape[1], 0
@@ -150,7 +162,7 @@ def rounded_sums(mem, root, shape, groups, infinite, digits, codes):
             if p < until:
                 break
             pos = normal(mem, root, shape, d, s, p)
-        code = round_digits(digits)
+        code = round_digits(digits, counts[j])
         codes[j] = code
         if code >= INFINITE or code <= ~INFINITE:
             codes[j] = NO_SUM

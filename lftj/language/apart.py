@@ -131,9 +131,11 @@ class TakenApart:
 
     # What its constructs need
 
-    def alternatives(self, body: Literals, outside: Iterable[Node]) -> list[Conjunction] | None:
-        """The alternatives of a body; None, and a finding, if there are too many."""
-        bodies = conjunctions(body, outside)
+    def alternatives(
+        self, body: Literals, outside: Iterable[Node], *, braces: bool = False
+    ) -> list[Conjunction] | None:
+        """The alternatives of a body; None, and a finding, if there are too many. `braces`: of an aggregate."""
+        bodies = conjunctions(body, outside, braces=braces)
         if bodies is None:
             what = f"a rule with more than {LIMIT} alternatives"
             remedy = "give parts of the body their own rules"

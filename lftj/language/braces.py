@@ -186,7 +186,7 @@ class Braces:
         groups = frozenset(v.name for v in variables)
         done = [
             whole.conjunction(terms, body, supply, groups=groups, wildcards=True)
-            for body in whole.alternatives(aggregate.body, terms) or ()
+            for body in whole.alternatives(aggregate.body, terms, braces=True) or ()
         ]
         if whole.failed or not self._ground(aggregate, done):
             return _Made(name, bool(supplied))

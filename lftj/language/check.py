@@ -108,8 +108,8 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     options: dict[int, tuple[tuple[str, str], ...]] = {}
     text = ""
     for clause in typed:
-        stated = not (clause.rule.body or clause.body.atoms or clause.body.negated or clause.best)
-        row = fact_row(clause) if stated else None
+        # The rule may be a fact whose parts are not: what stands in the braces of `p(count : { 1 = 2 }).` is a body.
+        row = None if any(clause.body) or clause.best else fact_row(clause)
         if row is not None:
             facts.setdefault(clause.head.name, {})[row] = None
             continue
@@ -119,7 +119,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
         made.append(lower(clause, text, number))
     heads = {clause.head for clause in (*before, *made)}
     return CheckedProgram(
-        schemas=_schemas(names, rules),
+        schemas=_schemas(names, rules, known),
         clauses=tuple(made),
         facts={name: list(rows) for name, rows in facts.items()},
         strata=tuple(component for component in found if component[0] in heads),
@@ -208,21 +208,37 @@ def _infer(found: list[tuple[str, ...]], typed: list[TypedClause], names: Names,
         check_constants(clause, findings)
 
 
-def _schemas(names: Names, rules: list[ast.Rule]) -> dict[str, Schema]:
-    """The schemas of all relations. Variables of the first rule name undeclared columns; the others are numbered."""
+def _schemas(names: Names, rules: list[ast.Rule], known: Mapping[str, Schema]) -> dict[str, Schema]:
+    """The schemas of all relations; columns that no declaration names have the names of the first rule's variables."""
     first: dict[str, ast.Head] = {}
-    for rule in rules:
+    for rule in sorted(rules, key=lambda rule: not rule.body):  # facts, which have no variables, last
         for head in rule.heads:
             first.setdefault(head.name, head)
     schemas = {}
     for name, relation in names.relations.items():
-        columns = relation.columns
-        if relation.origin == "derived":  # else they are given
-            named = [arg.name if isinstance(arg, ast.Variable) else f"c{i}" for i, arg in enumerate(first[name].args)]
-            distinct = len(set(named)) == relation.arity
-            columns = named if distinct else [f"c{i}" for i in range(relation.arity)]
+        if relation.origin == "known":
+            schemas[name] = known[name]
+            continue
+        derived = relation.origin == "derived"  # else the columns are given
+        columns = _named_by(first[name].args) if derived else relation.columns
         types = [type_ or "number" for type_ in relation.types]
         schemas[name] = Schema(
-            name, tuple(Column(c, t) for c, t in zip(columns, types, strict=True)), functional=relation.functional
+            name,
+            tuple(Column(c, t) for c, t in zip(columns, types, strict=True)),
+            functional=relation.functional,
+            declared=not derived,
         )
     return schemas
+
+
+def _named_by(args: Sequence[ast.Term]) -> list[str]:
+    """A name for each argument of a head: a variable's own at its first place, else `c` and the position."""
+    variables = [arg.name if isinstance(arg, ast.Variable) else "" for arg in args]
+    names: list[str] = []
+    for at, name in enumerate(variables):
+        if not name or name in variables[:at]:
+            name = f"c{at}"
+            while name in variables or name in names:
+                name += "_"
+        names.append(name)
+    return names

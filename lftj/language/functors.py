@@ -146,7 +146,7 @@ CONSTRAINT_EXAMPLES = {"contains": 'contains("ell", "Hello")', "match": 'match("
 AGGREGATE_DOCS = {
     "count": "How many bindings there are; 0 of none.",
     "sum": "The sum of a numeric term; 0 of nothing.",
-    "mean": "The mean of a numeric term, a float; no value of nothing.",
+    "mean": "The mean of a numeric term, a float: the exact sum by the count, rounded once; no value of nothing.",
     "min": "The least value of a term; no value of nothing. Symbols compare by text.",
     "max": "The greatest value of a term; no value of nothing. Symbols compare by text.",
     "cat": "The values of a symbol joined into one text, in the order of the bindings; no value of nothing.",

@@ -68,7 +68,7 @@ def check_bound(
                     f"variable `{name}` in a fact",
                     variable.span,
                     why="a fact states one row, so its arguments are constants",
-                    remedy=f"write a constant, or bind `{name}` in a body after `:-`",
+                    remedy=f'write a constant (`"{name}"` is a text), or bind `{name}` in a body after `:-`',
                     predicate=rule.heads[0].name,
                 )
             elif any(name in other for other in bound):

@@ -18,7 +18,9 @@ from lftj.language import ast
 from lftj.language.clause import INTERNAL
 from lftj.language.findings import Findings, counted, did_you_mean, given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
-from lftj.language.types import BASE_TYPES, base_type, chain
+from lftj.language.notation import AGGREGATES
+from lftj.language.text import term_source
+from lftj.language.types import BASE_TYPES, FOREIGN, FOREIGN_NOTES, base_type, chain
 from lftj.language.walks import literals_of, nodes, terms_of
 from lftj.values.codes import Schema
 
@@ -166,10 +168,14 @@ def _unknown_type(name: str, span: Span, names: Names, findings: Findings) -> No
     if "." in name:
         findings.unsupported(f"component type `{name}`", span)
     elif not names.open:
-        remedy = did_you_mean(name, [*BASE_TYPES, *names.definitions], f"the base types are {', '.join(BASE_TYPES)}")
-        findings.error(
-            f"unknown type `{name}`", span, why="it is neither a base type nor declared with `.type`", remedy=remedy
-        )
+        word = name.lower()
+        if word in FOREIGN:
+            remedy = f"write `{FOREIGN[word]}`{FOREIGN_NOTES.get(word, '')}"
+        else:
+            bases = f"the base types are {', '.join(BASE_TYPES)}"
+            remedy = did_you_mean(name, [*BASE_TYPES, *names.definitions], bases)
+        why = "a column holds numbers of 64 bits (number, unsigned, float) or texts (symbol)"
+        findings.error(f"unknown type `{name}`", span, why=why, remedy=remedy)
 
 
 # Declarations
@@ -269,6 +275,9 @@ def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
         if atom.name in CONSTRAINTS:
             what = f"`{atom.name}` takes 2 arguments, and {given(count)}"
             findings.error(what, atom.span, why="it compares two texts", remedy=CONSTRAINTS[atom.name])
+        elif atom.name in AGGREGATES:
+            args = [term_source(arg) for arg in atom.args]
+            _called_aggregate(atom.name, args, atom.span, findings)
         elif atom.name in FUNCTORS:
             call = f"{atom.name}({', '.join(f'x{i}' for i in range(1, count + 1))})"
             findings.error(
@@ -343,6 +352,16 @@ def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Find
         )
 
 
+def _called_aggregate(op: str, args: list[str], span: Span, findings: Findings) -> None:
+    operand = "" if op == "count" else f" {args[0] if args else 'x'}"
+    findings.error(
+        f"`{op}` is an aggregate, not a functor",
+        span,
+        why="what it ranges over stands in braces, not among the other conditions",
+        remedy=f"write `n = {op}{operand} : {{ ... }}`, with the atoms that bind the values in the braces",
+    )
+
+
 def _check_functor(term: ast.Functor, names: Names, findings: Findings) -> None:
     signature = FUNCTORS.get(term.name)
     count = len(term.args)
@@ -358,6 +377,8 @@ def _check_functor(term: ast.Functor, names: Names, findings: Findings) -> None:
                 else "write the atom as its own condition and use its variables",
                 predicate=term.name,
             )
+        elif term.name in AGGREGATES:
+            _called_aggregate(term.name, [term_source(arg) for arg in term.args], term.span, findings)
         elif not names.open:
             callable_names = [name for name in FUNCTORS if name.isidentifier()]
             remedy = did_you_mean(term.name, callable_names, "the functors are listed by `lftj.fn`")

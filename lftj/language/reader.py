@@ -27,11 +27,26 @@ from lftj.language.notation import (
     symbol_value,
 )
 from lftj.language.source import Source
+from lftj.language.syntax import foreign
 
 if TYPE_CHECKING:
     from lark import Token, Tree
 
 _PREFIX = {"-": "neg", "bnot": "bnot", "lnot": "lnot"}
+_PREPROCESSOR = (
+    "include",
+    "define",
+    "undef",
+    "if",
+    "ifdef",
+    "ifndef",
+    "else",
+    "elif",
+    "endif",
+    "pragma",
+    "error",
+    "line",
+)
 _MAX_DIGITS = 400  # far beyond 64 bits, and below the length that Python's int() refuses
 
 
@@ -115,7 +130,10 @@ class Reader:
         kind, name = token.type, _second_word(token)
         if kind == "PREPROCESSOR":
             word = re.match(r"#\s*\w*", token)
-            return self._unsupported(f"preprocessor line (`{''.join(word[0].split()) if word else '#'}`)", token)
+            if word is None or word[0].lstrip("# ") not in _PREPROCESSOR:
+                what, why = "`#` begins no comment", "it begins a line for the C preprocessor, as in Souffle"
+                raise self._refuse(what, token, why=why, remedy="comments begin with `//`, or stand in `/* ... */`")
+            return self._unsupported(f"preprocessor line (`{''.join(word[0].split())}`)", token)
         if kind == "LATTICE":
             return self._unsupported(f"lattice `{name}` (`.lattice`)", token, name)
         named = {
@@ -185,7 +203,7 @@ class Reader:
                 return self._unsupported("subsumption (`<=` between heads)", node)
         read: list[ast.Head] = []
         for child in heads.children:
-            head = self._head(child, self.source.text[start:end], fact=body is None)
+            head = self._head(child, fact=body is None)
             if isinstance(head, ast.Unsupported):
                 return self._unsupported(head.feature, node)
             read.append(head)
@@ -209,8 +227,8 @@ class Reader:
         term = ast.Variable(operand, span) if operand else None
         return ast.Comparison("=", ast.Variable(result, span), ast.Aggregate(op, term, body, span), span)
 
-    def _head(self, node: Any, rule: str, *, fact: bool) -> ast.Head | ast.Unsupported:
-        """An atom, or `name[keys] = value`; `rule` is the whole text."""
+    def _head(self, node: Any, *, fact: bool) -> ast.Head | ast.Unsupported:
+        """An atom, or `name[keys] = value`."""
         if _data(node) == "comparison":
             left, op, right = node.children
             if _data(left) == "bracket" and left.children[0] is not None and op == "=":
@@ -218,10 +236,13 @@ class Reader:
                 return ast.Assignment(str(name), self._args(keys), self._term(right), self._span(node))
         elif _data(node) == "call":
             return self._atom(node)
+        if fact and (other := foreign(self.source, self._bounds(node)[0])) is not None:
+            self.findings.append(other)
+            raise _Refused
         what = f"a {'fact' if fact else 'head'} must be an atom such as `p(x, y)`, not `{self._text(node)}`"
-        written = "a rule is written `head :- body.`"
-        remedy = written if re.search(r"<-|->|==>|=>", rule) else "write an atom, or `name[keys] = value`"
-        raise self._refuse(what, node, why="it says which rows of a relation hold", remedy=remedy)
+        why = "it names a relation, and gives each of its columns a term"
+        remedy = "a rule is written `head :- body.`, and a fact `head.`; without columns an atom is `p()`"
+        raise self._refuse(what, node, why=why, remedy=remedy)
 
     def _body(self, disj: Any) -> tuple[ast.Literal, ...]:
         alternatives = [tuple(self._conj(conj)) for conj in disj.children]

@@ -59,24 +59,77 @@ _DIRECTIVES = {
 }
 _QUALIFIERS = ("brie", "btree", "inline", "no_inline", "magic", "no_magic", "input", "output", "printsize")
 
-# Habits of other languages: what the text looks like around the stumble -> the remedy.
+_EVERY_CLAUSE = "every fact and every rule ends with a dot"
+_ARROW = "no arrow of a rule"
+_HEAD_AND_BODY = "a rule is written `head :- body.`"
+# Habits of other languages: what the text looks like around the stumble -> why it is none of lftj's, the remedy.
 _HABITS = (
-    (re.compile(r"=="), "equality is written `=`"),
-    (re.compile(r"<-|->|:=|=>|: -"), "a rule is written `head :- body.`"),
-    (re.compile(r"&&|∧"), "conditions are joined by `,`"),
-    (re.compile(r"\|\||∨"), "alternatives are separated by `;`"),
-    (re.compile(r"<>|/=|≠"), "inequality is written `!=`"),
-    (re.compile(r"\bnot\b"), "negation is written `!atom`"),
-    (re.compile(r"\band\b"), "conditions are joined by `,`"),
-    (re.compile(r"\bor\b"), "alternatives are separated by `;`"),
-    (re.compile(r"'"), 'a string is written with double quotes: "text"'),
+    (re.compile(r"=="), "`=` compares: nothing is assigned in a rule", "equality is written `=`"),
+    (re.compile(r"=<"), "the order of the two signs is that of Prolog", "at most is written `<=`"),
+    (re.compile(r"<-|->|:=|=>|: -|\bif\b|\bwhere\b"), "`:-` stands between a head and its body", _HEAD_AND_BODY),
+    (re.compile(r"&&|∧"), "a body is a list of conditions", "conditions are joined by `,`"),
+    (re.compile(r"\|\||∨"), "a body is a list of conditions", "alternatives are separated by `;`"),
+    (re.compile(r"<>|/=|≠|\\=|\\=="), "lftj takes the spelling of C and Souffle", "inequality is written `!=`"),
+    (re.compile(r"\bnot\b|\\\+|~|¬"), "`!` stands before what is not to hold", "negation is written `!atom`"),
+    (re.compile(r"\band\b"), "a body is a list of conditions", "conditions are joined by `,`"),
+    (re.compile(r"\bor\b"), "a body is a list of conditions", "alternatives are separated by `;`"),
+    (re.compile(r"\bis\b"), "arithmetic needs no word of its own", "a value is given by an equality: `z = x + 1`"),
+    (re.compile(r"\bin\b"), "there are no lists of values", "write alternatives: `(x = 1 ; x = 2)`"),
+    (
+        re.compile(r"'"),
+        "symbols are texts in double quotes, and what has no quotes is a variable",
+        'a string is written with double quotes: "text"',
+    ),
+)
+# The same of a whole line: what it looks like from its start.
+_DATALOG = "a program consists of declarations, facts and rules: a head, `:-`, and conditions on relations"
+_LINES = (
+    (
+        re.compile(r"\s*(?:select|with|from)\b(?!\s*\()", re.IGNORECASE),
+        "this is SQL",
+        _DATALOG,
+        'write `answer(x) :- edge(x, y), y > 1.` and read db["answer"], or ask db.query("edge(x, y), y > 1")',
+    ),
+    (
+        re.compile(r"\s*(?:create|drop|alter)\s+(?:table|view)\b", re.IGNORECASE),
+        "this is SQL",
+        _DATALOG,
+        "declare a relation: `.decl edge(src:number, dst:number)`; a view is a rule",
+    ),
+    (
+        re.compile(r"\s*(?:insert\s+into|delete\s+from|update)\b", re.IGNORECASE),
+        "this is SQL",
+        _DATALOG,
+        "write a fact, `edge(1, 2).`, or change the rows from Python by `db.load` or in a transaction",
+    ),
+    (re.compile(r"\s*(?:%|--)"), "this is no comment", "`%` and `-` are operators", "comments begin with `//`"),
+    (
+        re.compile(r"\s*decl\b"),
+        "this is no declaration",
+        "the words of declarations and directives begin with a dot",
+        "it is written `.decl name(column:type, ...)`",
+    ),
+    (
+        re.compile(r"\s*\?-|[^:]*\)\s*\?\s*\.?\s*$"),
+        "this is a query, and a program holds none",
+        "a program says what is derived; questions are asked of a database that has it",
+        'ask `db.query("tri(1, y, z)")`',
+    ),
+    (
+        re.compile(r"\s*[\w?]+\s*\([^()]*\)\s*(?:<-|:=|=>|->|<=|<--)"),
+        _ARROW,
+        "`:-` stands between a head and its body",
+        _HEAD_AND_BODY,
+    ),
 )
 
 
 def syntax_error(source: Source, start: int, end: int, expected: Collection[str], begin: int) -> Diagnostic:
     """The diagnostic for a stumble over `text[start:end]` (empty at the end) in a clause that starts at `begin`."""
     text = source.text
-    special = _broken_token(source, start, begin) or _directive(source, start, begin)
+    last = begin + len(text[begin:start].rstrip())  # of what was read, whose line may be the strange one
+    special = _broken_token(source, start, begin) or foreign(source, start) or foreign(source, max(begin, last - 1))
+    special = special or _directive(source, start, begin)
     if special is not None:
         return special
     if start == end and (following := re.compile(r"\s*(\S{1,30})").match(text, end)):
@@ -93,17 +146,17 @@ def syntax_error(source: Source, start: int, end: int, expected: Collection[str]
     before = text[begin:start]
     what = f"syntax error: expected {_expectation(expected, before)}"
     what += f", found `{_short(found)}`" if found else ", found the end of the text"
-    remedy = _form(text, begin, start) or _aggregate(text, begin, start)
+    why, remedy = "", _form(text, begin, start) or _aggregate(text, begin, start)
     around = text[max(begin, start - 1) : start] + text[start : start + 2]
     line_start = text.rfind("\n", 0, start) + 1
     previous_word = re.search(r"[A-Za-z_]+\s*$", text[max(begin, line_start) : start])
-    for pattern, advice in _HABITS:
+    for pattern, reason, advice in _HABITS:
         if not remedy and (
             pattern.search(around)
             or (previous_word and pattern.fullmatch(previous_word[0].strip()))
             or pattern.fullmatch(found)
         ):
-            remedy = advice
+            why, remedy = reason, advice
             break
     else:
         stripped = before.rstrip()
@@ -115,11 +168,14 @@ def syntax_error(source: Source, start: int, end: int, expected: Collection[str]
             and stripped
         ):
             line, _ = source.position(begin + len(stripped) - 1)
-            remedy = f"if the clause ends on line {line}, end it with `.`"
+            why, remedy = _EVERY_CLAUSE, f"if the clause ends on line {line}, end it with `.`"
+        elif not remedy and not found and "_DOT" in expected:
+            why, remedy = _EVERY_CLAUSE, "end the clause with `.`"
     if not remedy:
         token = re.split(" after | at | or the end of the query", _expectation(expected, before))[0]
         remedy = f"write {token} here, or correct what stands before it"
-    return Diagnostic(what, source.span(start, max(end, start + 1)), _why(before, found, expected), remedy)
+    why = why or _why(before, found, expected)
+    return Diagnostic(what=what, span=source.span(start, max(end, start + 1)), why=why, remedy=remedy)
 
 
 def _why(before: str, found: str, expected: Collection[str]) -> str:
@@ -132,6 +188,21 @@ def _why(before: str, found: str, expected: Collection[str]) -> str:
     shown = read[0].strip()
     shown = f"`{shown if len(shown) <= 30 else f'...{shown[-30:]}'}`"
     return f"{shown} cannot go on with it" if found else f"{shown} is not complete"
+
+
+def foreign(source: Source, start: int) -> Diagnostic | None:
+    """What is said of the line at `start` if it is written in another language; None if it does not look so."""
+    text = source.text
+    line = text.rfind("\n", 0, start) + 1
+    end = text.find("\n", start)
+    for pattern, what, why, remedy in _LINES:
+        if (match := pattern.match(text, line, len(text) if end < 0 else end)) is not None:
+            at = line + len(match[0]) - len(match[0].lstrip())
+            if what == _ARROW:
+                arrow = re.findall(r"[<:=>-]+$", match[0])[0]
+                at, what = match.end() - len(arrow), f"`{arrow}` is {what}"
+            return Diagnostic(f"syntax error: {what}", source.span(at, match.end()), why=why, remedy=remedy)
+    return None
 
 
 def _form(text: str, begin: int, start: int) -> str:
@@ -182,7 +253,9 @@ def _directive(source: Source, start: int, begin: int) -> Diagnostic | None:
             why="what follows the word is not what it takes",
             remedy=f"it is written `{_DIRECTIVES[word[1]]}`",
         )
-    qualifier = re.compile(r"\.decl[^()]*\([^()]*\)(?:\s+[\w-]+)*?\s+([A-Za-z_-]+)\s*").fullmatch(text, begin, start)
+    qualifier = re.compile(r"\.decl[^()]*\([^()]*\)(?:[ \t]+[\w-]+)*?[ \t]+([A-Za-z_-]+)\s*").fullmatch(
+        text, begin, start
+    )
     if qualifier and qualifier[1] not in _QUALIFIERS:
         remedy = did_you_mean(qualifier[1], _QUALIFIERS, f"the qualifiers are {', '.join(_QUALIFIERS)}")
         return Diagnostic(

@@ -21,6 +21,23 @@ ANY = frozenset(BASE_TYPES)
 NUMERIC = frozenset({NUMBER, UNSIGNED, FLOAT})
 INTEGRAL = frozenset({NUMBER, UNSIGNED})
 
+# What other languages call types, and the base type in whose place each stands.
+FOREIGN = {
+    **dict.fromkeys(("int", "integer", "bigint", "smallint", "long", "short", "i32", "i64", "int32", "int64"), NUMBER),
+    **dict.fromkeys(("uint", "u32", "u64", "uint32", "uint64", "nat"), UNSIGNED),
+    **dict.fromkeys(("double", "real", "decimal", "numeric", "f32", "f64", "float32", "float64"), FLOAT),
+    **dict.fromkeys(("str", "string", "text", "varchar", "char", "uuid"), SYMBOL),
+    **dict.fromkeys(("bool", "boolean"), NUMBER),
+    **dict.fromkeys(("date", "time", "datetime", "timestamp"), SYMBOL),
+}
+FOREIGN_NOTES = {
+    **dict.fromkeys(("bool", "boolean"), ", with 1 for true and 0 for false"),
+    **dict.fromkeys(
+        ("date", "time", "datetime", "timestamp"),
+        ' for texts such as "2024-05-31", which compare as dates do, or `number` for days or seconds',
+    ),
+}
+
 # The values of a type, inclusive.
 RANGES = {NUMBER: (-(2**63), 2**63 - 1), UNSIGNED: (0, 2**64 - 1)}
 

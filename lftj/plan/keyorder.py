@@ -165,7 +165,7 @@ class OrderSearch:
         return self._first_alone(partial, found) if len(self.names) > CROWDED else found
 
     def _first_alone(self, partial: _Partial, found: list[str]) -> list[str]:
-        """`found`, but of the variables that one atom alone holds only its first; all of them if none can be bound then."""
+        """`found`, of the variables that one atom alone holds only its first; all of them if none can be bound then."""
         alone: dict[int, str] = {}
         for v in found:
             if len(self.matches.holding[v]) == 1:

@@ -27,7 +27,7 @@ import math
 import numbers
 import operator
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lftj.values import faults
@@ -58,12 +58,14 @@ class Column:
 class Schema:
     """The name and the columns of a relation. Arity 0 is legal: such a relation holds one row, (), or none.
 
-    `functional`: the relation is a functional predicate, whose last column is determined by the others.
+    `functional`: the relation is a functional predicate, whose last column is determined by the others. `declared`:
+    somebody named the columns; else they have the names of a rule's variables, by which no data is matched.
     """
 
     name: str
     columns: tuple[Column, ...]
     functional: bool = False
+    declared: bool = field(default=True, compare=False)
 
     @property
     def arity(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import lftj
@@ -89,5 +90,6 @@ def folded(op: str, operand: str, values: list[Any]) -> Any:
         if not low <= total <= high:
             raise OverflowError(total)
         return total
-    total = math.fsum(values)
-    return total / len(values) if op == "mean" else total
+    if op == "mean" and not any(map(math.isinf, values)):
+        return float(sum(map(Fraction, values)) / len(values))
+    return math.fsum(values)

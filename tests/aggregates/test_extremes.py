@@ -59,7 +59,7 @@ def expected(clause: Clause, kind: str, facts: set[Row]) -> set[Row]:
 @given(rng=seeds, kind=st.sampled_from(tuple(VALUES)), wish=st.sampled_from((None, None, "recompute")))
 def test_histories(rng: Random, kind: str, wish: str | None) -> None:
     text = f".decl r(g:number, h:number, s:symbol, v:{kind})"
-    db = lftj.Database(text, page_rows=rng.choice((2, 4)), directory_rows=2)
+    db = lftj.Database._sized(text, page_rows=rng.choice((2, 4)), directory_rows=2)
     made = clauses(rng, kind)
     for clause in made:
         add(db, clause, wish)

@@ -29,7 +29,7 @@ HEADS = ("n", "s", "f", "top", "fine", "text")
 
 def database() -> lftj.Database:
     """All kinds of aggregates, followed by the first commit."""
-    db = lftj.Database(".decl r(g:number, t:number, v:number, w:float, s:symbol)", page_rows=4, directory_rows=2)
+    db = lftj.Database._sized(".decl r(g:number, t:number, v:number, w:float, s:symbol)", page_rows=4, directory_rows=2)
     g, t, v, w, s = Var("g", "number"), Var("t", "number"), Var("v", "number"), Var("w", "float"), Var("s", "symbol")
     atom = [("r", (g, t, v, w, s))]
     add(db, aggregate("n", "count", [g], None, atom, rule=1), "trace")

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
+import pytest
+
 import lftj
+from tests.plain.evaluate import evaluate, parse
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
 RULES = """
 d(x, n) :- e(x, _), n = count : { e(x, _) }.
@@ -49,3 +57,62 @@ def test_rules_come_and_go_with_transactions() -> None:
         tx.insert("e", [(5, 5)])
     assert strategies(tx) == {"@d.1": "delta"}
     assert list(db["d"]) == [(1, 2), (2, 2), (5, 1)]
+
+
+CONDITIONS = ["1 = 2", "1 = 1", "x = 3, x > 2", "x = 1, x > 2", "(1 = 1 ; 2 = 3)", "f(7)", "f(x), x > 1", "!f(7)"]
+OPERANDS = {"count": "", "sum": " 3", "min": " 3", "max": " 3", "mean": " 3", "cat": ' "a"'}
+
+
+@pytest.mark.parametrize("op", OPERANDS)
+def test_braces_without_a_variable_from_outside(op: str) -> None:
+    """`e(count : { 1 = 2 }).` was 1: the empty head of what stands in its braces was taken for a row stated."""
+    kind = {"mean": "float", "cat": "symbol"}.get(op, "number")
+    rules = []
+    for i, condition in enumerate(CONDITIONS):
+        aggregate = f"{op}{OPERANDS[op]} : {{ {condition} }}"
+        rules += [
+            f".decl a{i}(v:{kind})  .decl b{i}() -> v:{kind}  .decl c{i}(v:{kind})  .decl d{i}(x:number, v:{kind})",
+            f"a{i}({aggregate}).  b{i}[] = {aggregate}.  c{i}(v) :- v = {aggregate}.",
+            f"d{i}(x, v) :- f(x), v = {aggregate}.",
+        ]
+    text = ".decl f(x:number)\nf(1). f(2).\n" + "\n".join(rules)
+    expected, db = evaluate(parse(text)), lftj.Database(text)
+    for name in (f"{letter}{i}" for letter in "abcd" for i in range(len(CONDITIONS))):
+        assert set(db[name]) == expected[name], name
+
+
+def test_a_fact_that_counts_nothing_leaves_other_rules_alone() -> None:
+    db = lftj.Database("e(count : { 1 = 2 }).  e(z) :- z = 10 + count : { 1 > 2 }.")
+    assert list(db["e"]) == [(0,), (10,)]
+
+
+NEGATED = [
+    "p(n) :- n = sum x : { f(x), !(x > 3, !e(_, _)) }.",
+    "p(n) :- n = count : { f(x), !(x > 1, !e(x, _)) }.",
+    "p(n) :- n = count : { f(x), !(!e(x, _)) }.",
+    "p(n) :- n = count : { f(x), !(x > 2, !(e(x, _), e(1, _))) }.",
+    "p(n) :- n = count : { f(x), (x > 2 ; !(x > 1, !e(x, _))) }.",
+    "p(n) :- n = max x : { f(x), !(x > 1, !e(x, _)) }.",
+    "p(x) :- f(x), n = count : { e(x, y), !(y > x, !e(y, _)) }, n > 0.",
+    "p(x * 10 + n) :- f(x), n = sum y : { f(y), !(y > x, !e(_, y)), !(!e(y, _), x < 2) }.",
+]
+
+
+@pytest.mark.parametrize("rule", NEGATED)
+def test_a_negation_in_braces_that_holds_an_atom_with_wildcards(rule: str) -> None:
+    """It was refused for a disjunction that nobody wrote, or each row that its wildcard stands for counted."""
+    text = f".decl f(x:number)\n.decl e(x:number, y:number)\n.decl p(n:number)\n{rule}"
+    rng, db = Random(rule), lftj.Database(text)
+    content: dict[str, set[tuple[Any, ...]]] = {"f": set(), "e": set()}
+    for _ in range(25):
+        with db.transaction() as tx:
+            for name, arity in (("f", 1), ("e", 2)):
+                for _ in range(rng.choice((0, 1, 2))):
+                    row = tuple(rng.randrange(5) for _ in range(arity))
+                    if rng.random() < 0.4:
+                        content[name].discard(row)
+                        tx.erase(name, [row])
+                    else:
+                        content[name].add(row)
+                        tx.insert(name, [row])
+        assert set(db["p"]) == evaluate(parse(text), content)["p"]

@@ -11,7 +11,7 @@ import lftj
 
 def functional(program: str, *names: str, **options: Any) -> lftj.Database:
     """A database whose relations `names` are functional predicates."""
-    db = lftj.Database(program, **options)
+    db = lftj.Database._sized(program, **options)
     make_functional(db, names)
     return db
 

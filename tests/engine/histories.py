@@ -40,7 +40,7 @@ class Twin:
     """A database and its model."""
 
     def __init__(self, sizes: dict[str, int]) -> None:
-        self.db = lftj.Database(**sizes)
+        self.db = lftj.Database._sized(**sizes)
         self.program: CheckedProgram = check(parse(""))
         self.facts: dict[str, set[Row]] = {}
 

@@ -26,7 +26,7 @@ ORDERS = ((0, 1, 2), (1, 0, 2), (2, 1, 0), (1, 2, 0))
 
 
 def database() -> lftj.Database:
-    db = lftj.Database(".decl e(x:number, y:number, z:number)", page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(".decl e(x:number, y:number, z:number)", page_rows=4, directory_rows=4)
     db.load("e", [(i, i * 7 % 11, i % 3) for i in range(20)])
     return db
 

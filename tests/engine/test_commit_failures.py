@@ -38,7 +38,7 @@ EDGES = [(i, i + 1) for i in range(40)]
 
 
 def database(**options: Any) -> lftj.Database:
-    db = lftj.Database(PROGRAM, page_rows=4, directory_rows=4, **options)
+    db = lftj.Database._sized(PROGRAM, page_rows=4, directory_rows=4, **options)
     db.load("e", EDGES)
     db.load("s", [(1, "a"), (2, "b"), (3, "a")])
     db.evaluate()

@@ -105,7 +105,7 @@ def test_shapes(shape: str, rng: Random, domain: int) -> None:
     text, derived = SHAPES[shape]
     rows = make_rows(rng, domain)
     note(f"{rows}")
-    db = lftj.Database(page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(page_rows=2, directory_rows=2)
     db._evaluator.buffer_rows = rng.choice((1, 64))
     db.rules(f"{DECLARED}\n{text}", maintain={"p": "delta"})
     for name in ARITY:
@@ -135,7 +135,7 @@ def test_shapes(shape: str, rng: Random, domain: int) -> None:
 @given(programs.seeds)
 def test_aggregates(rng: Random) -> None:
     rows = make_rows(rng, 5)
-    db = lftj.Database(page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(page_rows=2, directory_rows=2)
     db.rules(
         f"{DECLARED}\nn[x] = count : {{ e(x, y), r(y, _), !b(y) }}.\nt[x] = sum z : {{ e(x, y), r(y, z) }}.",
         maintain={"n": "delta", "t": "delta"},
@@ -154,7 +154,7 @@ def test_aggregates(rng: Random) -> None:
 
 
 def database(text: str, **wishes: str) -> lftj.Database:
-    db = lftj.Database(page_rows=4, directory_rows=2)
+    db = lftj.Database._sized(page_rows=4, directory_rows=2)
     db.rules(".decl e(x:number, y:number)\n.decl a(x:number)\n" + text, maintain=wishes)
     return db
 

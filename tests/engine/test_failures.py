@@ -329,7 +329,7 @@ def test_what_was_handed_out_stays() -> None:
 
 def test_readers_in_threads_during_loads() -> None:
     """Each reader sees whole states: as many triangles as the edges it saw make, whatever the writer does."""
-    db = lftj.Database(".decl n(x:number)  pair(x, y) :- n(x), n(y).", page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(".decl n(x:number)  pair(x, y) :- n(x), n(y).", page_rows=4, directory_rows=4)
     db.load("n", [(0,)])
     failures: list[BaseException] = []
     done = threading.Event()

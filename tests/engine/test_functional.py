@@ -85,7 +85,7 @@ class Functions(RuleBasedStateMachine):
 
     @initialize(maintain=st.sampled_from(("auto", "trace", "delta", "recompute")))
     def begin(self, maintain: str) -> None:
-        self.db = lftj.Database(page_rows=2, directory_rows=2, buffer_rows=3)
+        self.db = lftj.Database._sized(page_rows=2, directory_rows=2, buffer_rows=3)
         self.db.rules(PROGRAM, maintain=dict.fromkeys(READS, maintain))
         make_functional(self.db, FUNCTIONAL)
         self.facts: dict[str, Rows] = {name: set() for name in SCHEMAS}

@@ -65,7 +65,7 @@ def run(case: Case) -> None:
     note("\n".join(case.parts))
     note(f"{case.loads}\n{case.later}\n{case.sizes}")
     checked = check(parse("\n".join(case.parts)))
-    db = lftj.Database(**case.sizes)
+    db = lftj.Database._sized(**case.sizes)
     for i, part in enumerate(case.parts):
         db.rules(part)
         if i:  # asked before all rules and data are there: what was evaluated must become stale
@@ -128,7 +128,7 @@ def test_queries_with_many_answers(rng: Random) -> None:
 def ask(question: tuple[Any, ...], rng: Random) -> None:
     schemas, data, text, sizes = question
     note(f"{schemas}\n{data}\n{text}\n{sizes}")
-    db = lftj.Database("\n".join(programs.declaration(n, s) for n, s in schemas.items()), **sizes)
+    db = lftj.Database._sized("\n".join(programs.declaration(n, s) for n, s in schemas.items()), **sizes)
     for name, rows in data.items():
         db.load(name, rows)
     clause = check_query(text, {name: db[name]._schema for name in schemas})
@@ -151,7 +151,7 @@ def ask(question: tuple[Any, ...], rng: Random) -> None:
 )
 def test_products_are_counted_by_multiplying(relations: list[list[tuple[int, int]]], sizes: dict[str, int]) -> None:
     names = [f"r{i}" for i in range(len(relations))]
-    db = lftj.Database("\n".join(f".decl {name}(a:number, b:number)" for name in names), **sizes)
+    db = lftj.Database._sized("\n".join(f".decl {name}(a:number, b:number)" for name in names), **sizes)
     for name, rows in zip(names, relations, strict=True):
         db.load(name, rows)
     text = ", ".join(f"{name}(x{i}, y{i})" for i, name in enumerate(names))
@@ -165,7 +165,7 @@ def test_extreme_keys_join() -> None:
     """The ends of int64 are keys like all others, at every depth."""
     ends = [programs.MIN, programs.MIN + 1, -1, 0, 1, programs.MAX - 1, programs.MAX]
     rows = [(a, b) for a in ends for b in ends]
-    db = lftj.Database(".decl e(a:number, b:number)", page_rows=4, directory_rows=2)
+    db = lftj.Database._sized(".decl e(a:number, b:number)", page_rows=4, directory_rows=2)
     db.load("e", np.array(rows))
     assert db.query("e(x,y), e(y,z), e(x,z)").count() == 7**3
     assert list(db.query("e(x,y), y > x")) == [(a, b) for a, b in rows if b > a]

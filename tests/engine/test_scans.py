@@ -115,7 +115,7 @@ def check_folds(db: lftj.Database) -> None:
     changes=st.lists(st.tuples(st.booleans(), st.sets(rows_of_r, max_size=4)), max_size=6),
 )
 def test_every_scan_after_every_change(data: st.DataObject, first: set[Row], changes: list[Any]) -> None:
-    db = lftj.Database(DECLARED, page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(DECLARED, page_rows=2, directory_rows=2)
     db.load("r", list(first))
     rows, kept = set(first), []
     for insert, change in [(True, set()), *changes]:
@@ -141,7 +141,7 @@ runs = st.sets(st.tuples(st.integers(0, 2), texts, st.integers(0, 1), texts), ma
 @given(data=st.data(), first=runs, changes=st.lists(runs, max_size=3))
 def test_texts_in_order_within_runs(data: st.DataObject, first: set[Row], changes: list[set[Row]]) -> None:
     """Few keys before the texts, so that most rows tie, over the borders of pages and directory pages."""
-    db = lftj.Database(".decl t(x:number, w:symbol, y:number, v:symbol)", page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(".decl t(x:number, w:symbol, y:number, v:symbol)", page_rows=2, directory_rows=2)
     db.load("t", list(first))
     rows = set(first)
     for change in [set(), *changes]:
@@ -163,7 +163,7 @@ SALES = [(1, 1, 5), (1, 2, 8), (1, 3, 3), (2, 1, 7), (2, 2, 12), (2, 3, 9), (2, 
 
 
 def sales() -> lftj.Database:
-    db = lftj.Database(".decl sales(region:number, store:number, amount:number)", page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(".decl sales(region:number, store:number, amount:number)", page_rows=2, directory_rows=2)
     db.load("sales", SALES)
     return db
 
@@ -182,7 +182,7 @@ def test_sales_of_a_region() -> None:
 
 
 def test_of_a_functional_predicate() -> None:
-    db = lftj.Database(".decl price(shop:symbol, item:number) -> cost:float", page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(".decl price(shop:symbol, item:number) -> cost:float", page_rows=2, directory_rows=2)
     db.load("price", [("s", 1, 2.5), ("s", 2, 0.25), ("r", 1, 9.0), ("s", 7, 4.0)])
     assert db["price"].scan("min", lo=("s",), hi=("s",)) == 0.25
     assert db["price"].scan("sequence", lo=("s", 2), hi=("s", 7)) == (0.25, 4.0)
@@ -203,7 +203,7 @@ def test_of_no_rows() -> None:
 
 def test_the_order_of_texts_counts_where_rows_tie() -> None:
     """Texts came in another order than their own, so that their codes are in another order."""
-    db = lftj.Database(".decl t(g:symbol, place:number, word:symbol)", page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(".decl t(g:symbol, place:number, word:symbol)", page_rows=2, directory_rows=2)
     db.load("t", [("y", 2, "z"), ("x", 1, "q"), ("y", 1, "o"), ("y", 1, "b"), ("y", 3, "a"), ("x", 9, "A")])
     group = {"lo": ("y",), "hi": ("y",)}
     assert db["t"].scan("cat", **group) == "boza"
@@ -216,7 +216,7 @@ def test_the_order_of_texts_counts_where_rows_tie() -> None:
 
 
 def test_sums_that_no_float_and_no_int64_holds() -> None:
-    db = lftj.Database(".decl n(x:number, y:number) .decl f(x:number, y:float)", page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(".decl n(x:number, y:number) .decl f(x:number, y:float)", page_rows=2, directory_rows=2)
     db.load("n", [(i, NUMBER_MAX - i) for i in range(50)])
     assert db["n"].scan("sum") == 50 * NUMBER_MAX - sum(range(50))
     values = [1e308, 1e308, -1e308, 1.0, 1e-300, -1e308, 3.5]
@@ -236,7 +236,7 @@ def test_float_sums_are_those_of_fsum() -> None:
     rng = np.random.default_rng(5)
     n = 5000 if JIT else 300
     values = rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n)
-    db = lftj.Database(".decl f(k:number, v:float)", page_rows=16, directory_rows=4)
+    db = lftj.Database._sized(".decl f(k:number, v:float)", page_rows=16, directory_rows=4)
     db.load("f", {"k": np.arange(n), "v": values})
     alive = dict(enumerate(values.tolist()))
     for _ in range(20):
@@ -410,7 +410,7 @@ def test_steps_after_a_change_do_not_grow() -> None:
 
 def test_memory_is_that_of_the_pages() -> None:
     """What is remembered of pages that went goes, and the pages with it."""
-    db = lftj.Database(".decl n(x:number, y:number)", page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(".decl n(x:number, y:number)", page_rows=4, directory_rows=4)
     db.load("n", np.arange(800).reshape(400, 2))
     expected = set(map(tuple, np.arange(800).reshape(400, 2).tolist()))
     known, rng = set(), np.random.default_rng(1)
@@ -431,7 +431,7 @@ def test_memory_is_that_of_the_pages() -> None:
 
 
 def test_what_nobody_looks_at_is_dropped() -> None:
-    db = lftj.Database(".decl n(x:number)", page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(".decl n(x:number)", page_rows=4, directory_rows=4)
     db.load("n", np.arange(80)[:, None])
     db["n"].scan("gcd")
     for i in range(9):
@@ -468,7 +468,7 @@ def test_scans_are_kept_and_carried_along() -> None:
 
 def test_readers_and_a_writer() -> None:
     """Every commit moves an amount from one account to another: whoever scans sees one total, at any moment."""
-    db = lftj.Database(".decl account(id:number, name:symbol, amount:number)", page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(".decl account(id:number, name:symbol, amount:number)", page_rows=4, directory_rows=4)
     n, commits = 60, 40 if JIT else 6
     rows = {i: (i, f"n{i}", 100 + i) for i in range(n)}
     db.load("account", list(rows.values()))

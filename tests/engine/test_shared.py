@@ -23,7 +23,7 @@ by(n, x) :- again(x, n), n > 1.
 
 
 def database(program: str = PROGRAM, **options: Any) -> lftj.Database:
-    db = lftj.Database(page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(page_rows=2, directory_rows=2)
     db.rules(program, **options)
     return db
 

@@ -27,7 +27,7 @@ ROUNDS = 60 if JIT else 4
 
 
 def database() -> lftj.Database:
-    db = lftj.Database(PROGRAM, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(PROGRAM, page_rows=4, directory_rows=4)
     db.load("n", [(0,)])
     db.load("name", [(i, f"s{i}") for i in range(6)])
     return db

@@ -52,7 +52,7 @@ asked = st.tuples(st.sampled_from(list(permutations(range(3)))), st.sampled_from
     steps=st.lists(st.tuples(st.booleans(), st.sets(rows_of_three, max_size=6), st.none() | asked), max_size=5),
 )
 def test_scans_follow_every_change(first: set[Row], steps: list[tuple[bool, set[Row], Any]]) -> None:
-    db = lftj.Database(".decl r(a:number, b:number, c:number)", page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(".decl r(a:number, b:number, c:number)", page_rows=2, directory_rows=2)
     db.load("r", sorted(first))
     rows = set(first)
     for insert, change, scan in steps:
@@ -67,7 +67,7 @@ def test_scans_follow_every_change(first: set[Row], steps: list[tuple[bool, set[
 
 
 def stored(n: int) -> tuple[lftj.Database, StoredRelation]:
-    db = lftj.Database(".decl r(a:number, b:number)", page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(".decl r(a:number, b:number)", page_rows=4, directory_rows=4)
     db.load("r", np.arange(2 * n).reshape(n, 2))
     return db, db._relations["r"]
 

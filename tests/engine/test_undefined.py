@@ -105,7 +105,7 @@ def data(rng: Random) -> dict[str, list[Any]]:
 @settings(max_examples=150 if FULL else 12)
 def test_errors_are_those_of_the_reference_in_every_key_order(rng: Random) -> None:
     rows, body = data(rng), rng.choice(BODIES)
-    db = lftj.Database(DECLARED, page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(DECLARED, page_rows=2, directory_rows=2)
     for name, part in rows.items():
         db.load(name, part)
     note(f"{body} over {rows}")
@@ -122,7 +122,7 @@ def test_errors_are_those_of_the_reference_in_every_key_order(rng: Random) -> No
     for order in rng.sample(
         list(itertools.permutations(variables)), min(4, len(list(itertools.permutations(variables))))
     ):
-        db = lftj.Database(DECLARED, page_rows=2, directory_rows=2)
+        db = lftj.Database._sized(DECLARED, page_rows=2, directory_rows=2)
         for name, part in rows.items():
             db.load(name, part)
         db.rules(f".decl p({head})\n{text}")
@@ -146,7 +146,7 @@ def test_errors_come_and_go_with_changes(rng: Random) -> None:
     rows, body = data(rng), rng.choice(BODIES)
     text = f"p(x) :- {body}."
     note(f"{text} over {rows}")
-    db = lftj.Database(DECLARED + text, page_rows=2, directory_rows=2)
+    db = lftj.Database._sized(DECLARED + text, page_rows=2, directory_rows=2)
     clause = check(parse(DECLARED + text)).clauses[0]
     facts: dict[str, set[Any]] = {name: set() for name in rows}
     for _ in range(8):

@@ -23,7 +23,7 @@ EDGES = [(i, j) for i in range(8) for j in range(8) if (3 * i + j) % 4 and i != 
 
 
 def database(**wishes: Any) -> lftj.Database:
-    db = lftj.Database(page_rows=4, directory_rows=2)
+    db = lftj.Database._sized(page_rows=4, directory_rows=2)
     db.rules(RULES, **wishes)
     db.load("e", EDGES)
     return db

@@ -125,9 +125,10 @@ KNOWN = "known are .csv, .tsv, .txt, .facts (each also .gz or .zst), .parquet, .
             f"Table: the columns `src`, `w` match those of {EDGE} only in part\n  why: it is not clear whether names or positions count\n"
             "  do: say which is which: columns={'src': 0, 'dst': 1}",
         ),
+        ([], {"extra": "ignore"}, 'extra=\'ignore\' is unknown\n  do: give extra="note" or extra="error"'),
         (
             pa.table({"src": [1], "dst": [2], "w": [3]}),
-            {},
+            {"extra": "error"},
             f"Table: the source has 3 columns (`src`, `dst`, `w`), {EDGE} takes 2\n"
             "  why: columns are matched by position where the names differ, so there must be as many\n"
             "  do: pick the columns: columns={'src': 'src', 'dst': 'dst'}",
@@ -173,7 +174,7 @@ def test_sources_and_options(reader, source, options, message):
         (
             "e.csv",
             "dst,w,src\n1,2,3\n",
-            {},
+            {"extra": "error"},
             f"e.csv: the source has 3 columns (`dst`, `w`, `src`), {EDGE} takes 2\n"
             "  why: columns are matched by position where the names differ, so there must be as many\n"
             "  do: pick the columns: columns={'src': 'src', 'dst': 'dst'}",

@@ -55,7 +55,7 @@ def data_of(draw: Any, arities: dict[str, int]) -> dict[str, set[tuple[int, ...]
 
 def database(data: dict[str, Any], arities: dict[str, int], **sizes: int) -> lftj.Database:
     declarations = (f".decl {n}({', '.join(f'c{i}:number' for i in range(k))})" for n, k in arities.items())
-    db = lftj.Database("\n".join(declarations), **sizes)
+    db = lftj.Database._sized("\n".join(declarations), **sizes)
     for name, rows in data.items():
         db.load(name, sorted(rows))
     return db

@@ -40,7 +40,16 @@ def test_message(program: str, message: str) -> None:
 
 
 def test_all_cases_were_read() -> None:
-    assert [file.stem for file in FILES] == ["apart", "directives", "names", "recursion", "rules", "syntax", "types"]
+    assert [file.stem for file in FILES] == [
+        "apart",
+        "directives",
+        "names",
+        "recursion",
+        "rules",
+        "slips",
+        "syntax",
+        "types",
+    ]
     assert len(_cases()) > 100
 
 

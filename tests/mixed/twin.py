@@ -26,7 +26,7 @@ class Twin:
     def __init__(self, mixed: Mixed, strategy: str = "mixed") -> None:
         self.mixed, self.program = mixed, parse(mixed.text)
         self.facts: dict[str, set[Row]] = {name: set() for name in mixed.base}
-        self.db = lftj.Database(**mixed.sizes)
+        self.db = lftj.Database._sized(**mixed.sizes)
         maintain = mixed.maintain if strategy == "mixed" else dict.fromkeys(mixed.maintain, strategy)
         self.db.rules(mixed.text, maintain=maintain, granularity=mixed.granularity)
         self.contents = evaluate(self.program, self.facts)

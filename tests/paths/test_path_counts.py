@@ -31,7 +31,7 @@ streams = st.lists(st.tuples(some, some), max_size=6)
 
 
 def database(program: str = EDGE, **options: Any) -> lftj.Database:
-    return lftj.Database(program, page_rows=2, directory_rows=2, **options)
+    return lftj.Database._sized(program, page_rows=2, directory_rows=2, **options)
 
 
 def check(db: lftj.Database, counts: Any, expected: reference.Counts, most: int = 2**63 - 1) -> None:

@@ -29,8 +29,10 @@ def folded(op: str, values: Sequence[Scalar]) -> Scalar:
     if not values:
         raise Empty
     if op == "mean":
-        # Of integers the exact quotient, rounded once.
-        return (exact(values) if isinstance(values[0], float) else sum(map(int, values))) / len(values)
+        # The exact quotient, rounded once.
+        if any(math.isinf(value) for value in values if isinstance(value, float)):
+            return exact(values)
+        return float(sum(map(Fraction, values)) / len(values)) + 0.0  # type: ignore[arg-type]
     if op == "cat":
         return "".join(map(str, values))
     return min(values) if op == "min" else max(values)  # type: ignore[type-var]

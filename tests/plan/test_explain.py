@@ -18,7 +18,7 @@ one(x) :- e(x, 3).
 
 
 def database() -> lftj.Database:
-    db = lftj.Database(PROGRAM, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(PROGRAM, page_rows=4, directory_rows=4)
     db.load("e", [(i, j) for i in range(8) for j in range(8) if i < j and (i * j) % 3 != 1])
     db.load("name", [(i, f"v{i}") for i in range(8)])
     return db
@@ -241,7 +241,7 @@ def upkeep(text: str) -> str:
 
 
 def wished() -> lftj.Database:
-    db = lftj.Database(page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(page_rows=4, directory_rows=4)
     db.rules(
         f"{PROGRAM}.decl f(x:number)\nboth(x, y) :- f(x), f(y).",
         maintain={"tri": "trace", "one": "trace"},

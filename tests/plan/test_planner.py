@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
 
 def database(text: str = "", **options: Any) -> lftj.Database:
-    db = lftj.Database(DECLARATIONS + text, page_rows=4, directory_rows=4, **options)
+    db = lftj.Database._sized(DECLARATIONS + text, page_rows=4, directory_rows=4, **options)
     db.load("e", EDGES)
     db.load("t", [(i % 3, i % 5, i % 7) for i in range(40)])
     return db
@@ -49,7 +49,7 @@ def test_plans_are_deterministic(text: str) -> None:
 @given(programs.cases())
 @settings(max_examples=25 if JIT else 8)
 def test_estimates_are_finite(case: programs.Case) -> None:
-    db = lftj.Database("\n".join(case.parts), **case.sizes)
+    db = lftj.Database._sized("\n".join(case.parts), **case.sizes)
     for name, rows in case.loads:
         db.load(name, rows)
     db.evaluate()

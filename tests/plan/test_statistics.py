@@ -20,7 +20,7 @@ from tests.conftest import JIT
 
 
 def relation(rows: list[tuple[int, ...]]) -> object:
-    db = lftj.Database(".decl r(x:number, y:number, z:number)", page_rows=4, directory_rows=2)
+    db = lftj.Database._sized(".decl r(x:number, y:number, z:number)", page_rows=4, directory_rows=2)
     db.load("r", rows)
     stored = db._relations["r"]
     for order in permutations(range(3)):

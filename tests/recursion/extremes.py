@@ -68,7 +68,7 @@ class Twin:
 
     def __init__(self, program: Extremes, sizes: dict[str, int]) -> None:
         self.program = program
-        self.db = lftj.Database(program.text, **sizes)
+        self.db = lftj.Database._sized(program.text, **sizes)
         self.facts: Relations = {name: set() for name in program.base}
         self.strategies: set[str] = set()
         self.verify()

@@ -29,7 +29,7 @@ RING = [(1, 2), (2, 3), (3, 4), (4, 1), (5, 6)]
 
 
 def database(form: str, **sizes: int) -> lftj.Database:
-    db = lftj.Database(BASE + FORMS[form], **sizes)
+    db = lftj.Database._sized(BASE + FORMS[form], **sizes)
     db.load("e", RING)
     db.evaluate()
     return db

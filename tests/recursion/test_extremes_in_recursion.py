@@ -101,7 +101,7 @@ PATHS = PROGRAMS["shortest paths"].text
 
 
 def paths(edges: list[tuple[int, int, int]], text: str = PATHS) -> lftj.Database:
-    db = lftj.Database(text, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(text, page_rows=4, directory_rows=4)
     db.load("source", [(1,)])
     db.load("edge", edges)
     db.evaluate()
@@ -196,7 +196,7 @@ def test_keys_that_are_constants_and_keys_that_repeat() -> None:
         "a[0] = min d : { edge(9, 9, d) ; d = a[1] + 1 ; d = 7 }.\na[y] = min a[x] + w : { edge(x, y, w) }.\n"
         "b[x, x] = min 0 : { edge(x, _, _) ; edge(_, x, _) }.\nb[x, z] = min b[x, y] + w : { edge(y, z, w) }."
     )
-    db = lftj.Database(text, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(text, page_rows=4, directory_rows=4)
     around = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 2, 0), (2, 0, 0), (2, 2, 0)]
     with db.transaction() as tx:
         tx.insert("edge", [(0, 1, 2), (1, 2, 0), (2, 0, 0), (9, 9, 3)])
@@ -374,7 +374,7 @@ def test_alternatives_may_have_variables_of_their_own_outside_of_recursion_too()
         ".decl e(x:number, y:number, w:number)\n.decl f(x:number, w:number)\n.decl least(x:number) -> w:number\n"
         "least[x] = min w : { e(x, y, w), y != w ; f(x, w) ; e(_, x, v), w = v + 1 }."
     )
-    db = lftj.Database(text, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(text, page_rows=4, directory_rows=4)
     with db.transaction() as tx:
         tx.insert("e", [(1, 2, 2), (1, 3, 5), (2, 1, 7)])
     assert list(db["least"]) == [(1, 5), (2, 3), (3, 6)]

@@ -53,7 +53,7 @@ def test_rows_are_looked_for_where_many_are_there(
         return rows
 
     monkeypatch.setattr(Work, "run", watching)
-    db = lftj.Database(CLOSURE, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(CLOSURE, page_rows=4, directory_rows=4)
     db.load("e", edges)
     assert set(db["t"]) == closure(edges)
     assert all(looks) if looked_for else not all(looks)

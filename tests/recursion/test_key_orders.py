@@ -31,7 +31,7 @@ EDGES = [(x, y) for x in range(N) for y in range(x + 1, min(x + 6, N))]
 
 def closed(program: str) -> lftj.Database:
     """The closure of a graph without cycles, with a fact of its own that hangs on to neither end."""
-    db = lftj.Database(program, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(program, page_rows=4, directory_rows=4)
     db.load("e", EDGES)
     db.load("t", [(-2, -1)])
     db.evaluate()
@@ -65,7 +65,7 @@ def test_a_key_order_that_every_round_reads_is_kept(monkeypatch: pytest.MonkeyPa
         return build(self, version, columns)
 
     monkeypatch.setattr(Store, "reorder", counted)
-    db = lftj.Database(BY_EITHER_END, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(BY_EITHER_END, page_rows=4, directory_rows=4)
     db.load("e", [(x, x + 1) for x in range(N)])
     db.load("t", [(-2 - x, -1 - x) for x in range(N)])
     db.evaluate()
@@ -90,7 +90,7 @@ def test_whatever_is_dropped_is_built_again(program: str, monkeypatch: pytest.Mo
 
 def unplanned() -> lftj.Database:
     """A chain's closure, as it was evaluated."""
-    db = lftj.Database(PROGRAM, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(PROGRAM, page_rows=4, directory_rows=4)
     db.load("e", [(x, x + 1) for x in range(N)])
     db.evaluate()
     return db

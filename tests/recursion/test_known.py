@@ -106,7 +106,7 @@ def test_known(name: str, data: dict[str, Any], expected: dict[str, Rows], engin
         found = evaluate(parse(mixed.text), data)
         assert {head: found[head] for head in expected} == expected
         return
-    db = lftj.Database(mixed.text, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(mixed.text, page_rows=4, directory_rows=4)
     for relation, rows in data.items():
         db.load(relation, rows)
     assert {head: set(db[head]) for head in expected} == expected

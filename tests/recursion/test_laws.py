@@ -92,7 +92,7 @@ def test_batches_may_be_split_merged_and_reordered(rng: Random) -> None:
     at = rng.randint(0, len(made))
     ends = []
     for parts in ([made], pieces, [made[:at], made[at:]]):
-        db = lftj.Database(mixed.text, **mixed.sizes)
+        db = lftj.Database._sized(mixed.text, **mixed.sizes)
         facts = [("insert", name, row) for name, rows in twin.facts.items() for row in sorted(rows)]
         facts += [("erase", name, row) for name in db for row in sorted(db[name]) if row not in twin.contents[name]]
         batch(db, facts)
@@ -134,9 +134,9 @@ EDGES = ".decl e(x:number, y:number)\n.decl f(x:number, y:number)\n"
 @given(programs.seeds)
 def test_composed_programs_compose_their_deltas(rng: Random) -> None:
     """The second program over the outputs of the first, in one database and in two."""
-    whole = lftj.Database(EDGES + FIRST + "\n" + SECOND, **programs.make_sizes(rng))
-    lower = lftj.Database(EDGES + FIRST, **programs.make_sizes(rng))
-    upper = lftj.Database(EDGES + ".decl t(x:number, y:number)\n" + SECOND, **programs.make_sizes(rng))
+    whole = lftj.Database._sized(EDGES + FIRST + "\n" + SECOND, **programs.make_sizes(rng))
+    lower = lftj.Database._sized(EDGES + FIRST, **programs.make_sizes(rng))
+    upper = lftj.Database._sized(EDGES + ".decl t(x:number, y:number)\n" + SECOND, **programs.make_sizes(rng))
     held: set[tuple[str, Row]] = set()
     for size in (10, 1, 1, 4, 1, 8) if JIT else (4, 1):
         made: list[Change] = []

@@ -112,7 +112,7 @@ def test_what_the_walk_would_find(
     tables["b"][:, NODES // 2 :] = True
     read = [relation for relation in tables if f".decl {relation}(" in PROGRAMS[name]]
     sizes = {"page_rows": page_rows, "directory_rows": 4, "buffer_rows": buffer_rows}
-    pair = [lftj.Database(**sizes), lftj.Database(**sizes)]
+    pair = [lftj.Database._sized(**sizes), lftj.Database._sized(**sizes)]
     for plain, db in enumerate(pair):
         loops[0] = plain
         db.rules(PROGRAMS[name], maintain={"t": "delta"})

@@ -15,7 +15,7 @@ MANY = 300 if JIT else 12
 
 def test_a_key_order_that_an_empty_change_left_is_not_used_up() -> None:
     """It was taken for the evaluation's own: what came next was merged into the pages of the state before."""
-    db = lftj.Database(page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(page_rows=4, directory_rows=4)
     db.rules(PROGRAM, maintain={"r": "recompute"})
     db.load("r", [(x, x + 1) for x in range(MANY)])
     db.evaluate()

@@ -14,7 +14,7 @@ from lftj.rounds.slate import Slate
 
 @pytest.mark.parametrize("rounds", [False, True])
 def test_few_rows_take_no_new_pages(rounds: bool) -> None:
-    db = lftj.Database(page_rows=4, directory_rows=2)
+    db = lftj.Database._sized(page_rows=4, directory_rows=2)
     arena = db._evaluator.arena
     slate = Slate(db._evaluator, 2, rounds=rounds)
 

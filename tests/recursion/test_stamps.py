@@ -93,7 +93,7 @@ def test_closures(
     for degree in (1.1, 4.0):
         edges = random_edges(rng, degree)
         text = f".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\n{CLOSURES[rule]}"
-        db = lftj.Database(text, page_rows=page_rows, directory_rows=4, buffer_rows=buffer_rows)
+        db = lftj.Database._sized(text, page_rows=page_rows, directory_rows=4, buffer_rows=buffer_rows)
         db.load("e", np.argwhere(edges) - 50)
         t = db["t"].numpy()
         assert len(t) == len(np.unique(t, axis=0))
@@ -110,7 +110,7 @@ def test_heads_of_three_columns(page_rows: int, buffer_rows: int, fused: list[bo
     rng = np.random.default_rng(page_rows)
     p, tags = random_edges(rng, 1.5), 3
     q = np.stack([random_edges(rng, 0.7) for _ in range(tags)], axis=1)
-    db = lftj.Database(TAGGED, page_rows=page_rows, directory_rows=4, buffer_rows=buffer_rows)
+    db = lftj.Database._sized(TAGGED, page_rows=page_rows, directory_rows=4, buffer_rows=buffer_rows)
     db.load("p", np.argwhere(p) + 20)
     # Heads of nodes that no `p` leads from.
     beyond = np.stack([np.arange(20), np.arange(20) % tags, np.full(20, 20)], axis=1)
@@ -130,7 +130,7 @@ def test_changes_of_many_rows(fused: list[bool]) -> None:
     """Inserted and erased in turn: rows that return are met beside those that stayed."""
     rng = np.random.default_rng(3)
     edges = random_edges(rng, 1.5)
-    db = lftj.Database(f".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\n{CLOSURES['nonlinear']}", page_rows=8)
+    db = lftj.Database._sized(f".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\n{CLOSURES['nonlinear']}", page_rows=8)
     db.load("e", np.argwhere(edges))
     db.evaluate()
     for _ in range(6):

@@ -84,7 +84,7 @@ def test_an_endless_transaction_is_stopped_by_a_time_limit() -> None:
 
 
 def test_an_endless_computation_is_stopped_by_a_memory_limit() -> None:
-    db = lftj.Database(COUNTER, memory_limit=1 << (21 if JIT else 16), page_rows=64 if JIT else 4)
+    db = lftj.Database._sized(COUNTER, memory_limit=1 << (21 if JIT else 16), page_rows=64 if JIT else 4)
     db.evaluate()
     before = contents(db)
     with pytest.raises(MemoryLimitError) as caught, db.transaction() as tx:
@@ -113,7 +113,7 @@ def test_ctrl_c_stops_an_endless_computation() -> None:
 
 
 def closed() -> lftj.Database:
-    db = lftj.Database(CLOSURE, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(CLOSURE, page_rows=4, directory_rows=4)
     db.load("e", CHAIN)
     db.evaluate()
     return db
@@ -181,7 +181,7 @@ def test_a_stop_at_every_round_of_evaluation(name: str, monkeypatch: pytest.Monk
     number = 0
     while True:
         number += 1 if JIT else 5
-        db = lftj.Database(CLOSURE, page_rows=4, directory_rows=4)
+        db = lftj.Database._sized(CLOSURE, page_rows=4, directory_rows=4)
         db.load("e", CHAIN)
         with monkeypatch.context() as patch:
             fails_at(patch, Work, name, number, KeyboardInterrupt(), after=number % 2 == 0)
@@ -198,7 +198,7 @@ def test_a_stop_at_every_round_of_evaluation(name: str, monkeypatch: pytest.Monk
 
 
 def test_a_memory_limit_leaves_the_state_and_smaller_changes_go_through() -> None:
-    db = lftj.Database(CLOSURE, page_rows=8, memory_limit=1 << 20)
+    db = lftj.Database._sized(CLOSURE, page_rows=8, memory_limit=1 << 20)
     db.load("e", CHAIN)
     db.evaluate()
     before = contents(db)

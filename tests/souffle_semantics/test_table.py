@@ -56,7 +56,7 @@ def test_reference(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_at_once(name: str) -> None:
     rules, expected = PROGRAMS[name]
-    db = lftj.Database(DECLARED + FACTS + rules, **SIZES)
+    db = lftj.Database._sized(DECLARED + FACTS + rules, **SIZES)
     assert {relation: set(db[relation]) for relation in expected} == expected
     assert not [relation for relation in db if relation.startswith("@")]
 
@@ -67,7 +67,7 @@ def test_row_by_row(name: str) -> None:
     """From nothing to all facts and back, in random order, one or a few rows in a transaction."""
     rules, expected = PROGRAMS[name]
     rng = Random(name)
-    db = lftj.Database(DECLARED + rules, **SIZES)
+    db = lftj.Database._sized(DECLARED + rules, **SIZES)
     present: Rows = {relation: [] for relation in parse(DECLARED).kinds}
     moves = [(relation, row) for relation, rows in facts().items() for row in rows]
     for insert in (True, False):
@@ -99,7 +99,7 @@ def test_failing(name: str) -> None:
     rules, relation, rows = FAILING[name]
     with pytest.raises((Overflow, KeyConflict, Undefined)):
         evaluate(parse(DECLARED + FACTS + rules), {relation: rows})
-    db = lftj.Database(DECLARED + FACTS + rules, **SIZES)
+    db = lftj.Database._sized(DECLARED + FACTS + rules, **SIZES)
     before = contents(db)
     for _ in range(2):
         with pytest.raises(lftj.Error):

@@ -61,7 +61,9 @@ def test_mixed_programs_equal_their_reference(rng: Random, strategy: str, thread
 def followed(threads: int, seed: int, rounds: int) -> list[Any]:
     """What happens to a database in a history."""
     rng = Random(seed)
-    db = lftj.Database(threads=threads, page_rows=rng.choice((2, 4)), directory_rows=2, buffer_rows=rng.choice((1, 5)))
+    db = lftj.Database._sized(
+        threads=threads, page_rows=rng.choice((2, 4)), directory_rows=2, buffer_rows=rng.choice((1, 5))
+    )
     db.rules(PROGRAM, maintain=dict.fromkeys(DELTAS, "delta"))
 
     def rows(n: int) -> list[tuple[int, int]]:
@@ -125,7 +127,7 @@ def test_a_commit_that_is_stopped_leaves_the_database_as_it_was(
     monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, number: int
 ) -> None:
     def made(threads: int) -> lftj.Database:
-        db = lftj.Database(threads=threads, page_rows=4, directory_rows=4)
+        db = lftj.Database._sized(threads=threads, page_rows=4, directory_rows=4)
         db.rules(PROGRAM, maintain=dict.fromkeys(DELTAS, "delta"))
         db.load("e", [(x, y) for x in range(12) for y in range(12) if (x + 2 * y) % 3])
         db.load("f", [(x, x + 1) for x in range(12)])
@@ -158,7 +160,7 @@ def test_a_commit_that_is_stopped_leaves_the_database_as_it_was(
 
 
 def test_large_updates_keep_the_arena_in_order() -> None:
-    db = lftj.Database(".decl e(x:number, y:number)", threads=2, page_rows=4, directory_rows=4)
+    db = lftj.Database._sized(".decl e(x:number, y:number)", threads=2, page_rows=4, directory_rows=4)
     rng = Random(5)
     for _ in range(6):
         with db.transaction() as tx:

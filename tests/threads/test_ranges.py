@@ -32,7 +32,9 @@ TRIANGLE = ".decl e(x:number, y:number)\ntri(x, y, z) :- e(x, y), e(y, z), e(x, 
 def asked(threads: int, case: Any) -> list[Any]:
     """What a database with so many threads says to a question, and how it went."""
     schemas, rows, question, sizes = case
-    db = lftj.Database("\n".join(programs.declaration(*item) for item in schemas.items()), threads=threads, **sizes)
+    db = lftj.Database._sized(
+        "\n".join(programs.declaration(*item) for item in schemas.items()), threads=threads, **sizes
+    )
     for name, given_rows in rows.items():
         db.load(name, given_rows)
     query = db.query(question)
@@ -71,7 +73,7 @@ def test_questions_are_answered_as_by_one_thread(rng: Random) -> None:
 
 
 def triangles(threads: int, **options: Any) -> lftj.Database:
-    db = lftj.Database(TRIANGLE, threads=threads, page_rows=4, directory_rows=4, buffer_rows=8, **options)
+    db = lftj.Database._sized(TRIANGLE, threads=threads, page_rows=4, directory_rows=4, buffer_rows=8, **options)
     db.load("e", EDGES)
     return db
 
@@ -110,7 +112,7 @@ def test_the_ends_of_the_key_range(forced: None) -> None:
     edges = [(a, b) for a in (low, low + 1, 0, high - 1, high) for b in (low, 0, high)]
     answers = []
     for threads in (1, 3):
-        db = lftj.Database(TRIANGLE, threads=threads, page_rows=2, directory_rows=2)
+        db = lftj.Database._sized(TRIANGLE, threads=threads, page_rows=2, directory_rows=2)
         db.load("e", edges)
         query = db.query("e(x, y), x > 0")
         answers.append((list(db["tri"]), query.count(), db.query("e(x, _)").count(), list(db.query("e(x, y), x >= y"))))

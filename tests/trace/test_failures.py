@@ -43,7 +43,7 @@ FAR = 1 << 62
 
 def database(granularity: str | None = "interval") -> lftj.Database:
     """A database whose heads are all traced, and maintained once, in tiny buffers."""
-    db = lftj.Database(PROGRAM, page_rows=4, directory_rows=4, buffer_rows=3)
+    db = lftj.Database._sized(PROGRAM, page_rows=4, directory_rows=4, buffer_rows=3)
     db._evaluator.trace_room = 4
     db.load("e", EDGES)
     db.load("s", [(1, "a"), (2, "b"), (3, "a")])
@@ -300,7 +300,7 @@ def test_a_memory_limit() -> None:
 
 def test_an_error_of_a_rule_in_the_middle_of_maintenance() -> None:
     """A division by zero that only a changed row meets: heads maintained before it are put back."""
-    db = lftj.Database(
+    db = lftj.Database._sized(
         ".decl e(x:number, y:number)\na(x, z) :- e(x, y), e(y, z).\nb(x, z) :- a(x, y), z = 12 / y, z > 1.",
         page_rows=2,
         directory_rows=2,
