@@ -205,10 +205,11 @@ def unsuitable(worker: Python) -> SetupError | None:
 @contextmanager
 def _silent(context: Any) -> Iterator[None]:
     """Spark logs nothing inside the block: what a lost worker writes is told in a line instead."""
-    root = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger()
-    level = root.getLevel().toString()
-    context.setLogLevel("OFF")
+    # Not by `setLogLevel`: that would also end the higher level that Spark keeps for shells, and its logs would begin.
+    log4j = context._jvm.org.apache.logging.log4j
+    level = log4j.LogManager.getRootLogger().getLevel()
+    log4j.core.config.Configurator.setRootLevel(log4j.Level.OFF)
     try:
         yield
     finally:
-        context.setLogLevel(level)
+        log4j.core.config.Configurator.setRootLevel(level)
