@@ -14,7 +14,8 @@ planner charges it. Steps in orders that were abandoned count for the chosen one
 steps are added on both sides, for a body of tens of steps has orders that differ by its first node.
 
 The bound of 2 is for chains, stars, trees and cycles over random and path-like graphs, without a negated atom
-(*plain*). The others (*hard*) show where estimates from averages end, which know nothing of what a negated atom takes away.
+(*plain*). The others (*hard*) show where estimates from averages end; of what a negated atom takes away they know
+nothing.
 
 Everything is seeded and counted, so the figures do not depend on the machine. They go to `bench/results/plans.jsonl`.
 """
