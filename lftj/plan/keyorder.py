@@ -250,7 +250,7 @@ class OrderSearch:
                 lacking = (*lacking, (part, entered * (1.0 - witness)))
                 entered *= witness
                 taken |= {part}
-        hit = met / known.offered * self.matches.witnesses(own & ~bit, now)
+        hit = known.doubt * met / known.offered * self.matches.witnesses(own & ~bit, now)
         found = first_hit(known.offered, hit)
         looked = min(known.offered, found / hit) if hit > 0.0 else known.offered
         if own in taken:

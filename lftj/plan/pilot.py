@@ -195,7 +195,7 @@ def _pilot(
         control[cells.DEPTH], control[cells.ENTER] = 0, triejoin.OPENING
         status = triejoin.FULL
         rows = 0
-        while status == triejoin.FULL or (status == triejoin.PAUSED and _work(control) - before < allowance):
+        while status in (triejoin.FULL, triejoin.PAUSED) and _work(control) - before < allowance:
             limits.look(0)
             rows += int(control[cells.WRITTEN])
             control[cells.WRITTEN] = 0
