@@ -131,8 +131,8 @@ def multiplied(folding: Folding, rows: Ints) -> Ints:
         if about > COUNTABLE:
             raise EvaluationError(
                 f"an aggregate ranges over about {about:.1g} bindings",
-                why="more than 2^56 cannot be counted at a time; of atoms of which only some columns are used, every combination "
-                "of rows is a binding; nothing was changed",
+                why="more than 2^56 cannot be counted at a time; of atoms of which only some columns are used, every "
+                "combination of rows is a binding; nothing was changed",
                 remedy="name the variables that the braces need in a rule of its own, and aggregate over its head",
             )
     return weights

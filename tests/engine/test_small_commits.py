@@ -109,7 +109,7 @@ def test_wildcards_of_aggregates_count_rows(columns: int, strategy: str) -> None
     options = (
         {} if strategy == "auto" else {"maintain": dict.fromkeys(("total", "pairs", "within", "barred"), strategy)}
     )
-    db = lftj.Database(page_rows=4, directory_rows=4)
+    db = lftj.Database()
     db.rules(rules(columns), **options)
     rows: dict[str, set[Any]] = {name: {row(rng, columns) for _ in range(9)} for name in "ab"}
     for name, held in rows.items():
@@ -198,7 +198,7 @@ def test_no_rule_has_too_many_variables_to_be_maintained(variables: int, strateg
     named = [[f"{name}{i}" for i in range(half)] for name in "xy"]
     text = wide("a", half + 1) + wide("b", half + 1)
     text += f"p({', '.join(named[0] + named[1])}) :- a(k, {', '.join(named[0])}), b(k, {', '.join(named[1])})."
-    db = lftj.Database(page_rows=4, directory_rows=4)
+    db = lftj.Database()
     db.rules(text, maintain={"p": strategy})
     rng = random.Random(variables)
     rows: dict[str, set[Any]] = {name: {row(rng, half + 1) for _ in range(6)} for name in "ab"}
