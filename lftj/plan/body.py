@@ -90,8 +90,8 @@ class Body:
 
     @property
     def head_variables(self) -> frozenset[str]:
-        """Variables the head needs."""
-        return frozenset(v.name for term in self.head for v in variables_of(term))
+        """Variables the head needs, multiplicities apart: these are known once the others are bound."""
+        return frozenset(v.name for term in self.head for v in variables_of(term) if v.name in self.variables)
 
 
 def _condition(compare: Compare) -> Condition:

@@ -120,15 +120,17 @@ def test_what_keeps_no_trace() -> None:
     assert follow(db, [(0, 3)]) == ("recompute", "`e` changed; a rule asks whether a relation is empty")
 
 
-def test_a_record_holds_no_more_variables_than_it_has_words_for() -> None:
-    """Kernels have room for 32 words of a record; the arrays behind it would have been overwritten."""
+def test_a_record_has_as_many_words_as_its_variables_need() -> None:
+    """Kernels had room for 32 words of a record, and rules of more variables had no trace."""
     n = 34
     chain = ", ".join(f"e(v{i}, v{i + 1})" for i in range(n))
     db = lftj.Database(f".decl e(x:number, y:number)  two(v0, v{n}) :- {chain}.")
     wide = 1 << 62
     db.load("e", [(i * wide // n, (i + 1) * wide // n) for i in range(n)])
-    assert follow(db, [(-wide, -wide + 1)]) == ("recompute", "`e` changed; a rule has more than 30 variables")
+    assert follow(db, [(-wide, -wide + 1)]) == ("record", "`e` changed; there is no trace of it yet")
     assert list(db["two"]) == [(0, wide)]
+    assert follow(db, [(-wide + 1, 0)])[0] == "trace"
+    assert list(db["two"]) == [(-wide, wide * (n - 2) // n), (-wide + 1, wide * (n - 1) // n), (0, wide)]
 
 
 def test_a_changed_row_is_charged_the_joins_of_its_own_relation() -> None:
