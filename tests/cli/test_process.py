@@ -130,7 +130,11 @@ def test_a_closed_stdout_is_an_error_only_if_it_is_needed(folder: Path) -> None:
         return done.returncode, done.stderr
 
     assert run("quiet.dl") == (0, "")
-    told = "lftj: error: stdout is closed\n  do: write to a file, or leave stdout open\n"
+    told = (
+        "lftj: error: stdout is closed\n"
+        "  why: what is to be written there has nowhere to go\n"
+        "  do: write to a file, or leave stdout open\n"
+    )
     assert run("tri.dl") == (3, told)
 
 
@@ -162,7 +166,7 @@ def test_an_interrupted_recursion_says_where_it_was(tmp_path: Path) -> None:
         assert any(re.fullmatch(shown, child.stderr.readline()) for _ in range(20))
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=30)
-        assert child.returncode == 130
+        assert child.returncode == 130, err
     assert re.search(r"^lftj: interrupted at n\.dl:4:1: in `n\(x \+ 1\) :- n\(x\)\.`, round \d+$", err, re.MULTILINE)
 
 
@@ -204,5 +208,6 @@ def test_bench_without_a_checkout(
     assert capsys.readouterr() == (
         "",
         "lftj: error: the benchmark is not part of the installed package\n"
+        "  why: it needs the data sets and the rivals that only a checkout has\n"
         "  do: run `lftj bench` or `make bench` in a checkout of the project\n",
     )

@@ -149,7 +149,7 @@ BAD = {
     "edge 1 2": (
         "1: error: a change begins with `+`, `-` or `=`",
         "    ^^^^",
-        DROPPED,
+        f"the sign says what to do with the row; {DROPPED}",
         "write `+edge 1 2` to insert a row, `-edge 1 2` to erase one, `=price anvil 3` to give a key another value, "
         "`# ...` for a comment",
     ),
@@ -162,7 +162,7 @@ BAD = {
     "+ edge 1 2": (
         "1: error: no relation is named after `+`",
         "    ^",
-        DROPPED,
+        f"the row is one of a relation; {DROPPED}",
         "write `+edge 1 2`, without a space after `+`",
     ),
     '+name 1 "Ann': (
@@ -236,7 +236,9 @@ def test_parts_of_rules_are_not_told(shell: Shell) -> None:
     shell.write({"p.dl": ".decl e(x:number, y:number)\ndeg(x, n) :- e(x, _), n = count : { e(x, _) }.\n"})
     done = shell("run", "p.dl", "--updates", "-", "--stats", stdin="+e 1 2\n")
     assert (done.code, done.out) == (0, "+deg 1 1\n\n")
-    assert re.search(r"^commit 1: 1 change, \+1 -0 rows, \d+\.\d+ ms \(deg by record\)$", done.err, re.MULTILINE)
+    assert re.search(
+        r"^commit 1: 1 change, \+1 -0 rows, \d+\.\d+ ms \(deg by recompute and record\)$", done.err, re.MULTILINE
+    )
 
 
 REFUSED = {
@@ -283,11 +285,16 @@ def test_what_is_refused(following: Shell, options: tuple[str, ...]) -> None:
 
 
 def test_stdin_is_for_one_thing(following: Shell) -> None:
-    told = "lftj: error: stdin cannot hold both the program and its updates\n  do: give one of them as a file\n"
+    told = (
+        "lftj: error: stdin cannot hold both the program and its updates\n"
+        "  why: stdin can be read once, and the program takes all of it\n"
+        "  do: give one of them as a file\n"
+    )
     assert following("run", "-", "-F", "facts", "--updates", "-", stdin=PROGRAM) == (2, "", told)
     following.write({"tri.dl": PROGRAM.replace(".input edge", ".input edge(IO=stdin)")})
     told = (
         "tri.dl:2:8: error: stdin cannot hold both the updates and the facts of `edge`\n"
+        "  why: stdin can be read once, and the updates take all of it\n"
         "  do: give one of them as a file\n"
     )
     assert following(*RUN, "--updates", "-") == (2, "", told)

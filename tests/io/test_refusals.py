@@ -125,7 +125,13 @@ KNOWN = "known are .csv, .tsv, .txt, .facts (each also .gz or .zst), .parquet, .
             f"Table: the columns `src`, `w` match those of {EDGE} only in part\n  why: it is not clear whether names or positions count\n"
             "  do: say which is which: columns={'src': 0, 'dst': 1}",
         ),
-        ([], {"extra": "ignore"}, 'extra=\'ignore\' is unknown\n  do: give extra="note" or extra="error"'),
+        (
+            [],
+            {"extra": "ignore"},
+            "`extra` cannot be 'ignore'\n"
+            "  why: columns that the relation does not have are passed over, or refused\n"
+            '  do: give `extra="note"` or `extra="error"`',
+        ),
         (
             pa.table({"src": [1], "dst": [2], "w": [3]}),
             {"extra": "error"},

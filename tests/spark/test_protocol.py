@@ -153,8 +153,8 @@ def test_wishes_reach_the_partitions(tmp_path: Path) -> None:
         (pa.table({"a": [1], "b": [2]}), "have no column `_op`"),
         (pa.table({"a": [1], "b": [2], "_op": [2]}), "_op = 2"),
         (pa.table({"a": [1], "_op": [1]}), "takes 2 columns, the rows have 1: a"),
-        (pa.table({"a": [1], "b": ["x"], "_op": [1]}), "column `b` of `edge` is a number: the rows have string"),
-        (pa.table({"a": [1, None], "b": [1, 2], "_op": [1, 1]}), "column `a` of `edge` is a number: row 1 has none"),
+        (pa.table({"a": [1], "b": ["x"], "_op": [1]}), "why: it is a number: the rows have string"),
+        (pa.table({"a": [1, None], "b": [1, 2], "_op": [1, 1]}), "why: it is a number: row 1 has none"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(tmp_path: Path, source: pa.Table, message: str) -> None:

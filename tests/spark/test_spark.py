@@ -117,7 +117,9 @@ def test_refusals(spark: Any, tmp_path: Path) -> None:
         partitions=2,
         holders=False,
     )
-    with pytest.raises(BatchError, match="column `b` of `e` is a number: the rows have string"):
+    with pytest.raises(
+        BatchError, match="column `b` of `e` does not take these rows\n  why: it is a number: the rows have string"
+    ):
         query.apply({"e": spark.createDataFrame([(1, "x", 1)], "a bigint, b string, _op int")}, batch_id="b")
     assert query.version == 0
     done = query.apply({"e": spark.createDataFrame([(3, 4, 1)], "a bigint, b bigint, _op int")}, batch_id="b")
@@ -164,7 +166,9 @@ def test_types_by_the_driver_and_by_jobs(
     assert told(query.result("any")) == told(query.result("kept")) == []
     assert told(query.delta("any", 0)) == [(True, -1)]
     assert query.result("kept").schema == query.delta("kept", 0).drop("_op").schema
-    with pytest.raises(BatchError, match="column `n` of `r` is a number: row 0 has none"):
+    with pytest.raises(
+        BatchError, match="column `n` of `r` does not take these rows\n  why: it is a number: row 0 has none"
+    ):
         query.apply({"r": last.selectExpr("u", "f", "s", "cast(null as bigint) n", "_op")}, batch_id="d")
     query.close()
 

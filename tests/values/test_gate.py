@@ -120,16 +120,22 @@ def test_a_row_that_does_not_fit_interns_nothing(symbols):
     assert len(symbols) == 0
 
 
+WHY = "  why: a row has a value for every column, in order\n"
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ((1,), "the row (1,) has 1 value, e(x:number, y:number) takes 2\n  do: give every row all its values"),
+        ((1,), f"the row (1,) has 1 value, e(x:number, y:number) takes 2\n{WHY}  do: give every row all its values"),
         (
             (1, 2, 3),
-            "the row (1, 2, 3) has 3 values, e(x:number, y:number) takes 2\n  do: give every row all its values",
+            f"the row (1, 2, 3) has 3 values, e(x:number, y:number) takes 2\n{WHY}  do: give every row all its values",
         ),
-        ("ab", "'ab' is no row of e(x:number, y:number)\n  do: give rows as tuples or lists, (1,) for one column"),
-        (7, "7 is no row of e(x:number, y:number)\n  do: give rows as tuples or lists, (1,) for one column"),
+        (
+            "ab",
+            f"'ab' is no row of e(x:number, y:number)\n{WHY}  do: give rows as tuples or lists, (1,) for one column",
+        ),
+        (7, f"7 is no row of e(x:number, y:number)\n{WHY}  do: give rows as tuples or lists, (1,) for one column"),
     ],
 )
 def test_a_misshapen_row(symbols, row, message):
