@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -18,6 +19,8 @@ from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.souffle import refusal
 
 Job = Callable[[], int]
+
+_COMMANDS = ("run", "check", "explain", "functors", "demo", "bench")
 
 app = typer.Typer(
     name="lftj",
@@ -50,7 +53,7 @@ Maintain = Annotated[
     list[str] | None,
     typer.Option(
         "--maintain",
-        metavar="HEAD=trace|recompute",
+        metavar="HEAD=trace|delta|recompute",
         help="How HEAD follows changes. May be repeated.",
         show_default=False,
     ),
@@ -207,19 +210,21 @@ def bench(
 
 def parse(arguments: Sequence[str] | None) -> Job | int:
     """The job that the arguments ask for; an exit code if typer did all there was to do (help, version)."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        found: Any = app(args=None if arguments is None else list(arguments), prog_name="lftj", standalone_mode=False)
+        found: Any = app(args=given, prog_name="lftj", standalone_mode=False)
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        raise _usage(error) from None
+        raise _usage(error, given) from None
     return found if callable(found) or isinstance(found, int) else Code.DONE
 
 
-def _usage(error: Any) -> UsageError:
+def _usage(error: Any, given: list[str]) -> UsageError:
     """What typer refuses, in lftj's words. Its error classes moved between versions; their names did not."""
-    context = error.ctx
-    command = context.command_path if context is not None else "lftj"
+    command = error.ctx.command_path if error.ctx is not None else "lftj"
+    if error.ctx is None and given[0] in _COMMANDS:  # an option without its value
+        command = f"lftj {given[0]}"
     remedy = f"see `{command} --help`"
     if type(error).__name__ == "NoSuchOption":
         known = refusal(error.option_name)
@@ -234,7 +239,7 @@ def _usage(error: Any) -> UsageError:
     what = str(error.format_message()).rstrip(".").replace("argument(s)", "argument")
     if missing := re.match(r"No such command '(.*?)'", what):
         named, what = missing[1], missing[0]
-        near = difflib.get_close_matches(named, ("run", "check", "explain", "functors", "demo", "bench"), 1)
+        near = difflib.get_close_matches(named, _COMMANDS, 1)
         remedy = f"did you mean `lftj {near[0]}`?" if near else remedy
         if named.endswith(".dl"):
             remedy = f"to evaluate a program, `lftj run {named}`"

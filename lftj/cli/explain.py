@@ -33,10 +33,12 @@ def _load(db: Database, settings: Settings) -> None:
     from lftj.io.directives import input_path, read_inputs
 
     absent: list[Directive] = []
-    for directive in db.directives:
+    inputs = [directive for directive in db.directives if directive.kind == "input"]
+    for directive in inputs:
         path = input_path(directive, settings.facts)
-        if directive.kind == "input" and (path is None or not (path.exists() or glob(str(path)))):
+        if path is None or not (path.exists() or glob(str(path))):
             absent.append(directive)
             cause = "stdin is not read" if path is None else f"there is no {path}"
             say(f"lftj: {cause}; `{directive.relation}` is planned with the program's own facts only")
-    read_inputs(db, settings.facts, skip=absent)
+    if len(absent) < len(inputs):  # else the folder, which must be there to be read, may be missing too
+        read_inputs(db, settings.facts, skip=absent)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TextIO
 
-from lftj.errors import DataError, Error, MemoryLimitError, TimeoutExpired, UnknownRelationError
+from lftj.errors import DataError, DataWarning, Error, MemoryLimitError, TimeoutExpired, UnknownRelationError
 
 # What a message says to users of the library -> what it says to users of the command line.
 _WORDS = {
@@ -26,6 +26,10 @@ _WORDS = {
     "`list(db)`": "`lftj explain PROGRAM`",
     "`lftj.fn`": "`lftj functors`",
     "`tx.upsert`": "`=` before a change of --updates",
+    'read db["answer"], or ask db.query("edge(x, y), y > 1")': "`.output answer`",
+    "change the rows from Python by `db.load` or in a transaction": "change the rows with --updates",
+    'ask `db.query("tri(1, y, z)")`': "write a rule, `answer(y, z) :- tri(1, y, z).`, and `.output answer`",
+    'columns=, or refuse such sources with extra="error"': "columns= in the `.input` directive",
     "use `tx.erase` and `tx.insert`": "use `-` and `+` changes of --updates",
 }
 _SPOKEN = re.compile("|".join(map(re.escape, _WORDS)))
@@ -53,7 +57,8 @@ def outcome_of(command: Callable[[], int]) -> int:
     """Run `command`, tell what it raises, return the exit code."""
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_: say(f"lftj: warning: {message}")
+            warnings.simplefilter("always", DataWarning)
+            warnings.showwarning = lambda message, *_: say(worded(f"lftj: warning: {message}"))
             code = command()
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -20,12 +20,18 @@ def read_program(named: str) -> tuple[str, str]:
     """The text of a program and the name that messages give it."""
     if named == STDIN:
         return _decoded(sys.stdin.buffer.read(), "<stdin>"), "<stdin>"
+    if not named:
+        raise UsageError(
+            "the program has no name",
+            why="the empty text names no file",
+            remedy=f"name a program file, or {STDIN} for stdin",
+        )
     path = Path(named)
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         raise UsageError(
-            "no such program file", where=named, why="a command works on a program that is there", remedy=_nearest(path)
+            "no such program file", where=named, why=f"the working directory is {Path.cwd()}", remedy=_nearest(path)
         ) from None
     except IsADirectoryError:
         raise UsageError(

@@ -57,7 +57,7 @@ def test_an_unreadable_program_does_not_hide_the_others(shell: Shell) -> None:
     assert done.out.startswith("a.dl:2:3: error: ")
     assert done.err == (
         "no.dl: error: no such program file\n"
-        "  why: the working directory is /tmp/pytest-of-root/pytest-21/popen-gw0/test_usage_run_tir_dl_0\n"
+        f"  why: the working directory is {shell.folder}\n"
         "  do: did you mean `a.dl`?\nlftj: 1 program checked, 1 error, 1 warning\n"
     )
 
@@ -70,7 +70,7 @@ def test_findings_as_json(shell: Shell) -> None:
         {
             "severity": "error",
             "what": "relation `e` is declared twice",
-            "why": "",
+            "why": "only one of the two declarations could hold",
             "remedy": "drop one of the two declarations",
             "predicate": "e",
             "file": "a.dl",

@@ -121,11 +121,17 @@ USAGE = {
         "  do: name a folder that exists, one that can be made, or - for stdout\n"
     ),
     ("run", "tir.dl"): "tir.dl: error: no such program file\n"
-    "  why: a command works on a program that is there\n"
+    "  why: the working directory is CWD\n"
     "  do: did you mean `tri.dl`?\n",
     ("run", "no/tri.dl"): "no/tri.dl: error: no such program file\n"
-    "  why: a command works on a program that is there\n"
+    "  why: the working directory is CWD\n"
     "  do: check the folder: 'no' does not exist\n",
+    ("run", ""): "lftj: error: the program has no name\n"
+    "  why: the empty text names no file\n"
+    "  do: name a program file, or - for stdin\n",
+    (*RUN, "--on-error"): "lftj: error: option '--on-error' requires an argument\n"
+    "  why: `lftj run` is called with other arguments\n"
+    "  do: see `lftj run --help`\n",
     ("run", "facts"): "facts: error: this is a folder, not a program\n"
     "  why: a program is one file of rules\n"
     "  do: name a program file\n",
@@ -147,7 +153,7 @@ USAGE = {
 @pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
 def test_usage(triangles: Shell, arguments: tuple[str, ...]) -> None:
     before = triangles.names()
-    assert triangles(*arguments) == (2, "", USAGE[arguments])
+    assert triangles(*arguments) == (2, "", USAGE[arguments].replace("CWD", str(triangles.folder)))
     assert triangles.names() == before
 
 
@@ -252,13 +258,13 @@ DATA = {
         '  do: pick the columns: columns="0:1"\n',
     ),
     "too many, named": (
-        {"tri.dl": replaced(".input edge", ".input edge(headers=true)"), "edge.facts": "w\ta\tb\n1\t2\t3\n"},
-        "tri.dl:2:8: error: `edge` cannot be read: edge.facts: the source has 3 columns (`w`, `a`, `b`), "
+        {"tri.dl": replaced(".input edge", ".input edge(headers=true)"), "edge.facts": "w\ta\tc\n1\t2\t3\n"},
+        "tri.dl:2:8: error: `edge` cannot be read: edge.facts: the source has 3 columns (`w`, `a`, `c`), "
         "edge(a:number, b:number) takes 2\n"
         "    .input edge(headers=true)\n"
         "           ^^^^\n"
         "  why: columns are matched by position where the names differ, so there must be as many\n"
-        "  do: pick the columns: columns=, the positions in the file (from 0) of what `edge` holds, as in 2:0\n",
+        '  do: pick the columns: columns="0:1"\n',
     ),
     "header not told": (
         {"tri.dl": TRIANGLES, "edge.facts": "a\tb\n1\t2\n"},
@@ -308,6 +314,16 @@ def test_data(shell: Shell, case: str) -> None:
     assert shell.names() == sorted(files)
 
 
+def test_more_columns_than_are_declared_are_told_and_passed_over(shell: Shell) -> None:
+    shell.write({"tri.dl": replaced(".input edge", ".input edge(headers=true)"), "edge.facts": "w\ta\tb\n1\t2\t3\n"})
+    told = (
+        "lftj: warning: edge.facts: columns passed over: `w`\n"
+        "  why: edge(a:number, b:number) has no such columns, and all of its own are there by name\n"
+        "  do: pick the columns with columns= in the `.input` directive\n"
+    )
+    assert shell("run", "tri.dl") == (0, "tri\t0\n", told)
+
+
 def test_program_and_facts_cannot_both_come_from_stdin(shell: Shell) -> None:
     program = ".decl p(x:number)\n.input p(IO=stdin)\n.printsize p\n"
     told = (
@@ -347,6 +363,10 @@ FOR_PYTHON_ONLY = {
     "lftj has no functor": "an error of the builder",
     "lftj has no aggregate": "an error of the builder",
     '`lftj.variables("x y")` makes several variables': "an error of the builder",
+    "give conditions, as in `db.query": "an argument of the wrong type",
+    "rules are a text, or a `lftj.Program": "the same",
+    "give rules, as in `db.rules": "the same",
+    "a rule is written `head :- body.`": "its `p()` is an atom",
     "the counter `autoinc()`": "a feature of the language",
     "counter `autoinc()`": "a feature of the language",
     "iteration counter `__ITERATION__()`": "a feature of the language",
@@ -383,6 +403,19 @@ def test_messages_of_commands_speak_of_commands() -> None:
         if LIBRARY.search(worded(message)) and not any(message.startswith(known) for known in FOR_PYTHON_ONLY)
     ]
     assert left == []
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("select x from e", "write `answer(x) :- edge(x, y), y > 1.` and `.output answer`"),
+        ("insert into e values (1)", "write a fact, `edge(1, 2).`, or change the rows with --updates"),
+        ("?- e(x)", "write a rule, `answer(y, z) :- tri(1, y, z).`, and `.output answer`"),
+    ],
+)
+def test_other_languages_are_answered_in_words_of_commands(shell: Shell, line: str, remedy: str) -> None:
+    shell.write({"p.dl": f".decl e(x:number)\n{line}\n"})
+    assert f"  do: {remedy}\n" in shell("run", "p.dl").err
 
 
 def test_the_functors_are_named_by_their_command(shell: Shell) -> None:
