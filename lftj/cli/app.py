@@ -135,6 +135,14 @@ def run(
     return partial(run_program, settings, output, on_error, jobs, stats, updates)
 
 
+@app.command(short_help="Compile all kernels, so that no later run waits for it.")
+def warmup() -> Job:
+    """Compile every kernel that a program may need, and keep the machine code: once on a machine, or in an image."""
+    from lftj.cli.warmup import compile_all
+
+    return compile_all
+
+
 @app.command(short_help="Find all mistakes of programs, without any data.")
 def check(
     programs: Annotated[
@@ -234,7 +242,7 @@ def _usage(error: Any) -> UsageError:
     what = str(error.format_message()).rstrip(".").replace("argument(s)", "argument")
     if missing := re.match(r"No such command '(.*?)'", what):
         named, what = missing[1], missing[0]
-        near = difflib.get_close_matches(named, ("run", "check", "explain", "functors", "demo", "bench"), 1)
+        near = difflib.get_close_matches(named, ("run", "warmup", "check", "explain", "functors", "demo", "bench"), 1)
         remedy = f"did you mean `lftj {near[0]}`?" if near else remedy
         if named.endswith(".dl"):
             remedy = f"to evaluate a program, `lftj run {named}`"
