@@ -4,13 +4,17 @@
 
 1. `import lftj` in a fresh interpreter: CPU seconds above those of an empty one, and which heavy packages it pulled in.
 2. The README's first example in a fresh process: with an empty kernel cache (the first run ever) and with a warm one.
-3. A TSV file of a million rows loaded to a queryable relation, CPU seconds, kernels compiled before.
+   Then, in the same process, what compiles more: a first and a second transaction, and a recursive rule. CPU and wall
+   seconds of each.
+3. `lftj demo` with an empty kernel cache, which is what `make demo` runs once lftj is installed.
+4. A TSV file of a million rows loaded to a queryable relation, CPU seconds, kernels compiled before.
 
 Each line also goes to `bench/results/start.jsonl`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -39,6 +43,27 @@ loaded(sys.argv[1])
 sys.stdout.write('%d %f' % loaded(sys.argv[2]))
 """
 
+DEMO = "import sys; from lftj.cli import main; sys.exit(main(['demo']))"
+# The README's first example (argument 1), then the steps after it that need further kernels.
+STEPS = """
+import json, sys, time
+seen = []
+def done(step):
+    seen.append((step, time.process_time(), time.perf_counter()))
+done('start')
+exec(sys.argv[1])
+done('example')
+for step, row in (('first transaction', (4, 5)), ('second transaction', (3, 5))):
+    with db.transaction() as tx:
+        tx.insert('edge', [row])
+    done(step)
+db.rules('reach(x, y) :- edge(x, y).  reach(x, z) :- reach(x, y), edge(y, z).')
+len(db['reach'])
+done('recursion')
+taken = {b[0]: (b[1] - a[1], b[2] - a[2]) for a, b in zip(seen, seen[1:])}
+sys.stdout.write('\\n' + json.dumps(taken))
+"""
+
 
 def in_fresh_process(code: str, *arguments: str, cache: str | None = None) -> tuple[str, float, float]:
     """(stdout, CPU seconds, wall seconds) of `python -c code`; `cache` is its kernel cache."""
@@ -57,6 +82,13 @@ def import_cost(repeats: int = 10) -> tuple[float, list[str]]:
     full = min(in_fresh_process("import lftj")[1] for _ in range(repeats))
     loaded, _, _ = in_fresh_process("import sys, lftj; sys.stdout.write(' '.join(sys.modules))")
     return full - empty, sorted(set(loaded.split()) & set(HEAVY))
+
+
+def step_costs(cache: str) -> dict[str, tuple[float, float]]:
+    """(CPU seconds, wall seconds) of the README's example, imports included, and of each step after it."""
+    out, _, _ = in_fresh_process(STEPS, readme_example(), cache=cache)
+    taken: dict[str, tuple[float, float]] = json.loads(out.splitlines()[-1])
+    return taken
 
 
 def readme_example(readme: Path = ROOT / "README.md") -> str:
@@ -83,7 +115,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cache = str(Path(folder) / "cache")
         import_seconds, heavy = import_cost()
         example = readme_example()
-        _, _, first = in_fresh_process(example, cache=cache)
+        first_steps = step_costs(cache)
+        warm_steps = step_costs(cache)
+        _, demo_cpu, demo_wall = in_fresh_process(DEMO, cache=str(Path(folder) / "demo"))
         warm = min(in_fresh_process(example, cache=cache)[2] for _ in range(5))
         small = write_tsv(folder, "small.tsv", graphs.load("tiny").rows)
         large = write_tsv(folder, "large.tsv", graphs.load("pl1m").rows)
@@ -91,7 +125,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     figures = {
         "import_cpu_seconds": import_seconds,
         "import_pulls_in": heavy,
-        "readme_first_run_seconds": first,
+        "readme_first_run_seconds": first_steps["example"][1],
+        **{f"{step}, first": seconds for step, (seconds, _) in first_steps.items()},
+        **{f"{step}, first, wall": seconds for step, (_, seconds) in first_steps.items()},
+        **{f"{step}, warm": seconds for step, (seconds, _) in warm_steps.items()},
+        "demo_cpu_seconds": demo_cpu,
+        "demo_wall_seconds": demo_wall,
         "readme_warm_seconds": warm,
         "tsv_rows": int(rows),
         "tsv_load_cpu_seconds": float(load_seconds),

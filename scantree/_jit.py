@@ -1,7 +1,7 @@
 """The one way kernels are made: `@kernel`, and where their machine code is kept.
 
-A kernel is a plain function over numpy arrays and integers. `@kernel` compiles it on first use (never at import),
-without the GIL, and keeps the machine code in a directory of lftj's own:
+A kernel is a plain function over numpy arrays and integers. `@kernel` compiles it on first use (never at import, and
+as `_compile.py` tells), without the GIL, and keeps the machine code in a directory of lftj's own:
 
     <cache>/kernels-<hash of every kernel source, the numba version and the mode>
 
@@ -18,10 +18,10 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import time
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
@@ -30,6 +30,7 @@ from numba.core import cgutils, event
 from numba.extending import intrinsic
 
 from scantree._cache import cache_root
+from scantree._compile import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,22 +50,38 @@ def _source_hash() -> str:
 CACHE_DIR = cache_root() / f"kernels-{_source_hash()}"
 
 
+# Seconds after which a compilation is told of, and the kernels that take so long.
+PATIENCE = 1.0
+LONG = ("triejoin", "triejoin_anew", "tracing_triejoin", "update", "maintain", "stage_sites")
+
+
 class _Announcer(event.Listener):
-    """Says once, on stderr, that kernels are being compiled: the pause of the first run must not look like a hang."""
+    """Says on stderr which kernel is compiled where that takes long: no pause of a first run must look like a hang."""
 
     def __init__(self) -> None:
-        self.started = 0.0
+        self._waiting: list[threading.Timer] = []
 
     def on_start(self, event: event.Event) -> None:
-        module = event.data["dispatcher"].py_func.__module__
-        if not self.started and module.startswith(("scantree.", "sensitivity.", "lftj.")):
-            self.started = time.monotonic()
-            if os.environ.get("LFTJ_QUIET") != "1":
-                sys.stderr.write("lftj: compiling kernels (the first run on this machine; a minute or two) ...\n")
-                sys.stderr.flush()
+        """Tell of it unless it ends soon."""
+        kernel = event.data["dispatcher"]
+        timer = threading.Timer(PATIENCE, self._say, [kernel.py_func.__name__])
+        timer.daemon = True
+        self._waiting.append(timer)
+        if isinstance(kernel, Kernel) and os.environ.get("LFTJ_QUIET") != "1":
+            timer.start()
 
     def on_end(self, event: event.Event) -> None:
-        """Nothing to say: the next line the user sees is the program's own."""
+        """It is over."""
+        self._waiting.pop().cancel()
+
+    @staticmethod
+    def _say(name: str) -> None:
+        """Name the kernel, and how many long ones the cache lacks beside it."""
+        left = sum(1 for other in LONG if other != name and not any(CACHE_DIR.glob(f"**/*.{other}-*.nbi")))
+        clear = "\r\x1b[K" if sys.stderr.isatty() else ""  # a progress line may stand there
+        more = f"; at most {left} more like it are still to be compiled" if left else ""
+        sys.stderr.write(f"{clear}lftj: compiling {name}, once on this machine{more} ...\n")
+        sys.stderr.flush()
 
 
 event.register("numba:compile", _Announcer())
@@ -110,7 +127,6 @@ else:
 
         return types.none(array, types.int64, types.int64, types.int64), codegen
 
-    @numba.njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True)
     def move(array: Any, to: Any, start: Any, n: Any) -> None:
         """`array[to : to + n] = array[start : start + n]` on int64[...]; the two may overlap."""
         if n > 0:
@@ -134,11 +150,19 @@ def inlined(function: F) -> F:
     return _compile(function, forceinline=True)
 
 
-def _compile(function: F, **options: bool) -> F:
+def _compile(function: F, forceinline: bool) -> F:
+    if config.DISABLE_JIT:
+        return function
+    options = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "boundscheck": None}
     before = config.CACHE_DIR
     config.CACHE_DIR = str(CACHE_DIR)
     try:
-        compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, **options)(function)
+        compiled: Any = Kernel(function, targetoptions={**options, "forceinline": forceinline})
+        compiled.enable_caching()
     finally:
         config.CACHE_DIR = before
-    return compiled
+    return cast(F, compiled)
+
+
+if not config.DISABLE_JIT:
+    move = inlined(move)

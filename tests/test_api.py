@@ -237,7 +237,7 @@ def kernels():
         for name, module in list(sys.modules.items())
         if name.split(".")[0] in ("scantree", "sensitivity", "lftj")
         for value in vars(module).values()
-        if hasattr(value, "signatures")
+        if hasattr(value, "py_func")
     }
 lftj.Database().prepare()
 before = kernels()
@@ -340,7 +340,7 @@ many = {}
 for name, module in list(sys.modules.items()):
     if name.split(".")[0] in ("scantree", "sensitivity", "lftj"):
         for key, value in vars(module).items():
-            if hasattr(value, "signatures") and len(value.signatures) > 1:
+            if hasattr(value, "py_func") and len(value.signatures) > 1:
                 many[value.py_func.__module__ + "." + key] = value.signatures
 sys.stdout.write("\\n".join(f"{k}: {v}" for k, v in many.items()))
 """

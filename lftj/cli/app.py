@@ -20,7 +20,7 @@ from lftj.cli.souffle import refusal
 
 Job = Callable[[], int]
 
-_COMMANDS = ("run", "check", "explain", "functors", "demo", "bench")
+_COMMANDS = ("run", "warmup", "check", "explain", "functors", "demo", "bench")
 
 app = typer.Typer(
     name="lftj",
@@ -136,6 +136,14 @@ def run(
 
     settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn)
     return partial(run_program, settings, output, on_error, jobs, stats, updates)
+
+
+@app.command(short_help="Compile all kernels, so that no later run waits for it.")
+def warmup() -> Job:
+    """Compile every kernel that a program may need, and keep the machine code: once on a machine, or in an image."""
+    from lftj.cli.warmup import compile_all
+
+    return compile_all
 
 
 @app.command(short_help="Find all mistakes of programs, without any data.")

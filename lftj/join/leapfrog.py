@@ -7,11 +7,10 @@ participants opened: with two or more, the first one's key is the candidate alre
 opening, not as a step, as in the paper's leapfrog-init). The steps from a state depend on nothing but the state and
 the key sets (design.md section 5; Leapfrog Triejoin, section 3).
 
-**Recording.** Every helper is told by its last argument, a constant, whether the walk records. Where it does, each
-step of an INTERVAL depth writes its record (`sensitivity.records`), the opening one included, and each opened node of
-a NODE or POINT depth one record per participant. A negated atom, looked at after a match, writes one per node or, at
-an INTERVAL depth, one per look. Where it does not, none of this is compiled: the helpers are inlined
-and the branches go.
+**Recording.** `trace` is what the walk records to, or None. Where it records, each step of an INTERVAL depth writes its
+record (`sensitivity.records`), the opening one included, and each opened node of a NODE or POINT depth one record per
+participant. A negated atom, looked at after a match, writes one per node or, at an INTERVAL depth, one per look. Where
+`trace` is None the compiler drops each branch that asks for it before it infers a type, so none of this is compiled.
 """
 
 from __future__ import annotations
@@ -135,15 +134,15 @@ def note_looks(walk, trace, d, key):
 
 
 @inlined
-def open_node(mem, walk, trace, d, record):
+def open_node(mem, walk, trace, d):
     """Open every participant of depth d and bound its keys; False if there can be no match."""
     depths, parts, frames = walk.depths, walk.parts, walk.frames
     lo, hi = depths[d, PART_LO], depths[d, PART_HI]
-    if record:
+    if trace is not None:
         note_node(trace, lo, depths[d, NEG_HI], walk.regs, KEY_MIN, False)
     for i in range(lo, hi):
         if not open_(mem, frames, parts[i]):
-            if record and steps_recorded(walk, trace, d):
+            if trace is not None and steps_recorded(walk, trace, d):
                 depths[d, HIGH], depths[d, CANDIDATE] = KEY_MAX, KEY_MIN
                 if depths[d, BOUND_LO] == depths[d, BOUND_HI] or bound_node(walk, d):
                     _note_empty(mem, walk, trace, d, i)
@@ -155,7 +154,7 @@ def open_node(mem, walk, trace, d, record):
         if not bound_node(walk, d):
             return False
     elif hi - lo > 1:
-        if record and steps_recorded(walk, trace, d):
+        if trace is not None and steps_recorded(walk, trace, d):
             note(trace, lo, KEY_MIN, 0)
         depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE] = frames[parts[lo], KEY], 1, 1
     else:
@@ -176,7 +175,7 @@ def steps_recorded(walk, trace, d):
 
 
 @inlined
-def leap(mem, walk, trace, d, record):
+def leap(mem, walk, trace, d):
     """Steps of the leapfrog join at depth d until the next match (MATCHED) or the end (EXHAUSTED).
 
     STOPPED before a step whose record has no room.
@@ -184,12 +183,12 @@ def leap(mem, walk, trace, d, record):
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
     lo, m = depths[d, PART_LO], depths[d, PART_HI] - depths[d, PART_LO]
     c, i, agree, high = depths[d, CANDIDATE], depths[d, TURN], depths[d, AGREE], depths[d, HIGH]
-    noting = record and steps_recorded(walk, trace, d)
+    noting = trace is not None and steps_recorded(walk, trace, d)
     steps = 0
     outcome = EXHAUSTED
     while True:
         f = parts[lo + i]
-        if noting:
+        if trace is not None and noting:
             if not has_room(trace, lo + i, lo + i + 1):
                 outcome = STOPPED
                 break
@@ -226,10 +225,10 @@ def past_match(walk, d):
 
 
 @inlined
-def value_matches(mem, walk, trace, d, value, record):
+def value_matches(mem, walk, trace, d, value):
     """Whether all participants of a VALUE depth hold `value`."""
     depths, parts, frames, control = walk.depths, walk.parts, walk.frames, walk.control
-    if record:
+    if trace is not None:
         note_node(trace, depths[d, PART_LO], depths[d, NEG_HI], walk.regs, value, True)
     for i in range(depths[d, PART_LO], depths[d, PART_HI]):
         f = parts[i]
@@ -257,7 +256,7 @@ def cross(mem, frames, f, c):
 
 
 @inlined
-def pair_leaf(mem, walk, trace, d, out, limit, record):
+def pair_leaf(mem, walk, trace, d, out, limit):
     """The last depth with two participants, from its present state: count matches, or write up to `limit` rows.
 
     The same steps as `leap`, with both participants in local variables. Returns True when the node is done;
@@ -278,15 +277,15 @@ def pair_leaf(mem, walk, trace, d, out, limit, record):
     px, ex = np.uint64(frames[x, BASE] + frames[x, POS]), np.uint64(frames[x, BASE] + frames[x, END])
     py, ey = np.uint64(frames[y, BASE] + frames[y, POS]), np.uint64(frames[y, BASE] + frames[y, END])
     written = control[WRITTEN]
-    noting = record and steps_recorded(walk, trace, d)
+    noting = trace is not None and steps_recorded(walk, trace, d)
     sx, sy = lo + turn, lo + 1 - turn
     steps, matches = 0, 0
     done = True
     while True:
-        if matches == limit or (noting and trace.fills[sx] >= trace.sites[sx, ROOM]):
+        if matches == limit or (trace is not None and noting and trace.fills[sx] >= trace.sites[sx, ROOM]):
             done = False
             break
-        if noting:
+        if trace is not None and noting:
             note(trace, sx, c, agree)
         steps += 1
         px = forward(mem, px, ex, c)
@@ -333,7 +332,7 @@ def forget(walk, d):
 
 
 @inlined
-def leap_pair(mem, walk, trace, d, record):
+def leap_pair(mem, walk, trace, d):
     """`leap` for two participants, a turn of each per round.
 
     Every branch has its own place in the code, which is what predictors need.
@@ -342,11 +341,11 @@ def leap_pair(mem, walk, trace, d, record):
     lo, turn = depths[d, PART_LO], depths[d, TURN]
     c, agree, high = depths[d, CANDIDATE], depths[d, AGREE], depths[d, HIGH]
     x, y = parts[lo + turn], parts[lo + 1 - turn]
-    noting = record and steps_recorded(walk, trace, d)
+    noting = trace is not None and steps_recorded(walk, trace, d)
     steps = 0
     outcome = EXHAUSTED
     while True:
-        if noting:
+        if trace is not None and noting:
             if not has_room(trace, lo, lo + 2):
                 outcome = STOPPED
                 break
@@ -363,7 +362,7 @@ def leap_pair(mem, walk, trace, d, record):
             outcome, turn, agree = MATCHED, 1 - turn, 2
             break
         c = h
-        if noting:
+        if trace is not None and noting:
             note(trace, lo + 1 - turn, c, 1)
         steps += 1
         if frames[y, KEY] < c:
@@ -383,7 +382,7 @@ def leap_pair(mem, walk, trace, d, record):
 
 
 @inlined
-def last_two(mem, walk, trace, d, out, stop, record):
+def last_two(mem, walk, trace, d, out, stop):
     """Walk the last two depths, d and d + 1, from a state of depth d that seeks its next match.
 
     Both have two participants and no code. This is what the walk would do, without its bookkeeping per match of depth
@@ -395,7 +394,7 @@ def last_two(mem, walk, trace, d, out, stop, record):
     room = out.shape[1]
     ahead, follows = depths[d, AHEAD], depths[d, FOLLOWS]
     while True:
-        outcome = leap_pair(mem, walk, trace, d, record)
+        outcome = leap_pair(mem, walk, trace, d)
         if outcome != MATCHED:
             return NODE_DONE if outcome == EXHAUSTED else NODE_STOPPED
         walk.regs[d] = depths[d, CANDIDATE]
@@ -403,10 +402,10 @@ def last_two(mem, walk, trace, d, out, stop, record):
         forget(walk, d)
         if ahead >= 0:
             look_ahead(mem, frames, ahead, follows)
-        if record and not room_for(walk, trace, d + 1):
+        if trace is not None and not room_for(walk, trace, d + 1):
             return LEAF_NEXT
-        if open_node(mem, walk, trace, d + 1, record) and not pair_leaf(
-            mem, walk, trace, d + 1, out, np.int64(-1) if counting else room - control[WRITTEN], record
+        if open_node(mem, walk, trace, d + 1) and not pair_leaf(
+            mem, walk, trace, d + 1, out, np.int64(-1) if counting else room - control[WRITTEN]
         ):
             return LEAF_FULL
         if control[STEPS] >= stop or (not counting and control[WRITTEN] >= room):

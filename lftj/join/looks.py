@@ -79,11 +79,11 @@ def looked_leaf(mem, walk, d, out, limit, stop):
 
 
 @kernel
-def looked_pair(mem, walk, trace, d, out, limit, stop):
+def looked_pair(mem, walk, d, out, limit, stop):
     """`looked_leaf` of a depth with two participants, from a state in which it seeks its next match."""
     depths, control = walk.depths, walk.control
     while control[WRITTEN] < limit and control[STEPS] < stop:
-        if leap_pair(mem, walk, trace, d, False) != MATCHED:
+        if leap_pair(mem, walk, None, d) != MATCHED:
             return True
         depths[d, CANDIDATE] = _look_up(mem, walk, d, depths[d, CANDIDATE], out)
         if not past_match(walk, d):

@@ -23,14 +23,12 @@ full, when the trace has no more room for records, and when `budget` steps are s
 signals, clocks and limits. A walk may be kept to the subtree below a binding (`STAY`), which is how maintenance redoes
 a part.
 
-`triejoin` and `tracing_triejoin` are two compilations of one source: the second writes the records of a trace
-(sensitivity/records.py), the first contains none of that. `triejoin_anew` begins again with a walk that has been run.
+`tracing_triejoin` writes the records of a trace (sensitivity/records.py). `triejoin` is the same source with None for
+the trace, which is a compilation of its own that contains none of that. `triejoin_anew` begins again with a walk that
+has been run.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -101,7 +99,6 @@ from lftj.join.walk import (
     write_row,
 )
 from scantree._jit import kernel
-from sensitivity.records import Trace
 
 # Statuses; larger ones are those of the machine plus ERROR.
 FINISHED, FULL, PAUSED, OVERFLOW, CROWDED, ERROR = 0, 1, 2, 3, 4, 16
@@ -109,211 +106,199 @@ FINISHED, FULL, PAUSED, OVERFLOW, CROWDED, ERROR = 0, 1, 2, 3, 4, 16
 AFTER, OPENING, WITHIN = 0, 1, 2
 
 
-def _make(record: bool) -> Callable[..., Any]:
-    """The kernel, recording or not: the flag is a constant of the compilation."""
+@kernel
+def tracing_triejoin(mem, walk, trace, out, budget):
+    """Walk on from the state `walk` is in.
 
-    @kernel
-    def walk_on(mem, walk, trace, out, budget):
-        """Walk on from the state `walk` is in.
-
-        Stops at the end (FINISHED), when `out` int64[h, n] is full (FULL) or when about `budget` steps are made
-        (PAUSED). A count is left in `blocks[0, COUNT]`, rows in `out[:, : control[WRITTEN]]`; the caller empties `out`
-        and sets WRITTEN to 0 before it calls again. CROWDED: a site of `trace` has no room for what may come; the
-        caller empties its buffer and sets the fills to 0. OVERFLOW: a count exceeds int64. ERROR + s: the machine
-        stopped with status s.
-        """
-        depths, parts, frames, blocks, control, regs = (
-            walk.depths,
-            walk.parts,
-            walk.frames,
-            walk.blocks,
-            walk.control,
-            walk.regs,
-        )
-        counting = control[COUNTING] != 0
-        room = out.shape[1]
-        d, enter = control[DEPTH], control[ENTER]
-        until, stay = control[UNTIL], control[STAY]
-        stop = control[STEPS] + budget
-        status = FINISHED
-        while d > stay:
-            if control[STEPS] >= stop:
-                status = PAUSED
-                break
-            if not counting and control[WRITTEN] >= room:
-                status = FULL
-                break
-            if record and not room_for(walk, trace, d):
-                status = CROWDED
-                break
-            matched = False
-            if depths[d, KIND] == JOIN:
-                alive = open_node(mem, walk, trace, d, record) if enter == OPENING else True
-                if control[STAMP] and depths[d, LEAF]:
-                    if alive and not stamped_leaf(mem, walk, d, out, room):
+    Stops at the end (FINISHED), when `out` int64[h, n] is full (FULL) or when about `budget` steps are made
+    (PAUSED). A count is left in `blocks[0, COUNT]`, rows in `out[:, : control[WRITTEN]]`; the caller empties `out`
+    and sets WRITTEN to 0 before it calls again. CROWDED: a site of `trace` has no room for what may come; the
+    caller empties its buffer and sets the fills to 0. OVERFLOW: a count exceeds int64. ERROR + s: the machine
+    stopped with status s.
+    """
+    depths, parts, frames, blocks, control, regs = (
+        walk.depths,
+        walk.parts,
+        walk.frames,
+        walk.blocks,
+        walk.control,
+        walk.regs,
+    )
+    counting = control[COUNTING] != 0
+    room = out.shape[1]
+    d, enter = control[DEPTH], control[ENTER]
+    until, stay = control[UNTIL], control[STAY]
+    stop = control[STEPS] + budget
+    status = FINISHED
+    while d > stay:
+        if control[STEPS] >= stop:
+            status = PAUSED
+            break
+        if not counting and control[WRITTEN] >= room:
+            status = FULL
+            break
+        if trace is not None and not room_for(walk, trace, d):
+            status = CROWDED
+            break
+        matched = False
+        if depths[d, KIND] == JOIN:
+            alive = open_node(mem, walk, trace, d) if enter == OPENING else True
+            if trace is None and control[STAMP] and depths[d, LEAF]:
+                if alive and not stamped_leaf(mem, walk, d, out, room):
+                    enter = WITHIN
+                    continue
+                alive = False
+            if (
+                alive
+                and depths[d, LEAF]
+                and depths[d, CODE_LO] == depths[d, CODE_HI]
+                and depths[d, PART_HI] == depths[d, TEST_HI]
+                and until > d
+            ):
+                m = depths[d, PART_HI] - depths[d, PART_LO]
+                if m == 2:
+                    limit = np.int64(-1) if counting else room - control[WRITTEN]
+                    if not pair_leaf(mem, walk, trace, d, out, limit):
                         enter = WITHIN
                         continue
                     alive = False
-                if (
-                    alive
-                    and depths[d, LEAF]
-                    and depths[d, CODE_LO] == depths[d, CODE_HI]
-                    and depths[d, PART_HI] == depths[d, TEST_HI]
-                    and until > d
-                ):
-                    m = depths[d, PART_HI] - depths[d, PART_LO]
-                    if m == 2:
-                        limit = np.int64(-1) if counting else room - control[WRITTEN]
-                        if not pair_leaf(mem, walk, trace, d, out, limit, record):
-                            enter = WITHIN
-                            continue
-                        alive = False
-                    elif m == 1 and counting and enter == OPENING and frames[parts[depths[d, PART_LO]], UNIQUE]:
-                        length = count_run(mem, walk, d)
-                        control[STEPS] += 1
-                        depths[d, MATCHES] += length
-                        blocks[depths[d, BLOCK], COUNT] += length
-                        alive = False
-                if not record and alive and depths[d, FUSED] == LOOKED:
-                    # Of an existential suffix the first row is enough.
-                    limit = room if until > d else control[WRITTEN] + 1
-                    if depths[d, PART_HI] - depths[d, PART_LO] == 1:
-                        alive = not looked_leaf(mem, walk, d, out, limit, stop)
-                    else:
-                        alive = not looked_pair(mem, walk, trace, d, out, limit, stop)
-                    if until <= d and control[WRITTEN] == limit:
-                        d, enter = until - 1, AFTER
-                        continue
-                    if alive:
+                elif m == 1 and counting and enter == OPENING and frames[parts[depths[d, PART_LO]], UNIQUE]:
+                    length = count_run(mem, walk, d)
+                    control[STEPS] += 1
+                    depths[d, MATCHES] += length
+                    blocks[depths[d, BLOCK], COUNT] += length
+                    alive = False
+            if trace is None and alive and depths[d, FUSED] == LOOKED:
+                # Of an existential suffix the first row is enough.
+                limit = room if until > d else control[WRITTEN] + 1
+                if depths[d, PART_HI] - depths[d, PART_LO] == 1:
+                    alive = not looked_leaf(mem, walk, d, out, limit, stop)
+                else:
+                    alive = not looked_pair(mem, walk, d, out, limit, stop)
+                if until <= d and control[WRITTEN] == limit:
+                    d, enter = until - 1, AFTER
+                    continue
+                if alive:
+                    enter = WITHIN
+                    continue
+            if alive and enter == AFTER:
+                alive = past_match(walk, d)
+            if alive and depths[d, FUSED] == PAIR:
+                outcome = last_two(mem, walk, trace, d, out, stop)
+                if trace is not None and outcome >= LEAF_NEXT:
+                    if outcome == NODE_STOPPED:
                         enter = WITHIN
-                        continue
-                if alive and enter == AFTER:
-                    alive = past_match(walk, d)
-                if alive and depths[d, FUSED] == PAIR:
-                    outcome = last_two(mem, walk, trace, d, out, stop, record)
-                    if record and outcome >= LEAF_NEXT:
-                        if outcome == NODE_STOPPED:
-                            enter = WITHIN
-                        else:
-                            d += 1
-                            enter = OPENING
-                        continue
-                    if outcome != NODE_DONE:
-                        # In the leaf that is full, or after a match whose leaf is done.
-                        d += outcome
-                        enter = WITHIN if outcome == LEAF_FULL else AFTER
-                        continue
-                elif alive:
-                    if not record and depths[d, FUSED] == STAMPED and control[STAMP] and d > control[EPOCH_DEPTH]:
-                        outcome = stamped_two(mem, walk, d, out, stop)
                     else:
-                        outcome = leap(mem, walk, trace, d, record)
-                    if outcome > MATCHED:
-                        enter = WITHIN
-                        continue
-                    matched = outcome == MATCHED
-                    regs[d] = depths[d, CANDIDATE]
-            elif enter == OPENING and depths[d, KIND] == ROWS:
-                f = parts[depths[d, PART_LO]]
-                control[STEPS] += 1
-                matched = open_(mem, frames, f)
-                if matched:
-                    regs[d] = run_length(mem, frames, f)
-            elif enter == OPENING:
-                stopped = run_code(walk.code, depths[d, VALUE_LO], depths[d, VALUE_HI], regs, walk.ranks, walk.cell)
+                        d += 1
+                        enter = OPENING
+                    continue
+                if outcome != NODE_DONE:
+                    # In the leaf that is full, or after a match whose leaf is done.
+                    d += outcome
+                    enter = WITHIN if outcome == LEAF_FULL else AFTER
+                    continue
+            elif alive:
+                if trace is None and depths[d, FUSED] == STAMPED and control[STAMP] and d > control[EPOCH_DEPTH]:
+                    outcome = stamped_two(mem, walk, d, out, stop)
+                else:
+                    outcome = leap(mem, walk, trace, d)
+                if outcome > MATCHED:
+                    enter = WITHIN
+                    continue
+                matched = outcome == MATCHED
+                regs[d] = depths[d, CANDIDATE]
+        elif enter == OPENING and depths[d, KIND] == ROWS:
+            f = parts[depths[d, PART_LO]]
+            control[STEPS] += 1
+            matched = open_(mem, frames, f)
+            if matched:
+                regs[d] = run_length(mem, frames, f)
+        elif enter == OPENING:
+            stopped = run_code(walk.code, depths[d, VALUE_LO], depths[d, VALUE_HI], regs, walk.ranks, walk.cell)
+            if stopped > FAILS:
+                status = ERROR + stopped
+                break
+            matched = stopped == HOLDS and value_matches(mem, walk, trace, d, regs[d])
+        if matched:
+            depths[d, MATCHES] += 1
+            if d <= control[EPOCH_DEPTH]:
+                control[EPOCH] += 1
+            forget(walk, d)
+            if depths[d, AHEAD] >= 0:
+                look_ahead(mem, frames, depths[d, AHEAD], depths[d, FOLLOWS])
+            enter = AFTER
+            if depths[d, CODE_LO] < depths[d, CODE_HI]:
+                stopped = run_code(walk.code, depths[d, CODE_LO], depths[d, CODE_HI], regs, walk.ranks, walk.cell)
                 if stopped > FAILS:
                     status = ERROR + stopped
                     break
-                matched = stopped == HOLDS and value_matches(mem, walk, trace, d, regs[d], record)
-            if matched:
-                depths[d, MATCHES] += 1
-                if d <= control[EPOCH_DEPTH]:
-                    control[EPOCH] += 1
-                forget(walk, d)
-                if depths[d, AHEAD] >= 0:
-                    look_ahead(mem, frames, depths[d, AHEAD], depths[d, FOLLOWS])
-                enter = AFTER
-                if depths[d, CODE_LO] < depths[d, CODE_HI]:
-                    stopped = run_code(walk.code, depths[d, CODE_LO], depths[d, CODE_HI], regs, walk.ranks, walk.cell)
-                    if stopped > FAILS:
-                        status = ERROR + stopped
-                        break
-                    if stopped == FAILS:
-                        continue
-                if depths[d, PART_HI] < depths[d, NEG_HI]:
-                    control[STEPS] += depths[d, NEG_HI] - depths[d, PART_HI]
-                    if record and depths[d, KIND] == JOIN:
-                        note_looks(walk, trace, d, regs[d])
-                    if blocked(mem, frames, walk, d):
-                        # The steps of an INTERVAL depth are those of the leapfrog join, whatever is blocked.
-                        if depths[d, KIND] == JOIN and not (record and steps_recorded(walk, trace, d)):
-                            depths[d, CANDIDATE], looked = blocked_until(mem, frames, walk, d)
-                            control[STEPS] += looked
-                        continue
-                if depths[d, NEG_HI] < depths[d, TEST_HI]:
-                    control[STEPS] += depths[d, TEST_HI] - depths[d, NEG_HI]
-                    if not older(mem, frames, walk, d):
-                        continue
-                if depths[d, LEAF]:
-                    blocks[depths[d, BLOCK], COUNT] += 1
-                    if not counting:
-                        write_row(walk, out)
-                    if until <= d:
-                        d = until - 1
-                elif depths[d, CHILD] >= 0:
-                    child = depths[d, CHILD]
-                    blocks[depths[d, BLOCK], PRODUCT] = 1
-                    blocks[child, COUNT] = 0
-                    d = blocks[child, TOP]
-                    enter = OPENING
-                else:
-                    d += 1
-                    enter = OPENING
-                continue
-            # Depth d is exhausted.
-            enter = AFTER
-            if not depths[d, FIRST]:
-                d -= 1
-                continue
-            block = depths[d, BLOCK]
-            d = blocks[block, PARENT]
-            if d < 0:
-                break
-            outer = depths[d, BLOCK]
-            count = blocks[block, COUNT]
-            if count == 0:
-                continue
-            if np.float64(count) * np.abs(np.float64(blocks[outer, PRODUCT])) > 9.2e18:
-                blocks[outer, PRODUCT] = KEY_MIN  # too large, which matters only if none of the parts after it is empty
-            else:
-                blocks[outer, PRODUCT] *= count
-            sibling = blocks[block, SIBLING]
-            if sibling >= 0:
-                blocks[sibling, COUNT] = 0
-                d = blocks[sibling, TOP]
+                if stopped == FAILS:
+                    continue
+            if depths[d, PART_HI] < depths[d, NEG_HI]:
+                control[STEPS] += depths[d, NEG_HI] - depths[d, PART_HI]
+                if trace is not None and depths[d, KIND] == JOIN:
+                    note_looks(walk, trace, d, regs[d])
+                if blocked(mem, frames, walk, d):
+                    # The steps of an INTERVAL depth are those of the leapfrog join, whatever is blocked.
+                    if depths[d, KIND] == JOIN and (trace is None or not steps_recorded(walk, trace, d)):
+                        depths[d, CANDIDATE], looked = blocked_until(mem, frames, walk, d)
+                        control[STEPS] += looked
+                    continue
+            if depths[d, NEG_HI] < depths[d, TEST_HI]:
+                control[STEPS] += depths[d, TEST_HI] - depths[d, NEG_HI]
+                if not older(mem, frames, walk, d):
+                    continue
+            if depths[d, LEAF]:
+                blocks[depths[d, BLOCK], COUNT] += 1
+                if not counting:
+                    write_row(walk, out)
+                if until <= d:
+                    d = until - 1
+            elif depths[d, CHILD] >= 0:
+                child = depths[d, CHILD]
+                blocks[depths[d, BLOCK], PRODUCT] = 1
+                blocks[child, COUNT] = 0
+                d = blocks[child, TOP]
                 enter = OPENING
             else:
-                if np.float64(blocks[outer, COUNT]) + np.abs(np.float64(blocks[outer, PRODUCT])) > 9.2e18:
-                    status = OVERFLOW
-                    break
-                blocks[outer, COUNT] += blocks[outer, PRODUCT]
-        control[DEPTH], control[ENTER] = d, enter
-        return status
-
-    return walk_on
-
-
-_triejoin = _make(False)
-tracing_triejoin = _make(True)
+                d += 1
+                enter = OPENING
+            continue
+        # Depth d is exhausted.
+        enter = AFTER
+        if not depths[d, FIRST]:
+            d -= 1
+            continue
+        block = depths[d, BLOCK]
+        d = blocks[block, PARENT]
+        if d < 0:
+            break
+        outer = depths[d, BLOCK]
+        count = blocks[block, COUNT]
+        if count == 0:
+            continue
+        if np.float64(count) * np.abs(np.float64(blocks[outer, PRODUCT])) > 9.2e18:
+            blocks[outer, PRODUCT] = KEY_MIN  # too large, which matters only if none of the parts after it is empty
+        else:
+            blocks[outer, PRODUCT] *= count
+        sibling = blocks[block, SIBLING]
+        if sibling >= 0:
+            blocks[sibling, COUNT] = 0
+            d = blocks[sibling, TOP]
+            enter = OPENING
+        else:
+            if np.float64(blocks[outer, COUNT]) + np.abs(np.float64(blocks[outer, PRODUCT])) > 9.2e18:
+                status = OVERFLOW
+                break
+            blocks[outer, COUNT] += blocks[outer, PRODUCT]
+    control[DEPTH], control[ENTER] = d, enter
+    return status
 
 
 @kernel
 def triejoin(mem, walk, out, budget):
     """Walk on, recording nothing; as `tracing_triejoin`."""
-    # The source wants a trace, which is neither read nor written: of arrays that are at hand, since to take five more
-    # from Python is a good part of a short walk.
-    none = Trace(walk.frames, walk.depths, walk.blocks, walk.parts, walk.moves)
-    return _triejoin(mem, walk, none, out, budget)
+    return tracing_triejoin(mem, walk, None, out, budget)
 
 
 @kernel
