@@ -119,7 +119,7 @@ def erased(n: int, groups: int, sizes: Sequence[tuple[int, int]]) -> Line:
         expected = survivors.sums()
         same(dict(db["total"]), expected)
         measured.append({"size": size, **times(took), "steps": steps, "fsum_ms": statistics.median(anew) * 1e3})
-    held = db._evaluator.traces.memory()
+    held = db._kept.memory()
     size_of = sum(parts["accumulators"] for parts in held.values() if "accumulators" in parts)
     return {
         "values": n,

@@ -2,11 +2,12 @@
 
     python -m bench.forms [--quick]
 
-lftj runs a closure right-linear, however it is written (lftj/rounds/closure.py); here that is switched off. Ten random
-edges go in one transaction and come back in the next; "turned" is a graph with its edges turned round. The right-linear
-form has two cases more, which differ in the key orders there are: "asked", where a query by the second column comes
-before the first transaction, and "fact", a closure with one fact of its own. CPU milliseconds, medians, in a process
-each. Results go to `bench/results/forms.jsonl`; exit code 1 if forms end with other rows, or a workload fails.
+lftj runs a closure right-linear, however it is written (lftj/recursion/closure.py); here that is switched off. Ten
+random edges go in one transaction and come back in the next; "turned" is a graph with its edges turned round. The
+right-linear form has two cases more, which differ in the key orders there are: "asked", where a query by the second
+column comes before the first transaction, and "fact", a closure with one fact of its own. CPU milliseconds, medians, in
+a process each. Results go to `bench/results/forms.jsonl`; exit code 1 if forms end with other rows, or a workload
+fails.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ LEFT_OUT = {("wiki-Vote", "nonlinear")}
 def measured(request: Line) -> Line:
     """One form on one graph, in this process: milliseconds per ten edges, and a digest of the rows in the end."""
     import lftj
-    from lftj.rounds import closure
+    from lftj.recursion import closure
 
     workload = f"closure:{request['graph']}"
     recursion.warm(workload)

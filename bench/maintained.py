@@ -82,10 +82,10 @@ def warm() -> None:
 
 def index_figures(db: Any, head: str) -> dict[str, Any]:
     """Records and bytes of the sensitivity indexes of `head`, by site and in total; bytes of all else of its traces."""
-    held = db._evaluator.traces.heads.get(head)
+    held = db._kept.heads.get(head)
     sites, records, size, rest = {}, 0, 0, 0
     if held is not None:
-        rest = held.memory()
+        rest = held.support_bytes()
         for trace in held.parts:
             for s in trace.indexes.packings:
                 count, memory = trace.indexes.count(s), trace.indexes.memory(s)

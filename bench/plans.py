@@ -36,7 +36,7 @@ import numpy as np
 import lftj
 from bench import results
 from bench.graphs import Rows
-from lftj.join import walk as cells
+from lftj.join import join_state as cells
 from lftj.join.run import Limits, Overdue, Run
 from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of

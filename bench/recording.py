@@ -32,10 +32,11 @@ ENGINES = ("lftj", "lftj-node", "lftj-interval")
 
 def evaluated(db: Any, head: str) -> Any:
     """The content of `head`, from one evaluation of its one rule."""
-    from lftj.engine.derive import derive
     from lftj.join.run import Limits
+    from lftj.maintain.recompute import evaluate
 
-    return derive(db._evaluator, head, Limits()).content
+    heads = db._state.strata.heads_of(head)
+    return evaluate(db._evaluator, heads, Limits()).relations[head].content
 
 
 def recorded(db: Any, head: str) -> tuple[Any, Any]:
@@ -43,8 +44,9 @@ def recorded(db: Any, head: str) -> tuple[Any, Any]:
 
     Of a rule that is followed by delta the key orders are built that only this needs.
     """
-    from lftj.engine.recording import deltas_of, record_clause
     from lftj.join.run import Limits
+    from lftj.maintain.delta import deltas_of
+    from lftj.maintain.trace import record_clause
 
     evaluator = db._evaluator
     (clause,) = evaluator.state.strata.of(head)

@@ -122,14 +122,14 @@ def loaded(workload: str, make: Callable[[str], Any] | None = None) -> Any:
 def warm(workload: str) -> None:
     """Compile what the workload needs, on a few rows: as they are, and as if their rounds were large ones."""
     import lftj
-    from lftj.rounds import deltajoin
+    from lftj.recursion import component_join
 
     kind, _, graph = workload.partition(":")
     rows = np.stack([np.arange(200) % 20, np.arange(200) // 20, np.arange(200) % 7], axis=1)
     lftj.Database().prepare()
-    large = deltajoin.LARGE
+    large = component_join.LARGE
     for least in (1, large):
-        deltajoin.LARGE = least
+        component_join.LARGE = least
         db = lftj.Database(program(kind, graph))
         for name in COLUMNS if "galen" in (kind, graph) else {"e", "b"} & set(db):
             db.load(name, np.unique(rows[:, : len(db[name].columns)], axis=0))

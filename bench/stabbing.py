@@ -135,7 +135,7 @@ def compared(rows: Rows, lookups: int, repeats: int = 5) -> dict[str, Any]:
     db.load("e", rows)
     db.evaluate()
     maintained.apply(db, "e", next(updates.generated(rows, [(1, 1)], seed=60)))
-    (trace,) = db._evaluator.traces.heads["tri"].traces
+    (trace,) = db._kept.heads["tri"].traces
     last = len(trace.plan.depths) - 1
     s, site = next(
         (s, x) for s, x in enumerate(trace.trace_plan.sites) if x.depth == last and x.granularity == records.INTERVAL

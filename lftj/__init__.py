@@ -12,7 +12,7 @@
     Relation, Query                what `db["tri"]` and `db.query(...)` give
     Program, variables, unsigned   rules written in Python (lftj/language/builder.py), with `agg` for aggregates,
     agg, fn, any_of                `fn` for functors and `any_of` for alternatives
-    monoid                         registers an associative function for `Relation.scan` (lftj/monoids.py)
+    monoid                         registers an associative function for `Relation.scan` (lftj/results/monoids.py)
     Error, ProgramError, DataError what lftj raises (lftj/errors.py)
 
 Importing lftj imports nothing else: numba, pyarrow and the parser come with the first name that needs them.
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from lftj.errors import DataError, Error, ProgramError
     from lftj.language.builder import Program
     from lftj.language.terms import agg, any_of, fn, unsigned, variables
-    from lftj.monoids import monoid
-    from lftj.query import Query
-    from lftj.relation import Relation
+    from lftj.results.monoids import monoid
+    from lftj.results.query import Query
+    from lftj.results.relation import Relation
 
 __version__ = "0.1.0"
 
@@ -40,12 +40,12 @@ _HOMES = {
     "Error": "lftj.errors",
     "Program": "lftj.language.builder",
     "ProgramError": "lftj.errors",
-    "Query": "lftj.query",
-    "Relation": "lftj.relation",
+    "Query": "lftj.results.query",
+    "Relation": "lftj.results.relation",
     "agg": "lftj.language.terms",
     "any_of": "lftj.language.terms",
     "fn": "lftj.language.terms",
-    "monoid": "lftj.monoids",
+    "monoid": "lftj.results.monoids",
     "unsigned": "lftj.language.terms",
     "variables": "lftj.language.terms",
 }

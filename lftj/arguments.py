@@ -7,7 +7,7 @@ at one kind of argument and returns it as the engine uses it, or raises `Argumen
       why: it is a time in seconds, a number of 0 or more
       do: give `timeout=60` or `timeout=0.5`, or leave it out for no limit
 
-Names of relations are not looked at here: a name that is found needs no check, and `lftj.engine.answers.unknown` says
+Names of relations are not looked at here: a name that is found needs no check, and `lftj.results.answers.unknown` says
 what is wrong with the others. Rows and their sources are those of `lftj.io`, terms of rules those of the builder.
 """
 

@@ -30,7 +30,7 @@ Aggregates and negated conjunctions become relations of their own, *parts* of th
 `@deg.1`. `list(db)`, deltas and outputs leave them out; `explain`, `memory` and `tx.stats` show them under their rule.
 
 One writer at a time; what `db[...]` hands out is immutable and may be read from any thread. All that changes is in one
-state (`lftj.engine.state`), replaced as a whole.
+state (`lftj.program.state`), replaced as a whole.
 """
 
 from __future__ import annotations
@@ -47,28 +47,30 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lftj import arguments
-from lftj.delta import Delta, Deltas
-from lftj.engine.answers import Answers
-from lftj.engine.evaluate import Evaluator
-from lftj.engine.extend import extended
-from lftj.engine.functional import check_facts
-from lftj.engine.state import State
-from lftj.engine.stored import Built, ScanOrder, StoredRelation
-from lftj.engine.strata import Strata
-from lftj.engine.wishes import Wishes
 from lftj.errors import DataWarning, TransactionError
-from lftj.explain import Explanation
+from lftj.evaluate.evaluator import Evaluator
+from lftj.evaluate.key_conflicts import check_facts
+from lftj.explain.explanation import Explanation
+from lftj.explain.maintenance import maintenance_of
 from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.clause import INTERNAL, Directive, owner
-from lftj.pathcounts import PathCounts
-from lftj.paths.declare import declared, limbs_of, refuse_rows
+from lftj.maintain.report import amount
+from lftj.maintain.step import KeptHeads, Step
+from lftj.program.declare_paths import declared, limbs_of, refuse_rows
+from lftj.program.extend import extended
+from lftj.program.rule_options import Wishes
+from lftj.program.state import State
+from lftj.program.strata import Strata
 from lftj.progress import Progress
-from lftj.snapshot import Snapshot
-from lftj.threads import crew_of
+from lftj.results.answers import Answers
+from lftj.results.delta import Delta, Deltas
+from lftj.results.path_counts import PathCounts
+from lftj.results.snapshot import Snapshot
+from lftj.store.stored import Built, ScanOrder, StoredRelation
+from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
-from lftj.upkeep import amount, upkeep_of
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
 from scantree.scan import Monoid
@@ -85,7 +87,7 @@ class Database(Answers):
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages, a number or a
     text such as "2GiB" (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several
-    (`lftj.threads` lists what); the answers are those of one.
+    (`lftj.store.threads` lists what); the answers are those of one.
     """
 
     # Of pages and buffers, where not the usual ones (`_sized`).
@@ -102,6 +104,7 @@ class Database(Answers):
         self._arena.crew = crew_of(threads)
         self._symbols = SymbolTable()
         self._evaluator = Evaluator(self._arena, self._symbols, State(), **self._sizes)
+        self._kept = KeptHeads()
         self._lock = threading.RLock()
         self._progress = Progress()
         self._rejects: dict[str, Rejects | None] = {}
@@ -290,7 +293,7 @@ class Database(Answers):
         With `on_error="quarantine"` the good rows of every file are loaded, and the bad ones returned by relation
         (and kept in `db.rejects`).
         """
-        from lftj.io.directives import read_inputs
+        from lftj.io.directive_files import read_inputs
 
         return read_inputs(self, directory, on_error=on_error)
 
@@ -301,7 +304,7 @@ class Database(Answers):
 
         `directory="-"` writes all of them to stdout, in Souffle's layout.
         """
-        from lftj.io.directives import write_outputs
+        from lftj.io.directive_files import write_outputs
 
         write_outputs(self, directory)
 
@@ -338,7 +341,8 @@ class Database(Answers):
                 head: [state.evaluations.get(c) or self._evaluator.describe(c) for c in state.strata.of(head)]
                 for head in heads
             }
-            upkeep = {head: upkeep_of(self._evaluator, head, evaluations[head]) for head in heads}
+            step = Step.at_rest(self._evaluator, self._kept)
+            upkeep = {head: maintenance_of(step, head, evaluations[head]) for head in heads}
             return Explanation.of_strata(
                 heads, evaluations, state.relations, upkeep, stale=set(state.stale), threads=self._threads
             )
@@ -355,11 +359,11 @@ class Database(Answers):
         with self._lock:
             self._arena.collect()
             found: dict[str, dict[str, int]] = {}
-            relations, traces = self._state.relations, self._evaluator.traces.memory()
+            relations, kept = self._state.relations, self._kept.memory()
             for name in sorted(relations, key=lambda name: name.startswith(INTERNAL)):
                 relation = relations[name]
                 held = {_shown(built, relation.schema.names): size for built, size in relation.memory().items()}
-                held |= {f"trace: {part}": size for part, size in traces.get(name, {}).items()}
+                held |= {f"trace: {part}": size for part, size in kept.get(name, {}).items()}
                 prefix = f"{name}: " if name.startswith(INTERNAL) else ""
                 found.setdefault(owner(name), {}).update({f"{prefix}{what}": size for what, size in held.items()})
             found["total"] = {"pages": self._arena.used}

@@ -166,7 +166,7 @@ class CycleError(EvaluationError):
 
 
 class CountRangeError(EvaluationError):
-    """A count of paths is beyond what a column of type number holds; `lftj.pathcounts.PathCounts` has it, exactly."""
+    """A count of paths is beyond what a column of type number holds; the `PathCounts` has it, exactly."""
 
 
 class KeyConflictError(DataError, EvaluationError):

@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 PATIENCE = 2.0
 # Seconds between two draws: a message to a notebook travels to the browser and is stored there for a while.
@@ -238,3 +238,8 @@ class Progress:
             self._since = None
             if self._line is not None:
                 self._line.clear()
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether colours make sense on a stream: a terminal, and neither NO_COLOR nor TERM=dumb."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

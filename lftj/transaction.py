@@ -33,21 +33,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lftj import arguments
-from lftj.delta import Deltas
-from lftj.engine.answers import find, out_of_memory
-from lftj.engine.batch import ERASE, INSERT, UPSERT, Batch, Rows, applied
-from lftj.engine.commit import Commit
-from lftj.engine.extend import extended
-from lftj.engine.functional import derivation
-from lftj.engine.state import State
-from lftj.engine.stored import StoredRelation
-from lftj.engine.wishes import Wishes
 from lftj.errors import DataError, DataWarning, TransactionError, UnknownRelationError
+from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
-from lftj.paths.declare import refuse_rows
-from lftj.rounds.tally import total
+from lftj.maintain.commit import Commit
+from lftj.plan.join_stats import total
+from lftj.program.declare_paths import refuse_rows
+from lftj.program.extend import extended
+from lftj.program.rule_options import Wishes
+from lftj.program.state import State
+from lftj.results.answers import find, out_of_memory
+from lftj.results.delta import Deltas
+from lftj.store.batch import ERASE, INSERT, UPSERT, Batch, Rows, applied
+from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from scantree.memory import ArenaFullError
 from scantree.version import Version
@@ -154,7 +154,7 @@ class Transaction:
             else:
                 commit = self._computed()
                 self._kept = dict(self._erased_in_vain(commit))
-                self._evaluator.state = commit.state  # the one step that others can see
+                commit.publish()
         finally:
             self._end()
         if self._phase is _COMMITTED and self._database._watchers:
@@ -198,7 +198,7 @@ class Transaction:
         self._batches, self._current, self._program = {}, {}, None
         if commit is not None and self._evaluator.state is commit.state:
             self._phase = _COMMITTED
-            commit.let_go()
+            commit.finish()
             self._done, self._commit = commit, None
         else:
             self._phase = _DISCARDED
@@ -447,7 +447,7 @@ class Transaction:
         self._relation(head)
         state = self._program or self._evaluator.state
         if not state.strata.of(head):
-            from lftj.language.findings import did_you_mean
+            from lftj.language.diagnostics import did_you_mean
 
             raise UnknownRelationError(
                 f"no rule derives `{head}`",
@@ -491,26 +491,26 @@ class Transaction:
     def stats(self) -> dict[str, Any]:
         """How the commit went: `heads` (a dict per derived head), `rules` (one per rule of these), `total`, `derived`.
 
-        Per head `strategy` ("shared", "trace", "delta", "scan", "record", "recompute": see `lftj.engine.strategy`;
-        "rounds": `lftj.rounds.strategy`), `why` it was derived so, `steps` of joins and scans (of path counts, the
-        pairs that were touched), records `removed` and `added`, `seconds`; and, where its rules were taken apart,
-        `parts`: the same per part (`@deg.1`), which the figures of the head count in. A head of which only parts were
-        derived, since they came out as before, has strategy "none". Per rule its text `rule`, its `head`, the `clause`
-        that was evaluated, the same, and `surgeries`, the changed branches of what it reads that were looked at. In
-        total the sums, and the `seconds` of the whole commit. `derived`: per relation, how many rows were erased in
-        vain, since they are no facts and rules derive them. Empty before the commit, and if it failed.
+        Per head `strategy` ("shared", "trace", "delta", "scan", "rounds", "record", "recompute": see `lftj.maintain`),
+        `why` it was derived so, `steps` of joins and scans (of path counts, the pairs that were touched), records
+        `removed` and `added`, `seconds`; and, where its rules were taken apart, `parts`: the same per part (`@deg.1`),
+        which the figures of the head count in. A head of which only parts were derived, since they came out as before,
+        has strategy "none". Per rule its text `rule`, its `head`, the `clause` that was evaluated, the same, and
+        `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds` of
+        the whole commit. `derived`: per relation, how many rows were erased in vain, since they are no facts and rules
+        derive them. Empty before the commit, and if it failed.
         """
         if self._done is None:
             return {}
-        derived = {head: told.stats() for head, told in self._done.told.items()}
+        derived = {head: report.stats() for head, report in self._done.reports.items()}
         total: dict[str, Any] = {key: sum(h[key] for h in derived.values()) for key in SUMMED}
         heads: dict[str, dict[str, Any]] = {}
-        for name, told in derived.items():
+        for name, report in derived.items():
             if name.startswith(INTERNAL):
                 head = heads.setdefault(owner(name), {**_IDLE, "parts": {}})
-                head.setdefault("parts", {})[name] = dict(told)
+                head.setdefault("parts", {})[name] = dict(report)
             else:
-                heads[name] = told | {key: parts for key, parts in heads.get(name, {}).items() if key == "parts"}
+                heads[name] = report | {key: parts for key, parts in heads.get(name, {}).items() if key == "parts"}
         for head in heads.values():
             for key in (*SUMMED, "seconds"):
                 head[key] += sum(part[key] for part in head.get("parts", {}).values())
@@ -526,19 +526,19 @@ class Transaction:
         """What each rule of a derived head took."""
         for head, (clauses, work) in commit.work.items():
             known = {rule.clause: rule._asdict() for rule in work}
-            told, why = commit.told[head], commit.told[head].why
+            report = commit.reports[head]
             idle = dict.fromkeys(("steps", "removed", "added", "surgeries"), 0) | {"seconds": 0.0}
             for i, clause in enumerate(clauses):
                 figures = known.get(i, idle)
-                if head in commit.ran:
-                    done = total(commit.ran[head], clause)
+                if head in commit.join_stats:
+                    done = total(commit.join_stats[head], clause)
                     figures = idle | {"steps": done.steps, "seconds": done.seconds}
                 yield {
                     "rule": clause.text or str(clause),
                     "head": owner(head),
                     "clause": str(clause),
-                    "strategy": told.strategy,
-                    "why": why,
+                    "strategy": report.strategy,
+                    "why": report.why,
                     **{name: figures[name] for name in idle},
                 }
 
@@ -548,7 +548,9 @@ class Transaction:
             if self._commit.base is self._evaluator.state:
                 return self._commit
             self._drop()  # a stale head was evaluated in between
-        commit = Commit(self._evaluator, self._batches, self._program, self._heads, self._limits())
+        commit = Commit(
+            self._evaluator, self._batches, self._program, self._heads, self._limits(), self._database._kept
+        )
         try:
             if self._program is None and not self._evaluator.state.strata.order:
                 commit.run()

@@ -11,7 +11,7 @@ participants agreed. A change to that atom under that prefix concerns the step e
 | sensitivity index, 4.1, 4.2  | packed records of a site (one participant of one depth)     | packing.py, index.py |
 | stabbing query, 3.2          | a range of starts, behind the key before the changed one    | oracle.py  |
 | tree surgery, 4.2.1          | the top level of each changed row                           | scantree/surgery.py |
-| change oracle, 4.2.2         | tasks and states of a change, found lazily in key order     | lftj/join/concern.py |
+| change oracle, 4.2.2         | tasks and states of a change, found lazily in key order | lftj/join/change_oracle.py |
 | maintenance rule, 4.2.2      | repair and redo                                             | lftj/join/repair.py |
 
 Deviations. The state (candidate, turn, agree) is stored with a record, so that only the part of a trace that differs is

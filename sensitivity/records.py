@@ -43,7 +43,7 @@ GRANULARITY, WORDS, FIELD_LO, PREFIX_HI, FIELD_HI = 0, 1, 2, 3, 4
 START_WORD, START_SHIFT, START_LOW, START_BITS, AGREE_WORD, AGREE_SHIFT, AGREE_BITS = 5, 6, 7, 8, 9, 10, 11
 # ... where it is in the join: trie node (frame), depth, number among the participants, trie level ...
 FRAME, DEPTH, TURN, LEVEL = 12, 13, 14, 15
-# ... its index, the change of its rows (`lftj.join.concern`), and its part of the record buffer
+# ... its index, the change of its rows (`lftj.join.change_oracle`), and its part of the record buffer
 ROOT, PAGE_BITS, DIR_BITS, DELTA_AT, DELTA_N, DELTA_WIDTH, AT, ROOM = 16, 17, 18, 19, 20, 21, 22, 23
 SITE_WIDTH = 24
 # Columns of `fields`: the register a field is read from, its word, and how it is packed: (value - low) << shift

@@ -25,7 +25,7 @@ refused by name, which covers aggregates over groups that cross partitions. A re
 one per column it is read by. Of the ways found the one is taken that holds the fewest rows per partition.
 
 What a rule is taken apart into is a relation like any other in a partition. So a group whose aggregate has no result is
-an error there even where no rule asks for it, which in one database it is not (lftj/engine/refused.py).
+an error there even where no rule asks for it, which in one database it is not (lftj/evaluate/undefined_groups.py).
 """
 
 from __future__ import annotations

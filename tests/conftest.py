@@ -61,11 +61,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def lagging_orders() -> Iterator[None]:
     """Key orders lag behind the content of relations as small as those of tests are."""
-    from lftj.engine import behind
+    from lftj.store import lagging_order
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(behind, "MOST", 3)
-        patch.setattr(behind, "PART", 1e9)
+        patch.setattr(lagging_order, "MOST", 3)
+        patch.setattr(lagging_order, "PART", 1e9)
         yield
 
 

@@ -67,7 +67,7 @@ def is_kernel(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 PRODUCT = files(*PACKAGES)
-EVERYTHING = [*PRODUCT, *files("bench", "tests")]
+EVERYTHING = [*PRODUCT, *files("bench", "examples", "tests")]
 
 
 def test_the_checks_see_the_project() -> None:
@@ -83,6 +83,68 @@ def test_imports_point_one_way(package: str) -> None:
         for name, line in imported_roots(path)
         if name in forbidden
     ]
+    assert wrong == []
+
+
+# The rooms of lftj/, from the ground up: each may import those before it, lazily and for types as well.
+ROOMS = (
+    ("errors.py", "progress.py", "arguments.py"),
+    ("values",),
+    ("language",),
+    ("join",),
+    ("plan",),
+    ("store",),
+    ("program",),
+    ("evaluate",),
+    ("recursion",),
+    ("paths",),
+    ("maintain",),
+    ("explain",),
+    ("results",),
+    ("io",),
+    ("transaction.py", "database.py"),
+    ("__init__.py",),
+    ("demo",),
+    ("cli",),
+    ("__main__.py",),
+)
+
+
+def room_of(module: str) -> str:
+    """The entry of `lftj/` that holds the dotted `module`."""
+    parts = module.split(".")
+    if len(parts) == 1:
+        return "__init__.py"
+    if (ROOT / "lftj" / f"{parts[1]}.py").exists():
+        return f"{parts[1]}.py"
+    return parts[1] if (ROOT / "lftj" / parts[1]).is_dir() else "__init__.py"
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, int]]:
+    """The modules of lftj that a file imports, wherever in it, with the line."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "lftj":
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}", node.lineno
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names if alias.name.split(".")[0] == "lftj")
+
+
+def test_every_part_of_lftj_is_a_room() -> None:
+    named = {name for floor in ROOMS for name in floor}
+    there = {path.name for path in (ROOT / "lftj").iterdir() if path.name not in ("__pycache__", "py.typed")}
+    assert there == named
+
+
+def test_rooms_import_one_way() -> None:
+    floors = {name: floor for floor, names in enumerate(ROOMS) for name in names}
+    wrong = []
+    for path in files("lftj"):
+        own = path.relative_to(ROOT / "lftj").parts[0]
+        for module, line in imports_of(path):
+            other = room_of(module)
+            if other != own and floors[other] > floors[own]:
+                wrong.append(f"{relative(path)}:{line} imports {module}")
     assert wrong == []
 
 

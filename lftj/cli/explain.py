@@ -30,7 +30,7 @@ def explain_program(settings: Settings, relation: str | None, *, evaluate: bool,
 
 def _load(db: Database, settings: Settings) -> None:
     """Load the inputs that are there; say which are not. stdin is left alone: nobody types facts to see a plan."""
-    from lftj.io.directives import input_path, read_inputs
+    from lftj.io.directive_files import input_path, read_inputs
 
     absent: list[Directive] = []
     inputs = [directive for directive in db.directives if directive.kind == "input"]

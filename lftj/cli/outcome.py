@@ -16,6 +16,7 @@ from enum import IntEnum
 from typing import TextIO
 
 from lftj.errors import DataError, DataWarning, Error, MemoryLimitError, TimeoutExpired, UnknownRelationError
+from lftj.progress import wants_colour
 
 # What a message says to users of the library -> what it says to users of the command line.
 _WORDS = {
@@ -115,11 +116,6 @@ def painted(text: str, stream: TextIO) -> str:
     if not wants_colour(stream):
         return text
     return _MARKED.sub(lambda found: f"{found[1] or ''}{_COLOURS[found[2]]}{found[2]}\x1b[0m", text)
-
-
-def wants_colour(stream: TextIO) -> bool:
-    """Whether colours make sense on a stream: a terminal, and neither NO_COLOR nor TERM=dumb."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _forget_stdout() -> None:

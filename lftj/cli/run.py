@@ -166,7 +166,7 @@ def _evaluated(
     stats: bool,
     updates: tuple[BinaryIO, str] | None,
 ) -> int:
-    from lftj.io.directives import read_inputs, write_outputs
+    from lftj.io.directive_files import read_inputs, write_outputs
 
     clock = time.perf_counter
     db = database(settings, program)

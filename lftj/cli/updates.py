@@ -63,7 +63,7 @@ def opened(updates: str) -> Iterator[BinaryIO]:
 
 def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | None, *, stats: bool) -> None:
     """Commit the transactions of `stream`, printing what each changed; `stats` tells each one's latency on stderr."""
-    from lftj.io.directives import to_stdout
+    from lftj.io.directive_files import to_stdout
     from lftj.io.updates import transactions
 
     derived = [head for head in db._strata.order if not head.startswith(INTERNAL)]

@@ -14,8 +14,8 @@ from importlib.resources import as_file, files
 import numpy as np
 
 import lftj
-from lftj.cli.outcome import wants_colour
 from lftj.demo.window import DAYS, Commit, Window
+from lftj.progress import wants_colour
 
 FRIENDS = """
 .decl friend(a:number, b:number)
@@ -65,7 +65,7 @@ From the shell, with Souffle's flags and files:
 
 With `--updates FILE` it follows changes (`+edge 1 2`, `-edge 3 4`, a blank
 line commits) and prints what each commit changed. `lftj functors` lists the
-operators and functors; the README shows aggregates, negation and scans."""
+operators and functors; docs/ shows aggregates, negation and scans."""
 
 
 class Tour:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from lftj.errors import DataError, Diagnostic, Span
 from lftj.io.fields import text_value
-from lftj.language.findings import counted, did_you_mean
+from lftj.language.diagnostics import counted, did_you_mean
 from lftj.language.notation import ESCAPES_SHOWN, UnknownEscapeError, float_text, symbol_text, symbol_value
 from lftj.values.codes import Misfit, Schema, from_code, to_text
 from lftj.values.faults import Fault, shown

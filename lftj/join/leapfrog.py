@@ -17,25 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lftj.join.trie import (
-    BASE,
-    DONE,
-    END,
-    KEY,
-    KEY_MAX,
-    KEY_MIN,
-    LAST_SLOT,
-    POS,
-    SLOT,
-    forward,
-    look_ahead,
-    next_,
-    open_,
-    run_length,
-    seek,
-    up,
-)
-from lftj.join.walk import (
+from lftj.join.join_state import (
     ABOVE_LIMIT,
     AGREE,
     AHEAD,
@@ -60,6 +42,24 @@ from lftj.join.walk import (
     STEPS,
     TURN,
     WRITTEN,
+)
+from lftj.join.trie import (
+    BASE,
+    DONE,
+    END,
+    KEY,
+    KEY_MAX,
+    KEY_MIN,
+    LAST_SLOT,
+    POS,
+    SLOT,
+    forward,
+    look_ahead,
+    next_,
+    open_,
+    run_length,
+    seek,
+    up,
 )
 from scantree._jit import inlined, kernel
 from sensitivity.records import GRANULARITY, INTERVAL, NODE, NONE, POINT, ROOM, has_room, note, open_site

@@ -1,63 +1,32 @@
 """Ranges of a join's first variable: a walk cut into parts that threads walk beside each other.
 
-    cuts    keys of the first variable that cut its domain into ranges of about equal work: as many rows of the largest
-            relation that takes part there
-    walk    every range has a walk of its own (all that a walk writes is copied), kept to the range by two bounds
-            more on its first variable, as a comparison of the rule would
+The plan says where to cut (lftj/plan/cuts.py). Every range has a walk of its own (all that a walk writes is copied),
+kept to the range by two bounds more on its first variable, as a comparison of the rule would.
 
 The ranges are in key order, so their rows, range by range, are the rows of the undivided walk in its order. What the
 counters say is the same too, as long as one atom takes part at the first depth; with several, the leapfrog joins of the
 ranges begin in a state of their own, and take up to a few steps per atom and range more or less.
-
-A walk is not cut where its first variable is computed (a constant, or none at all), where its first row ends it, where
-what hangs below a first depth of one candidate is counted part by part, or where it is expected to be short.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
-from lftj.join import machine, triejoin
-from lftj.join import walk as cells
-from lftj.join.profile import draw_rows
+from lftj.join import expression_vm, triejoin
+from lftj.join import join_state as cells
 from lftj.join.run import SLICE, Counters, Run
 from lftj.join.trie import KEY_MAX, KEY_MIN
-from lftj.plan.joinplan import JoinPlan
 from scantree.crew import LOOK, Crew, Shift, apart
-from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
 
-# Estimated steps from which on a walk is cut: threads take about 0.3 ms to begin and to end, and a step some 10 ns or
-# more (bench/threads.py).
-LEAST_STEPS = 200_000.0
-# Ranges per thread: work per row differs, and who is done early takes another range.
-PER_THREAD = 8
 # A count beyond which one walk is asked whether it can count as far.
 MOST = 9.2e18
-
-
-def cuts_of(plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], threads: int) -> Ints | None:
-    """The least keys of all ranges but the first, ascending; None if the walk of `plan` is not to be cut."""
-    first = plan.depths[0]
-    if first.definition is not None or plan.until == 0 or plan.cost < LEAST_STEPS:
-        return None
-    drawn = max((versions[plan.nodes[i].predicate, plan.nodes[i].key_order] for i in first.participants), key=len)
-    ranges = min(PER_THREAD * threads, len(drawn))
-    if ranges < 2:
-        return None
-    rows = np.empty((drawn.store.shape.cols, ranges - 1), np.int64)
-    at = np.arange(1, ranges) * len(drawn) // ranges
-    draw_rows(drawn.store.arena.space.mem, drawn.root, drawn.store.shape, at, rows)
-    cuts = np.unique(rows[0])
-    # Nothing lies below the least key.
-    cuts = cuts[cuts > drawn.row(drawn.begin())[0]]
-    return cuts if len(cuts) else None
 
 
 def _bounded(walk: cells.Walk) -> cells.Walk:
@@ -132,8 +101,8 @@ class CutRun(Run):
                 tuple(depths[:, cells.MATCHES].tolist()),
             )
             shift.tell()
-        if cell[machine.TROUBLE]:
-            self.walk.cell[machine.TROUBLE] = cell[machine.TROUBLE]
+        if cell[expression_vm.TROUBLE]:
+            self.walk.cell[expression_vm.TROUBLE] = cell[expression_vm.TROUBLE]
 
     def _shift(self) -> Shift:
         todo = count()

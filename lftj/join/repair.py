@@ -14,12 +14,12 @@ design.md section 5 ("Repair"); arXiv 1303.5313, section 4.1.
 
 from __future__ import annotations
 
-from lftj.join.concern import ERROR, NEW, OLD, write_task
+from lftj.join.change_oracle import ERROR, NEW, OLD, write_task
+from lftj.join.expression_vm import FAILS, HOLDS
+from lftj.join.join_state import BOUND_HI, BOUND_LO, HIGH, NEG_HI, PART_HI, PART_LO
 from lftj.join.leapfrog import bound_node, note_looks
-from lftj.join.machine import FAILS, HOLDS
-from lftj.join.place import admit, admit_above, blocked, is_plain, place
+from lftj.join.reposition import admit, admit_above, blocked, is_plain, place
 from lftj.join.trie import DONE, KEY, KEY_MAX, LEVEL, OPENED, ask_for_key, open_, seek
-from lftj.join.walk import BOUND_HI, BOUND_LO, HIGH, NEG_HI, PART_HI, PART_LO
 from scantree._jit import inlined, kernel
 from sensitivity.records import has_room, note, open_site
 

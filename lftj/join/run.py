@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError, TimeoutExpired
-from lftj.join import machine, triejoin
-from lftj.join import walk as cells
+from lftj.join import expression_vm, triejoin
+from lftj.join import join_state as cells
 
 SLICE = 1 << 20
 BUFFER_ROWS = 1 << 16
@@ -111,12 +111,12 @@ class Run:
         self.most = NO_END
         self._rows_done, self._out = 0, np.empty((len(walk.head), 0), np.int64)
         self._held: list[npt.NDArray[np.int64]] = []
-        machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
+        expression_vm.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
 
     @property
     def trouble(self) -> bool:
         """Whether a term had no value so far."""
-        return bool(self.walk.cell[machine.TROUBLE])
+        return bool(self.walk.cell[expression_vm.TROUBLE])
 
     @property
     def steps(self) -> int:
@@ -201,6 +201,6 @@ def walk_once(
     once the rows are taken out of `out` and WRITTEN is 0.
     """
     if len(prelude):
-        machine.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
+        expression_vm.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
     status: int = triejoin.triejoin_anew(mem, walk, out, SLICE >> 4)
     return status == triejoin.FINISHED

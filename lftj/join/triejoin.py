@@ -8,7 +8,7 @@ goes one depth down; an exhausted depth goes one up. At the last depth a match i
 the first step. VALUE has its one candidate computed from registers (constants, repeated variables, `z = x + y`);
 participants, if any, must hold it. ROWS has one, too: how many rows there are under the keys of its one participant,
 whose other columns nobody asks for. After a match at any depth its code runs (filters and derived registers,
-machine.py), then negated atoms whose last variable this is are looked at (place.blocked).
+expression_vm.py), then negated atoms whose last variable this is are looked at (reposition.blocked).
 
 **Counting without enumerating.** Where the variables below a binding fall into groups that share no atom and no
 filter, their counts multiply: the plan cuts the depths into *blocks*, a chain of depths each, with child blocks that
@@ -32,30 +32,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lftj.join.leapfrog import (
-    LEAF_FULL,
-    LEAF_NEXT,
-    MATCHED,
-    NODE_DONE,
-    NODE_STOPPED,
-    count_run,
-    forget,
-    last_two,
-    leap,
-    note_looks,
-    open_node,
-    pair_leaf,
-    past_match,
-    room_for,
-    steps_recorded,
-    value_matches,
-)
-from lftj.join.looks import looked_leaf, looked_pair
-from lftj.join.machine import FAILS, HOLDS, run_code
-from lftj.join.place import blocked, blocked_until, older
-from lftj.join.stamps import stamped_leaf, stamped_two
-from lftj.join.trie import KEY_MIN, OPENED, UNIQUE, look_ahead, open_, run_length
-from lftj.join.walk import (
+from lftj.join.expression_vm import FAILS, HOLDS, run_code
+from lftj.join.join_state import (
     AHEAD,
     BLOCK,
     CANDIDATE,
@@ -98,6 +76,28 @@ from lftj.join.walk import (
     WRITTEN,
     write_row,
 )
+from lftj.join.leaf_dedup import stamped_leaf, stamped_two
+from lftj.join.leaf_lookups import looked_leaf, looked_pair
+from lftj.join.leapfrog import (
+    LEAF_FULL,
+    LEAF_NEXT,
+    MATCHED,
+    NODE_DONE,
+    NODE_STOPPED,
+    count_run,
+    forget,
+    last_two,
+    leap,
+    note_looks,
+    open_node,
+    pair_leaf,
+    past_match,
+    room_for,
+    steps_recorded,
+    value_matches,
+)
+from lftj.join.reposition import blocked, blocked_until, older
+from lftj.join.trie import KEY_MIN, OPENED, UNIQUE, look_ahead, open_, run_length
 from scantree._jit import kernel
 
 # Statuses; larger ones are those of the machine plus ERROR.
@@ -172,7 +172,7 @@ def tracing_triejoin(mem, walk, trace, out, budget):
                 # Of an existential suffix the first row is enough.
                 limit = room if until > d else control[WRITTEN] + 1
                 if depths[d, PART_HI] - depths[d, PART_LO] == 1:
-                    alive = not looked_leaf(mem, walk, d, out, limit, stop)
+                    alive = not looked_leaf(mem, walk, d, out, limit, stop, until <= d)
                 else:
                     alive = not looked_pair(mem, walk, d, out, limit, stop)
                 if until <= d and control[WRITTEN] == limit:

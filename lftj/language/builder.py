@@ -37,7 +37,7 @@ from dataclasses import replace
 
 from lftj.errors import Span
 from lftj.language import ast as tree
-from lftj.language.findings import given
+from lftj.language.diagnostics import given
 from lftj.language.options import AUTO, VALUES, WHY, listed
 from lftj.language.terms import Condition, Relation, Term, check_name, conditions, fail, here
 from lftj.language.text import item_text, to_text

@@ -1,14 +1,14 @@
 """The checker: from an AST to a `CheckedProgram`, or to all that is wrong with it.
 
     names.py        what is declared, known and derived; unknown names, arities, unsupported constructs
-    apart.py        negation pushed inwards, disjunction distributed; aggregates and lookups become atoms
-    ground.py       every variable gets its values from somewhere; single uses
+    desugar.py        negation pushed inwards, disjunction distributed; aggregates and lookups become atoms
+    safety.py       every variable gets its values from somewhere; single uses
     cycles.py       dependencies, and negation through itself
-    strata.py       the order of evaluation
+    stratify.py       the order of evaluation
     infer.py        types, bottom up along the strata
     extremes.py     minimum and maximum in recursion
     recursion.py    what recursive rules cannot hold
-    lower.py        ranges of constants; clauses, if nothing was found
+    to_clauses.py        ranges of constants; clauses, if nothing was found
 
 Each pass works on what the earlier ones left intact, so that one mistake is one finding: a rule with an unsupported
 part is checked for names only, an unknown relation has no types to conflict with. All findings are raised together in
@@ -20,22 +20,22 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 
 from lftj.language import ast
-from lftj.language.apart import TakenApart
 from lftj.language.clause import CheckedProgram, Clause
 from lftj.language.cycles import Dependencies, refuse_cycles
+from lftj.language.desugar import TakenApart
+from lftj.language.diagnostics import Findings, too_deep
 from lftj.language.directives import check_directives
-from lftj.language.extremes import recursive_heads, refuse_mixed
-from lftj.language.findings import Findings, too_deep
-from lftj.language.ground import check_single_use
 from lftj.language.infer import Inference, TypedClause
-from lftj.language.lower import check_constants, fact_row, lower
+from lftj.language.internal_relations import Parts
+from lftj.language.min_max import recursive_heads, refuse_mixed
 from lftj.language.names import Names, Relation, check_uses, resolve
 from lftj.language.parse import parse_query
-from lftj.language.parts import Parts
 from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped
-from lftj.language.strata import components
+from lftj.language.safety import check_single_use
+from lftj.language.stratify import components
 from lftj.language.text import item_text
-from lftj.language.walks import Node, is_scope, literals_of, nodes, open_variables, terms_of
+from lftj.language.to_clauses import check_constants, fact_row, lower
+from lftj.language.visitors import Node, is_scope, literals_of, nodes, open_variables, terms_of
 from lftj.values.codes import Column, Schema
 
 QUERY = "query"

@@ -20,11 +20,11 @@ from typing import NamedTuple
 from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.clause import INTERNAL, Clause
-from lftj.language.findings import Findings
+from lftj.language.diagnostics import Findings
 from lftj.language.infer import TypedClause
-from lftj.language.parts import GROUPS
-from lftj.language.strata import path
-from lftj.language.walks import atoms_of
+from lftj.language.internal_relations import GROUPS
+from lftj.language.stratify import path
+from lftj.language.visitors import atoms_of
 
 EXTREMES = {"min": "minimum", "max": "maximum"}
 

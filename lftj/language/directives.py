@@ -13,7 +13,7 @@ import re
 
 from lftj.language import ast
 from lftj.language.clause import Directive
-from lftj.language.findings import Findings, did_you_mean
+from lftj.language.diagnostics import Findings, did_you_mean
 from lftj.language.names import Names
 
 _FILE_OPTIONS = ("IO", "filename", "delimiter", "headers", "rfc4180", "compress")

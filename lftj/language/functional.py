@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lftj.language import ast
-from lftj.language.conjunction import Conjunction
-from lftj.language.walks import nodes
+from lftj.language.normal_form import Conjunction
+from lftj.language.visitors import nodes
 
 _PLAIN = (ast.Variable, ast.Constant, ast.Wildcard)
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 
 from lftj.errors import Span
 from lftj.language import ast
-from lftj.language.conjunction import Conjunction
-from lftj.language.findings import Findings
+from lftj.language.diagnostics import Findings
 from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME
+from lftj.language.internal_relations import Fold
 from lftj.language.names import Names
-from lftj.language.parts import Fold
+from lftj.language.normal_form import Conjunction
 from lftj.language.text import term_source
 from lftj.language.types import ANY, BASE_TYPES, FLOAT, INTEGRAL, NUMBER, NUMERIC, SYMBOL
 

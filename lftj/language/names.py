@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.clause import INTERNAL
-from lftj.language.findings import Findings, counted, did_you_mean, given
+from lftj.language.diagnostics import Findings, counted, did_you_mean, given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
 from lftj.language.notation import AGGREGATES
 from lftj.language.text import term_source
 from lftj.language.types import BASE_TYPES, FOREIGN, FOREIGN_NOTES, base_type, chain
-from lftj.language.walks import literals_of, nodes, terms_of
+from lftj.language.visitors import literals_of, nodes, terms_of
 from lftj.values.codes import Schema
 
 _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")

@@ -16,13 +16,13 @@ from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.clause import INTERNAL, Apply, Clause, Term
 from lftj.language.cycles import shown
-from lftj.language.findings import Findings
+from lftj.language.diagnostics import Findings
 from lftj.language.functors import CONSTRAINTS
 from lftj.language.infer import TypedClause
 from lftj.language.names import Names
-from lftj.language.strata import cycle
+from lftj.language.stratify import cycle
 from lftj.language.types import SYMBOL
-from lftj.language.walks import subterms
+from lftj.language.visitors import subterms
 
 # Functors that need the text of a symbol, or make one; those of `_OF_TEXT` do if their argument is a symbol.
 _ALWAYS = frozenset({"cat", "strlen", "substr", "to_string"})

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection
 
 from lftj.errors import Diagnostic
-from lftj.language.findings import did_you_mean
+from lftj.language.diagnostics import did_you_mean
 from lftj.language.notation import AGGREGATES
 from lftj.language.source import Source
 

@@ -21,7 +21,7 @@ from typing import NoReturn, SupportsIndex
 
 from lftj.errors import BuilderError, Span
 from lftj.language import ast
-from lftj.language.findings import counted, given
+from lftj.language.diagnostics import counted, given
 from lftj.language.functors import AGGREGATE_DOCS, CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
 from lftj.language.notation import AGGREGATES
 from lftj.language.text import literal_source, term_source

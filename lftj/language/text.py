@@ -8,7 +8,7 @@ the base of an integer, redundant parentheses. An `Unsupported` item prints its 
 from __future__ import annotations
 
 from lftj.language import ast
-from lftj.language.findings import too_deep
+from lftj.language.diagnostics import too_deep
 from lftj.language.functors import CONSTRAINTS
 from lftj.language.notation import (
     AGGREGATES,

@@ -1,10 +1,9 @@
-"""Path counts: how many paths lead from a node to another, kept up to date over an acyclic relation.
+"""Path counts: how many paths lead from a node to another.
 
-    declare.py   the two heads that a call of `Database.path_counts` adds, and what they may not be given
-    limbs.py     counts of any size as rows of int64
-    count.py     counting from scratch, along a topological order
-    follow.py    following inserts and erases of edges: T + T S T and T - T S T
-    cycle.py     the error that names a cycle
+    big_counts.py   counts of any size as rows of int64
+    count.py        counting from scratch, along a topological order
+    cycle.py        the error that names a cycle
 
-What the user holds is `lftj.pathcounts.PathCounts`.
+`lftj.program.declare_paths` adds their two heads, `lftj.maintain.paths` follows inserts and erases of edges (T + T S T
+and T - T S T), and `lftj.results.path_counts.PathCounts` is what the user holds.
 """

@@ -13,11 +13,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lftj.engine.evaluate import Evaluator
-from lftj.engine.stored import StoredRelation
+from lftj.errors import CountRangeError
+from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
+from lftj.language.clause import Clause, owner
+from lftj.language.notation import literal_text
+from lftj.paths.big_counts import Counts, Ints, between, narrowed, roomy, rows_of
 from lftj.paths.cycle import cycle_error
-from lftj.paths.limbs import Counts, Ints, narrowed, roomy, rows_of
+from lftj.program.declare_paths import NUMBERS
+from lftj.store.stored import StoredRelation
 from scantree.version import Version
 
 # Terms that are summed at a time.
@@ -124,3 +128,33 @@ def _summed(
     terms = roomy(terms, int(graph.degrees[some].max()) + 1)
     keys = keys[starts]
     return np.searchsorted(keys // n, np.arange(len(some) + 1)), keys % n, np.add.reduceat(terms, starts)
+
+
+def derive_paths(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
+    """The content of the head of `clause`, one of the two of path counts, from scratch.
+
+    Raises `CycleError`, or `CountRangeError` if a count is no number.
+    """
+    below = clause.atoms[0].predicate
+    holder = evaluator.relations[clause.head]
+    if clause.aggregate is None or clause.aggregate.op != NUMBERS:
+        return counted(evaluator, holder, below, owner(clause.head), limits)
+    limbs = evaluator.relations[below].content
+    check_range(evaluator, clause.head, limbs)
+    return holder.assemble([np.ascontiguousarray(limbs.columns()[1:])], in_order=True)
+
+
+def check_range(evaluator: Evaluator, into: str, limbs: Version) -> None:
+    """Raise `CountRangeError`, which names a pair, if a count is no number."""
+    at = limbs.seek([1])
+    if at == limbs.end():
+        return
+    _, src, dst, _ = limbs.row(at)
+    count = int(between(limbs, np.array([src]), np.array([dst]))[0])
+    kind = evaluator.relations[into].schema.types[0]
+    ends = " to ".join(literal_text(evaluator.decode(code, kind), kind) for code in (src, dst))
+    raise CountRangeError(
+        f"`{into}` has a count that no number holds: {count} paths from {ends}",
+        why="a number has 64 bits; the counts themselves are exact and are kept up to date",
+        remedy="read them from what `db.path_counts` returned, where they are integers of any size",
+    )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lftj.engine.evaluate import Evaluator
 from lftj.errors import CycleError
+from lftj.evaluate.evaluator import Evaluator
 from lftj.language.notation import literal_text
 from scantree.version import Version
 

@@ -24,7 +24,7 @@ from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.plan.body import Atom, Body, Condition
 from lftj.plan.keyorder import Choice
 from lftj.plan.matches import BOUNDS
-from lftj.plan.partial import partial_of, partial_terms
+from lftj.plan.partial_functions import partial_of, partial_terms
 from lftj.plan.statistics import Stored
 
 ROOT_VARIABLE = "#0"

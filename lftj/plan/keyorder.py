@@ -54,10 +54,10 @@ NEAR, FAR = 1.0, 4.0
 class Large(NamedTuple):
     """What a large round is charged, in steps; chosen by timing the orders of eight of GALEN's joins.
 
-    `stamped`: whether heads that were met before may be passed over (stamps.py) · `own`: whether the last negated atom
-    is the head's own · `related`: where matches lie between independent (0) and the least fan-out (1), on a logarithmic
-    scale · `opened`: a participant that is opened · `again`: a head that is met, where it is looked up and sorted out,
-    whether it was met before or not.
+    `stamped`: whether heads that were met before may be passed over (leaf_dedup.py) · `own`: whether the last negated
+    atom is the head's own · `related`: where matches lie between independent (0) and the least fan-out (1), on a
+    logarithmic scale · `opened`: a participant that is opened · `again`: a head that is met, where it is looked up and
+    sorted out, whether it was met before or not.
     """
 
     stamped: bool
@@ -173,7 +173,9 @@ class OrderSearch:
         first = [
             v for v in found if alone.get(self.matches.neighbours[self.matches.bit[v]] | self.matches.bit[v], v) == v
         ]
-        return first if any(self.bind(partial, v) for v in first) else found
+        if len(first) == len(found) or any(self.bind(partial, v) for v in first):
+            return first
+        return found
 
     def forced(self, order: tuple[str, ...]) -> Choice:
         """The given order of named variables; constants and the like go where they are first determined."""

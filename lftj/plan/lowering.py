@@ -14,48 +14,55 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lftj.join import machine, trie
-from lftj.join import walk as cells
-from lftj.join.jumps import JumpTable, jump_table
+from lftj.join import expression_vm, trie
+from lftj.join import join_state as cells
+from lftj.join.first_key_index import JumpTable, jump_table
 from lftj.join.triejoin import OPENING
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
 from lftj.plan.joinplan import JoinPlan
-from lftj.plan.partial import UNDEFINED, partial_of, partial_terms
+from lftj.plan.partial_functions import UNDEFINED, partial_of, partial_terms
 from scantree.version import Version
 
 Encode = Callable[[object, str], int]
 
 OPERATIONS = {
-    "+": machine.ADD,
-    "-": machine.SUB,
-    "*": machine.MUL,
-    "/": machine.DIV,
-    "%": machine.MOD,
-    "^": machine.POW,
-    "neg": machine.NEG,
-    "min": machine.MIN,
-    "max": machine.MAX,
-    "band": machine.BAND,
-    "bor": machine.BOR,
-    "bxor": machine.BXOR,
-    "bnot": machine.BNOT,
-    "bshl": machine.SHL,
-    "bshr": machine.SHR,
-    "bshru": machine.SHRU,
-    "land": machine.LAND,
-    "lor": machine.LOR,
-    "lxor": machine.LXOR,
-    "lnot": machine.LNOT,
+    "+": expression_vm.ADD,
+    "-": expression_vm.SUB,
+    "*": expression_vm.MUL,
+    "/": expression_vm.DIV,
+    "%": expression_vm.MOD,
+    "^": expression_vm.POW,
+    "neg": expression_vm.NEG,
+    "min": expression_vm.MIN,
+    "max": expression_vm.MAX,
+    "band": expression_vm.BAND,
+    "bor": expression_vm.BOR,
+    "bxor": expression_vm.BXOR,
+    "bnot": expression_vm.BNOT,
+    "bshl": expression_vm.SHL,
+    "bshr": expression_vm.SHR,
+    "bshru": expression_vm.SHRU,
+    "land": expression_vm.LAND,
+    "lor": expression_vm.LOR,
+    "lxor": expression_vm.LXOR,
+    "lnot": expression_vm.LNOT,
 }
-COMPARISONS = {"=": machine.EQ, "!=": machine.NE, "<": machine.LT, "<=": machine.LE, ">": machine.GT, ">=": machine.GE}
-FAMILY = {"number": 0, "unsigned": machine.UNSIGNED, "float": machine.FLOAT}
+COMPARISONS = {
+    "=": expression_vm.EQ,
+    "!=": expression_vm.NE,
+    "<": expression_vm.LT,
+    "<=": expression_vm.LE,
+    ">": expression_vm.GT,
+    ">=": expression_vm.GE,
+}
+FAMILY = {"number": 0, "unsigned": expression_vm.UNSIGNED, "float": expression_vm.FLOAT}
 CONVERSIONS = {
-    ("number", "float"): machine.I_TO_F,
-    ("number", "unsigned"): machine.I_TO_U,
-    ("unsigned", "number"): machine.U_TO_I,
-    ("unsigned", "float"): machine.U_TO_F,
-    ("float", "number"): machine.F_TO_I,
-    ("float", "unsigned"): machine.F_TO_U,
+    ("number", "float"): expression_vm.I_TO_F,
+    ("number", "unsigned"): expression_vm.I_TO_U,
+    ("unsigned", "number"): expression_vm.U_TO_I,
+    ("unsigned", "float"): expression_vm.U_TO_F,
+    ("float", "number"): expression_vm.F_TO_I,
+    ("float", "unsigned"): expression_vm.F_TO_U,
 }
 LIMITS = {">=": cells.FROM_LIMIT, ">": cells.ABOVE_LIMIT, "<=": cells.TO_LIMIT, "<": cells.BELOW_LIMIT}
 
@@ -103,7 +110,7 @@ class _Code:
                 rows.append((operation, target, left, right))
                 left = target
             return left
-        operation = CONVERSIONS.get((source, term.type), machine.MOVE)
+        operation = CONVERSIONS.get((source, term.type), expression_vm.MOVE)
         target = self.new()
         rows.append((operation, target, arguments[0], arguments[0]))
         return target
@@ -115,7 +122,7 @@ class _Code:
             rows: list[tuple[int, int, int, int]] = []
             self._apply(condition.left, rows)
             operation, _, *arguments = rows[0]
-            self.rows.append((operation, machine.UNDEFINED, arguments[0], arguments[1]))
+            self.rows.append((operation, expression_vm.UNDEFINED, arguments[0], arguments[1]))
             return
         left, right = self.value(condition.left), self.value(condition.right)
         if condition.left.type == "symbol" and condition.op not in ("=", "!="):
@@ -123,7 +130,7 @@ class _Code:
             ranks = []
             for register in (left, right):
                 target = self.new()
-                self.rows.append((machine.RANK, target, register, register))
+                self.rows.append((expression_vm.RANK, target, register, register))
                 ranks.append(target)
             left, right = ranks
         self.rows.append((COMPARISONS[condition.op], 0, left, right))
@@ -200,7 +207,7 @@ def lower(
         if depth.definition is not None:
             row[cells.KIND] = cells.VALUE
             register = code.value(depth.definition)
-            code.rows.append((machine.MOVE, d, register, register))
+            code.rows.append((expression_vm.MOVE, d, register, register))
         if depth.counts:
             row[cells.KIND] = cells.ROWS
         row[cells.VALUE_HI] = row[cells.CODE_LO] = len(code.rows)
@@ -247,7 +254,7 @@ def lower(
         np.array([code.value(term) for term, _ in head], np.int64),
         no_ranks,
         control,
-        np.zeros(machine.CELL),
+        np.zeros(expression_vm.CELL),
     )
     return Lowered(walk, np.array(code.prelude, np.int64).reshape(-1, 4), kept, code.ranked)
 
@@ -368,5 +375,5 @@ def apply_columns(term: Apply, arguments: list[np.ndarray]) -> tuple[np.ndarray,
     result = code.value(Apply(term.op, tuple(Var(n, t.type) for n, t in zip(names, term.args, strict=True)), term.type))
     out, defined = np.empty(len(arguments[0]), np.int64), np.empty(len(arguments[0]), np.bool_)
     rows, registers = np.array(code.rows, np.int64).reshape(-1, 4), np.array(code.registers, np.int64)
-    machine.run_columns(rows, np.stack(arguments), registers, result, out, defined, np.zeros(machine.CELL))
+    expression_vm.run_columns(rows, np.stack(arguments), registers, result, out, defined, np.zeros(expression_vm.CELL))
     return out, defined

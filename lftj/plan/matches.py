@@ -52,9 +52,10 @@ class Matching(NamedTuple):
 
 def first_hit(offered: float, hit: float) -> float:
     """The probability that one of so many keys is a hit, if each is one with probability `hit`."""
+    hit = min(1.0, hit)  # estimates that meet in it may say more
     if offered <= 1.0:
         return offered * hit
-    return 1.0 if hit >= 1.0 else -math.expm1(offered * math.log1p(-hit))
+    return 1.0 if hit == 1.0 else -math.expm1(offered * math.log1p(-hit))
 
 
 class Matches:

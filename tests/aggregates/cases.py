@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 import lftj
-from lftj.engine.stored import StoredRelation
 from lftj.language.clause import Aggregate, BodyAtom, Clause, Compare, Term, Value, Var
+from lftj.store.stored import StoredRelation
 from lftj.values.codes import Column, Schema
 
 __all__ = ["Compare", "Value", "add", "aggregate", "folded", "grouped", "result_type"]

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.engine import accumulators, extremes, strategy
-from lftj.engine.accumulators import Accumulators
 from lftj.errors import EvaluationError, MemoryLimitError, TimeoutExpired
+from lftj.evaluate import accumulators, group_scan
+from lftj.evaluate.accumulators import Accumulators
 from lftj.join.groups import Runs
 from lftj.language.clause import Var
+from lftj.maintain import derivations
 from scantree.memory import Arena, ArenaFullError
 from scantree.version import Version
 from tests.aggregates.cases import add, aggregate
@@ -64,7 +65,7 @@ def commit(db: lftj.Database, more: Sequence[Any] = ()) -> BaseException | None:
 def picture(db: lftj.Database) -> dict[str, Any]:
     gc.collect()
     db._arena.collect()
-    held = {head: trace.accumulators for head, trace in db._evaluator.traces.heads.items()}
+    held = {head: trace.accumulators for head, trace in db._kept.heads.items()}
     return {
         "state": id(db._state),
         "rows": {name: list(db[name]) for name in db},
@@ -76,13 +77,13 @@ def picture(db: lftj.Database) -> dict[str, Any]:
 
 STEPS: list[tuple[Any, str]] = [
     (accumulators, "sums_of"),
-    (accumulators, "summed"),
+    (accumulators, "consolidated"),
     (Accumulators, "updated"),
     (Accumulators, "rows"),
-    (strategy, "followed"),
-    (strategy, "change_of_rows"),
-    (extremes, "followed"),
-    (extremes, "folded"),
+    (derivations, "followed"),
+    (derivations, "change_of_rows"),
+    (group_scan, "followed"),
+    (group_scan, "folded"),
     (Runs, "folds"),
     (Runs, "ends"),
     (Version, "update"),
@@ -114,7 +115,7 @@ def test_a_failure_at_every_step(owner: Any, name: str, after: bool, monkeypatch
         error.__traceback__ = None  # its frames hold on to pages
         assert picture(db) == before
         number += skip
-    assert number > 1 or name in ("summed", "change_of_rows")
+    assert number > 1 or name in ("consolidated", "change_of_rows")
     assert {name: list(db[name]) for name in db} == {name: list(other[name]) for name in other}
     assert picture(db)["tables"] == picture(other)["tables"]
     assert picture(db)["segments"] == picture(other)["segments"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lftj
-from lftj.io.directives import DirectiveError
+from lftj.io.directive_files import DirectiveError
 from lftj.io.rejects import BadRowsError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")  # of interpreted kernels

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lftj.cli import main
-from lftj.join import maintain, triejoin
+from lftj.join import trace_update, triejoin
 from scantree import _jit, update
 from sensitivity import index
 
@@ -35,5 +35,5 @@ def test_a_long_compilation_is_told_with_what_is_left(
 
 
 def test_long_kernels_are_there() -> None:
-    homes = (triejoin, maintain, update, index)
+    homes = (triejoin, trace_update, update, index)
     assert [name for name in _jit.LONG if not any(hasattr(home, name) for home in homes)] == []

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 import lftj
-from lftj.engine.stored import ScanOrder
 from lftj.language.check import check
 from lftj.language.clause import CheckedProgram
 from lftj.language.parse import parse
+from lftj.store.stored import ScanOrder
 from tests import reference
 from tests.engine import programs
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lftj.engine import change as module
-from lftj.engine.change import ERASED, INSERTED, Change, change_of_rows
+from lftj.store import change as module
+from lftj.store.change import ERASED, INSERTED, Change, change_of_rows
 from scantree import sort
 
 Row = tuple[int, ...]

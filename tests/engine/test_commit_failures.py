@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.engine.commit import Commit
-from lftj.engine.evaluate import Evaluator
-from lftj.engine.stored import StoredRelation
-from lftj.engine.trace import ClauseTrace
 from lftj.errors import EvaluationError, MemoryLimitError, TimeoutExpired
+from lftj.evaluate.evaluator import Evaluator
+from lftj.maintain import commit as commits
+from lftj.maintain.clause_trace import ClauseTrace
+from lftj.maintain.commit import Commit
+from lftj.store.stored import StoredRelation
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid
 from scantree.version import Store, Version
@@ -125,7 +126,7 @@ STEPS: list[tuple[Any, str]] = [
     (StoredRelation, "order"),
     (ClauseTrace, "record"),
     (Evaluator, "plan"),
-    (Commit, "_derive"),
+    (commits, "follow"),
     (Commit, "run"),
     (Arena, "room"),
 ]
@@ -173,7 +174,8 @@ class Injector:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
         if event == "c_call" or (event == "call" and name == "__exit__") or name.startswith("<"):
             return
-        if "/lftj/engine/" not in file and not file.endswith("/lftj/transaction.py"):
+        rooms = ("/lftj/maintain/", "/lftj/store/", "/lftj/program/", "/lftj/evaluate/")
+        if not any(room in file for room in rooms) and not file.endswith("/lftj/transaction.py"):
             return
         moment = (file, frame.f_lineno, event)
         self.moments[moment] = None

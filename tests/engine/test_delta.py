@@ -19,9 +19,9 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import lftj
-from lftj.engine import recording
-from lftj.engine.estimates import Anew
 from lftj.errors import EvaluationError
+from lftj.maintain import delta
+from lftj.maintain.cost import RebuildCost
 from tests.conftest import FULL
 from tests.engine import programs
 
@@ -122,11 +122,11 @@ def test_shapes(shape: str, rng: Random, domain: int) -> None:
         told = tx.stats["heads"].get("p")
         if told is not None:
             # Where derivations are counted, the first commit that concerns the head counts them.
-            counts = followed == 0 and db._evaluator.traces.heads["p"].support is not None
+            counts = followed == 0 and db._kept.heads["p"].support is not None
             assert told["strategy"] == ("recompute" if counts else "delta")
             followed += 1
             assert told["removed"] == told["added"] == 0
-        held = db._evaluator.traces.heads.get("p")
+        held = db._kept.heads.get("p")
         if held is not None and held.support is not None:
             assert {tuple(row[:-1]): row[-1] for row in held.support.columns().T.tolist()} == dict(after)
 
@@ -240,7 +240,7 @@ def test_what_computes_texts_keeps_a_trace() -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is large begins at ten rows."""
-    monkeypatch.setattr(recording, "LARGE", 10)
+    monkeypatch.setattr(delta, "LARGE", 10)
 
 
 TRIANGLE = "p(x, y, z) :- e(x, y), e(y, z), e(x, z)."
@@ -301,11 +301,11 @@ def test_a_change_that_is_dearer_than_evaluation_evaluates() -> None:
     with db.transaction() as tx:
         tx.insert("e", [(0, 1)])
     assert told(tx)[0] == "delta"
-    db._evaluator.traces.heads["p"].recorded = Anew(seeks=-(10**6))
+    db._kept.heads["p"].rebuild = RebuildCost(seeks=-(10**6))
     with db.transaction() as tx:
         tx.insert("e", [(1, 3)])
     assert told(tx)[0] == "recompute"
-    db._evaluator.traces.heads["p"].recorded = Anew(seeks=10**12)
+    db._kept.heads["p"].rebuild = RebuildCost(seeks=10**12)
     with db.transaction() as tx:
         tx.insert("e", [(0, 3)])
     assert told(tx)[0] == "delta"

@@ -534,11 +534,11 @@ def test_a_failure_at_every_call(name: str, error: BaseException, after: bool) -
 
 def test_the_derivation_is_not_worth_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the binding cannot be looked for any more, the conflict is told without it."""
-    from lftj.engine import functional as engine
     from lftj.errors import TimeoutExpired
+    from lftj.evaluate import key_conflicts as engine
 
     def late(*args: Any) -> None:
-        raise TimeoutExpired("late")
+        raise TimeoutExpired("late", why="it is a test", remedy="wait")
 
     monkeypatch.setattr(engine, "_binding", late)
     db = prices()

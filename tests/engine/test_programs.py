@@ -18,10 +18,10 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import lftj
-from lftj.join import jumps
+from lftj.join import first_key_index
 from lftj.language.check import check, check_query
 from lftj.language.parse import parse
-from lftj.plan import pilot
+from lftj.plan import sampling
 from tests import reference
 from tests.engine import programs
 from tests.engine.programs import Case
@@ -33,8 +33,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 def jumps_on_small_relations() -> Iterator[None]:
     """Jump tables are for large relations with dense keys; forced here wherever there is room for one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jumps, "LEAST", 1)
-        patch.setattr(jumps, "SPREAD", 64)
+        patch.setattr(first_key_index, "LEAST", 1)
+        patch.setattr(first_key_index, "SPREAD", 64)
         yield
 
 
@@ -106,12 +106,12 @@ def test_programs_over_symbols(case: Case) -> None:
 @given(programs.cases(kinds=("number",), derived=2))
 def test_programs_with_orders_chosen_by_pilot_runs(case: Case) -> None:
     """Pilot runs are for expensive joins; forced here on every join."""
-    before = pilot.WORTHWHILE
-    pilot.WORTHWHILE = 0.0
+    before = sampling.WORTHWHILE
+    sampling.WORTHWHILE = 0.0
     try:
         run(case)
     finally:
-        pilot.WORTHWHILE = before
+        sampling.WORTHWHILE = before
 
 
 @given(programs.questions())

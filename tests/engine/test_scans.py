@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lftj
-from lftj.engine.pagefolds import PageFolds
 from lftj.errors import EvaluationError, MemoryLimitError
+from lftj.store.page_folds import PageFolds
 from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX
 from tests.conftest import JIT
 

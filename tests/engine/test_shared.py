@@ -1,4 +1,4 @@
-"""Heads that are another relation under a new name (lftj/engine/shared.py), through facts, rules and key orders."""
+"""Heads that are another relation under a new name (lftj/maintain/alias.py), through facts, rules and key orders."""
 
 from __future__ import annotations
 

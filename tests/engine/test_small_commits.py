@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.engine import evaluate
 from lftj.errors import EvaluationError
+from lftj.evaluate import evaluator as evaluate
 from tests.conftest import JIT
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
-from lftj.engine.stored import ScanOrder, StoredRelation
+from lftj.store.stored import ScanOrder, StoredRelation
 from scantree.scan import KEY_MAX, KEY_MIN, Monoid
 from tests.engine.histories import check_stored
 

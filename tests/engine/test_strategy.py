@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.engine import estimates
-from lftj.engine.change import Change
-from lftj.engine.estimates import DOUBLED, JOINED_STEP, MANY, Anew
+from lftj.maintain import cost
+from lftj.maintain.cost import DOUBLED, JOINED_STEP, MANY, RebuildCost
+from lftj.store.change import Change
 from tests.conftest import JIT
 
 PROGRAM = ".decl e(x:number, y:number)  two(x, z) :- e(x, y), e(y, z)."
@@ -48,7 +48,7 @@ def test_a_bulk_change_is_evaluated_and_the_next_small_one_recorded() -> None:
     assert follow(db, [(0, 7)])[0] == "record"
     bulk = ring(11_000) + 100_000
     assert follow(db, bulk) == ("recompute", "`e` changed; 11,000 rows changed where there are 41,001")
-    assert not db._evaluator.traces.heads
+    assert not db._kept.heads
     assert follow(db, [(0, 9)])[0] == "record"
     assert follow(db, [(0, 11)])[0] == "trace"
     assert len(db["two"]) == 30_000 + 11_000 + 3 * 2
@@ -59,16 +59,16 @@ def test_a_bulk_change_is_evaluated_and_the_next_small_one_recorded() -> None:
 def test_of_a_bulk_change_deltas_and_evaluating_anew_are_weighed(
     seek: float, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(estimates, "SEEK", seek)
-    monkeypatch.setattr(estimates, "ROW", seek)
-    monkeypatch.setattr(estimates, "OPEN", seek)
+    monkeypatch.setattr(cost, "SEEK", seek)
+    monkeypatch.setattr(cost, "ROW", seek)
+    monkeypatch.setattr(cost, "OPEN", seek)
     db = lftj.Database(PROGRAM.replace("two(x, z)", "two(x, y, z)"))
     db.load("e", ring(100_000))
     db.evaluate()
     assert follow(db, [(0, 7)])[0] == "delta"
     found, why = follow(db, ring(11_000) + 200_000)
     assert found == expected
-    assert ("two" in db._evaluator.traces.heads) == (expected == "delta"), "more of the kind may follow"
+    assert ("two" in db._kept.heads) == (expected == "delta"), "more of the kind may follow"
     assert re.fullmatch(r"`e` changed; about [\d.]+ ms for 11,000 changed rows, about [\d,.]+ ms anew", why)
     assert follow(db, [(0, 9)])[0] == "delta"
     assert len(db["two"]) == 100_000 + 11_000 + 2 * 2
@@ -81,11 +81,11 @@ def test_many_changed_rows_share_pages() -> None:
     db.load("e", ring(5_000 if JIT else 100))
     db.evaluate()
     follow(db, [(0, 7)])
-    held, read = db._evaluator.traces.heads["two"], len(db["e"])
+    held, read = db._kept.heads["two"], len(db["e"])
 
     def estimate(rows: int) -> float:
         some = Change(np.zeros((2, rows), np.int64), np.ones(rows, np.int8))
-        return held.estimate({"e": some}, db._relations)[1]
+        return held.compare({"e": some}, db._relations).following
 
     few = max(MANY, read // 100)
     assert estimate(2 * few) / estimate(few) == pytest.approx(DOUBLED, rel=0.05)
@@ -95,11 +95,11 @@ def test_many_changed_rows_share_pages() -> None:
 
 def test_what_was_followed_for_long_may_have_thinned_out() -> None:
     """Two million triangles, and twenty random changes of a hundred thousand edges later a few hundred."""
-    dense = Anew(opens=1_000, seeks=100_000, rows=5_000, stored=5_000)
+    dense = RebuildCost(opens=1_000, seeks=100_000, rows=5_000, stored=5_000)
     assert dense.nanoseconds(5_000, 1.0) > dense.nanoseconds(500, 0.5) > dense.nanoseconds(50, 0.5)
     assert dense.nanoseconds(5_000, 0.1) == dense.nanoseconds(5_000, 1.0), "rows of few partners changed, of many"
     assert dense.nanoseconds(6_000, 2.0) == dense.nanoseconds(5_000, 1.0), "nobody has seen more to do"
-    assert Anew().nanoseconds(0, 1.0) == Anew().nanoseconds(10, 1.0) > 0
+    assert RebuildCost().nanoseconds(0, 1.0) == RebuildCost().nanoseconds(10, 1.0) > 0
 
 
 @pytest.mark.jit_only
@@ -149,18 +149,18 @@ def test_a_changed_row_is_charged_the_joins_of_its_own_relation() -> None:
         with db.transaction() as tx:
             for name in names:
                 tx.insert(name, [(100, 101)])
-        held = db._evaluator.traces.heads["two"]
+        held = db._kept.heads["two"]
         change = {name: Change(np.array([[7], [8]]), np.array([1], np.int8)) for name in names}
         found, expected = held.changed(change)
         assert found == len(names)
         steps.append(expected)
         held.learn(change, 1)
-        assert held.misjudged == 1.0, "so few rows teach nothing"
-        rows_before, before = held.estimate(change, db._relations)
+        assert held.cost_correction == 1.0, "so few rows teach nothing"
+        rows_before, before, _ = held.compare(change, db._relations)
         many = {name: Change(np.tile(change[name].rows, MANY), np.ones(MANY, np.int8)) for name in names}
         held.learn(many, round(3 * held.changed(many)[1]))
-        assert held.misjudged == pytest.approx(3.0, rel=0.01)
-        rows_after, after = held.estimate(change, db._relations)
+        assert held.cost_correction == pytest.approx(3.0, rel=0.01)
+        rows_after, after, _ = held.compare(change, db._relations)
         assert rows_after == rows_before == found
         assert after - before == pytest.approx(2 * JOINED_STEP * expected, rel=0.01)
     assert steps[0] == pytest.approx(steps[1])

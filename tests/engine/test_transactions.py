@@ -359,7 +359,11 @@ def test_missing_rows() -> None:
     assert set(tx.delta) == {"s"}
     with pytest.raises(lftj.DataError) as caught:
         db.transaction(missing="warn")
-    assert str(caught.value) == ('missing=\'warn\' is unknown\n  do: give missing="ignore" or missing="error"')
+    assert str(caught.value) == (
+        "`missing` cannot be 'warn'\n"
+        "  why: it says what to do about rows to erase that are no facts\n"
+        '  do: give `missing="ignore"` or `missing="error"`'
+    )
 
 
 # Rules ----------------------------------------------------------------------------------------------------------

@@ -40,14 +40,14 @@ def strategies(db: lftj.Database, row: tuple[int, int]) -> dict[str, str]:
 
 
 def granularities(db: lftj.Database, head: str) -> set[int]:
-    held = db._evaluator.traces.heads[head]
+    held = db._kept.heads[head]
     return {site.granularity for trace in held.traces for site in trace.trace_plan.sites}
 
 
 def test_ways_to_maintain() -> None:
     db = database(maintain={"tri": "recompute", "two": "trace"})
     assert strategies(db, (0, 50)) == {"tri": "recompute", "two": "record"}
-    assert set(db._evaluator.traces.heads) == {"two"}
+    assert set(db._kept.heads) == {"two"}
     for row in ((50, 51), (51, 0)):
         assert strategies(db, row) == {"tri": "recompute", "two": "trace"}
     assert not [key for key in db.memory()["tri"] if key.startswith("trace")]
@@ -64,7 +64,7 @@ def test_a_head_without_rules_keeps_no_trace() -> None:
     with db.transaction() as tx:
         tx.remove_rules("tri")
     assert set(db.memory()["tri"]) == {"x, y, z"}
-    assert set(db._evaluator.traces.heads) == set(db._evaluator.traces.told) == {"two"}
+    assert set(db._kept.heads) == set(db._kept.reports) == {"two"}
 
 
 def test_auto_is_no_wish() -> None:

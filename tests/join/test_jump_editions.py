@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lftj.join import jumps
-from lftj.join.jumps import jump_table
+from lftj.join import first_key_index
+from lftj.join.first_key_index import jump_table
 from scantree.memory import Arena
 from scantree.version import Store
 
@@ -44,5 +44,5 @@ def test_sparse_keys_have_a_table_where_they_are_sought_often(monkeypatch: pytes
     assert jump_table(sparse) is table
     sparser = store.build([np.arange(n) * 100, np.arange(n)])
     assert jump_table(sparser, 1e9) is None
-    monkeypatch.setattr(jumps, "MOST", 1_000)
+    monkeypatch.setattr(first_key_index, "MOST", 1_000)
     assert jump_table(store.build([np.arange(n) * 10, np.arange(n)]), 1e9) is None

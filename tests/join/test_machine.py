@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lftj.join import machine
+from lftj.join import expression_vm
 from lftj.language.clause import Apply, Value
 from lftj.plan.lowering import COMPARISONS, CONVERSIONS, FAMILY, OPERATIONS
 from lftj.values.codes import from_code, to_code
@@ -55,24 +55,24 @@ CASES = [(op, kind) for op in OPERATIONS for kind in FAMILY if not (kind == "flo
 
 def run(op: int, *codes: int) -> tuple[int, int]:
     """(status, result code) of one operation; that it may be asked whether it has a value, and tells the same."""
-    regs, cell = np.array([*codes, 0], np.int64), np.zeros(machine.CELL)
+    regs, cell = np.array([*codes, 0], np.int64), np.zeros(expression_vm.CELL)
     code = np.array([[op, len(codes), 0, len(codes) - 1]], np.int64)
-    status = machine.run_code(code, 0, 1, regs, np.zeros(1, np.int64), cell)
-    trouble = int(cell[machine.TROUBLE])
-    assert (status == machine.FAILS) == (trouble != machine.HOLDS)
-    code[0, 1], before, cell[machine.TROUBLE] = machine.UNDEFINED, regs.copy(), 0
-    asked = machine.run_code(code, 0, 1, regs, np.zeros(1, np.int64), cell)
-    assert (asked == machine.HOLDS) == (trouble != machine.HOLDS)
-    assert not cell[machine.TROUBLE]
+    status = expression_vm.run_code(code, 0, 1, regs, np.zeros(1, np.int64), cell)
+    trouble = int(cell[expression_vm.TROUBLE])
+    assert (status == expression_vm.FAILS) == (trouble != expression_vm.HOLDS)
+    code[0, 1], before, cell[expression_vm.TROUBLE] = expression_vm.UNDEFINED, regs.copy(), 0
+    asked = expression_vm.run_code(code, 0, 1, regs, np.zeros(1, np.int64), cell)
+    assert (asked == expression_vm.HOLDS) == (trouble != expression_vm.HOLDS)
+    assert not cell[expression_vm.TROUBLE]
     assert np.array_equal(regs, before)
     return trouble, int(regs[-1])
 
 
 def expected(term: Apply) -> tuple[int, int]:
     try:
-        return machine.HOLDS, to_code(reference.value_of(term, {}), term.type)
+        return expression_vm.HOLDS, to_code(reference.value_of(term, {}), term.type)
     except reference.Undefined as error:
-        return (machine.DIVISION_BY_ZERO if "zero" in str(error) else machine.OUT_OF_RANGE), 0
+        return (expression_vm.DIVISION_BY_ZERO if "zero" in str(error) else expression_vm.OUT_OF_RANGE), 0
 
 
 def check(op: str, kind: str, *values: float) -> None:
@@ -80,7 +80,7 @@ def check(op: str, kind: str, *values: float) -> None:
     status, result = run(OPERATIONS[op] + FAMILY[kind], *(to_code(v, kind) for v in values))
     wanted, code = expected(term)
     assert status == wanted, (op, kind, values)
-    if status == machine.HOLDS:
+    if status == expression_vm.HOLDS:
         if kind == "float" and op == "^":  # libraries differ in the last bit
             assert from_code(result, kind) == pytest.approx(from_code(code, kind), rel=1e-15, abs=0.0), (op, values)
         else:
@@ -113,7 +113,7 @@ def test_conversions(source: str, target: str) -> None:
     for value in [*VALUES[source], *more]:
         status, result = run(CONVERSIONS[source, target], to_code(value, source))
         wanted, code = expected(Apply(op, (Value(value, source),), target))
-        assert (status, result if status == machine.HOLDS else 0) == (wanted, code), (op, value)
+        assert (status, result if status == expression_vm.HOLDS else 0) == (wanted, code), (op, value)
 
 
 @pytest.mark.parametrize("kind", VALUES)
@@ -124,38 +124,38 @@ def test_comparisons(op: str, kind: str) -> None:
     for a, b in itertools.product(VALUES[kind], repeat=2):
         regs = np.array([to_code(a, kind), to_code(b, kind)], np.int64)
         code = np.array([[COMPARISONS[op], 0, 0, 1]], np.int64)
-        status = machine.run_code(code, 0, 1, regs, np.zeros(1, np.int64), np.zeros(machine.CELL))
-        assert (status == machine.HOLDS) == getattr(a, holds)(b)
-        assert status in (machine.HOLDS, machine.FAILS)
+        status = expression_vm.run_code(code, 0, 1, regs, np.zeros(1, np.int64), np.zeros(expression_vm.CELL))
+        assert (status == expression_vm.HOLDS) == getattr(a, holds)(b)
+        assert status in (expression_vm.HOLDS, expression_vm.FAILS)
 
 
 @given(st.floats(allow_nan=False))
 def test_float_codes_round_trip(value: float) -> None:
-    cell = np.zeros(machine.CELL)
+    cell = np.zeros(expression_vm.CELL)
     code = to_code(value, "float")
-    assert machine.float_of(code, cell) == value
-    assert machine.code_of(value, cell) == code
+    assert expression_vm.float_of(code, cell) == value
+    assert expression_vm.code_of(value, cell) == code
 
 
 def test_symbols_are_compared_by_rank() -> None:
     """`RANK` replaces the code of a symbol by its place in text order."""
     regs, ranks = np.array([2, 0], np.int64), np.array([5, 6, 7], np.int64)
-    code = np.array([[machine.RANK, 1, 0, 0]], np.int64)
-    assert machine.run_code(code, 0, 1, regs, ranks, np.zeros(machine.CELL)) == machine.HOLDS
+    code = np.array([[expression_vm.RANK, 1, 0, 0]], np.int64)
+    assert expression_vm.run_code(code, 0, 1, regs, ranks, np.zeros(expression_vm.CELL)) == expression_vm.HOLDS
     assert regs.tolist() == [2, 7]
 
 
 def test_a_comparison_that_fails_ends_the_code() -> None:
     regs = np.array([1, 2, 0], np.int64)
-    code = np.array([[machine.LT, 0, 1, 0], [machine.ADD, 2, 0, 1]], np.int64)
-    assert machine.run_code(code, 0, 2, regs, regs, np.zeros(machine.CELL)) == machine.FAILS
+    code = np.array([[expression_vm.LT, 0, 1, 0], [expression_vm.ADD, 2, 0, 1]], np.int64)
+    assert expression_vm.run_code(code, 0, 2, regs, regs, np.zeros(expression_vm.CELL)) == expression_vm.FAILS
     assert regs.tolist() == [1, 2, 0]
 
 
 def test_columns_say_which_rows_have_a_value() -> None:
-    code = np.array([[machine.DIV, 2, 0, 1]], np.int64)
+    code = np.array([[expression_vm.DIV, 2, 0, 1]], np.int64)
     columns, regs, out = np.array([[6, 7, 8], [2, 0, 4]]), np.zeros(3, np.int64), np.zeros(3, np.int64)
     defined = np.zeros(3, np.bool_)
-    machine.run_columns(code, columns, regs, 2, out, defined, np.zeros(machine.CELL))
+    expression_vm.run_columns(code, columns, regs, 2, out, defined, np.zeros(expression_vm.CELL))
     assert out.tolist() == [3, 0, 2]
     assert defined.tolist() == [True, False, True]

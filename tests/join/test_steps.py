@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import lftj
 from bench import graphs, steps
-from lftj.engine.evaluate import Evaluator
-from lftj.join import jumps, machine, triejoin
+from lftj.evaluate.evaluator import Evaluator
+from lftj.join import expression_vm, first_key_index, triejoin
 from lftj.join import run as running
 from lftj.join.run import Limits, Run
 from lftj.language.check import check_query
@@ -44,7 +44,7 @@ SHAPES = {
 
 @pytest.fixture(autouse=True)
 def jumps_on_small_relations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jumps, "LEAST", 1)
+    monkeypatch.setattr(first_key_index, "LEAST", 1)
 
 
 def data_of(draw: Any, arities: dict[str, int]) -> dict[str, set[tuple[int, ...]]]:
@@ -80,7 +80,7 @@ def without_shortcuts(run: Run) -> Run:
     depths[:, triejoin.FUSED], depths[:, triejoin.AHEAD] = 0, -1
     bare = (depths[:, triejoin.LEAF] == 1) & (depths[:, triejoin.CODE_LO] == depths[:, triejoin.CODE_HI])
     depths[bare, triejoin.CODE_LO], depths[bare, triejoin.CODE_HI] = len(code), len(code) + 1
-    run.walk = run.walk._replace(code=np.vstack([code, [[machine.MOVE, 0, 0, 0]]]))
+    run.walk = run.walk._replace(code=np.vstack([code, [[expression_vm.MOVE, 0, 0, 0]]]))
     return run
 
 
@@ -184,5 +184,5 @@ def test_no_jump_table_reaches_the_greatest_key() -> None:
     rows = np.array([(MAX - i, j) for i in range(8) for j in range(10)])
     db = lftj.Database(".decl e(a:number, b:number)")
     db.load("e", rows)
-    assert jumps.jump_table(db["e"]._version) is None
+    assert first_key_index.jump_table(db["e"]._version) is None
     assert db.query("e(x, y), e(z, y), e(x, w)").count() == 80 * 8 * 10

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lftj.join import jumps, trie
+from lftj.join import first_key_index, trie
 from scantree.memory import Arena
 from scantree.version import Store, Version
 
@@ -23,8 +23,8 @@ KEYS = (0, 1, 2, 3, 4, 5, -1, trie.KEY_MIN, trie.KEY_MIN + 1, trie.KEY_MAX - 1, 
 
 @pytest.fixture(autouse=True)
 def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jumps, "LEAST", 1)
-    monkeypatch.setattr(jumps, "SPREAD", 64)
+    monkeypatch.setattr(first_key_index, "LEAST", 1)
+    monkeypatch.setattr(first_key_index, "SPREAD", 64)
 
 
 class Iterators:
@@ -38,7 +38,7 @@ class Iterators:
         self.version = store.build(columns, count=len(listed))
         self.mem = self.arena.space.mem
         self.frames = frames_of(self.version)
-        self.table = jumps.jump_table(self.version) if jump and rows else None
+        self.table = first_key_index.jump_table(self.version) if jump and rows else None
         if self.table is not None:
             self.frames[0, trie.JUMP : trie.JUMP_HIGH + 1] = self.table.page, self.table.low, self.table.high
 
@@ -184,7 +184,7 @@ def test_next_after_a_jump() -> None:
     fresh = Iterators(set(), 2, 4, 4, jump=False)
     fresh.arena, fresh.version, fresh.mem = it.arena, version, it.mem
     fresh.frames = frames_of(version)
-    fresh.table = jumps.jump_table(version)
+    fresh.table = first_key_index.jump_table(version)
     assert fresh.table is not None
     fresh.frames[0, trie.JUMP : trie.JUMP_HIGH + 1] = fresh.table.page, fresh.table.low, fresh.table.high
     fresh.open(0)

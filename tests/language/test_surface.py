@@ -10,7 +10,7 @@ import pytest
 
 import lftj.language as lang
 from lftj.language.functors import FUNCTORS, Signature
-from lftj.language.strata import components, cycle
+from lftj.language.stratify import components, cycle
 from lftj.language.types import base_type, chain
 
 HEAVY = ("numba", "numpy", "pyarrow", "pandas", "polars")

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import CountRangeError, CycleError, MemoryLimitError, TimeoutExpired, UnknownRelationError
+from lftj.paths import big_counts
 from lftj.paths import count as counting
-from lftj.paths import follow, limbs
-from lftj.paths.declare import limbs_of
+from lftj.paths import products as following
+from lftj.program.declare_paths import limbs_of
 from tests.conftest import JIT
 from tests.paths import reference
 
@@ -59,18 +60,18 @@ def check_cycle(cycle: tuple[object, ...], graph: set[reference.Edge]) -> None:
 def test_streams(bits: int, start: list[reference.Edge], stream: list[tuple[Any, Any]]) -> None:
     """With limbs of two bits small counts take several, and `paths` is at times out of range."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limbs, "BITS", bits)
-        patch.setattr(limbs, "MOST", (1 << bits) - 1)
+        patch.setattr(big_counts, "BITS", bits)
+        patch.setattr(big_counts, "MOST", (1 << bits) - 1)
         db, now = database(), set(start)
         db.load("edge", start)
         counts = db.path_counts("edge", into="paths")
         before = reference.count(now)
-        check(db, counts, before, limbs.MOST)
+        check(db, counts, before, big_counts.MOST)
         for erased, inserted in stream:
             gone, come = (set(erased) - set(inserted)) & now, set(inserted) - now
             after = (now - gone) | come
             cyclic = reference.has_cycle(after)
-            fits = all(n <= limbs.MOST for n in before.values())
+            fits = all(n <= big_counts.MOST for n in before.values())
             tx = db.transaction()
             try:
                 with tx:
@@ -79,7 +80,7 @@ def test_streams(bits: int, start: list[reference.Edge], stream: list[tuple[Any,
             except CycleError as error:
                 assert cyclic
                 check_cycle(error.cycle, after)
-                check(db, counts, before, limbs.MOST)
+                check(db, counts, before, big_counts.MOST)
                 continue
             assert not cyclic
             expected = reference.count(after)
@@ -87,11 +88,11 @@ def test_streams(bits: int, start: list[reference.Edge], stream: list[tuple[Any,
                 told = tx.stats["heads"]["paths"]["parts"]["@paths.limbs"]
                 assert told["strategy"] == "products"
                 assert told["steps"] == reference.touched(now, gone, come)
-            if fits and all(n <= limbs.MOST for n in expected.values()):
+            if fits and all(n <= big_counts.MOST for n in expected.values()):
                 delta = tx.delta["paths"]
                 assert set(delta.inserted) == {(*p, n) for p, n in expected.items() if before.get(p) != n}
                 assert set(delta.erased) == {(*p, n) for p, n in before.items() if expected.get(p) != n}
-            check(db, counts, expected, limbs.MOST)
+            check(db, counts, expected, big_counts.MOST)
             now, before = after, expected
 
 
@@ -316,7 +317,7 @@ def test_failures_leave_everything_as_before(monkeypatch: pytest.MonkeyPatch) ->
     with db.transaction() as tx:
         tx.insert("edge", layered(4))
     before, used = list(counts), db.memory()["total"]["pages"]
-    real = follow.products
+    real = following.products
 
     def stop(*args: Any) -> Any:
         if calls.pop():
@@ -324,7 +325,7 @@ def test_failures_leave_everything_as_before(monkeypatch: pytest.MonkeyPatch) ->
         return real(*args)
 
     calls = [True, False]
-    monkeypatch.setattr(follow, "products", stop)
+    monkeypatch.setattr(following, "products", stop)
     with pytest.raises(KeyboardInterrupt), db.transaction() as tx:
         tx.insert("edge", [(0, 50), (50, 51), (51, 1)])
     monkeypatch.undo()
@@ -363,7 +364,7 @@ def test_callbacks_hear_of_counts() -> None:
 
 
 def test_too_many_pairs_are_counted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "BULK_PAIRS", 3)
+    monkeypatch.setattr(following, "BULK_PAIRS", 3)
     db = database()
     db.load("edge", [(1, 2), (3, 4)])
     counts = db.path_counts("edge", into="paths")

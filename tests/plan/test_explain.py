@@ -283,7 +283,7 @@ def test_json_about_following_changes() -> None:
         "granularity": "none",
         "why": "a changed branch names its node",
     }
-    held = db._evaluator.traces.heads["tri"].traces[0]
+    held = db._kept.heads["tri"].traces[0]
     told = {(i["participant"], i["records"], i["bytes"]) for i in stratum["rules"][0]["trace"]["indexes"]}
     assert told == {
         (held.plan.node_text(held.trace_plan.sites[s].frame), held.indexes.count(s), held.indexes.memory(s))

@@ -12,8 +12,8 @@ from lftj.language.clause import Clause
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import LASTING, SORT, Choice, Large, rank_orders
 from lftj.plan.statistics import Fleeting
-from lftj.rounds import variants
-from lftj.rounds.deltajoin import DeltaJoin, stampable
+from lftj.recursion import variants
+from lftj.recursion.component_join import DeltaJoin, stampable
 
 pytestmark = [pytest.mark.jit_only, pytest.mark.filterwarnings("ignore:.*occurs only once")]
 

@@ -9,7 +9,7 @@ import pytest
 
 import lftj
 from bench import plans
-from lftj.engine import overdue
+from lftj.evaluate import overdue
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 

@@ -19,9 +19,10 @@ import pytest
 from hypothesis import note
 
 import lftj
-from lftj.engine import recording, stored, strategy
-from lftj.rounds import best
-from lftj.rounds import strategy as following
+from lftj.maintain import delta, step
+from lftj.maintain import rounds as following
+from lftj.recursion import min_max_fixpoint as best
+from lftj.store import stored
 from tests.engine import programs
 from tests.mixed.programs import Mixed
 from tests.mixed.twin import FAILURES
@@ -368,10 +369,10 @@ def small(rng: Random) -> Iterator[None]:
             patched.enter_context(mock.patch.multiple(module, **values))
 
         if rng.random() < 0.6:
-            patch(recording, LARGE=3, MORE=rng.choice((500.0, 500.0, -1e9)))
+            patch(delta, LARGE=3, MORE=rng.choice((500.0, 500.0, -1e9)))
         if rng.random() < 0.3:
             rows, part = rng.choice((1, 4)), rng.choice((0.0, 0.5))
-            patch(strategy, BULK_ROWS=rows, BULK_PART=part)
+            patch(step, BULK_ROWS=rows, BULK_PART=part)
             patch(stored, BULK_ROWS=rows, BULK_PART=part)
         if rng.random() < 0.3:
             patch(following, BULK_ROWS=rng.choice((1, 4)), LOST_ROWS=2, LOST_PART=rng.choice((0.0, 0.2)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lftj.rounds import closure
+from lftj.recursion import closure
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lftj
-from lftj.engine import recording
+from lftj.maintain import delta
 from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.recursion import changing
@@ -55,7 +55,7 @@ def test_a_head_that_leaves_a_recursion_follows_by_its_delta(
     maintain: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its content had rounds still, which were not expected: every later commit raised `ValueError`."""
-    monkeypatch.setattr(recording, "LARGE", 0)  # without a wish: for large relations
+    monkeypatch.setattr(delta, "LARGE", 0)  # without a wish: for large relations
     db = lftj.Database()
     db.rules(".decl k(x:number)\nq(x) :- p(x), k(x).\np(x) :- q(x).", maintain=maintain)
     db.load("k", [(1,)])
@@ -107,7 +107,7 @@ def test_what_is_left_of_a_component_keeps_its_rounds() -> None:
 def test_a_head_in_a_recursion_keeps_no_traces() -> None:
     """Nor what it ran by then, once it has left."""
     db = lftj.Database(".decl e(x:number, y:number)\nt(x, y) :- e(x, y), e(y, _).\nu(x, y) :- t(x, y), e(y, _).")
-    traces = db._evaluator.traces
+    kept = db._kept
     for step, (held, ran) in enumerate((({"t", "u"}, set()), (set(), {"t", "u"}), ({"t"}, set()))):
         with db.transaction() as tx:
             tx.insert("e", [(step, step + 1), (step + 1, step)])
@@ -116,8 +116,8 @@ def test_a_head_in_a_recursion_keeps_no_traces() -> None:
             if step == 2:
                 tx.remove_rules("u")
                 assert tx.preview()["u"].erased
-        assert traces.heads.keys() == held
-        assert traces.ran.keys() == ran
+        assert kept.heads.keys() == held
+        assert kept.join_stats.keys() == ran
 
 
 def test_rules_with_braces_are_exchanged_in_one_transaction() -> None:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 import lftj
-from lftj.rounds import strategy
-from lftj.rounds.closure import right_linear
+from lftj.maintain import recompute
+from lftj.recursion.closure import right_linear
 from tests.conftest import FULL, JIT
 from tests.engine.programs import seeds
 
@@ -200,7 +200,7 @@ def test_a_transaction_that_fails_leaves_the_form(monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(RuntimeError):
         fails()
-    monkeypatch.setattr(strategy, "evaluate", None)
+    monkeypatch.setattr(recompute, "evaluate", None)
     with db.transaction() as tx:
         tx.insert("e", [(6, 7)])
     assert tx.stats["heads"]["t"]["strategy"] == "rounds"

@@ -15,8 +15,8 @@ from hypothesis import given, note, settings
 import lftj
 from lftj.errors import EvaluationError, ProgramError, TimeoutExpired
 from lftj.join.run import Limits
-from lftj.rounds import best
-from lftj.rounds.best import BestWork
+from lftj.recursion import min_max_fixpoint
+from lftj.recursion.min_max_fixpoint import BestWork
 from scantree.version import Version
 from tests.conftest import FULL, JIT
 from tests.engine.programs import make_sizes, seeds
@@ -55,10 +55,10 @@ def history(rng: Random, twin: Twin, wide: int, count: int, most: int) -> None:
 def test_histories(name: str, rng: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
         # Where there are few rows, none waits for its turn otherwise, and doubtful rows are not looked through.
-        patch.setattr(best, "MANY", rng.choice((0, 2, 1024)))
-        patch.setattr(best, "PART", rng.choice((2, 16)))
-        patch.setattr(best, "WAITING", rng.choice((0, 1 << 16)))
-        patch.setattr(best, "BULK_ROWS", rng.choice((4, 1000, 1000)))
+        patch.setattr(min_max_fixpoint, "MANY", rng.choice((0, 2, 1024)))
+        patch.setattr(min_max_fixpoint, "PART", rng.choice((2, 16)))
+        patch.setattr(min_max_fixpoint, "WAITING", rng.choice((0, 1 << 16)))
+        patch.setattr(min_max_fixpoint, "BULK_ROWS", rng.choice((4, 1000, 1000)))
         twin = Twin(PROGRAMS[name], make_sizes(rng))
         history(rng, twin, rng.choice((3, 4, 6)), 8 if JIT else 4, 10 if JIT else 6)
     assert twin.strategies <= {"rounds", "recompute"}

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from lftj.engine import behind
-from lftj.join import jumps
-from lftj.rounds import closure, component, content, deltajoin, retraction
-from lftj.rounds import strategy as following
+from lftj.join import first_key_index
+from lftj.maintain import rounds as following
+from lftj.recursion import closure, component_join, fixpoint, retraction, round_column
+from lftj.store import lagging_order
 from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.mixed.programs import Mixed
@@ -44,18 +44,18 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
     # are large ones and which of these leave it to the storing to find the rows that are there, nor how the rows are
     # found that support others.
     at_once, part = programs.pick(draw, ((1, 0.0), (2, 0.5), (retraction.AT_ONCE, retraction.PART)))
-    merged = programs.pick(draw, (0.0, content.LARGE_PART, 1e9))
-    large, mostly = programs.pick(draw, ((deltajoin.LARGE, component.MOSTLY), (1, 2.0), (2, -1.0)))
-    looked = programs.pick(draw, (deltajoin.LOOKED, 0.0, 1e9))
+    merged = programs.pick(draw, (0.0, round_column.LARGE_PART, 1e9))
+    large, mostly = programs.pick(draw, ((component_join.LARGE, fixpoint.MOSTLY), (1, 2.0), (2, -1.0)))
+    looked = programs.pick(draw, (component_join.LOOKED, 0.0, 1e9))
     # Closures may be run as they are written.
     closed = programs.pick(draw, (closure.right_linear, closure.right_linear, lambda clauses: None))
     with (
         mock.patch.multiple(retraction, AT_ONCE=at_once, PART=part),
-        mock.patch.object(content, "LARGE_PART", merged),
+        mock.patch.object(round_column, "LARGE_PART", merged),
         mock.patch.object(closure, "right_linear", closed),
-        mock.patch.multiple(deltajoin, LARGE=large, LOOKED=looked),
-        mock.patch.object(jumps, "LEAST", min(jumps.LEAST, large)),
-        mock.patch.multiple(component, LARGE=large, MOSTLY=mostly, ROUND_PART=1e9),
+        mock.patch.multiple(component_join, LARGE=large, LOOKED=looked),
+        mock.patch.object(first_key_index, "LEAST", min(first_key_index.LEAST, large)),
+        mock.patch.multiple(fixpoint, LARGE=large, MOSTLY=mostly, ROUND_PART=1e9),
     ):
         history(draw, twin, count, most)
     return twin
@@ -73,9 +73,9 @@ def test_written(name: str, rng: Random, facts_in_heads: bool) -> None:
 @settings(max_examples=1)
 @given(st.just(9502812))
 def test_an_amended_version_has_another_jump_table(seed: int) -> None:
-    """A history that never ended: a walk by the jump table of a version that had been amended since (jumps.py)."""
+    """A history that never ended: a walk by the jump table of a version that had been amended since."""
     rng = Random(seed)
-    with mock.patch.multiple(behind, MOST=3, PART=1e9):
+    with mock.patch.multiple(lagging_order, MOST=3, PART=1e9):
         name = rng.choice(list(WRITTEN))
         run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=rng.random() < 0.5))
 

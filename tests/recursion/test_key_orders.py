@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.engine.behind import Behind
-from lftj.rounds import component
+from lftj.recursion import fixpoint
+from lftj.store.lagging_order import Behind
 from scantree.memory import ArenaFullError
 from scantree.version import Store, Version
 from tests.engine.histories import check_stored
@@ -76,7 +76,7 @@ def test_a_key_order_that_every_round_reads_is_kept(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("program", [PROGRAM, BY_EITHER_END])
 def test_whatever_is_dropped_is_built_again(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever reads a key order finds it, even if every round drops all that there are."""
-    monkeypatch.setattr(component, "OUTGROWN", 2.0)
+    monkeypatch.setattr(fixpoint, "OUTGROWN", 2.0)
     db = closed(program)
     before = set(db["t"])
     out = [(x, y) for x, y in EDGES if x == 3]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.rounds.component import Work
+from lftj.recursion.fixpoint import Work
 from tests.plain.evaluate import evaluate, parse
 from tests.recursion.programs import WRITTEN
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.join import ranges, triejoin
+from lftj.join import join_state as cells
 from lftj.join import run as running
-from lftj.join import walk as cells
-from lftj.plan import lowering
+from lftj.join import triejoin
+from lftj.plan import cuts, lowering
 from tests.conftest import JIT
 
 EDGES = ".decl e(x:number, y:number)\n"
@@ -66,7 +66,7 @@ def changed(db: lftj.Database, flips: dict[str, tuple[Any, Any]]) -> Any:
 
 def test_a_thread_keeps_to_its_range(loops: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """The bounds of a range are set when a walk is cut, after its depths are marked; found by a random history."""
-    monkeypatch.setattr(ranges, "LEAST_STEPS", 0.0)
+    monkeypatch.setattr(cuts, "LEAST_STEPS", 0.0)
     db = lftj.Database(".decl v(x:number)\n.decl w(x:number)\nt(x) :- v(x), !w(x).", threads=2)
     db.load("v", [(x,) for x in range(ROWS)])
     db.load("w", [(x,) for x in range(0, ROWS, 3)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.rounds.slate import Slate
+from lftj.recursion.scratch_relation import Slate
 
 
 @pytest.mark.parametrize("rounds", [False, True])

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.join import jumps
-from lftj.join import walk as cells
-from lftj.rounds import component, deltajoin
+from lftj.join import first_key_index
+from lftj.join import join_state as cells
+from lftj.recursion import component_join, fixpoint
 from tests.conftest import JIT
 
 CLOSURES = {
@@ -36,11 +36,11 @@ NODES = 90 if JIT else 8
 @pytest.fixture
 def fused(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """All runs are large ones, and all relations may have jump tables; whether each run had two depths in one."""
-    monkeypatch.setattr(deltajoin, "LARGE", 1)
-    monkeypatch.setattr(component, "LARGE", 1)
-    monkeypatch.setattr(jumps, "LEAST", 1)
+    monkeypatch.setattr(component_join, "LARGE", 1)
+    monkeypatch.setattr(fixpoint, "LARGE", 1)
+    monkeypatch.setattr(first_key_index, "LEAST", 1)
     told = list[bool]()
-    heads = deltajoin.DeltaJoin._heads
+    heads = component_join.DeltaJoin._heads
 
     def watching(self: Any, evaluator: Any, walk: cells.Walk, *rest: Any) -> Any:
         depths, control = walk.depths, walk.control
@@ -48,7 +48,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         told.append(found and control[cells.EPOCH_DEPTH] < len(depths) - 2)
         return heads(self, evaluator, walk, *rest)
 
-    monkeypatch.setattr(deltajoin.DeltaJoin, "_heads", watching)
+    monkeypatch.setattr(component_join.DeltaJoin, "_heads", watching)
     return told
 
 
@@ -78,17 +78,17 @@ def random_edges(rng: np.random.Generator, degree: float) -> np.ndarray:
 def test_closures(
     rule: str, page_rows: int, buffer_rows: int, mostly: float, fused: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(component, "MOSTLY", mostly)
-    monkeypatch.setattr(component, "ROUND_PART", 1e9)
+    monkeypatch.setattr(fixpoint, "MOSTLY", mostly)
+    monkeypatch.setattr(fixpoint, "ROUND_PART", 1e9)
     there = list[int]()
-    grown = component.grown
+    grown = fixpoint.grown
 
     def watching(relation: Any, rows: Any, *rest: Any) -> Any:
         following, new = grown(relation, rows, *rest)
         there.append(rows.shape[1] - new.shape[1])
         return following, new
 
-    monkeypatch.setattr(component, "grown", watching)
+    monkeypatch.setattr(fixpoint, "grown", watching)
     rng = np.random.default_rng([page_rows, buffer_rows, len(rule)])
     for degree in (1.1, 4.0):
         edges = random_edges(rng, degree)

@@ -16,7 +16,7 @@ import pytest
 import lftj
 from lftj.errors import EvaluationError, MemoryLimitError, TimeoutExpired
 from lftj.join.run import Limits
-from lftj.rounds.component import Work
+from lftj.recursion.fixpoint import Work
 from scantree.memory import Arena
 from scantree.version import Store, Version
 from tests.conftest import JIT

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lftj
-from lftj.engine import clausedelta
 from lftj.join.run import Limits
+from lftj.maintain import clause_delta
 from scantree.check import check_arena
 from scantree.crew import Shift
 from tests.conftest import FULL, JIT
@@ -104,13 +104,13 @@ def test_deltas_and_statistics_are_those_of_one_thread(seed: int) -> None:
 
 def test_changed_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     shares: list[Any] = []
-    join = clausedelta._Arrays.join
+    join = clause_delta._Arrays.join
 
     def seen(self: Any, *args: Any) -> Any:
         shares.append(args[4])
         return join(self, *args)
 
-    monkeypatch.setattr(clausedelta._Arrays, "join", seen)
+    monkeypatch.setattr(clause_delta._Arrays, "join", seen)
     db = lftj.Database(threads=2)
     db.rules(PROGRAM, maintain={"tri": "delta"})
     db.load("e", [(x, y) for x in range(20) for y in range(20) if x != y])

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given, settings
 
 import lftj
-from lftj.engine.evaluate import Evaluation
 from lftj.errors import EvaluationError, TimeoutExpired
 from lftj.join import ranges
 from lftj.join.run import Limits
+from lftj.plan import cuts
+from lftj.program.evaluation import Evaluation
 from scantree.crew import Shift
 from tests.conftest import FULL, JIT
 from tests.engine import programs
@@ -61,12 +62,12 @@ def alike(one: Evaluation, many: Evaluation) -> None:
 @settings(max_examples=300 if FULL else 10)
 @given(seeds)
 def test_questions_are_answered_as_by_one_thread(rng: Random) -> None:
-    least, ranges.LEAST_STEPS = ranges.LEAST_STEPS, 0.0
+    least, cuts.LEAST_STEPS = cuts.LEAST_STEPS, 0.0
     try:
         case = programs.make_question(rng)
         one, many = asked(1, case), asked(rng.choice((2, 3)), case)
     finally:
-        ranges.LEAST_STEPS = least
+        cuts.LEAST_STEPS = least
     assert many[:2] == one[:2]
     for before, after in zip(one[2:], many[2:], strict=True):
         alike(before, after)

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
-from lftj.engine.headtrace import derives_once
+from lftj.maintain.derivations import derives_once
 from tests.conftest import FULL, JIT
 from tests.trace import cases
 from tests.trace.bodies import NEGATED, SHAPES, BodyTraced, some_body

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import lftj
-from lftj.engine.clausedelta import ClauseDelta
-from lftj.engine.recording import count_clause
-from lftj.engine.textsteps import step
-from lftj.engine.texttrace import TextTrace, mapped
-from lftj.engine.trace import ClauseTrace
+from lftj.evaluate.text_steps import step
 from lftj.join.run import Limits
+from lftj.maintain.clause_delta import ClauseDelta
+from lftj.maintain.clause_trace import ClauseTrace
+from lftj.maintain.delta import count_clause
+from lftj.maintain.step import Step
+from lftj.maintain.text_trace import TextTrace, mapped
 from tests.conftest import FULL, JIT
 from tests.engine import programs
 from tests.engine.histories import Twin, check_stored, some_rows
@@ -127,8 +128,8 @@ def check_traces(db: lftj.Database) -> int:
     Of what is followed by delta, the support.
     """
     evaluator, state, checked = db._evaluator, db._state, 0
-    for head, held in evaluator.traces.heads.items():
-        if not held.holds_for(tuple(state.strata.of(head)), state.relations, head):
+    for head, held in db._kept.heads.items():
+        if not held.holds_for(Step.at_rest(evaluator, db._kept), state.strata.heads_of(head)):
             continue
         derived: Counter[tuple[int, ...]] = Counter()
         for clause, trace in zip(held.clauses, held.traces, strict=True):
@@ -326,7 +327,7 @@ def test_facts_and_rules_on_one_predicate() -> None:
     """A head derived once per row has no support until it gets its first fact."""
     twin = twin_of(".decl e(x:number, y:number)\n.decl f(x:number, y:number)\nf(y, x) :- e(x, y).", {"e": EDGES})
     assert change(twin, e=[(9, 9)]) == {"f": "trace"}
-    assert twin.db._evaluator.traces.heads["f"].support is None
+    assert twin.db._kept.heads["f"].support is None
     change(twin, f=[(9, 9), (5, 5)], _e=[(9, 9)])
     assert (9, 9) in twin.db["f"]
     change(twin, _f=[(9, 9)], e=[(5, 5)])

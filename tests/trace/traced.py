@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from lftj.engine.change import Change
-from lftj.engine.headtrace import trace_change
-from lftj.engine.stored import StoredRelation
-from lftj.engine.trace import ClauseTrace, Maintained
 from lftj.join.run import Limits
 from lftj.language.check import check, check_query
 from lftj.language.clause import Clause, Schema
 from lftj.language.parse import parse
+from lftj.maintain.branches import trace_change
+from lftj.maintain.clause_trace import ClauseTrace, Maintained
 from lftj.plan.body import body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import Choice, rank_orders
 from lftj.plan.traceplan import TracePlan, plan_trace
+from lftj.store.change import Change
+from lftj.store.stored import StoredRelation
 from scantree.memory import Arena
 from tests.trace.reference import Recording
 

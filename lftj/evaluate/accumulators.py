@@ -1,0 +1,339 @@
+"""Accumulators: what is kept of each group of a count, sum or mean, so that bindings can be added and taken away.
+
+A *table* holds a row per group that has a binding, keyed by the group:
+
+    count                       bindings
+    sum, mean of integers       bindings, high, low            the sum is high * 2**32 + low, 0 <= low < 2**32
+    sum, mean of floats         bindings, infs, -infs          and a row per (group..., segment) in `segments`: exactsum
+
+All of it is linear in the bindings. So a trace's bindings that go and come are first summed per group, with weights -1
+and 1 (`Sums`), and then added to the accumulators of these groups; a group without a binding goes. The results before
+and after, which are exact, tell the change of the head. An integer sum must fit into its type, but what is accumulated
+need not: a sum may leave the range and come back. A group whose result its type does not hold, or that sums inf and
+-inf, has no row; it is *lacking*, and what that means is left to who asks for the group (undefined_groups.py).
+
+The sum of floats is `math.fsum` of the surviving values. The mean, of integers and floats, is the exact sum divided by
+the count, rounded once: what `Relation.scan` gives, too. It has a value where the sum is beyond the largest float.
+
+Memory, bytes per group of k columns, when pages are full (a page is full after a build and two thirds full after many
+updates): 8 (k + 1) for a count, 8 (k + 3) for a sum of integers; of floats 8 (k + 3) and 8 (k + 2) for each of its
+segments, of which values within a factor of 2**32 of one another take 3 or 4, and any values at most 66.
+
+Source: incremental-leapfrog-triejoin.txt, sections 2.3.1, 2.3.2 and 2.3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.errors import EvaluationError
+from lftj.join import exactsum
+from lftj.values.codes import encode_float
+from scantree.consolidate import consolidated, runs_of
+from scantree.memory import Arena
+from scantree.version import Store, Version
+
+Ints = npt.NDArray[np.int64]
+
+BITS, LOW = 32, (1 << 32) - 1
+SIGN = np.int64(-(2**63))
+COUNT, HIGH, LOWER = 0, 1, 2
+# Sums of more bindings of one group could leave the words that hold them.
+MOST = 1 << 31
+# Bindings that can come or go at a time, so that those of a group are counted in a word.
+COUNTABLE = float(1 << 56)
+# Integers up to here are floats, so that numpy's quotient of two is that of the integers.
+EXACT = 1 << 53
+
+
+class Lacking(NamedTuple):
+    """Groups without a result: `groups` int64[k, n] in order, and whether each holds inf and -inf, `undefined` bool[n].
+
+    The others are out of the range of their type.
+    """
+
+    groups: Ints
+    undefined: npt.NDArray[np.bool_]
+
+    def __bool__(self) -> bool:
+        return len(self.undefined) > 0
+
+    def after(self, touched: Ints, again: Lacking) -> Lacking:
+        """These, but of the groups `touched` int64[k, g] those that lack a result now, `again`."""
+        if not self:
+            return again
+        n = len(self.undefined)
+        # A row (group..., touched or not): the places of those of its own that were not looked at again.
+        rows = np.concatenate([self.groups, touched], axis=1)
+        if len(rows) == 0:
+            return again if touched.shape[1] else self
+        distinct, inverse = np.unique(rows, axis=1, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        looked = np.zeros(distinct.shape[1], np.bool_)
+        looked[inverse[n:]] = True
+        kept = ~looked[inverse[:n]]
+        groups = np.concatenate([np.compress(kept, self.groups, axis=1), again.groups], axis=1)
+        undefined = np.concatenate([self.undefined[kept], again.undefined])
+        order = np.lexsort(groups[::-1])
+        return Lacking(np.ascontiguousarray(groups[:, order]), undefined[order])
+
+
+def nothing_lacking(groups: int) -> Lacking:
+    """No group of `groups` columns lacks a result."""
+    return Lacking(np.empty((groups, 0), np.int64), np.empty(0, np.bool_))
+
+
+class Folding(NamedTuple):
+    """What is folded: `op` "count", "sum" or "mean", the number of group columns, the `operand` type ("" for count)."""
+
+    op: str
+    groups: int
+    operand: str
+
+    @property
+    def width(self) -> int:
+        """Columns of a binding: the group, then the operand."""
+        return self.groups + (self.op != "count")
+
+    @property
+    def words(self) -> int:
+        """Value columns of the table."""
+        return 1 if self.op == "count" else 3
+
+
+class Sums(NamedTuple):
+    """Bindings summed per group.
+
+    `groups` int64[k, g] in order · `values` int64[words, g], what to add to the table · `segments` int64[k + 1, s] in
+    order and `pieces` int64[s], of floats only.
+    """
+
+    groups: Ints
+    values: Ints
+    segments: Ints
+    pieces: Ints
+
+
+def multiplied(folding: Folding, rows: Ints) -> Ints:
+    """How many bindings each of `rows` int64[width + k, m] stands for: the product of its k multiplicities.
+
+    `EvaluationError` if there are more than can be counted.
+    """
+    weights = np.ones(rows.shape[1], np.int64)
+    for multiplicity in rows[folding.width :]:
+        weights *= multiplicity
+    if len(rows) > folding.width + 1 and rows.shape[1]:
+        about = np.prod(rows[folding.width :].astype(np.float64), axis=0).sum()
+        if about > COUNTABLE:
+            raise EvaluationError(
+                f"an aggregate ranges over about {about:.1g} bindings",
+                why="more than 2^56 cannot be counted at a time; of atoms of which only some columns are used, every "
+                "combination of rows is a binding; nothing was changed",
+                remedy="name the variables that the braces need in a rule of its own, and aggregate over its head",
+            )
+    return weights
+
+
+def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
+    """The sums of bindings int64[width, m], each as often as its weight int64[m] says."""
+    k, m = folding.groups, rows.shape[1]
+    if k == 0:
+        groups, order, starts = np.empty((0, m), np.int64), None, np.zeros(min(m, 1), np.int64)
+    else:
+        groups, order, starts = runs_of(np.ascontiguousarray(rows[:k]))
+    if order is not None:
+        weights = weights[order]
+    distinct, none = groups[:, starts], np.empty((k + 1, 0), np.int64)
+    if m == 0 or folding.op == "count":
+        values = np.add.reduceat(weights, starts)[None, :] if m else np.empty((folding.words, 0), np.int64)
+        return Sums(distinct, values, none, none[0])
+    operand = np.ascontiguousarray(rows[k] if order is None else rows[k][order])
+    if folding.operand == "float":
+        parts = np.stack([weights, weights * (operand == exactsum.INFINITE), weights * (operand == ~exactsum.INFINITE)])
+        at, pieces = exactsum.segments_of(operand, np.ascontiguousarray(weights), starts)
+        return Sums(distinct, np.add.reduceat(parts, starts, axis=1), np.vstack([distinct[:, at[0]], at[1]]), pieces)
+    if folding.operand == "unsigned":
+        operand = operand ^ SIGN
+        high = (operand >> BITS) & LOW
+    else:
+        high = operand >> BITS
+    low = operand & LOW
+    if np.abs(weights).sum(dtype=np.float64) < MOST:
+        parts = np.stack([weights, weights * high, weights * low])
+    else:  # the products with the lower half of a weight, and what they carry, so that nothing wraps in the lower part
+        product = (weights & LOW).astype(np.uint64) * low.astype(np.uint64)
+        carried_over = (product >> np.uint64(BITS)).astype(np.int64) + (weights >> BITS) * low
+        parts = np.stack([weights, weights * high + carried_over, (product & np.uint64(LOW)).astype(np.int64)])
+    return Sums(distinct, np.add.reduceat(parts, starts, axis=1), none, none[0])
+
+
+class Gathering:
+    """Bindings that come in chunks, summed whenever many have come: groups take memory, bindings do not."""
+
+    # Bindings that wait to be summed.
+    ROOM = 1 << 20
+
+    def __init__(self, folding: Folding) -> None:
+        self.folding = folding
+        self._waiting: list[Ints] = []
+        self._weights: list[Ints] = []
+        self._size = 0
+        self._sums: Sums | None = None
+
+    def add(self, chunk: Ints) -> None:
+        """More bindings int64[width + k, n], with k multiplicities (`multiplied`)."""
+        self._waiting.append(chunk[: self.folding.width])
+        self._weights.append(multiplied(self.folding, chunk))
+        self._size += chunk.shape[1]
+        # As many as there are groups, so that adding to these costs no more than the bindings did.
+        if self._size >= max(self.ROOM, 0 if self._sums is None else self._sums.groups.shape[1]):
+            self._sums = self.sums()
+
+    def sums(self) -> Sums:
+        """The sums of all that came."""
+        rows = np.concatenate([np.empty((self.folding.width, 0), np.int64), *self._waiting], axis=1)
+        weights = np.concatenate([np.empty(0, np.int64), *self._weights])
+        self._waiting, self._weights, self._size = [], [], 0
+        new = sums_of(self.folding, rows, weights)
+        if self._sums is None:
+            return new
+        old = self._sums
+        groups, values = consolidated(np.hstack([old.groups, new.groups]), np.hstack([old.values, new.values]))
+        segments, pieces = consolidated(
+            np.hstack([old.segments, new.segments]), np.concatenate([old.pieces, new.pieces])
+        )
+        kept = pieces != 0
+        return Sums(groups, values, np.compress(kept, segments, axis=1), pieces[kept])
+
+
+class Accumulators:
+    """The accumulators of all groups at one moment; never changed, `updated` makes the next.
+
+    `lacking`: the groups without a result, as whoever made them found by `rows` or `all_rows`.
+    """
+
+    __slots__ = ("folding", "lacking", "segments", "table")
+
+    def __init__(self, folding: Folding, table: Version, segments: Version | None) -> None:
+        self.folding, self.table, self.segments = folding, table, segments
+        self.lacking = nothing_lacking(folding.groups)
+
+    @classmethod
+    def of(cls, arena: Arena, folding: Folding, sums: Sums, *, page_rows: int, dir_rows: int) -> Accumulators:
+        """The accumulators of groups whose bindings are all in `sums`."""
+        store = Store(arena, folding.groups, folding.words, page_rows=page_rows, dir_rows=dir_rows)
+        table = store.assemble([np.vstack([sums.groups, carried(folding, sums.values)])])
+        if folding.operand != "float":
+            return cls(folding, table, None)
+        store = Store(arena, folding.groups + 1, 1, page_rows=page_rows, dir_rows=dir_rows)
+        return cls(folding, table, store.assemble([np.vstack([sums.segments, sums.pieces])]))
+
+    def updated(self, sums: Sums) -> Accumulators:
+        """The accumulators after `sums` are added."""
+        folding = self.folding
+        before = self.table.values_of(sums.groups)
+        after = carried(folding, before + sums.values)
+        assert not after.size or int(after[COUNT].min()) >= 0, "a binding went that was never counted"
+        ops = np.where(after[COUNT] > 0, 1, -1).astype(np.int8)
+        table, _ = self.table.update(np.vstack([sums.groups, after]), ops)
+        segments = self.segments
+        if segments is not None:
+            pieces = segments.values_of(sums.segments)[0] + sums.pieces
+            ops = np.where(pieces != 0, 1, -1).astype(np.int8)
+            segments, _ = segments.update(np.vstack([sums.segments, pieces]), ops)
+        return Accumulators(folding, table, segments)
+
+    def rows(self, groups: Ints) -> tuple[Ints, Lacking]:
+        """(the rows (group..., code of the result) of those of `groups` int64[k, g] that have one, in order; the rest).
+
+        A group without a binding is in neither.
+        """
+        values = self.table.values_of(groups)
+        there = values[COUNT] > 0
+        if not there.all():
+            groups, values = np.compress(there, groups, axis=1), np.compress(there, values, axis=1)
+        return self._rows(groups, values)
+
+    def all_rows(self) -> tuple[Ints, Lacking]:
+        """The same of all groups."""
+        table, k = self.table.columns(), self.folding.groups
+        return self._rows(table[:k], table[k:])
+
+    def memory(self) -> int:
+        """Bytes of their pages."""
+        return self.table.memory() + (0 if self.segments is None else self.segments.memory())
+
+    def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, Lacking]:
+        """The rows of groups with their values in the table, none of which is empty."""
+        codes, without = self._results(groups, values)
+        if without is None or not without.any():
+            return np.vstack([groups, codes]), nothing_lacking(self.folding.groups)
+        undefined = np.zeros(np.count_nonzero(without), np.bool_)
+        if self.folding.operand == "float":
+            undefined = (values[HIGH][without] > 0) & (values[LOWER][without] > 0)
+        lacking = Lacking(np.compress(without, groups, axis=1), undefined)
+        return np.compress(~without, np.vstack([groups, codes]), axis=1), lacking
+
+    def _results(self, groups: Ints, values: Ints) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
+        """(the code of the result of each group, those that have none; None if all have one)."""
+        op, operand = self.folding.op, self.folding.operand
+        counts: Ints = values[COUNT]
+        if op == "count" or not groups.shape[1]:
+            return counts, None
+        without = counts >= MOST
+        if operand == "float":
+            codes = self._rounded(groups, values, counts if op == "mean" else np.ones_like(counts))
+            return codes, without | (codes == exactsum.NO_SUM)
+        high, low = values[HIGH], values[LOWER]
+        if op == "mean":
+            return encode_float(_quotients(high, low, counts)), without
+        bound = (-(1 << 31), 1 << 31) if operand == "number" else (0, 1 << 32)
+        without |= (high < bound[0]) | (high >= bound[1])
+        sums: Ints = (high << BITS) | low
+        return sums if operand == "number" else sums ^ SIGN, without
+
+    def _rounded(self, groups: Ints, values: Ints, counts: Ints) -> Ints:
+        """The codes of sums of floats divided by `counts`; `exactsum.NO_SUM` for a group that has none."""
+        assert self.segments is not None
+        version, codes = self.segments, np.empty(groups.shape[1], np.int64)
+        exactsum.rounded_sums(
+            version.store.arena.space.mem,
+            version.root,
+            version.store.shape,
+            np.ascontiguousarray(groups.T),
+            np.ascontiguousarray(values[HIGH:]),
+            np.ascontiguousarray(counts),
+            np.zeros(exactsum.DIGITS, np.int64),
+            codes,
+        )
+        return codes
+
+
+def carried(folding: Folding, values: Ints) -> Ints:
+    """Values of the table with 0 <= low < 2**32."""
+    if folding.op == "count" or folding.operand == "float":
+        return values
+    low = values[LOWER]
+    return np.stack([values[COUNT], values[HIGH] + (low >> BITS), low & LOW])
+
+
+def _quotients(high: Ints, low: Ints, counts: Ints) -> npt.NDArray[np.float64]:
+    """The floats nearest to (high * 2**32 + low) / counts."""
+    small = np.abs(high) < EXACT >> BITS
+    means: npt.NDArray[np.float64] = ((high << BITS) + low) / counts
+    for i in np.flatnonzero(~small).tolist():
+        means[i] = ((int(high[i]) << BITS) + int(low[i])) / int(counts[i])
+    return means
+
+
+def weighted(folding: Folding, erased: Iterable[Ints], inserted: Iterable[Ints]) -> Sums:
+    """The sums of bindings that come less those that go, each int64[width + k, n] (`multiplied`)."""
+    chunks = [(part, -1) for part in erased] + [(part, 1) for part in inserted]
+    bindings = [np.empty((folding.width, 0), np.int64), *(part[: folding.width] for part, _ in chunks)]
+    rows = np.concatenate(bindings, axis=1)
+    weights = np.concatenate([np.empty(0, np.int64), *(sign * multiplied(folding, part) for part, sign in chunks)])
+    return sums_of(folding, rows, weights)

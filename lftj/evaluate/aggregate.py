@@ -1,0 +1,109 @@
+"""Aggregate heads: from the bindings of the body to one row per group.
+
+A clause with `aggregate` is the only one of its head, and derives (group..., result) for every group with a binding.
+Its evaluation enumerates every binding of all variables (`Body.every`), as rows (group..., operand). Two kinds:
+
+    count, sum, mean   fold the bindings into accumulators, which its trace keeps up (accumulators.py)
+    min, max, cat      read the rows of the one relation below, whatever changed there (extremes.py)
+
+A group may lack a result (a sum out of the range of its type): it has no row, and when that is an error is said in
+undefined_groups.py.
+
+Source: incremental-leapfrog-triejoin.txt, section 2.3.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.accumulators import Accumulators, Folding, Gathering, Lacking, nothing_lacking, weighted
+from lftj.evaluate.group_scan import GroupScan, folded, reading_of
+from lftj.join.run import Counters, Limits
+from lftj.language.clause import Clause
+from lftj.store.change import Change, change_of_rows
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    from lftj.evaluate.evaluator import Evaluator
+    from lftj.program.evaluation import Evaluation
+
+Ints = npt.NDArray[np.int64]
+
+ACCUMULATED = ("count", "sum", "mean")
+
+
+def reading(evaluator: Evaluator, clause: Clause) -> GroupScan | None:
+    """How a clause that is followed by scans is; None for any other clause."""
+    if clause.aggregate is None or clause.aggregate.op in ACCUMULATED:
+        return None
+    state = evaluator.state
+    return reading_of(clause, state.relations[clause.atoms[0].predicate], state.strata.clauses)
+
+
+def accumulates(clause: Clause) -> bool:
+    """Whether accumulators fold what the clause binds."""
+    return clause.aggregate is not None and clause.aggregate.op in ACCUMULATED
+
+
+def folding_of(clause: Clause) -> Folding:
+    """What a clause that accumulates folds."""
+    aggregate = clause.aggregate
+    assert aggregate is not None
+    operand = "" if aggregate.op == "count" else clause.head_args[aggregate.groups].type
+    return Folding(aggregate.op, aggregate.groups, operand)
+
+
+def recorded(evaluator: Evaluator, clause: Clause, chunks: list[Ints]) -> tuple[Accumulators, list[Ints]]:
+    """(accumulators, rows of the head in order) of all bindings of `clause`, in `chunks` int64[width, n]."""
+    gathering = Gathering(folding_of(clause))
+    chunks.reverse()
+    while chunks:
+        gathering.add(chunks.pop())
+    held = _held(evaluator, gathering)
+    rows, held.lacking = held.all_rows()
+    return held, [rows]
+
+
+def followed(
+    clause: Clause, before: Accumulators, erased: list[Ints], inserted: list[Ints]
+) -> tuple[Accumulators, Change]:
+    """(the next accumulators, the change of the head) when bindings int64[width, n] of `clause` go and come."""
+    sums = weighted(before.folding, erased, inserted)
+    after = before.updated(sums)
+    gone, _ = before.rows(sums.groups)
+    come, lacking = after.rows(sums.groups)
+    after.lacking = before.lacking.after(sums.groups, lacking)
+    return after, change_of_rows(before.folding.groups + 1, [gone], [come])
+
+
+def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
+    sizes = {"page_rows": evaluator.page_rows, "dir_rows": evaluator.dir_rows}
+    return Accumulators.of(evaluator.arena, gathering.folding, gathering.sums(), **sizes)
+
+
+def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, Lacking]:
+    """The content of the head of an aggregate clause, evaluated, and the groups without a result."""
+    found = reading(evaluator, clause)
+    if found is not None:
+        return *_read(evaluator, clause, found, limits), nothing_lacking(len(clause.head_args) - 1)
+    gathering = Gathering(folding_of(clause))
+    evaluation = evaluator.rows(clause, limits, gathering.add)
+    rows, lacking = _held(evaluator, gathering).all_rows()
+    return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, lacking
+
+
+def _read(evaluator: Evaluator, clause: Clause, found: GroupScan, limits: Limits) -> tuple[Version, Evaluation]:
+    from lftj.program.evaluation import Evaluation
+
+    start = time.perf_counter()
+    _, plan = evaluator.plan(clause, limits=limits)
+    relation = evaluator.relations[found.relation]
+    rows = folded(found, relation, relation.content.columns(), evaluator.symbols)
+    limits.look(rows.shape[1])
+    counters = Counters(steps=len(relation), rows=rows.shape[1])
+    content = evaluator.relations[clause.head].assemble([rows], in_order=True)
+    return content, Evaluation(clause, plan, counters, time.perf_counter() - start)

@@ -1,0 +1,332 @@
+"""Evaluating one clause: plan it on the data at hand, lower the plan, run the walk, collect its rows.
+
+`Evaluator` holds what all clauses of a database share (relations, symbols). A clause that computes texts is evaluated
+in two (text_steps.py), the rows between them in a relation that lives as long as the evaluation. Every evaluation
+leaves an `Evaluation` behind: the plan, what the walk counted, the seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.overdue import finish
+from lftj.evaluate.text_steps import step
+from lftj.evaluate.undefined_terms import look_for_error
+from lftj.join import join_state as cells
+from lftj.join import triejoin
+from lftj.join.ranges import CutRun
+from lftj.join.run import Counters, Limits, Run
+from lftj.language.clause import Clause
+from lftj.plan.body import Body, body_of
+from lftj.plan.cuts import cuts_of
+from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
+from lftj.plan.keyorder import rank_orders
+from lftj.plan.lowering import Encode, lower
+from lftj.plan.sampling import WORTHWHILE, best_of
+from lftj.program.components import Rounds
+from lftj.program.evaluation import Evaluation
+from lftj.program.state import State
+from lftj.program.text_split import TextSplit, split_text
+from lftj.store.stored import StoredRelation
+from lftj.values.codes import from_code, to_code
+from lftj.values.symbols import SymbolTable
+from scantree.memory import Arena
+from scantree.sort import sort_chunks
+
+Rows = npt.NDArray[np.int64]
+Kept = TypeVar("Kept")
+T = TypeVar("T")
+
+KEPT_PLANS = 1024
+# A relation that has so many rows more or less than when a plan was made is as it was then, however small it is.
+SMALL = 16
+
+
+def about_as_many(then: int, now: int) -> bool:
+    """Whether a relation that had `then` rows when a plan was made neither grew nor shrank by more than half since."""
+    return abs(now - then) <= max(SMALL, then // 2)
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Evaluates clauses over the relations of `state`; putting another state there is how changes are published.
+
+    `pilot_from`: estimated steps from which plans are tried before one is chosen (sampling.py). `trace_room`: records a
+    trace's buffers hold, forced tiny by tests. `rounds`: what is kept of recursive components.
+    """
+
+    arena: Arena
+    symbols: SymbolTable
+    state: State
+    page_rows: int = 256
+    dir_rows: int = 64
+    buffer_rows: int = 1 << 16
+    pilot_from: float = WORTHWHILE
+    trace_room: int | None = None
+    rounds: Rounds = field(default_factory=Rounds)
+    _plans: dict[tuple[Any, ...], tuple[list[int], Any]] = field(default_factory=dict)
+
+    @property
+    def relations(self) -> dict[str, StoredRelation]:
+        """The relations of the present state."""
+        return self.state.relations
+
+    def over(self, state: State, *, apart: bool = False) -> Evaluator:
+        """An evaluator over another state. `apart`: for another thread, with plans of its own."""
+        return Evaluator(
+            self.arena,
+            self.symbols,
+            state,
+            self.page_rows,
+            self.dir_rows,
+            self.buffer_rows,
+            self.pilot_from,
+            self.trace_room,
+            self.rounds,
+            {} if apart else self._plans,
+        )
+
+    # -- plans --------------------------------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        clause: Clause,
+        *,
+        counting: bool = False,
+        order: tuple[str, ...] | None = None,
+        also: Mapping[str, StoredRelation] | None = None,
+        limits: Limits | None = None,
+        apart: bool = False,
+        abandoned: tuple[Abandoned, ...] = (),
+    ) -> tuple[Body, JoinPlan]:
+        """The plan for a clause without text terms on data of about this size. Pilot runs keep to `limits`.
+
+        `apart`: bindings are told apart (`body_of`) · `abandoned`: orders that took too long (overdue.py); whatever was
+        planned for the clause is planned anew.
+        """
+        relations = {**self.relations, **(also or {})}
+        body = body_of(clause, apart=apart)
+        forced = order if order is not None else self.state.key_orders.get(clause.rule)
+
+        def made() -> JoinPlan:
+            statistics = {atom.predicate: relations[atom.predicate].statistics for atom in (*body.atoms, *body.negated)}
+            wanted = None if forced is None else tuple(v for v in forced if v in body.variables)
+            plan = best_of(
+                rank_orders(body, statistics, counting=counting, forced=wanted),
+                lambda choice: plan_join(body, choice, relations, counting=counting),
+                relations,
+                self._encode,
+                self.symbols.ranks,
+                limits or Limits(),
+                worthwhile=self.pilot_from,
+                walked={late.order: late.steps for late in abandoned},
+            )
+            if abandoned and plan.order not in (late.order for late in abandoned):
+                plan = replace(plan, abandoned=abandoned)
+            return plan
+
+        if abandoned:
+            self._plans = {key: kept for key, kept in self._plans.items() if key[0] != clause}
+        return body, self.kept((clause, counting, apart, forced), clause, relations, made)
+
+    def kept(
+        self, key: tuple[Any, ...], clause: Clause, relations: Mapping[str, StoredRelation], make: Callable[[], Kept]
+    ) -> Kept:
+        """What `make` plans for `clause` over `relations`, or did when these had about as many rows (`about_as_many`).
+
+        `key`: what is planned, and for what. Answers do not depend on plans, so one may be a little out of date: if it
+        went with every change of a relation, every small commit would plan again what it evaluates.
+        """
+        counts = [len(relations[name]) for name in clause.reads]
+        if (known := self._plans.get(key)) is not None and all(map(about_as_many, known[0], counts)):
+            found: Kept = known[1]
+            return found
+        plan = make()
+        while len(self._plans) >= KEPT_PLANS:
+            del self._plans[next(iter(self._plans))]
+        self._plans[key] = counts, plan
+        return plan
+
+    def describe(self, clause: Clause, *, order: tuple[str, ...] | None = None) -> Evaluation:
+        """The plan of a clause, without running it.
+
+        Of a clause that computes texts only the first part can be planned ahead.
+        """
+        split = split_text(clause)
+        if split is not None:
+            return Evaluation(clause, self.plan(split.inner, order=order)[1], split=split)
+        return Evaluation(clause, self.plan(clause, order=order)[1])
+
+    # -- runs ---------------------------------------------------------------------------------------------------------
+
+    def _run(
+        self, clause: Clause, body: Body, plan: JoinPlan, limits: Limits, also: Mapping[str, StoredRelation]
+    ) -> Run | None:
+        """The walk for `plan`, ready to start; None if an atom without variables already fails."""
+        relations = {**self.relations, **also}
+        if any(len(relations[name]) == 0 for name in plan.guards) or any(len(relations[name]) for name in plan.voids):
+            return None
+        versions = {}
+        for node in plan.nodes:
+            versions[node.predicate, node.key_order] = relations[node.predicate].order(node.key_order)
+            limits.look(0)
+        lowered = lower(plan, versions, self._encode, np.zeros(1, np.int64))
+        walk = lowered.walk._replace(ranks=self.symbols.ranks()) if lowered.ranked else lowered.walk
+
+        def where(regs: Rows) -> str:
+            # Registers of deeper depths, and of blocks counted before, hold values of other bindings.
+            at = int(walk.control[cells.DEPTH]) - int(walk.control[cells.ENTER] == triejoin.OPENING)
+            depths = plan.above(at)
+            bound = [
+                f"{d.variable} = {self.decode(int(regs[i]), body.variables[d.variable])!r}"
+                for i, d in enumerate(plan.depths)
+                if i in depths and d.variable in body.variables and d.variable not in body.shown
+            ]
+            return f"{clause.span}: in `{clause.text}`" + (f" with {', '.join(bound)}" if bound else "")
+
+        crew = self.arena.crew
+        cuts = None if crew is None else cuts_of(plan, versions, crew.threads)
+        run: Run
+        if crew is None or cuts is None:
+            run = Run(self.arena.space.mem, walk, lowered.prelude, limits, where, buffer_rows=self.buffer_rows)
+        else:
+            run = CutRun(self.arena.space.mem, walk, lowered.prelude, limits, where, buffer_rows=self.buffer_rows)
+            run.cut(crew, cuts)
+        run.keeps = (lowered, tuple(versions.values()))
+        return run
+
+    def _finish(
+        self,
+        clause: Clause,
+        body: Body,
+        plan: JoinPlan,
+        walk: Callable[[Run], T],
+        limits: Limits,
+        *,
+        counting: bool = False,
+        also: Mapping[str, StoredRelation] | None = None,
+    ) -> tuple[JoinPlan, Run | None, T | None]:
+        """What `walk` makes of the walk for `plan`, or for a better one: see overdue.py."""
+
+        def begin(plan: JoinPlan) -> Run | None:
+            return self._run(clause, body, plan, limits, also or {})
+
+        return finish(self, clause, plan, begin, walk, limits, counting=counting, also=also)
+
+    @property
+    def _encode(self) -> Encode:
+        # Bound to the symbols only: a trace keeps it, and must not keep the state it was recorded in.
+        return partial(_code, self.symbols)
+
+    def decode(self, code: int, type: str) -> Any:
+        """The value of a code; None for a code of no symbol."""
+        if type == "symbol":
+            return self.symbols.text(code) if 0 <= code < len(self.symbols) else None
+        return from_code(code, type)
+
+    def count(self, clause: Clause, limits: Limits, *, order: tuple[str, ...] | None = None) -> tuple[int, Evaluation]:
+        """Distinct bindings of the clause's head. Nothing is materialised where the head holds all variables."""
+        start = time.perf_counter()
+        if split_text(clause) is None:
+            n = 0
+            body, plan = self.plan(clause, counting=True, order=order, limits=limits)
+            whole = all(d.definition is not None or d.variable in body.head_variables for d in plan.depths)
+            if whole:
+                plan, run, found = self._finish(clause, body, plan, Run.count, limits, counting=True)
+                n = found or 0
+            else:
+                body, plan = self.plan(clause, order=order, limits=limits)
+                run = None
+                if plan.in_order:
+
+                    def add(chunk: Rows) -> None:
+                        nonlocal n
+                        n += chunk.shape[1]
+
+                    plan, run, _ = self._finish(clause, body, plan, lambda run: run.give(add), limits)
+            # An order that had to take the place of another may meet a head more than once.
+            if whole or plan.in_order:
+                if run is not None and run.trouble:
+                    look_for_error(self, clause, limits)
+                return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
+        collected: list[Rows] = []
+        evaluation = self.rows(clause, limits, collected.append, order=order)
+        return self.distinct(collected, len(clause.head_args))[1], evaluation
+
+    def distinct(self, chunks: list[Rows], arity: int) -> tuple[Rows, int]:
+        """Sorted distinct rows of chunks int64[arity, n], a list that may be emptied: (rows, how many)."""
+        if not chunks or arity == 0:
+            n = min(1, sum(chunk.shape[1] for chunk in chunks))
+            return np.empty((arity, n), np.int64), n
+        rows = sort_chunks(chunks)
+        return rows, rows.shape[1]
+
+    def rows(
+        self,
+        clause: Clause,
+        limits: Limits,
+        emit: Callable[[Rows], None],
+        *,
+        order: tuple[str, ...] | None = None,
+        also: Mapping[str, StoredRelation] | None = None,
+    ) -> Evaluation:
+        """Give the clause's rows to `emit`, as int64[arity, n] arrays; with repeats unless the plan says `in_order`.
+
+        Raises `EvaluationError` if a row is in error (undefined_terms.py); rows may have been given by then.
+        """
+        evaluation, trouble = self.walk(clause, limits, emit, order=order, also=also)
+        if trouble:
+            look_for_error(self, clause, limits, also)
+        return evaluation
+
+    def walk(
+        self,
+        clause: Clause,
+        limits: Limits,
+        emit: Callable[[Rows], None],
+        *,
+        order: tuple[str, ...] | None = None,
+        also: Mapping[str, StoredRelation] | None = None,
+    ) -> tuple[Evaluation, bool]:
+        """As `rows`, but a term without a value is only told of: (evaluation, whether there was one)."""
+        start = time.perf_counter()
+        split = split_text(clause)
+        if split is not None:
+            return self._walk_in_two(clause, split, limits, emit, also or {}, order)
+        body, plan = self.plan(clause, order=order, also=also, limits=limits)
+        plan, run, _ = self._finish(clause, body, plan, lambda run: run.give(emit), limits, also=also)
+        if run is None:
+            return Evaluation(clause, plan, Counters(), time.perf_counter() - start), False
+        return Evaluation(clause, plan, run.counters, time.perf_counter() - start), run.trouble
+
+    def _walk_in_two(
+        self,
+        clause: Clause,
+        split: TextSplit,
+        limits: Limits,
+        emit: Callable[[Rows], None],
+        also: Mapping[str, StoredRelation],
+        order: tuple[str, ...] | None,
+    ) -> tuple[Evaluation, bool]:
+        start = time.perf_counter()
+        chunks: list[Rows] = []
+        inner, trouble = self.walk(split.inner, limits, chunks.append, order=order, also=also)
+        rows, count = self.distinct(chunks, len(split.inner.head_args))
+        stepped = step(split, rows, count, self.symbols)
+        between = StoredRelation(split.schema, self.arena, page_rows=self.page_rows, dir_rows=self.dir_rows)
+        between = between.successor(between.build(stepped.rows, stepped.size))
+        outer, more = self.walk(split.outer, limits, emit, order=order, also={**also, split.schema.name: between})
+        evaluation = Evaluation(clause, outer.plan, outer.counters, time.perf_counter() - start, inner, split)
+        return evaluation, trouble or stepped.undefined or more
+
+
+def _code(symbols: SymbolTable, value: object, type: str) -> int:
+    """The code of a constant."""
+    return symbols.intern_one(value) if isinstance(value, str) else to_code(value, type)

@@ -1,0 +1,225 @@
+"""min, max and cat: read from the rows of the one relation below, for the groups that a change touches.
+
+The body is one atom over a relation R, and what it folds is a column of R. Nothing is kept for it but a key order of R
+that begins with the group's columns, so that the rows of a group are one run. Whatever changed, and also if the least
+value itself went, the result of a touched group is read anew:
+
+    least, greatest number, unsigned, float     the first, the last row of the run in the order (group, value, ...)
+    the same, at several levels of detail       one order and one scan for all of them (below)
+    least, greatest symbol                      the rows of the run: the order of texts is not that of their codes
+    cat                                         the rows of the run
+
+`max v : { r(x, _, v) }` per x and `max v : { r(x, y, v) }` per (x, y) share the order (x, y, v) and a scan of v: the
+coarse groups fold their run, the finest ones take its last row. Groups that do not contain one another have orders of
+their own.
+
+`cat` is the concatenation of the values, without anything between, in the order of the other columns of R as declared,
+each in the order of its values (symbols by text), and then of the value itself. So it does not depend on the history.
+
+Complexity, n rows of R and m touched groups: O(m log n), which `steps` counts; for symbols and `cat` also the rows of
+the touched groups. Evaluation reads all of R once.
+
+Source: incremental-leapfrog-triejoin.txt, section 2.3.3. Deviation: concatenations are no ropes; they are made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.join.groups import Runs
+from lftj.language.clause import Clause, Var
+from lftj.store.change import Change, change_of_rows
+from lftj.store.stored import StoredRelation
+from lftj.values.symbols import SymbolTable
+from scantree.consolidate import runs_of
+from scantree.scan import Monoid
+from scantree.version import Version
+
+Ints = npt.NDArray[np.int64]
+
+# Up to so many texts are ranked among themselves, not in the whole table.
+FEW = 2_000
+
+
+class GroupScan(NamedTuple):
+    """Where and how the result of a group is found.
+
+    `relation`: R · `groups`: the columns of R that the head's group columns hold · `operand`: the folded column ·
+    `order`: the key order, the group's columns first · `scan`: what its version folds (None: it is a plain one) ·
+    `by`: "ends", "scan" or "rows".
+    """
+
+    relation: str
+    op: str
+    groups: tuple[int, ...]
+    operand: int
+    order: tuple[int, ...]
+    scan: Monoid | None
+    by: str
+
+    @property
+    def width(self) -> int:
+        """How many columns of the order are the group's."""
+        return len(set(self.groups))
+
+    def version(self, relation: StoredRelation) -> Version:
+        """The rows to read."""
+        return (
+            relation.order(self.order)
+            if self.scan is None
+            else relation.scan_version(self.order, self.scan, self.operand)
+        )
+
+    def said(self, relation: StoredRelation) -> str:
+        """What is done for a touched group, for people."""
+        names = relation.schema.names
+        order = f"{self.relation}[{', '.join(names[c] for c in self.order)}]"
+        if self.by == "rows":
+            return f"reads the rows of a touched group in {order}"
+        if self.by == "scan":
+            return f"folds the rows of a touched group by the scan of {names[self.operand]} in {order}"
+        return f"takes the {'first' if self.op == 'min' else 'last'} row of a touched group in {order}"
+
+
+def reading_of(clause: Clause, relation: StoredRelation, others: Iterable[Clause]) -> GroupScan:
+    """How `clause`, a min, max or cat over `relation`, is followed; `others`: the clauses that may share its order."""
+    groups, operand = _columns(clause)
+    assert clause.aggregate is not None
+    op, own = clause.aggregate.op, frozenset(groups)
+    if op == "cat" or relation.types[operand] == "symbol":
+        built = (order for order in sorted(relation.orders) if frozenset(order[: len(own)]) == own)
+        order = next(built, (*sorted(own), *(c for c in range(relation.arity) if c not in own)))
+        return GroupScan(relation.name, op, groups, operand, order, None, "rows")
+    # The operators that each set of group columns is folded by, with this operand.
+    wanted: dict[frozenset[int], set[str]] = {}
+    for other in others:
+        aggregate = other.aggregate
+        if aggregate is not None and aggregate.op in ("min", "max") and other.atoms[0].predicate == relation.name:
+            columns, folded = _columns(other)
+            if folded == operand:
+                wanted.setdefault(frozenset(columns), set()).add(aggregate.op)
+    wanted.setdefault(own, set()).add(op)
+    chain = next(chain for chain in _chains(wanted) if own in chain)
+    if len(chain) == 1:
+        k = len(own)
+        built = (o for o in sorted(relation.orders) if frozenset(o[:k]) == own and operand in o[: k + 1])
+        if (found := next(built, None)) is not None:
+            return GroupScan(relation.name, op, groups, operand, found, None, "ends")
+    order = tuple[int, ...]()
+    for columns_of in chain:
+        order += tuple(sorted(columns_of - set(order)))
+    order += (operand,) if operand not in order else ()
+    order += tuple(c for c in range(relation.arity) if c not in order)
+    if own == chain[-1]:
+        # A scan that is there for the coarser groups is a version as good as a plain one.
+        coarser = min((name for columns_of in chain[:-1] for name in wanted[columns_of]), default=None)
+        scan = None if coarser is None or order in relation.orders else _MONOIDS[coarser]
+        return GroupScan(relation.name, op, groups, operand, order, scan, "ends")
+    return GroupScan(relation.name, op, groups, operand, order, _MONOIDS[op], "scan")
+
+
+_MONOIDS = {"min": Monoid.MIN, "max": Monoid.MAX}
+
+
+def _columns(clause: Clause) -> tuple[tuple[int, ...], int]:
+    """(the columns of the body's relation that the group holds, the folded one)."""
+    (atom,) = clause.atoms
+    place = {arg.name: c for c, arg in enumerate(atom.args) if isinstance(arg, Var)}
+    columns = [place[term.name] for term in clause.head_args if isinstance(term, Var)]
+    return tuple(columns[:-1]), columns[-1]
+
+
+def _chains(sets: Iterable[frozenset[int]]) -> list[list[frozenset[int]]]:
+    """`sets` in chains, each set within the next one."""
+    chains: list[list[frozenset[int]]] = []
+    for one in sorted(sets, key=lambda s: (len(s), sorted(s))):
+        for chain in chains:
+            if chain[-1] < one:
+                chain.append(one)
+                break
+        else:
+            chains.append([one])
+    return chains
+
+
+def followed(
+    reading: GroupScan, relation: StoredRelation, change: Change, head: Version, symbols: SymbolTable
+) -> tuple[Change, int]:
+    """(the change of the head's content `head`, steps) when `relation`, as it is now, has seen `change`."""
+    columns = list(reading.order[: reading.width])
+    rows = np.ascontiguousarray(change.rows[columns])
+    if columns:
+        rows, _, starts = runs_of(rows)
+        rows = np.ascontiguousarray(rows[:, starts])
+    else:
+        rows = rows[:, : min(1, rows.shape[1])]
+    as_head = np.ascontiguousarray(rows[[columns.index(c) for c in reading.groups]])
+    before = Runs.of(head, as_head)
+    runs = Runs.of(reading.version(relation), rows)
+    steps = before.steps + runs.steps
+    if reading.by == "rows":
+        read = runs.rows()
+        steps += read.shape[1]
+        declared = np.empty_like(read)
+        declared[list(reading.order)] = read
+        after = folded(reading, relation, declared, symbols)
+    else:
+        if reading.by == "scan":
+            values, taken = runs.folds()
+            steps += taken
+        else:
+            values = runs.ends(reading.order.index(reading.operand), last=reading.op == "max")
+        after = np.compress(runs.there, np.vstack([as_head, values]), axis=1)
+    return change_of_rows(len(as_head) + 1, [before.rows()], [after]), steps
+
+
+def folded(reading: GroupScan, relation: StoredRelation, rows: Ints, symbols: SymbolTable) -> Ints:
+    """The rows (group..., result) of all groups in `rows` int64[arity, n], columns as declared; any order."""
+    groups = np.ascontiguousarray(rows[list(reading.groups)])
+    operand, n = rows[reading.operand], rows.shape[1]
+    if reading.op == "cat":
+        rest = [c for c in range(relation.arity) if c not in (*reading.groups, reading.operand)]
+        keys = [ranked(rows[c], symbols) if relation.types[c] == "symbol" else rows[c] for c in rest]
+        order = np.lexsort([ranked(operand, symbols), *reversed(keys)])
+        groups, operand = np.take(groups, order, axis=1), operand[order]
+    # Of the rows of one group those that came first stay first.
+    if len(groups):
+        groups, moved, starts = runs_of(groups)
+        operand = operand if moved is None else operand[moved]
+    else:
+        starts = np.zeros(min(1, n), np.int64)
+    distinct = groups[:, starts]
+    if n == 0:
+        return np.vstack([distinct, operand])
+    if reading.op == "cat":
+        texts, ends = _texts(operand, symbols), [*starts[1:].tolist(), n]
+        joined = ["".join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
+        return np.vstack([distinct, symbols.intern(joined)])
+    best = np.minimum if reading.op == "min" else np.maximum
+    if relation.types[reading.operand] != "symbol":
+        return np.vstack([distinct, best.reduceat(operand, starts)])
+    ranks = ranked(operand, symbols)
+    order = np.argsort(ranks)
+    return np.vstack([distinct, operand[order[np.searchsorted(ranks, best.reduceat(ranks, starts), sorter=order)]]])
+
+
+def ranked(codes: Ints, symbols: SymbolTable) -> Ints:
+    """Numbers in the order of the texts of `codes`."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    if len(distinct) > FEW:
+        return symbols.ranks()[codes]
+    texts = _texts(distinct, symbols)
+    ranks = np.empty(len(distinct), np.int64)
+    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return ranks[places]
+
+
+def _texts(codes: Ints, symbols: SymbolTable) -> list[str]:
+    if len(codes) > FEW:
+        texts: list[str] = symbols.decode(codes).to_pylist()
+        return texts
+    return [symbols.text(code) for code in codes.tolist()]

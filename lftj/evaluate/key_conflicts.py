@@ -1,0 +1,167 @@
+"""Functional predicates: one value per key, and the error that shows two.
+
+    .decl price(item:symbol) -> cost:float         price["anvil"] = 3.0
+
+is a relation price(item, cost) whose last column, the *value*, is determined by the others, its *key*; without a key
+(`.decl best() -> x:number`) it holds one row or none. Every version that becomes the facts or the content of such a
+relation is checked before it is published: a whole one by comparing neighbours once, the next of one that was checked
+by looking up the keys of the inserted rows. Two rows under one key are a `KeyConflictError`, which says of each where
+it comes from: that it is a fact, or the rule that derives it with a binding of its variables. The binding is found by
+evaluating the rule with the row in the place of its head, as far as the first answer.
+
+An aggregate's own relation has one row per group because of how it is computed, and is not checked; nor is what
+shares the content of a functional predicate (alias.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.errors import Error, KeyConflictError, Span
+from lftj.evaluate.evaluator import Evaluator
+from lftj.join.run import Limits
+from lftj.language.clause import Clause, Compare, Value
+from lftj.language.notation import literal_text
+from lftj.values import gate
+from lftj.values.codes import Schema
+from scantree.memory import ArenaFullError
+from scantree.version import Version
+
+Rows = npt.NDArray[np.int64]
+Row = tuple[Any, ...]
+
+# From this part of the relation on, looking through all of it is cheaper than looking up the keys of the inserted rows.
+LARGE_PART = 1 / 8
+A_FACT = "a fact (loaded or inserted)"
+
+
+def check_facts(evaluator: Evaluator, schema: Schema, facts: Version, inserted: Rows) -> None:
+    """Raise `KeyConflictError` if `facts` have two values under one key.
+
+    `inserted` int64[arity, n]: the rows that are in them since they were last checked.
+    """
+    pair = _pair(schema, facts, inserted)
+    if pair is not None:
+        first, second = (gate.decode_row(row.tolist(), schema, evaluator.symbols) for row in pair.T)
+        raise _conflict(schema, first, second, (A_FACT, A_FACT), "")
+
+
+def check_content(evaluator: Evaluator, head: str, content: Version, inserted: Rows | None, limits: Limits) -> None:
+    """Raise `KeyConflictError` if the `content` of `head` has two values under one key.
+
+    It is what the rules of `head` derive from the evaluator's state, and its facts there. `inserted` as for
+    `check_facts`; None: it was never checked.
+    """
+    relation, clauses = evaluator.relations[head], evaluator.state.strata.of(head)
+    if len(clauses) == 1 and clauses[0].aggregate is not None and not len(relation.facts):
+        return
+    below = evaluator.relations.get(clauses[0].atoms[0].predicate) if len(clauses) == 1 and clauses[0].atoms else None
+    if below is not None and below.content is content and below.schema.functional:
+        return
+    pair = _pair(relation.schema, content, inserted)
+    if pair is None:
+        return
+    rows, told, where = [], [], ""
+    for codes in pair.T:
+        row = gate.decode_row(codes.tolist(), relation.schema, evaluator.symbols)
+        words, span = A_FACT, None
+        if not relation.facts.contains(codes[:, None])[0]:
+            words, span = derivation(evaluator, clauses, row, limits)
+        rows.append(row)
+        told.append(words)
+        where = where or (str(span) if span is not None else "")
+    raise _conflict(relation.schema, rows[0], rows[1], (told[0], told[1]), where)
+
+
+def _pair(schema: Schema, version: Version, inserted: Rows | None) -> Rows | None:
+    keys = schema.arity - 1
+    if inserted is None or inserted.shape[1] > LARGE_PART * len(version):
+        return version.pair(keys)
+    return version.pair(keys, inserted[:keys])
+
+
+# The error ------------------------------------------------------------------------------------------------------------
+
+
+def shown_row(schema: Schema, row: Row) -> str:
+    """A row as the language writes it: `price["anvil"] = 3.0`."""
+    *key, value = (literal_text(v, type) for v, type in zip(row, schema.types, strict=True))
+    return f"{schema.name}[{', '.join(key)}] = {value}"
+
+
+def _conflict(schema: Schema, first: Row, second: Row, derivations: tuple[str, str], where: str) -> KeyConflictError:
+    shown = [shown_row(schema, row) for row in (first, second)]
+    if derivations == (A_FACT, A_FACT):
+        remedy = "give each key one value; `tx.upsert` replaces the value that is there"
+    elif A_FACT in derivations:
+        remedy = "erase the fact, or make the rule leave its key out"
+    else:
+        remedy = (
+            "let the rules derive one value per key, by an aggregate such as `max` or by conditions of which one holds"
+        )
+    return KeyConflictError(
+        f"`{schema.name}` has two values under one key: {shown[0]} and {shown[1]}",
+        relation=schema.name,
+        rows=(first, second),
+        derivations=derivations,
+        details=tuple(f"{row}: {derivation}" for row, derivation in zip(shown, derivations, strict=True)),
+        where=where,
+        why=f"{schema} is a functional predicate; nothing was changed",
+        remedy=remedy,
+    )
+
+
+def derivation(evaluator: Evaluator, clauses: Sequence[Clause], row: Row, limits: Limits) -> tuple[str, Span | None]:
+    """What derives `row`, in words, and the place of the rule."""
+    for clause in clauses:
+        rule = f"{clause.span}: `{clause.text or clause}`"
+        if clause.aggregate is not None:
+            return rule, clause.span
+        try:
+            binding = _binding(evaluator, clause, row, limits)
+        except (Error, ArenaFullError):
+            continue  # the conflict is what has to be told, not that time or memory ran out
+        if binding is not None:
+            shown = ", ".join(f"{name} = {value}" for name, value in binding.items())
+            return rule + (f" with {shown}" if shown else ""), clause.span
+    return "one of its rules", clauses[0].span
+
+
+class _FoundError(Exception):
+    """Ends an evaluation at its first rows."""
+
+    def __init__(self, codes: list[int]) -> None:
+        self.codes = codes
+
+
+def _binding(evaluator: Evaluator, clause: Clause, row: Row, limits: Limits) -> dict[str, str] | None:
+    """Variable -> value, as written, of one binding by which `clause` derives `row`; None if it does not derive it."""
+    variables = clause.variables()
+    given = [(term, Value(value, term.type)) for value, term in zip(row, clause.head_args, strict=True)]
+    if any(isinstance(term, Value) and term != value for term, value in given):
+        return None
+    compares = [Compare("=", term, value) for term, value in given if not isinstance(term, Value)]
+    asked = replace(clause, head_args=variables, compares=(*clause.compares, *compares), rule=0)
+
+    def found(rows: Rows) -> None:
+        if rows.shape[1]:
+            raise _FoundError(rows[:, 0].tolist())
+
+    try:
+        evaluator.rows(asked, limits, found)
+    except _FoundError as first:
+        codes = first.codes
+    else:
+        return None
+    values = [evaluator.decode(code, v.type) for code, v in zip(codes, variables, strict=True)]
+    # Names that begin with an underscore were made for expressions and wildcards, or are of no interest.
+    return {
+        v.name: literal_text(value, v.type)
+        for v, value in zip(variables, values, strict=True)
+        if not v.name.startswith("_")
+    }

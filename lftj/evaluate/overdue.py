@@ -1,0 +1,69 @@
+"""Walks that take far longer than was estimated are abandoned, and planned again by trying orders out.
+
+Estimates are averages: there are data on which an order takes a million times as long. A walk may take `LATE` times
+its estimate, and `FLOOR` steps in any case; then pilot runs (lftj/plan/sampling.py) compare its order with others. If
+it is still the best the walk goes on where it was; else what it found is dropped, and another begins. After `TRIES`
+orders the last one has no limit. An order that the user wants is never abandoned, nor is a walk that has given rows
+away, or one that threads have cut among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from lftj.join.ranges import CutRun
+from lftj.join.run import NO_END, Limits, Overdue
+from lftj.plan.joinplan import Abandoned, JoinPlan
+
+if TYPE_CHECKING:
+    from lftj.evaluate.evaluator import Evaluator
+    from lftj.language.clause import Clause
+    from lftj.store.stored import StoredRelation
+
+# A pilot walks some ten thousand steps for each of six candidates: a few milliseconds, as FLOOR steps take.
+LATE, FLOOR, TRIES = 30.0, 1 << 18, 3
+
+
+class Walking(Protocol):
+    """A walk that raises `Overdue` when it has taken more steps than `most`, and may go on then."""
+
+    most: int
+
+
+W = TypeVar("W", bound=Walking)
+T = TypeVar("T")
+
+
+def finish(
+    evaluator: Evaluator,
+    clause: Clause,
+    plan: JoinPlan,
+    begin: Callable[[JoinPlan], W | None],
+    walk: Callable[[W], T],
+    limits: Limits,
+    *,
+    counting: bool = False,
+    also: Mapping[str, StoredRelation] | None = None,
+    apart: bool = False,
+) -> tuple[JoinPlan, W | None, T | None]:
+    """(the plan that a clause was walked by in the end, the walk, what `walk` made of it).
+
+    `begin`: the walk for a plan, None if there is nothing to walk · `apart`: bindings are told apart (`body_of`).
+    """
+    abandoned: tuple[Abandoned, ...] = ()
+    while (walking := begin(plan)) is not None:
+        if not (plan.forced or isinstance(walking, CutRun)) and len(abandoned) < TRIES:
+            walking.most = int(max(FLOOR, min(LATE * plan.cost, NO_END >> 1)))
+        try:
+            return plan, walking, walk(walking)
+        except Overdue:
+            late = Abandoned(plan.order, walking.most, plan.cost)
+            _, better = evaluator.plan(
+                clause, counting=counting, also=also, limits=limits, apart=apart, abandoned=(*abandoned, late)
+            )
+            if better.order == plan.order:
+                walking.most = NO_END
+                return plan, walking, walk(walking)
+            plan, abandoned = better, (*abandoned, late)
+    return plan, None, None

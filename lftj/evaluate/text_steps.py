@@ -1,0 +1,150 @@
+"""The step of a clause that computes texts: functors over texts, applied column by column.
+
+A clause that no kernel can run is split in two (text_split.py). Between its parts, each distinct combination of
+arguments is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.text_functors import FUNCTIONS
+from lftj.language.clause import Apply, Compare, Term, Value, Var
+from lftj.plan.lowering import apply_columns
+from lftj.plan.partial_functions import UNDEFINED
+from lftj.program.text_split import TESTS, TextSplit, computes_text
+from lftj.values.codes import Misfit, from_code, to_code
+from lftj.values.symbols import SymbolTable
+
+Rows = npt.NDArray[np.int64]
+
+
+class Stepped(NamedTuple):
+    """What the step of a split makes of rows of its inner part.
+
+    `rows` int64[columns of the intermediate relation, size]; `undefined`: whether a row had a term without a value.
+    """
+
+    rows: Rows
+    size: int
+    undefined: bool
+
+
+def step(split: TextSplit, rows: Rows, count: int, symbols: SymbolTable) -> Stepped:
+    """Map `count` rows int64[inner's columns, count] of the inner part through the definitions and filters.
+
+    A function of each row, which it keeps: distinct rows give distinct rows.
+    """
+    names = split.schema.names
+    columns = TextColumns(dict(zip(names[: len(rows)], rows, strict=True)), count, symbols)
+    for variable, term in split.definitions:
+        columns.columns[variable.name] = columns.codes(term)
+        columns.take(np.ones(columns.count, np.bool_))
+    for condition in split.filters:
+        columns.take(columns.holds(condition))
+    stacked = np.stack([columns.columns[n] for n in names]) if names else np.empty((0, columns.count), np.int64)
+    return Stepped(stacked, columns.count, columns.undefined)
+
+
+class TextColumns:
+    """Columns of codes by variable, and terms evaluated over them.
+
+    A row for which a term has no value holds any code there, and goes with the next `take`; `undefined` says that one
+    went so.
+    """
+
+    def __init__(self, columns: dict[str, Rows], count: int, symbols: SymbolTable) -> None:
+        self.columns, self.count, self.symbols = columns, count, symbols
+        self.undefined = False
+        self._defined = np.ones(count, np.bool_)
+
+    def take(self, keep: npt.NDArray[np.bool_]) -> None:
+        """Keep only the rows marked, of those whose terms all have values."""
+        self.undefined = self.undefined or not self._defined.all()
+        keep = keep & self._defined
+        self.columns = {name: column[keep] for name, column in self.columns.items()}
+        self.count = int(np.count_nonzero(keep))
+        self._defined = np.ones(self.count, np.bool_)
+
+    def holds(self, compare: Compare) -> npt.NDArray[np.bool_]:
+        """Which rows satisfy `compare`."""
+        if compare.op == UNDEFINED:
+            assert isinstance(compare.left, Apply)
+            for arg in compare.left.args:
+                self.codes(arg)
+            with_arguments = self._defined.copy()
+            self.codes(compare.left)
+            without, self._defined = ~self._defined, with_arguments
+            return without
+        if compare.op in TESTS:
+            wanted = not compare.op.startswith("not_")
+            answer = self._applied(compare.op.removeprefix("not_"), (compare.left, compare.right), "number")
+            held: npt.NDArray[np.bool_] = (answer != 0) == wanted
+            return held
+        left, right = self.codes(compare.left), self.codes(compare.right)
+        if compare.left.type == "symbol" and compare.op not in ("=", "!="):
+            ranks = self.symbols.ranks()
+            left, right = ranks[left], ranks[right]
+        result: npt.NDArray[np.bool_] = _ORDER[compare.op](left, right)
+        return result
+
+    def codes(self, term: Term) -> Rows:
+        """The codes of `term`, one per row."""
+        if isinstance(term, Var):
+            return self.columns[term.name]
+        if isinstance(term, Value):
+            code = (
+                self.symbols.intern_one(term.value) if isinstance(term.value, str) else to_code(term.value, term.type)
+            )
+            return np.full(self.count, code, np.int64)
+        own = Apply(term.op, tuple(Var("", arg.type) for arg in term.args), term.type)
+        if computes_text(own):
+            return self._applied(term.op, term.args, term.type)
+        codes, defined = apply_columns(term, [self.codes(arg) for arg in term.args])
+        self._defined &= defined
+        return codes
+
+    def _applied(self, op: str, args: Sequence[Term], type: str) -> Rows:
+        """A functor over texts applied to terms, once per distinct combination of codes."""
+        arguments, function = [self.codes(arg) for arg in args], FUNCTIONS[op]
+        if not self.count:
+            return np.empty(0, np.int64)
+        distinct, inverse = np.unique(np.stack(arguments), axis=1, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        values = []
+        for column, arg in zip(distinct, args, strict=True):
+            values.append(
+                self.symbols.decode(column).to_pylist()
+                if arg.type == "symbol"
+                else [from_code(int(c), arg.type) for c in column]
+            )
+        results = [_value(function, row, type) for row in zip(*values, strict=True)]
+        self._defined &= np.array([result is not None for result in results])[inverse]
+        if type == "symbol":
+            codes = self.symbols.intern([str(result) for result in results])
+        else:
+            codes = np.array([0 if result is None else result for result in results], np.int64)
+        return codes[inverse]
+
+
+def _value(function: Callable[..., object], row: tuple[object, ...], type: str) -> object:
+    """`function` of `row`, as a code if it is no symbol; None if there is no such value."""
+    try:
+        value = function(*row)
+        return value if type == "symbol" else to_code(value, type)
+    except (ValueError, Misfit):
+        return None
+
+
+_ORDER: dict[str, Callable[..., npt.NDArray[np.bool_]]] = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}

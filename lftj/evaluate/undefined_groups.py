@@ -1,0 +1,293 @@
+"""Refused groups: an aggregate that has no result for a group is an error only where a rule asks for that group.
+
+    p(x, s) :- r(x), s = sum y : { e(x, y) }.         an error if r(x) holds for an x whose sum its type does not hold
+
+The aggregate is an internal relation, made of every group that its braces bind (aggregates.py). A group without a
+result gets no row there; it is *refused*, and the state says so (`State.refused`). When a clause that reads such a
+relation was derived, it is asked whether the rest of its body asks for a refused group: the atom becomes one over the
+refused groups, and what needs the missing value is left out, as for any term without a value (undefined_terms.py):
+
+    p(x, s) :- r(x), @p.1(x, s), q(s, z), s > 3, !f(s).        rest     r(x), refused(x), q(s, z), s > 3, !f(s)
+    p(x, s) :- r(x), @p.1(x, s), s > 3, !f(s).                 rest     r(x), refused(x)
+
+Where that has a row and the head is one that the user named, the row is in error. In another internal relation (the
+bindings of an outer aggregate, the rows for which a negated conjunction holds) the row has no value in its turn, and
+is refused there; of its columns only those are known that need none that is missing. The content of an internal
+relation may lack rows, or have others, for what is refused in it: nobody sees them, for who asks for them is in error.
+
+Atoms over aggregates are like terms: one whose group needs the missing value is left out, too. Groups themselves
+(`@..groups`) are any values that a rule may ask for, and none is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.errors import EvaluationError
+from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Term, Value, Var, variables_of
+from lftj.language.internal_relations import GROUPS, WITH_ZERO
+from lftj.plan.partial_functions import partial_of
+from lftj.program.undefined import Refused
+from lftj.store.stored import StoredRelation
+from lftj.values.codes import Column, Schema
+
+if TYPE_CHECKING:
+    from lftj.evaluate.accumulators import Lacking
+    from lftj.evaluate.evaluator import Evaluator
+    from lftj.join.run import Limits
+    from lftj.program.state import State
+
+Rows = npt.NDArray[np.int64]
+
+
+def refused_groups(clause: Clause, lacking: Lacking) -> tuple[Refused, ...]:
+    """The groups of the aggregate `clause` without a result."""
+    if not lacking:
+        return ()
+    return (Refused(tuple(range(len(lacking.groups))), lacking.groups, clause, lacking.undefined),)
+
+
+def refused_in(evaluator: Evaluator, head: str, own: tuple[Refused, ...], limits: Limits) -> tuple[Refused, ...]:
+    """What is refused in the internal relation `head`, derived from the evaluator's state; `own`: groups of its own.
+
+    Raises `EvaluationError` if anything is, and the user named the head.
+    """
+    refused = evaluator.state.refused
+    if not own and not refused:
+        return ()
+    internal = head.startswith(INTERNAL)
+    if own and not internal:
+        raise _error(evaluator, own[0], 0)
+    if head.endswith(GROUPS):
+        return ()
+    if head.endswith(WITH_ZERO):
+        return refused.get(head.removesuffix(WITH_ZERO), ())
+    found = list(own)
+    for clause in evaluator.state.strata.of(head):
+        if not refused.keys().isdisjoint(clause.reads):
+            found += _refused_by(evaluator, clause, internal, limits)
+    return tuple(found)
+
+
+def refused_together(
+    evaluator: Evaluator, heads: tuple[str, ...], relations: Mapping[str, StoredRelation], limits: Limits
+) -> dict[str, tuple[Refused, ...]]:
+    """What is refused once the heads of a recursive component are derived, their content in `relations`.
+
+    Raises `EvaluationError` if anything is in one of them.
+    """
+    state = evaluator.state
+    if not state.refused:
+        return state.refused
+    refused = {name: rows for name, rows in state.refused.items() if name not in heads}
+    staged = evaluator.over(state._replace(relations={**relations}, refused=refused))
+    # An aggregate with its zeros belongs to the component only for its groups.
+    for head in sorted(heads, key=lambda head: not head.endswith(WITH_ZERO)):
+        if found := refused_in(staged, head, (), limits):
+            if not head.endswith(WITH_ZERO):
+                raise _error(evaluator, found[0], 0)
+            refused[head] = found
+    return refused
+
+
+def spared(evaluator: Evaluator, clause: Clause) -> tuple[Clause, dict[str, StoredRelation]]:
+    """`clause` without the bindings that read what is refused, and the relations that it reads for that.
+
+    They have errors of their own, or none.
+    """
+    refused = evaluator.state.refused
+    if refused.keys().isdisjoint(clause.reads):
+        return clause, {}
+    negated, also = list(clause.negated), dict[str, StoredRelation]()
+    for atom in (*clause.atoms, *clause.negated):
+        for one in refused.get(atom.predicate, ()):
+            args = tuple(atom.args[c] for c in one.columns)
+            if None not in args:
+                relation = _relation(evaluator, atom, one, len(also))
+                also[relation.name] = relation
+                negated.append(BodyAtom(relation.name, args))
+    return replace(clause, negated=tuple(negated)), also
+
+
+# A clause ------------------------------------------------------------------------------------------------------------
+
+
+def _refused_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: Limits) -> Iterator[Refused]:
+    """What is refused in the head of `clause` for what is refused in its body."""
+    from lftj.evaluate.undefined_terms import bound_in, without_terms
+
+    refused = evaluator.state.refused
+    body = (*clause.atoms, *clause.negated)
+    choices = [(None, *refused.get(atom.predicate, ())) for atom in body]
+    terms = tuple(dict.fromkeys(term for c in clause.compares for term in partial_of(c)))
+    for chosen in sorted(product(*choices), key=lambda some: sum(one is not None for one in some)):
+        if not any(one is not None for one in chosen):
+            continue
+        asking, first, also = _asking(evaluator, clause, chosen)
+        waiting: list[tuple[Apply, ...]] = [()]
+        seen = {frozenset[Apply]()}
+        while waiting:
+            without = waiting.pop(0)
+            rest = without_terms(asking, without)
+            if rest is None:
+                continue
+            limits.look(0)
+            columns = _known(clause, bound_in(rest)) if internal else ()
+            known = tuple(clause.head_args[c] for c in columns)
+            rest = replace(rest, head_args=(*known, *first))
+            chunks: list[Rows] = []
+            _, trouble = evaluator.walk(rest, limits, chunks.append, also=also)
+            rows, count = evaluator.distinct(chunks, len(rest.head_args))
+            if count:
+                cause = next(one for one in chosen if one is not None)
+                error = _error(evaluator, cause, _place(cause, rows[len(known) :]))
+                if not internal:
+                    raise error
+                rows, count = evaluator.distinct([rows[: len(known)]], len(known))
+                told = (error.what, error.where, error.why, error.remedy)
+                yield Refused(columns, rows, None, np.zeros(count, np.bool_), told)
+            for term in terms if trouble else ():
+                more = (*without, term)
+                if frozenset(more) not in seen:
+                    seen.add(frozenset(more))
+                    waiting.append(more)
+
+
+def _known(clause: Clause, bound: Mapping[str, Var]) -> tuple[int, ...]:
+    """The columns of the head (of an aggregate, the group's) whose values are known by these variables."""
+    width = len(clause.head_args) if clause.aggregate is None else clause.aggregate.groups
+    return tuple(
+        c
+        for c, term in enumerate(clause.head_args[:width])
+        if isinstance(term, Value) or (isinstance(term, Var) and term.name in bound)
+    )
+
+
+def _asking(
+    evaluator: Evaluator, clause: Clause, chosen: tuple[Refused | None, ...]
+) -> tuple[Clause, tuple[Term, ...], dict[str, StoredRelation]]:
+    """(`clause` whose body asks for the refused rows `chosen` of its atoms, the known columns of the first; relations).
+
+    `chosen` goes by the atoms, negated ones behind the others; None leaves an atom as it is.
+    """
+    also: dict[str, StoredRelation] = {}
+    atoms: list[BodyAtom] = []
+    results: list[BodyAtom] = []
+    unknown: set[str] = set()
+    first: tuple[Term, ...] | None = None
+    for i, (atom, one) in enumerate(zip((*clause.atoms, *clause.negated), chosen, strict=True)):
+        if one is None:
+            if i < len(clause.atoms):
+                (results if _is_result(evaluator.state, atom.predicate) else atoms).append(atom)
+            continue
+        relation = _relation(evaluator, atom, one, len(also))
+        args = tuple(
+            Var(f"·{i}.{c}", kind) if (arg := atom.args[c]) is None else arg
+            for c, kind in zip(one.columns, relation.types, strict=True)
+        )
+        also[relation.name] = relation
+        atoms.append(BodyAtom(relation.name, args))
+        first = args if first is None else first
+        if i < len(clause.atoms):
+            unknown |= {v.name for c, v in enumerate(atom.args) if isinstance(v, Var) and c not in one.columns}
+    negated = tuple(atom for atom, one in zip(clause.negated, chosen[len(clause.atoms) :], strict=True) if one is None)
+    assert first is not None
+    asking = replace(clause, atoms=tuple(atoms), negated=negated, aggregate=None, rule=0)
+    if results:
+        asking = replace(asking, atoms=(*atoms, *_answered(asking, results, unknown)))
+    return asking, first, also
+
+
+def _answered(clause: Clause, results: list[BodyAtom], unknown: set[str]) -> list[BodyAtom]:
+    """Those of the atoms `results`, over aggregates, whose groups need no value of the variables `unknown`.
+
+    `clause` has all other atoms.
+    """
+    from lftj.evaluate.undefined_terms import bound_in
+
+    answered: list[BodyAtom] = []
+    while True:
+        bound = bound_in(replace(clause, atoms=(*clause.atoms, *answered)))
+        more = [atom for atom in results if atom not in answered and _group(atom) <= bound.keys()]
+        if not more:
+            break
+        answered += more
+    unknown = unknown - bound.keys()
+    open_results, grew = [atom for atom in results if atom not in answered], True
+    while grew:
+        before = len(unknown)
+        for c in clause.compares:
+            for side, other in ((c.left, c.right), (c.right, c.left)):
+                if c.op == "=" and isinstance(side, Var) and unknown & {v.name for v in variables_of(other)}:
+                    unknown |= {side.name} - bound.keys()
+        for atom in open_results:
+            if _group(atom) & unknown and isinstance(value := atom.args[-1], Var):
+                unknown |= {value.name} - bound.keys()
+        grew = len(unknown) > before
+    # The keys of a head form are bound by its aggregates.
+    return [*answered, *(atom for atom in open_results if not _group(atom) & unknown)]
+
+
+def _group(atom: BodyAtom) -> set[str]:
+    return {v.name for v in atom.args[:-1] if isinstance(v, Var)}
+
+
+def _is_result(state: State, name: str) -> bool:
+    """Whether a relation holds what an aggregate in braces says of each group."""
+    if not name.startswith(INTERNAL):
+        return False
+    return name.endswith(WITH_ZERO) or any(clause.aggregate is not None for clause in state.strata.of(name))
+
+
+def _relation(evaluator: Evaluator, atom: BodyAtom, one: Refused, number: int) -> StoredRelation:
+    """Refused rows as a relation, of their known columns."""
+    types = evaluator.relations[atom.predicate].types
+    columns = tuple(Column(f"c{c}", types[c]) for c in one.columns)
+    schema = Schema(f"{atom.predicate}.refused{number}", columns)
+    made = StoredRelation(schema, evaluator.arena, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
+    return made.successor(made.build(one.rows, len(one.undefined)))
+
+
+# Errors --------------------------------------------------------------------------------------------------------------
+
+
+def _place(one: Refused, rows: Rows) -> int:
+    """The place of the least of `rows`, which are refused rows of `one`."""
+    if not len(rows):
+        return 0
+    least = rows[:, np.lexsort(rows[::-1])[0]]
+    return int(np.flatnonzero((one.rows == least[:, None]).all(axis=0))[0])
+
+
+def _error(evaluator: Evaluator, one: Refused, place: int) -> EvaluationError:
+    """What the user reads when a rule asks for a refused row."""
+    clause = one.clause
+    if clause is None:
+        what, where, why, remedy = one.told
+        return EvaluationError(what, where=where, why=why, remedy=remedy)
+    aggregate = clause.aggregate
+    assert aggregate is not None
+    group = one.rows[:, place].tolist()
+    terms = clause.head_args[: aggregate.groups]
+    bound = [f"{t} = {evaluator.decode(c, t.type)!r}" for t, c in zip(terms, group, strict=True)]
+    operand = clause.head_args[-1].type
+    where = f"{clause.span}: in `{clause.text or clause}`" + (f" with {', '.join(bound)}" if bound else "")
+    if one.undefined[place]:
+        return EvaluationError(
+            f"the {aggregate.op} of inf and -inf has no value",
+            where=where,
+            why="both are among the values of this group; nothing was changed",
+            remedy="exclude one of them in the body",
+        )
+    return EvaluationError(
+        f"the sum of a group is out of the range of {operand}",
+        where=where,
+        why="it could not be stored as a value; nothing was changed",
+        remedy="sum floats (`itof`, `utof`)" if operand in ("number", "unsigned") else "scale the values down",
+    )

@@ -1,0 +1,193 @@
+"""Terms without a value: when one is an error, and for which row.
+
+A row is in error if some term of the rule has no value for it (a division by zero, a text that is no number) and every
+condition of the body that does not need that term holds. So `y != 0` protects `z = 10 / y` wherever it stands, and
+whatever the key order is; so does an atom that has no such row.
+
+Evaluation does not know that when it meets the term: it goes on as if a condition failed, and says that it did
+(`machine.TROUBLE`, `textsteps.Stepped.undefined`). Then the rule is asked here, term by term: *the rest* of the body is
+a clause of its own, in which what needs the term is left out and the term's having no value is a condition:
+
+    p(x) :- e(x, y), f(x), z = 10 / y, z > 1.      rest of `10 / y`     e(x, y), f(x), y = 0
+
+It is evaluated like any other clause. Where it has a row that row is in error, the least one is told; where it meets
+another term without a value, that one is left out too, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.errors import EvaluationError
+from lftj.evaluate.text_functors import FUNCTIONS
+from lftj.evaluate.text_steps import TextColumns
+from lftj.evaluate.undefined_groups import spared
+from lftj.join.run import Limits
+from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.notation import literal_text
+from lftj.plan.partial_functions import MATCH, UNDEFINED, partial_in
+from lftj.program.text_split import computes_text
+
+if TYPE_CHECKING:
+    from lftj.evaluate.evaluator import Evaluator
+    from lftj.store.stored import StoredRelation
+
+Rows = npt.NDArray[np.int64]
+
+
+def look_for_error(
+    evaluator: Evaluator, clause: Clause, limits: Limits, also: Mapping[str, StoredRelation] | None = None
+) -> None:
+    """Raise `EvaluationError` if a row of `clause` is in error over the evaluator's relations (and those of `also`).
+
+    Which row is told depends on the rows alone: the first term in the order of the text, then the least values.
+    """
+    terms = partial_in(clause)
+    if evaluator.state.refused:
+        clause, more_relations = spared(evaluator, clause)
+        also = {**(also or {}), **more_relations}
+    waiting: list[tuple[Apply, ...]] = [(term,) for term in terms]
+    seen = set(map(frozenset, waiting))
+    while waiting:
+        without = waiting.pop(0)
+        rest = rest_of(clause, without)
+        if rest is None:
+            continue
+        limits.look(0)
+        chunks: list[Rows] = []
+        _, trouble = evaluator.walk(rest, limits, chunks.append, also=also)
+        rows, count = evaluator.distinct(chunks, len(rest.head_args))
+        if count:
+            raise _error(evaluator, clause, without[0], rest, rows[:, 0])
+        if not trouble:
+            continue
+        for term in terms:
+            more = (*without, term)
+            if frozenset(more) not in seen:
+                seen.add(frozenset(more))
+                waiting.append(more)
+
+
+def rest_of(clause: Clause, without: tuple[Apply, ...]) -> Clause | None:
+    """`clause` where the terms `without` have no value, without what needs them; None if they need each other.
+
+    Its head holds the variables that atoms and conditions connect to those of the terms.
+    """
+    rest = without_terms(clause, without)
+    if rest is None:
+        return None
+    scopes = [{v.name for v in atom.args if isinstance(v, Var)} for atom in (*rest.atoms, *rest.negated)]
+    scopes += [{v.name for side in (c.left, c.right) for v in variables_of(side)} for c in rest.compares]
+    scopes += [{v.name for term in without for v in variables_of(term)}]
+    connected, grew = scopes[-1], True
+    while grew:
+        grown = connected.union(*(s for s in scopes if s & connected))
+        grew, connected = grown != connected, grown
+    head = tuple(var for name, var in bound_in(rest).items() if name in connected)
+    return replace(rest, head_args=head)
+
+
+def without_terms(clause: Clause, without: tuple[Apply, ...]) -> Clause | None:
+    """`clause` where the terms `without` have no value, without what needs them or a variable that nothing binds.
+
+    None if the terms need each other. Its head is left to the caller.
+    """
+    left_out = set(without)
+    compares = [c for c in clause.compares if left_out.isdisjoint(_terms_of(c))]
+    bound = bound_in(replace(clause, compares=tuple(compares)))
+    if not {v.name for term in without for v in variables_of(term)} <= bound.keys():
+        return None
+    compares = [
+        c for c in compares if {v.name for side in (c.left, c.right) for v in variables_of(side)} <= bound.keys()
+    ]
+    compares += [_no_value(term) for term in without]
+    negated = tuple(a for a in clause.negated if {v.name for v in a.args if isinstance(v, Var)} <= bound.keys())
+    # Rule 0: what is asked for the rule (key orders) names variables that may be missing here.
+    return replace(clause, compares=tuple(compares), negated=negated, aggregate=None, rule=0)
+
+
+def _terms_of(compare: Compare) -> Iterator[Term]:
+    """All terms within a comparison."""
+
+    def within(term: Term) -> Iterator[Term]:
+        yield term
+        if isinstance(term, Apply):
+            for arg in term.args:
+                yield from within(arg)
+
+    yield from within(compare.left)
+    yield from within(compare.right)
+    if compare.op in (MATCH, f"not_{MATCH}"):
+        yield Apply(MATCH, (compare.left, compare.right), "number")
+
+
+def bound_in(clause: Clause) -> dict[str, Var]:
+    """The variables that the atoms and comparisons of a clause bind, in its order."""
+    names = {v.name for atom in clause.atoms for v in atom.args if isinstance(v, Var)}
+    grew = True
+    while grew:
+        grew = False
+        for c in clause.compares:
+            for side, other in ((c.left, c.right), (c.right, c.left)):
+                known = c.op == "=" and names >= {v.name for v in variables_of(other)}
+                if known and isinstance(side, Var) and side.name not in names:
+                    names.add(side.name)
+                    grew = True
+    return {v.name: v for v in clause.variables() if v.name in names}
+
+
+def _no_value(term: Apply) -> Compare:
+    """The condition that `term` has no value while its arguments have one."""
+    if term.op in ("/", "%") and term.type != "float":
+        # As an equation it may bind the divisor, and the rest is found by a lookup.
+        return Compare("=", term.args[1], Value(0, term.type))
+    return Compare(UNDEFINED, term, term)
+
+
+def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row: Rows) -> EvaluationError:
+    """What the user reads: the rule, the row and the arguments that have no value."""
+    symbols = evaluator.symbols
+    variables = [arg for arg in rest.head_args if isinstance(arg, Var)]
+    held = dict(zip((v.name for v in variables), row.tolist(), strict=True))
+    columns = TextColumns({name: np.array([code]) for name, code in held.items()}, 1, symbols)
+    arguments = [evaluator.decode(int(columns.codes(arg)[0]), arg.type) for arg in term.args]
+    where = f"{clause.span}: in `{clause.text}`"
+    if any(variables_of(term)) and variables:
+        where += " with " + ", ".join(f"{v.name} = {evaluator.decode(held[v.name], v.type)!r}" for v in variables)
+    if computes_text(term):
+        return _text_error(term, arguments, where)
+    if (term.op in ("/", "%") and arguments[1] == 0) or (term.op == "^" and term.type == "number"):
+        return EvaluationError(
+            "division by zero",
+            where=where,
+            why="the quotient has no value; nothing was changed",
+            remedy="exclude the divisor 0 in the body, e.g. `y != 0`",
+        )
+    shown = replace(term, args=tuple(Value(v, a.type) for v, a in zip(arguments, term.args, strict=True)))
+    return EvaluationError(
+        "an arithmetic result is not a number, or not in the range of its type",
+        where=where,
+        why=f"`{shown}` could not be stored as a key; nothing was changed",
+        remedy="bound the arguments in the body",
+    )
+
+
+def _text_error(term: Apply, arguments: list[object], where: str) -> EvaluationError:
+    kinds = [arg.type for arg in term.args]
+    shown = ", ".join(literal_text(value, kind) for value, kind in zip(arguments, kinds, strict=True))  # type: ignore[arg-type]
+    why = "it is out of the range of its type"
+    try:
+        FUNCTIONS[term.op](*arguments)
+    except ValueError as error:
+        why = str(error)
+    return EvaluationError(
+        f"a functor of the rule has no value: `{term.op}({shown})`",
+        where=where,
+        why=f"{why}; nothing was changed",
+        remedy="correct the pattern" if term.op == MATCH else "exclude such texts in the body, e.g. with `match`",
+    )

@@ -1,0 +1,4 @@
+"""Plans and maintenance in words.
+
+`explanation` (how each rule is evaluated: `Database.explain`) · `maintenance` (how each head follows changes).
+"""

@@ -1,0 +1,369 @@
+"""Braces: an aggregate as a relation of its own, and an atom of the rule that reads it.
+
+    p(x, n) :- q(x), n = count : { e(x, y), f(y) }.
+      ->   @p.1(x, count)    :- e(x, y), f(y).             one row per group that has a binding
+           @p.1.groups(x)    :- q(x).
+           @p.1.with0(x, n)  :- @p.1(x, n).                count and sum of nothing are 0,
+           @p.1.with0(x, 0)  :- @p.1.groups(x), !@p.1(x, _).
+           p(x, n)           :- q(x), @p.1.with0(x, n).
+
+Where the rest of the rule is one atom, which binds the group, and conditions, the rule itself becomes two instead: one
+for the groups with a binding and one for those without. (With a larger body a join would be done twice.)
+
+    p(x, n) :- q(x), n = count : { e(x, _) }, n < 3.
+      ->   p(x, n) :- q(x), @p.1(x, n), n < 3.
+           p(x, n) :- q(x), !@p.1(x, _), n = 0, n < 3.
+
+The group is what the braces, with their operand, share with the outside. Its values come from outside: a group variable
+that nothing outside binds is an error, as in Souffle, but for the keys of a head `deg[x] = count : { e(x, _) }`, whose
+groups are those that have a binding. Every distinct binding of all variables counts once, and each wildcard is a
+variable. Of `min`, `max`, `mean` and `cat` an empty group has no row, so their atom is read as it is. A group whose sum
+its type does not hold has no row either, and is an error where the rule asks for it
+(lftj/evaluate/undefined_groups.py).
+
+`min`, `max` and `cat` fold one atom of distinct variables; what else stands in the braces, and a disjunction, becomes a
+relation first, `@p.1.all`. The alternatives of a disjunction bind the same variables, so that it is plain what a
+binding is; of `min` and `max`, to which repeats do not matter, only the variables that they share are kept, and no
+wildcards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lftj.language import ast
+from lftj.language.internal_relations import GROUPS, WITH_ZERO, Fold, Part
+from lftj.language.normal_form import Conjunction
+from lftj.language.safety import bound_variables, check_bound
+from lftj.language.visitors import Node, all_names, nodes
+
+if TYPE_CHECKING:
+    from lftj.language.desugar import Scope, TakenApart
+
+_SCANS = ("min", "max", "cat")  # over one atom; the others over any conjunction
+_WITH_ZERO = ("count", "sum")
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """An aggregate taken apart. `supplied`: its body reads `@..groups`."""
+
+    name: str
+    supplied: bool
+
+
+class Braces:
+    """The aggregates of one rule."""
+
+    def __init__(self, whole: TakenApart) -> None:
+        self.whole = whole
+        self._made: dict[tuple[ast.Aggregate, tuple[str, ...]], _Made] = {}
+
+    def replace(self, scope: Scope) -> None:
+        """Replace the aggregates of a scope by atoms, those first whose groups the scope binds without the others."""
+        names = scope.names()
+        waiting = self._results(scope)
+        scope.splits &= len(waiting) == 1 and not scope.body.none
+        while waiting and not self.whole.failed:
+            bound = scope.bound()
+            ready = [a for a in waiting if set(_group(a, names)) <= bound]
+            if ready:
+                aggregate = ready[0]
+                self._read(aggregate, waiting.pop(aggregate), names, scope, zero=True)
+                continue
+            # in the head form, the aggregates bind the keys together
+            free = [a for a in waiting if set(_group(a, names)) - bound <= scope.keys]
+            if not free and scope.supply is not None:  # `x = count : { e(x, _) }` seemed to bind the group x
+                scope.call_supply()
+                continue
+            for aggregate in free:
+                self._read(aggregate, waiting.pop(aggregate), names, scope, zero=False)
+            if not free:
+                self._unbound(next(iter(waiting)), names, bound)
+
+    def _results(self, scope: Scope) -> dict[ast.Aggregate, list[ast.Term]]:
+        """Every aggregate of the scope with the terms that are its result; what stood in its place is a variable."""
+        found: dict[ast.Aggregate, list[ast.Term]] = {}
+
+        def term(node: ast.Term) -> ast.Term:
+            if isinstance(node, ast.Functor):
+                args = tuple(term(arg) for arg in node.args)
+                return node if args == node.args else replace(node, args=args)
+            if not isinstance(node, ast.Aggregate):
+                return node
+            results = found.setdefault(node, [])
+            if not results:
+                results.append(ast.Variable(self.whole.fresh(), node.span))
+            return results[0]
+
+        def atom(node: ast.Atom) -> ast.Atom:
+            return replace(node, args=tuple(term(arg) for arg in node.args))
+
+        plain: list[ast.Comparison] = []
+        for compare in scope.body.compares:
+            for aggregate, other in ((compare.left, compare.right), (compare.right, compare.left)):
+                equal = compare.op == "=" and isinstance(other, ast.Variable | ast.Constant)
+                if equal and isinstance(aggregate, ast.Aggregate):
+                    found.setdefault(aggregate, []).append(other)
+                    break
+            else:
+                plain.append(compare)
+        compares = tuple(
+            c if not _holds_aggregate(c) else replace(c, left=term(c.left), right=term(c.right)) for c in plain
+        )
+        scope.head = tuple(term(part) for part in scope.head)
+        scope.body = replace(
+            scope.body,
+            atoms=tuple(atom(part) for part in scope.body.atoms),
+            negated=tuple(atom(part) for part in scope.body.negated),
+            compares=compares,
+        )
+        return found
+
+    def _unbound(self, aggregate: ast.Aggregate, names: set[str], bound: set[str]) -> None:
+        """Report the group variables that nothing outside of the braces binds."""
+        self.whole.failed = True
+        head = self.whole.rule.heads[0].name
+        for name, place in _group(aggregate, names).items():
+            if name not in bound:
+                self.whole.unbound.add(name)
+                self.whole.findings.error(
+                    f"variable `{name}` is bound only inside the braces",
+                    place.span,
+                    why="it also occurs outside, so it names the group, and the groups come from outside the braces",
+                    remedy=f"bind `{name}` by an atom of the body, or write a head `{head}[{name}] = "
+                    f"{aggregate.op} ...` to have the groups that there are",
+                    predicate=head,
+                )
+
+    # One aggregate
+
+    def _read(
+        self, aggregate: ast.Aggregate, results: list[ast.Term], names: set[str], scope: Scope, *, zero: bool
+    ) -> None:
+        """Add the atoms that read an aggregate; `zero`: of a group without a binding too, where that is 0."""
+        group = _group(aggregate, names)
+        variables = tuple(group.values())
+        key = (aggregate, tuple(group))
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self._make(aggregate, variables, scope)
+        name = made.name
+        with0 = zero and aggregate.op in _WITH_ZERO
+        if with0 and scope.splits and _simple(aggregate, variables, scope):
+            with0 = False
+            scope.empty = self._without(aggregate, name, variables, results, scope)
+        if made.supplied or (with0 and variables):
+            self.whole.supply(name, variables, [])()
+            self.whole.groups(name, variables, scope)
+        if with0:
+            name = self._with_zero(aggregate, name, variables, scope)
+        scope.add(*(ast.Atom(name, (*variables, result), aggregate.span) for result in results))
+
+    def _without(
+        self,
+        aggregate: ast.Aggregate,
+        name: str,
+        variables: tuple[ast.Variable, ...],
+        results: list[ast.Term],
+        scope: Scope,
+    ) -> Conjunction:
+        """The body of the rule for the groups without a binding."""
+        body, span = scope.body, aggregate.span
+        none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
+        zeros = (ast.Comparison("=", result, ast.Constant(0, "number", span), span) for result in results)
+        return replace(body, negated=(*body.negated, none), compares=(*zeros, *body.compares))
+
+    def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _Made:
+        """Derive the relation of an aggregate over a group."""
+        whole, op, name = self.whole, aggregate.op, self.whole.name()
+        operand = () if aggregate.operand is None else (aggregate.operand,)
+        self._enter(name, aggregate, variables, functional=True)
+        supplied: list[bool] = []
+        supply = whole.supply(name, scope.placed(variables), supplied)
+        terms = (*variables, *operand)
+        groups = frozenset(v.name for v in variables)
+        done = [
+            whole.conjunction(terms, body, supply, groups=groups, wildcards=True)
+            for body in whole.alternatives(aggregate.body, terms, braces=True) or ()
+        ]
+        if whole.failed or not self._ground(aggregate, done):
+            return _Made(name, bool(supplied))
+        head, body = done[0]
+        groups_count = len(variables)
+        one_atom = (
+            len(done) == 1
+            and len(body.atoms) == 1
+            and not (body.compares or body.negated)
+            and _distinct(body.atoms[0], head)
+        )
+        if len(done) > 1 or not (one_atom if op in _SCANS else body.atoms):
+            body, head = self._all(aggregate, name, done, variables)
+        fold = Fold(op, groups_count)
+        whole.made.append(Part(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
+        return _Made(name, bool(supplied))
+
+    def _enter(
+        self, name: str, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], *, functional: bool = False
+    ) -> None:
+        op = aggregate.op
+        words = [*[f"a group of `{op}`"] * len(variables), f"the result of `{op}`"]
+        columns = [*(v.name for v in variables), op]
+        self.whole.parts.relation(name, columns, words, aggregate.span, functional=functional)
+
+    def _with_zero(self, aggregate: ast.Aggregate, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> str:
+        """Derive the relation that has 0 for the groups without a binding."""
+        with0, rule, span = f"{name}{WITH_ZERO}", self.whole.rule, aggregate.span
+        if with0 in self.whole.parts.names.relations:
+            return with0
+        self._enter(with0, aggregate, variables)
+        result, zero = ast.Variable(self.whole.fresh(), span), ast.Constant(0, "number", span)
+        plain = ast.Atom(name, (*variables, result), span)
+        none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
+        groups = (ast.Atom(f"{name}{GROUPS}", scope.placed(variables), span),) if variables else ()
+        self.whole.made += [
+            Part(rule, replace(plain, name=with0), Conjunction((plain,))),
+            Part(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, negated=(none,))),
+        ]
+        return with0
+
+    def _ground(self, aggregate: ast.Aggregate, done: Sequence[tuple[tuple[ast.Term, ...], Conjunction]]) -> bool:
+        """Whether everything in the braces is bound; findings if not."""
+        whole = self.whole
+        unbound = check_bound(whole.rule, (), [body for _, body in done], whole.findings)
+        for head, body in done:
+            bound = bound_variables(body)
+            for node in nodes(head):
+                if isinstance(node, ast.Wildcard):
+                    whole.findings.error(
+                        f"a wildcard as the operand of `{aggregate.op}`",
+                        node.span,
+                        why="`_` has no value to compute with",
+                        remedy="use a named variable that an atom in the braces binds",
+                    )
+                    whole.failed = True
+                elif isinstance(node, ast.Variable) and node.name not in bound | unbound:
+                    unbound.add(node.name)
+                    whole.findings.error(
+                        f"variable `{node.name}` is the operand of `{aggregate.op}` and in no atom of its braces",
+                        node.span,
+                        why="an aggregate ranges over the values that its braces bind",
+                        remedy=f"use `{node.name}` as an argument of an atom in the braces",
+                    )
+        whole.failed |= bool(unbound)
+        whole.unbound |= unbound
+        return not whole.failed
+
+    # The bindings as a relation
+
+    def _all(
+        self,
+        aggregate: ast.Aggregate,
+        name: str,
+        done: Sequence[tuple[tuple[ast.Term, ...], Conjunction]],
+        variables: tuple[ast.Variable, ...],
+    ) -> tuple[Conjunction, tuple[ast.Term, ...]]:
+        """Derive the relation of all bindings; the body and the head of the aggregate over it."""
+        whole = self.whole
+        head = done[0][0]
+        bodies = [body for _, body in done]
+        if aggregate.operand is not None and any(
+            not isinstance(terms[-1], ast.Variable) or terms[-1] != head[-1] for terms, _ in done
+        ):
+            operand = ast.Variable(whole.fresh(), aggregate.operand.span)
+            bodies = [
+                replace(body, compares=(*body.compares, ast.Comparison("=", operand, terms[-1], operand.span)))
+                for terms, body in done
+            ]
+            head = (*variables, operand)
+        columns = self._columns(aggregate, bodies)
+        renaming = _Renaming(list(columns))
+        key = (len(columns), *(renaming.conjunction(body) for body in bodies))
+        relation = whole.parts.shared.get(key)
+        if relation is None:
+            relation = whole.parts.shared[key] = f"{name}.all"
+            words = [f"a variable in the braces of `{aggregate.op}`"] * len(columns)
+            whole.parts.relation(relation, list(columns), words, aggregate.span)
+            args = tuple(columns.values())
+            whole.made += [Part(whole.rule, ast.Atom(relation, args, aggregate.span), body) for body in bodies]
+        return Conjunction((ast.Atom(relation, tuple(columns.values()), aggregate.span),)), head
+
+    def _columns(self, aggregate: ast.Aggregate, bodies: Sequence[Conjunction]) -> dict[str, ast.Variable]:
+        """The variables that a binding consists of: all that the braces bind."""
+        found = [all_names(body) for body in bodies]
+        common = {name: place for name, place in found[0].items() if all(name in other for other in found)}
+        written = {name for node in nodes(aggregate.body) if isinstance(node, ast.Variable) for name in (node.name,)}
+        if aggregate.op in ("min", "max"):
+            return {name: place for name, place in common.items() if name in written or not name.startswith("_w")}
+        for names in found:
+            for name, place in names.items():
+                wildcard = name.startswith("_w") and name not in written
+                if name in common or not (wildcard or name in written):
+                    continue
+                self.whole.failed = True
+                self.whole.unbound.add(name)
+                self.whole.findings.error(
+                    "a wildcard in one alternative inside the braces"
+                    if wildcard
+                    else f"variable `{name}` is not in every alternative inside the braces",
+                    place.span,
+                    why=f"`{aggregate.op}` ranges over the bindings of all variables, which alternatives must share",
+                    remedy="give the disjunction a rule of its own, and aggregate over its head",
+                )
+        return common
+
+
+def _group(aggregate: ast.Aggregate, names: set[str]) -> dict[str, ast.Variable]:
+    """The variables that an aggregate shares with the names of its scope, each at its first place in the braces."""
+    inside: tuple[Node, ...] = aggregate.body if aggregate.operand is None else (*aggregate.body, aggregate.operand)
+    return {name: place for name, place in all_names(inside).items() if name in names}
+
+
+def _simple(aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> bool:
+    """Whether a rule with one aggregate becomes two, rather than reading `@..with0`.
+
+    Only a count: the type of a sum's 0 is known by the column of its relation, and nothing else in a body without it.
+    Without a group the question is whether a whole relation is empty, which is not to be asked about every other row.
+    """
+    atoms = scope.body.atoms
+    if aggregate.op != "count" or len(atoms) > 1 or bool(atoms) != bool(variables):
+        return False
+    bound = {arg.name for atom in atoms for arg in atom.args if isinstance(arg, ast.Variable)}
+    return {variable.name for variable in variables} <= bound
+
+
+def _holds_aggregate(node: Node) -> bool:
+    return any(isinstance(part, ast.Aggregate) for part in nodes((node,)))
+
+
+def _distinct(atom: ast.Atom, head: Sequence[ast.Term]) -> bool:
+    """Whether an atom has distinct variables for arguments, those of the head among them."""
+    names = [arg.name for arg in atom.args if isinstance(arg, ast.Variable)]
+    if len(set(names)) < len(atom.args):
+        return False
+    return all(isinstance(term, ast.Variable) and term.name in names for term in head)
+
+
+class _Renaming:
+    """Equal conjunctions for braces that are equal but for names: variables are named by order of appearance."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._names = {column: f"{at}" for at, column in enumerate(columns)}
+
+    def conjunction(self, body: Conjunction) -> Conjunction:
+        """The conjunction with other names."""
+        return Conjunction(
+            tuple(self._atom(atom) for atom in body.atoms),
+            tuple(replace(c, left=self._term(c.left), right=self._term(c.right)) for c in body.compares),
+            tuple(self._atom(atom) for atom in body.negated),
+        )
+
+    def _atom(self, atom: ast.Atom) -> ast.Atom:
+        return replace(atom, args=tuple(self._term(arg) for arg in atom.args))
+
+    def _term(self, term: ast.Term) -> ast.Term:
+        if isinstance(term, ast.Variable):
+            return replace(term, name=self._names.setdefault(term.name, f"{len(self._names)}"))
+        return replace(term, args=tuple(map(self._term, term.args))) if isinstance(term, ast.Functor) else term

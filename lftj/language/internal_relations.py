@@ -1,0 +1,76 @@
+"""Parts: the internal relations that the rules of a program are taken apart into, and the clauses that derive them.
+
+An internal relation is named after the first head of its rule and numbered within it, `@p.1`, `@p.2`, in the order in
+which the rule's constructs are met; what an aggregate needs besides its own relation has the number of the aggregate.
+
+    @p.1          what an aggregate says of each group, or the rows for which a negated conjunction holds
+    @p.1.all      the bindings that an aggregate folds, where they are not simply the rows of one relation
+    @p.1.groups   the values of the variables that come from outside of the braces, or of the negation
+    @p.1.with0    what the rule reads of `count` and `sum`: 0 for the groups without a binding
+
+`@p.1.all` is shared by all braces of a program that are equal but for the names of variables; it is derived by the
+clauses of the first rule that has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lftj.errors import Span
+from lftj.language import ast
+from lftj.language.clause import INTERNAL
+from lftj.language.names import Names, Relation
+from lftj.language.normal_form import Conjunction
+
+# How the names of the last two end.
+GROUPS, WITH_ZERO = ".groups", ".with0"
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """The clause is an aggregate: `op` over groups, the first arguments of its head (see `clause.Aggregate`)."""
+
+    op: str
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One head with one conjunction, in AST terms; made from one alternative of `rule`.
+
+    `best`: as in `clause.Clause`.
+    """
+
+    rule: ast.Rule
+    head: ast.Atom
+    body: Conjunction
+    fold: Fold | None = None
+    best: str = ""
+
+
+class Parts:
+    """The internal relations of a program so far; new ones are entered into `names`."""
+
+    def __init__(self, names: Names, known: Mapping[str, object]) -> None:
+        self.names = names
+        self.shared: dict[object, str] = {}
+        self._known = known
+        self._numbers: dict[str, int] = {}
+
+    def number(self, head: str) -> str:
+        """The next name `@head.n` that neither this program nor the database has."""
+        number = self._numbers.get(head, 0)
+        while True:
+            number += 1
+            name = f"{INTERNAL}{head}.{number}"
+            if not any(f"{name}{suffix}" in self._known for suffix in ("", ".all", ".groups")):
+                self._numbers[head] = number
+                return name
+
+    def relation(self, name: str, columns: list[str], words: list[str], span: Span, *, functional: bool = False) -> str:
+        """Enter an internal relation. `words` say what each column is, as a reason in a message about types."""
+        distinct = [column if columns.index(column) == at else f"{column}_" for at, column in enumerate(columns)]
+        relation = Relation(name, distinct, [None] * len(columns), span, "internal", functional=functional, words=words)
+        self.names.relations.setdefault(name, relation)
+        return name

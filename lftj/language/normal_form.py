@@ -1,0 +1,164 @@
+"""Bodies as conjunctions: negations pushed inwards, disjunctions distributed; later passes see flat lists.
+
+    p(x) :- a(x), (b(x) ; x > 1, !(x = 2 ; c(x))).
+      ->   a(x), b(x)        and        a(x), x > 1, x != 2, not c(x)
+
+A negated comparison is its opposite, a double negation vanishes, a negated disjunction is the conjunction of the
+negations, a negated conjunction the disjunction of the negations (de Morgan). A negated conjunction with variables of
+its own says that there are none for which it holds, and stays whole:
+
+    p(x) :- a(x), !(b(x, y), c(y)).
+      ->   a(x), not exists y: b(x, y), c(y)
+
+In the braces of an aggregate, where a wildcard counts as a variable, an atom with wildcards that is negated twice stays
+so: it says that there is such a row, not how many there are.
+
+A fact has one conjunction, the empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+
+from lftj.language import ast
+from lftj.language.functors import NEGATED
+from lftj.language.visitors import Literals, Node, nodes, open_variables
+
+LIMIT = 1024  # alternatives of one rule; a rule with ten binary disjunctions in a row reaches it
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """One alternative of a body: atoms that hold, comparisons, atoms that do not hold.
+
+    `none`: conjunctions with variables of their own, none of which holds for any value of these.
+    """
+
+    atoms: tuple[ast.Atom, ...] = ()
+    compares: tuple[ast.Comparison, ...] = ()
+    negated: tuple[ast.Atom, ...] = ()
+    none: tuple[Literals, ...] = ()
+
+    def __iter__(self) -> Iterator[ast.Literal | ast.Atom]:
+        """All literals and negated atoms, without `none`."""
+        yield from self.atoms
+        yield from self.negated
+        yield from self.compares
+
+
+_Alternatives = list[Literals]
+# Whether a literal in braces is under a negation; None of one that is in no braces.
+_Under = bool | None
+
+
+def conjunctions(body: Literals, outside: Iterable[Node] = (), *, braces: bool = False) -> list[Conjunction] | None:
+    """The alternatives of a body in source order; None if there are more than LIMIT.
+
+    `outside`: what stands outside of the body and shares its variables, such as the heads of a rule. `braces`: it is
+    the body of an aggregate.
+    """
+    try:
+        alternatives = _all_of(body, False, False if braces else None)
+        opened: _Alternatives = []
+        while alternatives:
+            literals = alternatives.pop(0)
+            options = _opened(literals, tuple(outside), True if braces else None)
+            if options is None:
+                opened.append(literals)
+            else:
+                alternatives = options + alternatives
+            if len(opened) + len(alternatives) > LIMIT:
+                raise OverflowError
+    except OverflowError:
+        return None
+    return [_sorted(literals) for literals in opened]
+
+
+def _sorted(literals: Literals) -> Conjunction:
+    inner = [x.literal for x in literals if isinstance(x, ast.Negation)]
+    return Conjunction(
+        tuple(x for x in literals if isinstance(x, ast.Atom)),
+        tuple(x for x in literals if isinstance(x, ast.Comparison)),
+        tuple(x for x in inner if isinstance(x, ast.Atom)),
+        tuple(x.alternatives[0] for x in inner if isinstance(x, ast.Disjunction)),
+    )
+
+
+def _opened(literals: Literals, outside: tuple[Node, ...], under: _Under) -> _Alternatives | None:
+    """The alternatives of a conjunction whose first negated conjunction without own variables is opened, if any."""
+    for at, literal in enumerate(literals):
+        if not (isinstance(literal, ast.Negation) and isinstance(literal.literal, ast.Disjunction)):
+            continue
+        (group,) = literal.literal.alternatives
+        if len(group) == 1:  # it is there in order to stay whole
+            continue
+        others = (*outside, *literals[:at], *literals[at + 1 :])
+        shared = {variable.name for variable in open_variables(others)}
+        if all(variable.name in shared for variable in open_variables(group)):
+            options = _any_of(_literal(part, True, under) for part in group)
+            return [literals[:at] + option + literals[at + 1 :] for option in options]
+    return None
+
+
+def _all_of(literals: Literals, negated: bool, under: _Under) -> _Alternatives:
+    """The alternatives of `a and b and ...`, each literal negated first if `negated` says so."""
+    result: _Alternatives = [()]
+    for literal in literals:
+        options = _literal(literal, negated, under)
+        if len(result) * len(options) > LIMIT:
+            raise OverflowError
+        result = [done + option for done in result for option in options]
+    return result
+
+
+def _any_of(alternatives: Iterator[_Alternatives]) -> _Alternatives:
+    result: _Alternatives = []
+    for options in alternatives:
+        result += options
+        if len(result) > LIMIT:
+            raise OverflowError
+    return result
+
+
+def _literal(literal: ast.Literal, negated: bool, under: _Under) -> _Alternatives:
+    if isinstance(literal, ast.Negation):
+        return _literal(literal.literal, not negated, under if under is None else True)
+    if isinstance(literal, ast.Disjunction):
+        if not negated:
+            return _any_of(_all_of(alternative, False, under) for alternative in literal.alternatives)
+        # not (A or B) is (not A) and (not B)
+        return [
+            tuple(part for option in options for part in option)
+            for options in _product([_none_of(alternative, literal, under) for alternative in literal.alternatives])
+        ]
+    if not negated:
+        return [(_there_is(literal) if under and _has_wildcard(literal) else literal,)]
+    if isinstance(literal, ast.Comparison):
+        return [(replace(literal, op=NEGATED[literal.op]),)]
+    return [(ast.Negation(literal, literal.span),)]
+
+
+def _has_wildcard(literal: ast.Literal) -> bool:
+    return isinstance(literal, ast.Atom) and any(isinstance(node, ast.Wildcard) for node in nodes(literal.args))
+
+
+def _there_is(literal: ast.Literal) -> ast.Literal:
+    """A literal as the negation of its negation, which `_opened` leaves whole."""
+    group = (ast.Negation(literal, literal.span),)
+    return ast.Negation(ast.Disjunction((group,), literal.span), literal.span)
+
+
+def _none_of(alternative: Literals, within: ast.Disjunction, under: _Under) -> _Alternatives:
+    """The alternatives of a negated conjunction: as a whole if it has several conditions, until it is `_opened`."""
+    if len(alternative) == 1:
+        return _literal(alternative[0], True, under)
+    return [(ast.Negation(replace(within, alternatives=(alternative,)), within.span),)]
+
+
+def _product(factors: list[_Alternatives]) -> Iterator[tuple[Literals, ...]]:
+    if prod(len(options) for options in factors) > LIMIT:
+        raise OverflowError
+    return product(*factors)

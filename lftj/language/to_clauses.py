@@ -1,0 +1,142 @@
+"""Lowering: from a checked conjunction with inferred types to a `Clause`.
+
+Constants take the type of their place (`1` in a float column is 1.0), expressions that are arguments of body atoms
+become fresh variables with an equality, and everything else keeps the order in which it was written.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+
+from lftj.language import ast
+from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Term, Value, Var
+from lftj.language.diagnostics import Findings
+from lftj.language.infer import RESULTS, TypedClause
+from lftj.language.types import FLOAT, RANGES, SYMBOL
+from lftj.language.visitors import subterms, terms_of
+
+_RANGE_SHOWN = {"number": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
+
+
+def check_constants(clause: TypedClause, findings: Findings) -> None:
+    """Report the constants of a clause that do not fit the type inferred for them."""
+    literals = [clause.head, *clause.body.atoms, *clause.body.negated]
+    terms = [arg for atom in literals for arg in atom.args]
+    terms += [term for compare in clause.body.compares for term in (compare.left, compare.right)]
+    for term in terms:
+        for part in subterms(term):
+            if isinstance(part, ast.Constant):
+                _check_constant(part, clause.type_of(part), findings)
+
+
+def _check_constant(constant: ast.Constant, type_: str, findings: Findings) -> None:
+    value = constant.value
+    if type_ in RANGES and isinstance(value, int):
+        low, high = RANGES[type_]
+        if not low <= value <= high:
+            remedy = f"{type_} holds {_RANGE_SHOWN[type_]}"
+            if type_ == "number" and high < value <= RANGES["unsigned"][1]:
+                remedy += f"; write `{value}u` where unsigned is meant"
+            findings.error(
+                f"the constant {value} is out of range for {type_}",
+                constant.span,
+                why=f"{type_} has 64 bits",
+                remedy=remedy,
+            )
+    elif type_ == FLOAT and isinstance(value, int):
+        try:
+            float(value)
+        except OverflowError:
+            remedy = "the largest float is about 1.8e308"
+            findings.error(
+                "an integer constant is out of range for float",
+                constant.span,
+                why="it stands where a float is meant",
+                remedy=remedy,
+            )
+    elif type_ == SYMBOL and isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
+        findings.error(
+            "a string holds half of a surrogate pair",
+            constant.span,
+            why="it stands for no character, and no UTF-8 text has it",
+            remedy="a symbol is text that UTF-8 can encode",
+        )
+
+
+def fact_row(clause: TypedClause) -> tuple[int | float | str, ...] | None:
+    """The row that a ground fact states; None if an argument has to be computed."""
+    row: list[int | float | str] = []
+    for arg in clause.head.args:
+        if not isinstance(arg, ast.Constant):
+            return None
+        row.append(_value(arg, clause).value)
+    return tuple(row)
+
+
+def _value(constant: ast.Constant, clause: TypedClause) -> Value:
+    type_ = clause.type_of(constant)
+    # -0.0 and 0.0 are one key
+    value = float(constant.value) + 0.0 if type_ == FLOAT else constant.value
+    return Value(value, type_)
+
+
+def _term(term: ast.Term, clause: TypedClause) -> Term:
+    if isinstance(term, ast.Variable):
+        return Var(term.name, clause.type_of(term))
+    if isinstance(term, ast.Constant):
+        return _value(term, clause)
+    assert isinstance(term, ast.Functor), f"{term!r} was to be refused by the checks"
+    return Apply(term.name, tuple(_term(arg, clause) for arg in term.args), clause.type_of(term))
+
+
+def lower(clause: TypedClause, text: str, rule: int) -> Clause:
+    """The clause that planning starts from."""
+    computed = _Computed(clause)
+    atoms = tuple(computed.atom(atom) for atom in clause.body.atoms)
+    negated = tuple(computed.atom(atom) for atom in clause.body.negated)
+    compares = [
+        Compare(compare.op, _term(compare.left, clause), _term(compare.right, clause), compare.span)
+        for compare in clause.body.compares
+    ]
+    head_args = tuple(_term(arg, clause) for arg in clause.head.args)
+    return Clause(
+        clause.head.name,
+        head_args,
+        atoms,
+        (*computed.equalities, *compares),
+        clause.rule.span,
+        text,
+        rule,
+        negated=negated,
+        aggregate=_aggregate(clause),
+        best=clause.best,
+    )
+
+
+def _aggregate(clause: TypedClause) -> Aggregate | None:
+    if clause.fold is None:
+        return None
+    op, groups = clause.fold.op, clause.fold.groups
+    return Aggregate(op, groups, RESULTS.get(op) or clause.type_of(clause.head.args[groups]))
+
+
+class _Computed:
+    """Expressions among the arguments of body atoms, each replaced by a fresh variable that equals it."""
+
+    def __init__(self, clause: TypedClause) -> None:
+        self.clause = clause
+        self.equalities: list[Compare] = []
+        self._taken = {term.name for term in terms_of(clause.rule) if isinstance(term, ast.Variable)}
+        self._names = (name for i in count(1) if (name := f"_e{i}") not in self._taken)
+
+    def atom(self, atom: ast.Atom) -> BodyAtom:
+        """The atom over variables, values and wildcards."""
+        args: list[Var | Value | None] = []
+        for arg in atom.args:
+            term = None if isinstance(arg, ast.Wildcard) else _term(arg, self.clause)
+            if isinstance(term, Apply):
+                variable = Var(next(self._names), term.type)
+                self.equalities.append(Compare("=", variable, term, arg.span))
+                term = variable
+            args.append(term)
+        return BodyAtom(atom.name, tuple(args), atom.span)

@@ -1,0 +1,102 @@
+"""Alias: a head that is another relation under a new name shares its content, and its changes.
+
+    deg(x, n) :- @deg.1(x, n).      the last step of most aggregates, and of any renaming
+
+Such a head needs no trace and no pages. It has a content of its own only where it must: while it has facts, and until
+the first commit after an evaluation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lftj.join.run import Limits
+from lftj.language.clause import Clause, Var
+from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.report import Reason
+from lftj.maintain.step import Step
+from lftj.maintain.strategy import Cost, Staged
+from lftj.program.evaluation import Evaluation
+from lftj.program.strata import Heads
+from lftj.store.stored import StoredRelation
+
+
+def alias_of(clauses: Sequence[Clause], relations: Mapping[str, StoredRelation]) -> str:
+    """The relation whose rows the rules `clauses` of a head copy, if that is all they do; else empty."""
+    if len(clauses) != 1:
+        return ""
+    clause = clauses[0]
+    if len(clause.atoms) != 1 or clause.compares or clause.negated or clause.aggregate is not None:
+        return ""
+    atom, args = clause.atoms[0], clause.head_args
+    if not args or atom.args != args or len(set(args)) < len(args) or not all(isinstance(arg, Var) for arg in args):
+        return ""
+    head, below = relations[clause.head], relations[atom.predicate]
+    # A recursive relation keeps rounds beside its rows, in versions of another shape.
+    if head.types != below.types or below.content.store.hidden or atom.predicate == clause.head:
+        return ""
+    return atom.predicate
+
+
+class KeptAlias:
+    """Nothing: the content is that of the relation below."""
+
+    strategy = "shared"
+
+    def __init__(self, heads: Heads, below: str) -> None:
+        self.clauses, self.below = heads.clauses, below
+
+    def holds_for(self, step: Step, heads: Heads) -> bool:
+        """Nothing can be outdated."""
+        return True
+
+    def estimate(self, step: Step, heads: Heads) -> Cost:
+        """There is nothing to do."""
+        return Cost(f"it has the rows of `{self.below}`")
+
+    def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+        """Take the content and the change of the relation below."""
+        change = step.changes[self.below]
+        made = step.after[heads.name].successor(step.after[self.below].content, change=change)
+        return Staged(self.strategy, why, {heads.name: made}, {heads.name: change})
+
+    def memory(self) -> dict[str, int]:
+        """Nothing."""
+        return {}
+
+
+class Alias:
+    """The strategy of heads that copy another relation."""
+
+    name = "shared"
+
+    def fits(self, step: Step, heads: Heads) -> str:
+        """It fits a head whose one rule copies a relation, before the step and after it."""
+        if heads.recursive or not alias_of(heads.clauses, step.after):
+            return "its rules do more than copy a relation"
+        return "it has facts of its own" if len(step.after[heads.name].facts) else ""
+
+    def kept(self, step: Step, heads: Heads) -> KeptAlias | None:
+        """The relation below, if the head was its alias before the step."""
+        before = step.before.relations
+        if heads.name in step.new_heads or len(before[heads.name].facts):
+            return None
+        below = alias_of(heads.clauses, before)
+        return KeptAlias(heads, below) if below in step.changes else None
+
+    def unprepared(self, step: Step, heads: Heads) -> Reason:
+        """Why the step cannot share yet."""
+        return "it has shared no content yet"
+
+    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+        """Evaluate: the next commit shares."""
+        return RECOMPUTE.prepare(step, heads, why, limits)
+
+    def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+        """What it has the rows of."""
+        return {"why": f"it has the rows of `{alias_of(heads.clauses, step.after)}`"}
+
+    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
+        """One line."""
+        return [f"{indent}follows changes without work: {explained['why']}"]

@@ -1,0 +1,293 @@
+"""Following a clause by its delta: what changed in one atom is joined with the rest of the body, atom by atom.
+
+A derivation goes with a change if it was there before it and one of its rows went; it comes if it is there after it and
+one of its rows came (of a negated atom: the other way round). So for every atom whose relation changed there is a plan
+that begins with that atom's variables and ranges over its changed rows, over the versions before the change and over
+those after it. A derivation with several changed rows is found by the plans of all these atoms, and is that of the
+first.
+
+Nothing is recorded: what this keeps is the key orders of the plans, which follow every change of their relations. It is
+for rules whose traces would be large, and whose changed rows have few derivations each: semi-naive evaluation (F.
+Bancilhon, R. Ramakrishnan, SIGMOD 1986) with the counting of A. Gupta, I. S. Mumick, V. S. Subrahmanian (SIGMOD 1993)
+where the head's support counts, each join worst-case optimal (F. McSherry et al., "delta queries").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.join import delta_join, expression_vm, triejoin
+from lftj.join import join_state as cells
+from lftj.join.run import SLICE, Counters, Limits
+from lftj.language.clause import Clause, Value, Var
+from lftj.maintain.branches import TraceChange
+from lftj.maintain.trace_layout import Order
+from lftj.plan.body import Atom, Body, body_of
+from lftj.plan.joinplan import JoinPlan, plan_join
+from lftj.plan.keyorder import REPEATED, rank_orders
+from lftj.plan.lowering import Encode, Sought, lower
+from lftj.plan.statistics import OneRow, Statistics
+from lftj.recursion.variants import CHANGED
+from lftj.store.stored import StoredRelation
+from scantree.crew import LOOK, Crew, Shift, apart
+from scantree.memory import Arena
+from scantree.version import Version
+
+Ints = npt.NDArray[np.int64]
+Versions = Mapping[Order, Version]
+
+LEAST_ROWS, MOST_ROWS = 1 << 8, 1 << 14
+NOWHERE = (0, 0, 0)
+# The one share that is all rows; shares per thread, where several join: who is done early takes another.
+ALL, SHARES = (0, 1), 6
+# Words of a change from which on its rows are shared among threads: some five hundred rows of two columns, twice.
+LEAST_SHARED = 1 << 12
+
+
+@dataclass(slots=True)
+class Followed:
+    """What became of a clause: rows int64[head, n] erased and inserted, one per derivation, and counts.
+
+    No records are kept, so none go or come. `trouble`: a term had no value somewhere in the walk.
+    """
+
+    erased: list[Ints]
+    inserted: list[Ints]
+    steps: int
+    surgeries: int
+    trouble: bool
+    removed: int = 0
+    added: int = 0
+
+
+class Variant:
+    """The plan of one atom, which is `shown` to people so.
+
+    `order`: in which its changed rows are read, the columns that bind `variables` first · `negated` · `places`: the key
+    order of each trie node · `number`: the column of output that holds the atom's multiplicity (-1: it has none).
+    """
+
+    def __init__(self, body: Body, atom: Atom, relations: Mapping[str, StoredRelation]) -> None:
+        self.negated = all(a is not atom for a in body.atoms)
+        self.shown = f"{'!' * self.negated}{atom.predicate}({', '.join(v or '_' for v in atom.columns)})"
+        bound = [c for c, v in enumerate(atom.columns) if v is not None]
+        self.order: Order = (atom.predicate, (*bound, *(c for c, v in enumerate(atom.columns) if v is None)))
+        self.variables = tuple(v for v in atom.columns if v is not None)
+        others = tuple(a for a in body.atoms if a is not atom)
+        blocking = tuple(a for a in body.negated if a is not atom)
+        multiplicity = Var(atom.multiplicity, "number")
+        self.number = body.head.index(multiplicity) if atom.multiplicity else -1
+        head = tuple(Value(1, "number") if term == multiplicity else term for term in body.head)  # each row for itself
+        changed = replace(atom, predicate=CHANGED, multiplicity="")
+        asked = replace(body, atoms=(changed, *others), negated=blocking, head=head)
+        statistics: dict[str, Statistics] = {
+            a.predicate: relations[a.predicate].statistics for a in (*others, *blocking)
+        }
+        statistics[CHANGED] = OneRow(relations[atom.predicate])
+        best = rank_orders(asked, statistics, sort=REPEATED)[0]
+        rest = tuple(v for v in best.order if v not in self.variables)
+        choice = rank_orders(asked, statistics, forced=(*self.variables, *rest), sort=0.0)[0]
+        self.steps = choice.cost  # of a change: the key orders are there by then
+        plan = plan_join(replace(asked, atoms=others), choice, relations)
+        # Every derivation counts, so there is no existential suffix.
+        self.plan = replace(plan, until=len(plan.depths))
+        self.places: list[Order] = [(node.predicate, node.key_order) for node in plan.nodes]
+
+
+def variants_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> list[Variant]:
+    """The plans of the atoms of `clause`, negated ones behind the others."""
+    body = body_of(clause)
+    return [Variant(body, atom, relations) for atom in (*body.atoms, *body.negated)]
+
+
+class _Arrays:
+    """All variants as one walk (join/changed.py), made once for many changes."""
+
+    def __init__(self, variants: Sequence[Variant], names: tuple[str, ...], versions: Versions, encode: Encode) -> None:
+        walks, self.ranked = [], False
+        spans = np.zeros((len(variants) + 1, delta_join.SPAN), np.int64)
+        head, places, joined_orders = 0, list[int](), list[Order | None]()
+        for v, variant in enumerate(variants):
+            lowered = lower(variant.plan, versions, encode, np.zeros(1, np.int64), Sought(jumps=False))
+            walk = lowered.walk
+            expression_vm.run_code(lowered.prelude, 0, len(lowered.prelude), walk.regs, walk.ranks, walk.cell)
+            at = {depth.variable: d for d, depth in enumerate(variant.plan.depths)}
+            head = len(walk.head)
+            walk = walk._replace(head=np.concatenate([walk.head, np.array([at[n] for n in names], np.int64)]))
+            self.ranked |= lowered.ranked
+            spans[v, delta_join.BOUND :] = len(variant.variables), variant.negated, len(places), variant.number
+            spans[v + 1, : delta_join.BOUND] = spans[v, : delta_join.BOUND] + [
+                len(part) for part in walk[: delta_join.BOUND]
+            ]
+            places += [head + names.index(variable) for variable in variant.variables]
+            # A walk has one frame at least.
+            joined_orders += variant.places or [None]
+            walks.append(walk)
+        joined = (np.concatenate(parts) for parts in zip(*(walk[: delta_join.BOUND] for walk in walks), strict=True))
+        self.walk = cells.Walk(*map(apart, (*joined, *walks[0][delta_join.BOUND :])))
+        self.frames = (apart(self.walk.frames), self.walk.frames)
+        self.orders = [order for order in dict.fromkeys(joined_orders) if order is not None]
+        self.roots = np.zeros((delta_join.ORDER + 1, len(joined_orders)), np.int64)
+        self.roots[delta_join.ORDER] = [-1 if order is None else self.orders.index(order) for order in joined_orders]
+        self.spans, self.variables = spans, np.array(places, np.int64)
+        self.deltas = np.zeros((len(variants), 3), np.int64)
+        self._told: dict[Order, tuple[int, int, int]] = {}
+        self._looked = 0
+        self.state = apart(np.zeros(delta_join.STATE, np.int64))
+        self.out = np.empty((head + len(names), LEAST_ROWS), np.int64)
+
+    def reset(self, old: Versions, new: Versions) -> None:
+        """Forget the last change; look at these versions."""
+        roots = self.roots
+        for o, order in enumerate(self.orders):
+            roots[0, o], roots[1, o] = old[order].root, new[order].root
+        self.state[delta_join.BEGUN] = 0
+
+    def join(
+        self, arena: Arena, told: Ints, head: int, ranks: Ints | None, share: tuple[int, int], limits: Limits | Shift
+    ) -> tuple[list[Ints], list[Ints]]:
+        """The derivations int64[head, n] that go and come with one share of the changes that were `told`."""
+        walk = self.walk if ranks is None else self.walk._replace(ranks=ranks)
+        control, state, mem = walk.control, self.state, arena.space.mem
+        arrays = (*self.frames, self.roots, self.spans, self.variables, told, self.deltas)
+        rows: tuple[list[Ints], list[Ints]] = ([], [])
+        status = triejoin.PAUSED
+        while status != triejoin.FINISHED:
+            status = delta_join.join_changed(mem, walk, *arrays, self.out, state, *share, SLICE)
+            if status == triejoin.FULL:
+                n = int(control[cells.WRITTEN])
+                rows[state[delta_join.SIDE]].append(self.out[:head, :n].copy())
+                control[cells.WRITTEN] = state[delta_join.CHECKED] = 0
+                if n == self.out.shape[1] < MOST_ROWS:
+                    self.out = np.empty((len(self.out), 4 * n), np.int64)
+            limits.look(0)
+        return rows
+
+    @property
+    def steps(self) -> int:
+        """Steps and landings since the last reset."""
+        return int(self.walk.control[cells.STEPS] + self.walk.control[cells.LANDED])
+
+    @property
+    def trouble(self) -> bool:
+        """Whether a term had no value since the last reset."""
+        return bool(self.walk.cell[expression_vm.TROUBLE])
+
+    def tell(self, variants: Sequence[Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
+        """(all changes in one array, rows that are looked at); the variants are told where theirs are."""
+        parts: list[npt.NDArray[Any]] = []
+        places: dict[Order, tuple[int, int, int]] = {}
+        at = 0
+        for order, change in changes.items():
+            arity, m = change.rows.shape
+            places[order] = (at, m, arity)
+            parts += [change.rows.reshape(-1), change.kinds, change.tops]
+            at += (arity + 2) * m
+        if places != self._told:  # changes of one row are told in the same way again and again
+            found = [places.get(variant.order, NOWHERE) for variant in variants]
+            self.deltas[:] = found
+            self._told, self._looked = places, sum(m for _, m, _ in found)
+        return np.concatenate(parts, dtype=np.int64), self._looked
+
+
+class ClauseDelta:
+    """A clause that is followed by its delta.
+
+    `watched`: the key orders in which changes are looked at, of `whole` ones all columns · `orders`: those and the ones
+    that are joined · `steps`: what a changed row of each relation is estimated to take · `variants`: one per atom.
+    """
+
+    # It has no trace of a join, and what asks for one looks for errors itself.
+    parts: tuple[()] = ()
+    trouble = False
+
+    def __init__(
+        self,
+        clause: Clause,
+        plan: JoinPlan,
+        variants: Sequence[Variant],
+        arena: Arena,
+        encode: Encode,
+        ranks: Callable[[], Ints],
+    ) -> None:
+        self.arena, self.encode, self.ranks = arena, encode, ranks
+        self.plan = replace(plan, until=len(plan.depths))
+        body = body_of(clause)
+        self.variants = variants
+        self._names = tuple(body.variables)
+        self._head = len(body.head)
+        self.counters = Counters()
+        self.watched: tuple[Order, ...] = tuple(dict.fromkeys(v.order for v in self.variants))
+        partial = {v.order for v in self.variants if v.number < 0 and len(v.variables) < len(v.order[1])}
+        self.whole = frozenset(self.watched) - partial
+        joined = chain.from_iterable(v.places for v in self.variants)
+        self.orders: tuple[Order, ...] = tuple(dict.fromkeys((*partial, *joined)))
+        self.steps: dict[str, float] = {}
+        for variant in self.variants:
+            name = variant.order[0]
+            self.steps[name] = self.steps.get(name, 0.0) + variant.steps
+        self._made: list[_Arrays] = []  # one per thread that has worked
+
+    def maintain(self, old: Versions, new: Versions, changes: Mapping[Order, TraceChange], limits: Limits) -> Followed:
+        """The derivations that the `changes`, which lead from `old` to `new`, take away and bring."""
+        crew, made = self.arena.crew, self._made
+        self._made = []  # unless it ends well: the arrays are in no known state
+        if not made:
+            made = [_Arrays(self.variants, self._names, new, self.encode)]
+        first = made[0]
+        first.reset(old, new)
+        told, looked = first.tell(self.variants, changes)
+        ranks = self.ranks() if first.ranked else None
+        if crew is not None and len(told) >= LEAST_SHARED:
+            made += [_Arrays(self.variants, self._names, new, self.encode) for _ in range(crew.threads - len(made))]
+            erased, inserted, steps, trouble = self._together(crew, made, old, new, told, ranks, limits)
+        else:
+            erased, inserted = first.join(self.arena, told, self._head, ranks, ALL, limits)
+            steps, trouble = first.steps, first.trouble
+        self._made = made
+        return Followed(erased, inserted, steps, looked, trouble)
+
+    def _together(
+        self,
+        crew: Crew,
+        made: Sequence[_Arrays],
+        old: Versions,
+        new: Versions,
+        told: Ints,
+        ranks: Ints | None,
+        limits: Limits,
+    ) -> tuple[list[Ints], list[Ints], int, bool]:
+        """(erased, inserted, steps, trouble): shares of the changed rows are joined beside each other."""
+        shares = SHARES * crew.threads
+        todo = count()
+        done: list[tuple[tuple[list[Ints], list[Ints]], int, bool] | None] = [None] * shares
+
+        def work(i: int, shift: Shift, limits: Limits | None = None) -> None:
+            own = made[i]
+            own.deltas[:] = made[0].deltas
+            while (share := next(todo)) < shares:
+                shift.look(0)
+                own.reset(old, new)
+                rows = own.join(self.arena, told, self._head, ranks, (share, shares), limits or shift)
+                done[share] = rows, own.steps, own.trouble
+
+        with crew.shift(work, first=1) as shift:
+            work(0, shift, limits)
+            while not shift.over:
+                limits.look(0)
+                shift.wait(LOOK)
+        results = [result for result in done if result is not None]
+        erased, inserted = ([part for rows, _, _ in results for part in rows[side]] for side in (0, 1))
+        return erased, inserted, sum(result[1] for result in results), any(result[2] for result in results)
+
+    def adopt(self, result: Followed) -> None:
+        """There is nothing to adopt: no records are kept."""
+
+    def discard(self, result: Followed) -> None:
+        """There is nothing to discard."""

@@ -1,0 +1,335 @@
+"""A commit: the state after a transaction, computed beside the state before it, and the change of every relation.
+
+    facts       the batches of the transaction are applied to facts: what really changed, by relation
+    before      stale heads that the transaction concerns are evaluated, so that their change is exact
+    heads       bottom up, each head whose facts, rules or reads changed follows by the strategy that is chosen for it
+                (choose.py), and is asked for undefined rows and key conflicts (derived.py)
+    publish     what strategies staged is adopted, and the next state takes the place of the last
+
+Nothing of it is visible before `publish`; a commit that fails, or is discarded, leaves nothing behind. A head that
+could not be computed before the transaction (a division by zero, say) must not keep the transaction from repairing
+that: it stays stale, and its change is in `unknown`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from lftj.errors import CountRangeError, EvaluationError
+from lftj.evaluate.evaluator import Evaluator
+from lftj.evaluate.key_conflicts import check_facts
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from lftj.maintain.choose import follow
+from lftj.maintain.derived import check_keys, undefined_of, with_undefined
+from lftj.maintain.refresh import refresh
+from lftj.maintain.report import Causes, HeadReport, RuleWork
+from lftj.maintain.step import KeptHeads, Step
+from lftj.maintain.strategy import Staged
+from lftj.plan.join_stats import JoinStatsByJoin
+from lftj.program.state import State
+from lftj.program.strata import Heads, Strata
+from lftj.program.undefined import alike, groups_of
+from lftj.store.batch import Batch, applied
+from lftj.store.change import INSERTED, Change
+from lftj.store.stored import Built, StoredRelation
+from lftj.values.codes import Schema
+from scantree.version import Version
+
+Limit = Callable[[str], Limits]
+NO_STATE = State()
+
+
+class Commit:
+    """The state after `batches` and a change of the rules: computed by `run`, in force after `publish`.
+
+    `evaluator` holds the state before. `program`: a state with the strata (and new, empty relations) to be, None if the
+    rules do not change; `new_heads`: those whose rules do, and the commit adds those that enter or leave a recursion.
+    `limits` is asked once per evaluated head. `kept`: what is kept of heads from one commit to the next.
+
+    After `run`: `state`, `changes` (those that are not empty), `unknown` (heads without a known change, and the error),
+    `reports` (of each derived head), `work` (what it took, by rule) and `join_stats` (of recursive heads).
+    """
+
+    __slots__ = (
+        "_batches",
+        "_built",
+        "_evaluator",
+        "_failed",
+        "_kept",
+        "_limits",
+        "_new_heads",
+        "_other_undefined",
+        "_program",
+        "_ruled",
+        "_staged",
+        "_stale",
+        "base",
+        "changes",
+        "join_stats",
+        "reports",
+        "seconds",
+        "state",
+        "unknown",
+        "work",
+    )
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        batches: Mapping[str, Sequence[Batch]],
+        program: State | None,
+        new_heads: frozenset[str],
+        limits: Limit,
+        kept: KeptHeads,
+    ) -> None:
+        self._evaluator, self._batches, self._program = evaluator, batches, program
+        self._limits, self._kept = limits, kept
+        # What is kept of a head (its content's form, plans, traces) belongs to how it is derived: by which rules, and
+        # by rounds or not.
+        moved = frozenset() if program is None else program.strata.moved_since(evaluator.state.strata)
+        self._ruled, self._new_heads = new_heads, new_heads | moved
+        self.base = self.state = evaluator.state
+        self.changes: dict[str, Change] = {}
+        self.unknown: dict[str, EvaluationError] = {}
+        self.reports: dict[str, HeadReport] = {}
+        self.work: dict[str, tuple[Sequence[Clause], Sequence[RuleWork]]] = {}
+        self.join_stats: dict[str, JoinStatsByJoin] = {}
+        self.seconds = 0.0
+        self._staged: list[tuple[Heads, Staged]] = []
+        self._built: dict[str, tuple[StoredRelation, set[Built]]] = {}
+        self._failed: dict[str, EvaluationError] = {}
+        self._stale: set[str] = set()
+        # Heads of which other rows are undefined than before.
+        self._other_undefined: set[str] = set()
+
+    # -- the algorithm ------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Compute everything; nothing that others see changes."""
+        started = time.perf_counter()
+        facts, changed = self._facts()
+        if not facts and self._program is None:
+            return
+        strata = (self._program or self.base).strata
+        concerned = strata.above((*changed, *self._new_heads))
+        staged = self._evaluator.over(self.base)
+        if self.base.stale and (concerned or self._new_heads):
+            self._refresh(staged, strata, concerned)
+        before = staged.state
+        staged.state = self._with_facts(before, strata, concerned, facts, changed)
+        step = Step(before, staged, self.changes, self._new_heads, self._kept)
+        for heads in strata.together if concerned else ():
+            if not concerned.isdisjoint(heads.names):
+                self._follow(step, heads, facts)
+        self.state = staged.state
+        if self._stale != self.state.stale:
+            self.state = self.state._replace(stale=frozenset(self._stale))
+        self.seconds = time.perf_counter() - started
+
+    def publish(self) -> None:
+        """Adopt what strategies staged, and put the next state in the place of the last.
+
+        Interrupted before the last step, what was adopted belongs to contents that are in no state, and is outdated.
+        """
+        kept = self._kept
+        if self._new_heads:
+            kept.forget_all_but(set(self.state.strata.order) - self._new_heads)
+        for heads, staged in self._staged:
+            for head in heads.names:
+                kept.heads.pop(head, None)
+            staged.adopt()
+            if staged.kept is not None:
+                kept.heads[heads.name] = staged.kept
+        kept.reports.update(self.reports)
+        kept.join_stats.update(self.join_stats)
+        self._evaluator.state = self.state  # the one step that others can see
+
+    def discard(self) -> None:
+        """Forget what was computed, and the key orders and scans that were built for it."""
+        for relation, before in self._built.values():
+            for built in relation.built - before:
+                relation.forget(built)
+        for _, staged in self._staged:
+            staged.discard()
+        self.state = self.base
+        self.changes = {}
+        self._release()
+
+    def finish(self) -> None:
+        """After `publish`: keep the changes and the reports, and no state."""
+        self.base = self.state = NO_STATE
+        self._batches, self._program = {}, None
+        self._release()
+
+    def _release(self) -> None:
+        self._built, self._staged = {}, []
+
+    # -- facts --------------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> tuple[dict[str, Version], dict[str, Change]]:
+        """(the next facts, and how they differ) of relations whose facts change."""
+        base, program = self.base.relations, self._program
+        facts: dict[str, Version] = {}
+        changed: dict[str, Change] = {}
+        for name, batches in self._batches.items():
+            relation = base[name] if program is None or name in base else program.relations[name]
+            new, change = applied(relation.facts, batches)
+            if new is not relation.facts:
+                if relation.schema.functional:
+                    check_facts(self._evaluator, relation.schema, new, change.of_kind(INSERTED))
+                facts[name], changed[name] = new, change
+        return facts, changed
+
+    def _refresh(self, staged: Evaluator, strata: Strata, concerned: frozenset[str]) -> None:
+        """Evaluate stale heads that the transaction concerns, and what they are derived from."""
+        for name in self.base.relations:
+            self._note_built(name)
+        names = strata.below(concerned) | self._new_heads
+        refresh(staged, names, self._limits, self._failed, again=False)
+
+    def _with_facts(
+        self,
+        before: State,
+        strata: Strata,
+        concerned: frozenset[str],
+        facts: Mapping[str, Version],
+        changed: Mapping[str, Change],
+    ) -> State:
+        """The state with the next facts and rules; contents of heads are those of before.
+
+        Adds to `changes` those of relations that no rule derives (any more).
+        """
+        relations, evaluations, refused = before.relations.copy(), before.evaluations, before.refused
+        self._stale = set(before.stale)
+        program = self._program
+        if program is not None:
+            relations = {name: relations.get(name, relation) for name, relation in program.relations.items()}
+            kept = set(strata.clauses)
+            evaluations = {
+                clause: done
+                for clause, done in evaluations.items()
+                if clause in kept and clause.head not in self._new_heads
+            }
+            self._stale = {head for head in self._stale if strata.of(head)}
+            refused = {head: rows for head, rows in refused.items() if strata.of(head)}
+        for name in {**facts, **dict.fromkeys(self._new_heads)} if self._new_heads else facts:
+            relation = relations[name]
+            new = facts.get(name, relation.facts)
+            if strata.of(name):
+                relations[name] = relation.successor(relation.content, new)
+                continue
+            if name in self._failed:
+                self.unknown[name] = self._failed[name]
+            change = Change.between(relation.content, new) if before.strata.of(name) else changed.get(name)
+            relations[name] = relation.successor(new, new, change)
+            if name not in self._failed and change is not None and len(change.kinds):
+                self.changes[name] = change
+        info = program or self.base
+        return State(
+            relations,
+            strata,
+            frozenset(self._stale),
+            dict(evaluations) if concerned else evaluations,
+            info.key_orders,
+            info.directives,
+            info.maintain,
+            info.granularity,
+            self.base.not_stopped_in(concerned) if self.base.stopped else self.base.stopped,
+            refused,
+        )
+
+    # -- heads --------------------------------------------------------------------------------------------------------
+
+    def _follow(self, step: Step, heads: Heads, facts: Mapping[str, Version]) -> None:
+        """Derive heads together if anything that concerns them changed, and look at what is undefined in them."""
+        if self._failed and self._blocked(heads):
+            return
+        causes = self._causes(heads, facts)
+        if causes is None:
+            if not self._other_undefined.isdisjoint(heads.reads):
+                self._look_for_undefined(step, heads, None, self._limits(heads.name))
+            return
+        started = time.perf_counter()
+        for name in (*heads.reads, *heads.names):
+            self._note_built(name)
+        limits = self._limits(heads.name)
+        limits.look(0)
+        try:
+            staged = follow(step, heads, limits)
+        except CountRangeError as error:
+            # The counts themselves are exact; the error is for those who read them as numbers.
+            self._fail(heads, error)
+            return
+        self._staged.append((heads, staged))
+        self._look_for_undefined(step, heads, staged, limits)
+        check_keys(step.evaluator, staged.relations, staged.changes, limits)
+        step.after.update(staged.relations)
+        step.evaluator.state.evaluations.update(staged.evaluations)
+        self._report(heads, staged, causes, time.perf_counter() - started)
+
+    def _blocked(self, heads: Heads) -> bool:
+        """Whether heads wait for what could not be computed before the transaction either."""
+        for name in (*heads.names, *heads.reads):
+            if name in self._failed and name in self._stale:
+                self._fail(heads, self._failed[name])
+                return True
+        return False
+
+    def _fail(self, heads: Heads, error: EvaluationError) -> None:
+        for head in heads.names:
+            self.unknown[head] = self._failed[head] = error
+            self._stale.add(head)
+
+    def _causes(self, heads: Heads, facts: Mapping[str, Version]) -> Causes | None:
+        """Why heads have to be derived; None if nothing that concerns them changed."""
+        names = [name for name in heads.reads if name in self.changes]
+        rules, moved = (not new.isdisjoint(heads.names) for new in (self._ruled, self._new_heads))
+        own = not facts.keys().isdisjoint(heads.names)
+        return Causes(rules, moved, own, names) if names or moved or own else None
+
+    def _note_built(self, name: str) -> None:
+        """Note the key orders and scans of a relation before this commit builds others."""
+        if name not in self._built and name in self.base.relations:
+            relation = self.base.relations[name]
+            self._built[name] = relation, relation.built
+
+    def _look_for_undefined(self, step: Step, heads: Heads, staged: Staged | None, limits: Limits) -> None:
+        """Look at what is undefined in heads that were derived, or that read what is undefined now."""
+        evaluator, before = step.evaluator, step.evaluator.state.refused
+        if staged is None:
+            found = undefined_of(evaluator, heads, {}, groups_of(before.get(heads.name, ())), limits)
+        else:
+            found = undefined_of(evaluator, heads, staged.relations, staged.undefined, limits)
+        for head in heads.names:
+            if not alike(found.get(head, ()), before.get(head, ())):
+                self._other_undefined.add(head)
+        after = with_undefined(before, heads.names, found)
+        if after is not before:
+            evaluator.state = evaluator.state._replace(refused=after)
+
+    def _report(self, heads: Heads, staged: Staged, causes: Causes, seconds: float) -> None:
+        steps, removed, added = staged.steps, staged.removed, staged.added
+        strata = self._strata
+        for head in heads.names:
+            change = staged.changes[head]
+            if len(change.kinds):
+                self.changes[head] = change
+            self.work[head] = strata.of(head), staged.work
+            if staged.join_stats is not None:
+                self.join_stats[head] = staged.join_stats
+            self.reports[head] = HeadReport(
+                staged.strategy, causes, staged.why, steps, removed, added, seconds, staged.more
+            )
+            # What they took together is said of the first.
+            steps, removed, added, seconds = 0, 0, 0, 0.0
+
+    @property
+    def _strata(self) -> Strata:
+        return (self._program or self.base).strata
+
+    def fresh(self) -> dict[str, Schema]:
+        """The schemas of relations that only the transaction's program has."""
+        relations = {} if self._program is None else self._program.relations
+        return {name: r.schema for name, r in relations.items() if name not in self._evaluator.state.relations}

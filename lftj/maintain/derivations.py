@@ -1,0 +1,313 @@
+"""Heads that are followed by the derivations of their rules: what goes and what comes, rule by rule.
+
+Each rule has a trace (clause_trace.py, text_trace.py) or a delta (clause_delta.py), which gives the bindings that a
+change takes away and brings. Where one rule derives each row in one way only (its head names all its variables) and
+there are no facts, these are the head's change. Otherwise support counts them (support.py), and the bindings of an
+aggregate are folded into accumulators (accumulators.py).
+
+What is kept belongs to the contents it was made over and maintained to, which it knows by identity: where others stand
+in the state (after a load, say), it is outdated, and is made again when next needed.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.aggregate import followed
+from lftj.evaluate.undefined_groups import refused_groups
+from lftj.evaluate.undefined_terms import look_for_error
+from lftj.join.run import Limits
+from lftj.language.clause import Clause, Var
+from lftj.maintain.clause_delta import ClauseDelta, Followed
+from lftj.maintain.clause_trace import ClauseTrace, Maintained
+from lftj.maintain.cost import MANY, RebuildCost, following
+from lftj.maintain.report import CostComparison, Reason, RuleWork
+from lftj.maintain.step import Step
+from lftj.maintain.strategy import Cost, Staged
+from lftj.maintain.support import support_of, supported_change
+from lftj.maintain.text_trace import TextMaintained, TextTrace
+from lftj.plan.body import body_of
+from lftj.plan.joinplan import JoinPlan
+from lftj.program.strata import Heads
+from lftj.program.text_split import parts_of
+from lftj.store.change import Change, change_of_rows
+from lftj.store.stored import StoredRelation
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    from lftj.evaluate.accumulators import Accumulators
+
+Rows = npt.NDArray[np.int64]
+DECLARED = "its rules are declared so"
+
+
+def derives_once(plan: JoinPlan) -> bool:
+    """Whether a binding of the rule, up to its existential suffix, is known by the row it derives."""
+    shown = {term.name for term in plan.head if isinstance(term, Var)}
+    return all(depth.definition is not None or depth.variable in shown for depth in plan.depths[: plan.until])
+
+
+def why_not_followed(heads: Heads) -> str:
+    """Why the derivations of `heads` cannot be followed; empty if they can."""
+    if heads.recursive or not heads.clauses:
+        return "its rules are recursive" if heads.recursive else "no rule derives it"
+    bodies = [body_of(part) for clause in heads.clauses for part in parts_of(clause)]
+    if any(body.guards or body.voids for body in bodies):
+        return "a rule asks whether a relation is empty"
+    return ""
+
+
+def kept_content(old: Version, new: Version, change: Change) -> Version:
+    """The old content where the new one is equal; but one that was another relation's ends with that."""
+    return new if len(change.kinds) or old.store is not new.store else old
+
+
+@dataclass(slots=True)
+class KeptDerivations:
+    """The traces, or the deltas, of all clauses of one head, and its support.
+
+    `support`: None if every row has one derivation and is no fact · `accumulators`: of an aggregate, in its place ·
+    `by_delta`: whether `traces` are deltas, which keep no records · `seen`: the contents that all of it holds for
+    (None: for none) · `rebuild`: what evaluating or recording took when that was last done · `cost_correction`: actual
+    steps of the last change with many rows, divided by the expected ones; `at_first`: the same when there first was
+    one.
+    """
+
+    clauses: tuple[Clause, ...]
+    traces: list[ClauseTrace | TextTrace | ClauseDelta]
+    support: Version | None
+    seen: dict[str, weakref.ref[Version]] | None
+    rebuild: RebuildCost
+    accumulators: Accumulators | None = None
+    cost_correction: float = 1.0
+    at_first: float | None = None
+    by_delta: bool = field(init=False)
+    _steps: list[dict[str, float]] = field(init=False)
+    _names: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.by_delta = any(isinstance(trace, ClauseDelta) for trace in self.traces)
+        self._steps = [_steps_of(trace) for trace in self.traces]
+        self._names = {name for clause in self.clauses for name in clause.reads}
+
+    @property
+    def strategy(self) -> str:
+        """The strategy that keeps it."""
+        return "delta" if self.by_delta else "trace"
+
+    # -- what it holds for --------------------------------------------------------------------------------------------
+
+    def holds_for(self, step: Step, heads: Heads) -> bool:
+        """Whether this is of `heads`, over the contents before the step."""
+        relations = step.before.relations
+        if self.seen is None or self.clauses != heads.clauses or heads.name in step.new_heads:
+            return False
+        for name, ref in self.seen.items():
+            if name not in relations or ref() is not relations[name].content:
+                return False
+        return self.support is not None or not len(relations[heads.name].facts)
+
+    def hold_for(self, relations: Mapping[str, StoredRelation], head: str, content: Version) -> None:
+        """It holds for the contents in `relations`, and `content` of the head, from now on."""
+        seen = {name: weakref.ref(relations[name].content) for name in self._names}
+        seen[head] = weakref.ref(content)
+        self.seen = seen
+
+    # -- what it costs ------------------------------------------------------------------------------------------------
+
+    def changed(self, changes: Mapping[str, Change]) -> tuple[int, float]:
+        """(changed rows that the rules have to look at, once per rule that reads them; the steps expected of them)."""
+        found, steps = 0, 0.0
+        for expected in self._steps:
+            for name, of_row in expected.items():
+                if name in changes:
+                    rows = len(changes[name].kinds)
+                    found += rows
+                    steps += rows * of_row
+        return found, steps
+
+    def estimate(self, step: Step, heads: Heads) -> Cost:
+        """Following the changes of the step beside evaluating, or recording, again; worth it where declared."""
+        if self.strategy in step.asked(heads):
+            return Cost(DECLARED)
+        # The cost of a delta is known well enough to be compared; records that go and come beside it are not.
+        if not self.by_delta and (too_many := step.bulk(heads)):
+            return Cost(too_many, worth=False)
+        compared = self.compare(step.changes, step.after)
+        return Cost(compared, worth=compared.following <= compared.anew)
+
+    def compare(self, changes: Mapping[str, Change], relations: Mapping[str, StoredRelation]) -> CostComparison:
+        """The estimated nanoseconds of following `changes`, and of evaluating over `relations` again."""
+        found, steps = self.changed(changes)
+        # The size of what is read matters for many changed rows only; few do not wait for it.
+        read = sum(len(relations[name]) for name in self._names) if found > MANY else 0
+        cost = following(found, steps * self.cost_correction, read, by_delta=self.by_delta)
+        # Where changed rows are joined with fewer others than at first, so are all.
+        thinned = self.cost_correction / (self.at_first or 1.0)
+        again = self.rebuild.nanoseconds(len(relations[self.clauses[0].head]), thinned)
+        return CostComparison(found, cost, again)
+
+    def learn(self, changes: Mapping[str, Change], steps: int) -> None:
+        """Compare the steps that following `changes` took with those that were expected."""
+        found, expected = self.changed(changes)
+        if found >= MANY:
+            self.cost_correction = steps / max(1.0, expected)
+            self.at_first = self.at_first or self.cost_correction
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of each sensitivity index (by atom and variable), and of the rest."""
+        found: dict[str, int] = {}
+        for trace in self.parts:
+            for s in trace.indexes.packings:
+                found[trace.site_name(s)] = found.get(trace.site_name(s), 0) + trace.indexes.memory(s)
+        if not self.by_delta or self.support is not None:
+            found["support and filters"] = self.support_bytes()
+        if self.accumulators is not None:
+            found["accumulators"] = self.accumulators.memory()
+        between = sum(trace.memory() for trace in self.traces if isinstance(trace, TextTrace))
+        return found | ({"between parts": between} if between else {})
+
+    def support_bytes(self) -> int:
+        """Bytes of support and branch filters."""
+        filters = {f.page: f.memory() for trace in self.parts for f in trace.filters.values()}
+        return sum(filters.values()) + (self.support.memory() if self.support is not None else 0)
+
+    @property
+    def parts(self) -> list[ClauseTrace]:
+        """The traces of joins that those of the rules consist of."""
+        return [part for trace in self.traces for part in trace.parts]
+
+    # -- following a change -------------------------------------------------------------------------------------------
+
+    def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> StagedDerivations:
+        """Follow the changes of the step."""
+        relation, head = step.after[heads.name], heads.name
+        staged = StagedDerivations(
+            self.strategy, why, {}, {}, kept=self, derivations=self, head=head, after=step.after, support=self.support
+        )
+        try:
+            erased, inserted = self._bindings(step, staged, limits)
+            change = self._change(step, head, staged, erased, inserted)
+            content = relation.content
+            if len(change.kinds):
+                content, _ = content.update(change.rows, change.kinds)
+        except BaseException:
+            staged.discard()
+            raise
+        self.learn(step.changes, staged.steps)
+        staged.hold(content, change)
+        if staged.accumulators is not None:
+            staged.undefined = refused_groups(self.clauses[0], staged.accumulators.lacking)
+        return staged
+
+    def _bindings(self, step: Step, staged: StagedDerivations, limits: Limits) -> tuple[list[Rows], list[Rows]]:
+        """The bindings int64[width, n] of all rules that go, and those that come."""
+        before, after, changes = step.before.relations, step.after, step.changes
+        erased: list[Rows] = []
+        inserted: list[Rows] = []
+        work = []
+        for i, trace in enumerate(self.traces):
+            changed = {
+                order: step.surgeries(order, whole=order in trace.whole)
+                for order in trace.watched
+                if order[0] in changes
+            }
+            if not changed:
+                continue
+            began = time.perf_counter()
+            result = trace.maintain(
+                {order: before[order[0]].order(order[1]) for order in trace.orders},
+                {o: after[o[0]].order_after(o[1], before[o[0]], changes.get(o[0])) for o in trace.orders},
+                changed,
+                limits,
+            )
+            staged.maintained.append((trace, result))
+            if result.trouble:
+                look_for_error(step.evaluator, self.clauses[i], limits)
+            seconds = time.perf_counter() - began
+            work.append(RuleWork(i, result.steps, result.removed, result.added, result.surgeries, seconds))
+            staged.steps += result.steps
+            staged.removed += result.removed
+            staged.added += result.added
+            erased += result.erased
+            inserted += result.inserted
+        staged.work = work
+        return erased, inserted
+
+    def _change(
+        self, step: Step, head: str, staged: StagedDerivations, erased: list[Rows], inserted: list[Rows]
+    ) -> Change:
+        """The change of the head when bindings go and come, and its facts change."""
+        before, relation = step.before.relations, step.after[head]
+        facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
+        if self.accumulators is not None:
+            staged.accumulators, change = followed(self.clauses[0], self.accumulators, erased, inserted)
+            return change
+        if self.support is None and facts is facts_before:
+            return change_of_rows(relation.arity, erased, inserted)
+        support, evaluator = self.support, step.evaluator
+        if support is None:
+            support = support_of(
+                evaluator.arena,
+                relation.arity,
+                [relation.content.columns()],
+                page_rows=evaluator.page_rows,
+                dir_rows=evaluator.dir_rows,
+            )
+        fact_change = Change.between(facts_before, facts)
+        staged.support, change = supported_change(support, before[head], facts, fact_change, erased, inserted)
+        return change
+
+
+def _steps_of(trace: ClauseTrace | TextTrace | ClauseDelta) -> dict[str, float]:
+    """What a changed row of each relation that a rule reads is expected to take, in steps."""
+    if isinstance(trace, ClauseDelta):
+        return trace.steps
+    contexts = sum(part.trace_plan.contexts for part in trace.parts)
+    return {order[0]: contexts for order in trace.watched}
+
+
+@dataclass(slots=True, kw_only=True)
+class StagedDerivations(Staged):
+    """A head's derivations as they are to be after a commit: made anew, or maintained.
+
+    `maintained`: the traces that were, each with what that gave · `support`, `accumulators`: the next ones.
+    """
+
+    derivations: KeptDerivations
+    head: str
+    after: Mapping[str, StoredRelation]
+    content: Version | None = None
+    maintained: list[tuple[Any, Maintained | TextMaintained | Followed]] = field(default_factory=list)
+    support: Version | None = None
+    accumulators: Accumulators | None = None
+
+    def hold(self, content: Version, change: Change) -> None:
+        """The head's next content, and how it differs."""
+        self.content = content
+        self.relations = {self.head: self.after[self.head].successor(content, change=change)}
+        self.changes = {self.head: change}
+
+    def adopt(self) -> None:
+        """What was staged holds. Interrupted half way, what is kept holds for no content, and is made again."""
+        kept = self.derivations
+        kept.seen = None
+        while self.maintained:
+            trace, result = self.maintained.pop()
+            trace.adopt(result)
+        kept.support, kept.accumulators = self.support, self.accumulators
+        assert self.content is not None
+        kept.hold_for(self.after, self.head, self.content)
+
+    def discard(self) -> None:
+        """What was staged is dropped."""
+        for trace, result in self.maintained:
+            trace.discard(result)
+        self.maintained.clear()

@@ -1,0 +1,100 @@
+"""Preparing a head: it is evaluated, and what its derivations are followed by is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.aggregate import accumulates, recorded
+from lftj.evaluate.evaluator import Evaluator
+from lftj.evaluate.undefined_groups import refused_groups
+from lftj.evaluate.undefined_terms import look_for_error
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from lftj.maintain.clause_delta import ClauseDelta
+from lftj.maintain.clause_trace import ClauseTrace
+from lftj.maintain.cost import RebuildCost
+from lftj.maintain.derivations import KeptDerivations, StagedDerivations, derives_once, kept_content
+from lftj.maintain.report import Reason, RuleWork
+from lftj.maintain.step import Step
+from lftj.maintain.support import support_of
+from lftj.maintain.text_trace import TextTrace
+from lftj.program.evaluation import Evaluation
+from lftj.program.strata import Heads
+from lftj.store.change import Change
+
+Rows = npt.NDArray[np.int64]
+Followable = ClauseTrace | TextTrace | ClauseDelta
+
+
+def prepared(
+    step: Step,
+    heads: Heads,
+    strategy: str,
+    make: Callable[[Evaluator, Clause, Limits], tuple[Followable, list[Rows], Evaluation]],
+    why: Reason,
+    limits: Limits,
+) -> StagedDerivations:
+    """Evaluate a head rule by rule. `make` evaluates one: (what follows it, rows with repeats, how it went)."""
+    evaluator, relations = step.evaluator, step.after
+    relation, clauses = relations[heads.name], heads.clauses
+    traces: list[Followable] = []
+    chunks: list[Rows] = []
+    done, work = {}, []
+    for i, clause in enumerate(clauses):
+        began = time.perf_counter()
+        trace, rows, evaluation = make(evaluator, clause, limits)
+        chunks += rows
+        traces.append(trace)
+        evaluation.seconds = time.perf_counter() - began
+        done[clause] = evaluation
+        kept = sum(part.indexes.count(s) for part in trace.parts for s in part.indexes.packings)
+        work.append(RuleWork(i, trace.counters.steps, 0, kept, 0, evaluation.seconds))
+        if trace.trouble:
+            look_for_error(evaluator, clause, limits)
+    once = len(traces) == 1 and _known_by_row(traces[0])
+    support, accumulators = None, None
+    if accumulates(clauses[0]):
+        accumulators, chunks = recorded(evaluator, clauses[0], chunks)
+    elif not once or len(relation.facts):
+        sizes = {"page_rows": evaluator.page_rows, "dir_rows": evaluator.dir_rows}
+        support = support_of(evaluator.arena, relation.arity, chunks, **sizes)
+    in_order = accumulators is not None or (once and evaluation.sorted and not len(relation.facts))
+    if len(relation.facts):
+        chunks.append(relation.facts.columns())
+    content = relation.assemble(chunks, in_order=in_order)
+    change = Change.between(relation.content, content)
+    content = kept_content(relation.content, content, change)
+    records = sum(rule.added for rule in work)
+    opens, seeks, derived = (sum(getattr(t.counters, what) for t in traces) for what in ("opens", "seeks", "rows"))
+    texts = sum(trace.stepped_rows for trace in traces if isinstance(trace, TextTrace))
+    rebuild = RebuildCost(opens, seeks, derived, len(content), records, texts)
+    kept_of_head = KeptDerivations(clauses, traces, support, None, rebuild, accumulators)
+    staged = StagedDerivations(
+        strategy,
+        why,
+        {},
+        {},
+        done,
+        sum(rule.steps for rule in work),
+        0,
+        records,
+        work,
+        undefined=() if accumulators is None else refused_groups(clauses[0], accumulators.lacking),
+        kept=kept_of_head,
+        derivations=kept_of_head,
+        head=heads.name,
+        after=relations,
+        support=support,
+        accumulators=accumulators,
+    )
+    staged.hold(content, change)
+    return staged
+
+
+def _known_by_row(trace: Followable) -> bool:
+    """Whether a binding of the rule is known by the row it derives."""
+    return trace.once if isinstance(trace, TextTrace) else derives_once(trace.plan)

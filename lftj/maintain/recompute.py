@@ -1,0 +1,137 @@
+"""Recompute: heads are evaluated again, and compared with what they were. Nothing is kept.
+
+For bulk changes, for rules that no other strategy fits, and where it is asked for. What kind of heads they are decides
+how they are evaluated: ordinary clauses, an aggregate, a recursive component, path counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.aggregate import aggregated
+from lftj.evaluate.evaluator import Evaluator
+from lftj.evaluate.undefined_groups import refused_groups
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from lftj.maintain.derivations import DECLARED, kept_content, why_not_followed
+from lftj.maintain.report import Reason, RuleWork
+from lftj.maintain.step import Step
+from lftj.maintain.strategy import Kept, Staged
+from lftj.paths.count import derive_paths
+from lftj.plan.join_stats import JoinStatsByJoin
+from lftj.program.declare_paths import counts_paths
+from lftj.program.evaluation import Evaluation
+from lftj.program.strata import Heads
+from lftj.program.undefined import Refused
+from lftj.recursion import semi_naive
+from lftj.store.change import Change
+from lftj.store.stored import StoredRelation
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Evaluated:
+    """Heads from scratch.
+
+    `relations`: with their contents · `evaluations`: how each clause was evaluated · `undefined`: groups of an
+    aggregate without a result · `more`, `join_stats`: of a recursive component.
+    """
+
+    relations: Mapping[str, StoredRelation]
+    evaluations: dict[Clause, Evaluation]
+    undefined: tuple[Refused, ...] = ()
+    steps: int = 0
+    more: Mapping[str, Any] = field(default_factory=dict)
+    join_stats: JoinStatsByJoin | None = None
+
+
+def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
+    """`heads` over the evaluator's state, from scratch, with their facts."""
+    if heads.recursive:
+        work, done = semi_naive.evaluate(evaluator, heads.names, limits)
+        more = {"rounds": work.rounds, "examined": 0, "returned": 0}
+        found = {head: work.relations[head] for head in heads.names}
+        return Evaluated(found, done, (), work.joins.steps, more, work.joins.join_stats)
+    relation, clauses = evaluator.relations[heads.name], heads.clauses
+    undefined: tuple[Refused, ...] = ()
+    if clauses and counts_paths(clauses[0]):
+        return Evaluated({heads.name: relation.successor(derive_paths(evaluator, clauses[0], limits))}, {})
+    if clauses and clauses[0].aggregate is not None:
+        content, evaluation, lacking = aggregated(evaluator, clauses[0], limits)
+        done, undefined = {clauses[0]: evaluation}, refused_groups(clauses[0], lacking)
+    else:
+        chunks: list[Rows] = []
+        done = {clause: evaluator.rows(clause, limits, chunks.append) for clause in clauses}
+        in_order = len(clauses) == 1 and not len(relation.facts) and done[clauses[0]].sorted
+        if len(relation.facts):
+            chunks.append(relation.facts.columns())
+        content = relation.assemble(chunks, in_order=in_order)
+    steps = sum(part.counters.steps for one in done.values() for part in one.parts() if part.counters)
+    return Evaluated({heads.name: relation.successor(content)}, done, undefined, steps)
+
+
+class Recompute:
+    """The strategy that evaluates heads again."""
+
+    name = "recompute"
+
+    def fits(self, step: Step, heads: Heads) -> str:
+        """It fits all heads."""
+        return ""
+
+    def kept(self, step: Step, heads: Heads) -> Kept | None:
+        """Nothing is kept."""
+        return None
+
+    def unprepared(self, step: Step, heads: Heads) -> Reason:
+        """Why no other strategy keeps the heads."""
+        return DECLARED if self.name in step.asked(heads) else why_not_followed(heads)
+
+    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+        """Evaluate the heads, and compare."""
+        made = evaluate(step.evaluator, heads, limits)
+        relations: dict[str, StoredRelation] = {}
+        changes: dict[str, Change] = {}
+        for head, relation in made.relations.items():
+            before = step.before.relations.get(head)
+            # New heads had their facts, and nothing else.
+            old = step.after[head].content if before is None or not heads.recursive else before.content
+            changes[head] = Change.between(old, relation.content)
+            relations[head] = relation
+            if not heads.recursive:
+                content = kept_content(old, relation.content, changes[head])
+                relations[head] = step.after[head].successor(content, change=changes[head])
+        work = [
+            RuleWork(i, sum(p.counters.steps for p in done.parts() if p.counters), 0, 0, 0, done.seconds)
+            for i, clause in enumerate(heads.clauses)
+            if not heads.recursive and (done := made.evaluations.get(clause)) is not None
+        ]
+        return Staged(
+            self.name,
+            why,
+            relations,
+            changes,
+            made.evaluations,
+            made.steps,
+            work=work,
+            more=made.more,
+            undefined=made.undefined,
+            join_stats=made.join_stats,
+        )
+
+    def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+        """Nothing is kept."""
+        return {"why": self.unprepared(step, heads)}
+
+    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
+        """One line."""
+        return [f"{indent}follows changes by evaluation: {explained['why']}"]
+
+
+RECOMPUTE = Recompute()

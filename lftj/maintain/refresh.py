@@ -1,0 +1,72 @@
+"""Refreshing: stale heads are evaluated when somebody asks for them.
+
+A load makes everything above the loaded relation stale; asking for a relation evaluates the stale ones below it, in
+the order of the strata, and then itself. A relation is published when all of its clauses are evaluated, so a stop in
+between (Ctrl-C, time-out, an error in a rule) leaves every published content as it was, and the rest stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lftj.errors import EvaluationError, TimeoutExpired
+from lftj.evaluate.evaluator import Evaluator
+from lftj.join.run import Limits
+from lftj.maintain.derived import check_keys, undefined_of, with_undefined
+from lftj.maintain.recompute import evaluate
+from lftj.program.strata import Heads
+
+
+def refresh(
+    evaluator: Evaluator,
+    names: Iterable[str],
+    limits: Callable[[str], Limits],
+    failed: dict[str, EvaluationError] | None = None,
+    *,
+    again: bool = True,
+) -> None:
+    """Bring `names` up to date in the evaluator's state; `limits` is asked once per evaluated relation.
+
+    With `failed`, heads that cannot be computed, and what is derived from them, are put there with their errors and
+    stay stale; without `again`, those too that once ran out of time over these relations.
+    """
+    if not evaluator.state.stale:
+        return
+    strata = evaluator.state.strata
+    needed = strata.below(names) & evaluator.state.stale
+    for heads in strata.together:
+        if needed.isdisjoint(heads.names):
+            continue
+        if failed and (causes := [name for name in heads.reads if name in failed]):
+            failed |= dict.fromkeys(heads.names, failed[causes[0]])
+            continue
+        if failed is not None and not again and (stopped := evaluator.state.stopped.get(heads.name)):
+            error = EvaluationError(
+                stopped,
+                why="it would take as long again",
+                remedy=f"read `{heads.name}` to evaluate it without a limit",
+            )
+            failed |= dict.fromkeys(heads.names, error)
+            continue
+        try:
+            _refresh(evaluator, heads, limits(heads.name))
+        except EvaluationError as error:
+            if failed is None:
+                raise
+            failed |= dict.fromkeys(heads.names, error)
+        except TimeoutExpired as expired:
+            evaluator.state = evaluator.state.stopped_in(heads.names, expired.what)
+            raise
+
+
+def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits) -> None:
+    made = evaluate(evaluator, heads, limits)
+    found = undefined_of(evaluator, heads, made.relations, made.undefined, limits)
+    check_keys(evaluator, made.relations, None, limits)
+    state = evaluator.state
+    evaluator.state = state._replace(
+        relations={**state.relations, **made.relations},
+        stale=state.stale - set(heads.names),
+        evaluations={**state.evaluations, **made.evaluations},
+        refused=with_undefined(state.refused, heads.names, found),
+    )

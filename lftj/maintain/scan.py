@@ -1,0 +1,90 @@
+"""Scan: of a min, max or cat, the result of every group that a change touches is read anew (group_scan.py)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lftj.evaluate import group_scan
+from lftj.evaluate.aggregate import reading
+from lftj.evaluate.group_scan import GroupScan
+from lftj.join.run import Limits
+from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.report import Reason, RuleWork
+from lftj.maintain.step import Step
+from lftj.maintain.strategy import Cost, Staged
+from lftj.program.evaluation import Evaluation
+from lftj.program.strata import Heads
+
+
+class KeptScan:
+    """A key order of the relation below, or a scan of it, which that relation holds."""
+
+    strategy = "scan"
+
+    def __init__(self, heads: Heads, scan: GroupScan) -> None:
+        self.clauses, self.scan = heads.clauses, scan
+
+    def holds_for(self, step: Step, heads: Heads) -> bool:
+        """Nothing can be outdated: the relation carries its key orders and scans along."""
+        return True
+
+    def estimate(self, step: Step, heads: Heads) -> Cost:
+        """Worth it unless the change is bulk; where "trace" is asked for, always."""
+        too_many = "" if "trace" in step.asked(heads) else step.bulk(heads)
+        return Cost(too_many or self.scan.said(step.after[self.scan.relation]), worth=not too_many)
+
+    def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+        """Read the touched groups."""
+        began = time.perf_counter()
+        relation, found = step.after[heads.name], self.scan
+        content, below = relation.content, step.changes[found.relation]
+        change, steps = group_scan.followed(found, step.after[found.relation], below, content, step.evaluator.symbols)
+        limits.look(len(change.kinds))
+        if len(change.kinds):
+            content, _ = content.update(change.rows, change.kinds)
+        work = [RuleWork(0, steps, 0, 0, len(below.kinds), time.perf_counter() - began)]
+        made = relation.successor(content, change=change)
+        return Staged(self.strategy, why, {heads.name: made}, {heads.name: change}, steps=steps, work=work)
+
+    def memory(self) -> dict[str, int]:
+        """Nothing beside the key orders and scans of the relation below."""
+        return {}
+
+
+class Scan:
+    """The strategy of min, max and cat."""
+
+    name = "scan"
+
+    def _scan(self, step: Step, heads: Heads) -> GroupScan | None:
+        return None if heads.recursive or not heads.clauses else reading(step.evaluator, heads.clauses[0])
+
+    def fits(self, step: Step, heads: Heads) -> str:
+        """It fits a head that is one min, max or cat."""
+        return "" if self._scan(step, heads) is not None else "it is no min, max or cat"
+
+    def kept(self, step: Step, heads: Heads) -> KeptScan | None:
+        """The scan, if the relation below changed and the head was there."""
+        found = self._scan(step, heads)
+        usable = found is not None and heads.name not in step.new_heads and found.relation in step.changes
+        return KeptScan(heads, found) if usable and found is not None else None
+
+    def unprepared(self, step: Step, heads: Heads) -> Reason:
+        """The head is new."""
+        return "there is nothing to go on from"
+
+    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+        """Evaluate."""
+        return RECOMPUTE.prepare(step, heads, why, limits)
+
+    def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+        """What is read of a touched group."""
+        found = self._scan(step, heads)
+        assert found is not None
+        return {"why": found.said(step.after[found.relation])}
+
+    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
+        """One line."""
+        return [f"{indent}follows changes by scans: {explained['why']}"]

@@ -1,0 +1,111 @@
+"""A step: one commit as strategies see it, and what is kept of heads from one commit to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import TYPE_CHECKING
+
+from lftj.evaluate.evaluator import Evaluator
+from lftj.language.options import AUTO
+from lftj.maintain.branches import TraceChange, trace_change, whole_change
+from lftj.maintain.report import HeadReport
+from lftj.maintain.trace_layout import Order
+from lftj.plan.join_stats import JoinStatsByJoin
+from lftj.program.state import State
+from lftj.program.strata import Heads
+from lftj.store.change import Change
+from lftj.store.stored import BULK_PART, BULK_ROWS, StoredRelation
+
+if TYPE_CHECKING:
+    from lftj.maintain.clause_delta import ClauseDelta
+    from lftj.maintain.strategy import Kept
+
+
+class KeptHeads:
+    """What strategies keep of a database's heads. It is no part of a state: `Kept` knows which contents it holds for.
+
+    `reports`: how the last commit that derived a head did so; `join_stats`: of a recursive head, what the joins of its
+    component did.
+    """
+
+    __slots__ = ("heads", "join_stats", "reports")
+
+    def __init__(self) -> None:
+        self.heads: dict[str, Kept] = {}
+        self.reports: dict[str, HeadReport] = {}
+        self.join_stats: dict[str, JoinStatsByJoin] = {}
+
+    def forget_all_but(self, heads: Set[str]) -> None:
+        """Forget what is kept of other heads: they have no rules any more, or others."""
+        for kept in (self.heads, self.reports, self.join_stats):
+            for head in kept.keys() - heads:
+                del kept[head]
+
+    def memory(self) -> dict[str, dict[str, int]]:
+        """Bytes per head, by what they are for."""
+        return {head: kept.memory() for head, kept in list(self.heads.items())}
+
+
+class Step:
+    """One commit as strategies see it.
+
+    `before`: the state before it, in which every head that it concerns is up to date · `evaluator`: evaluates over the
+    state after it, as far as that is made: everything below the heads in hand · `changes` of these relations, where
+    they are not empty · `new_heads`: those whose rules change · `kept`: what is kept of heads · `deltas`: those planned
+    for heads in this step, and why so (delta.py).
+
+    A step without changes is *at rest*: `explain` looks at it.
+    """
+
+    __slots__ = ("_surgeries", "before", "changes", "deltas", "evaluator", "kept", "new_heads")
+
+    def __init__(
+        self,
+        before: State,
+        evaluator: Evaluator,
+        changes: dict[str, Change],
+        new_heads: frozenset[str],
+        kept: KeptHeads,
+    ) -> None:
+        self.before, self.evaluator, self.changes = before, evaluator, changes
+        self.new_heads, self.kept = new_heads, kept
+        self.deltas: dict[str, tuple[list[ClauseDelta], str]] = {}
+        self._surgeries: dict[Order, TraceChange] = {}
+
+    @classmethod
+    def at_rest(cls, evaluator: Evaluator, kept: KeptHeads) -> Step:
+        """A step that changes nothing."""
+        return cls(evaluator.state, evaluator, {}, frozenset(), kept)
+
+    @property
+    def after(self) -> dict[str, StoredRelation]:
+        """The relations after the step, as far as they are made."""
+        return self.evaluator.state.relations
+
+    def asked(self, heads: Heads) -> set[str]:
+        """What users ask for as the strategy of these heads ("auto" for rules without a wish)."""
+        maintain = self.evaluator.state.maintain
+        return {maintain.get(clause.rule, AUTO) for clause in heads.clauses} if maintain else {AUTO}
+
+    def surgeries(self, order: Order, *, whole: bool = False) -> TraceChange:
+        """The change of a relation in a key order, with its tree surgeries; `whole`: of whole rows, in their order."""
+        if whole:
+            return whole_change(self.changes[order[0]], order[1])
+        if order not in self._surgeries:
+            name, columns = order
+            old, new = (relations[name].order(columns) for relations in (self.before.relations, self.after))
+            self._surgeries[order] = trace_change(self.changes[name], old, new, columns)
+        return self._surgeries[order]
+
+    def bulk(self, heads: Heads) -> str:
+        """Why the change is so large that `heads` are evaluated, without keeping anything; empty if it is not.
+
+        More of the kind may follow; the next small change keeps what it needs.
+        """
+        if sum(len(change.kinds) for change in self.changes.values()) < BULK_ROWS:
+            return ""
+        changed = sum(len(self.changes[name].kinds) for name in heads.reads if name in self.changes)
+        if changed < BULK_ROWS:
+            return ""
+        rows = sum(len(self.after[name]) for name in heads.reads)
+        return f"{changed:,} rows changed where there are {rows:,}" if changed > BULK_PART * rows else ""

@@ -1,0 +1,102 @@
+"""What `Database.path_counts` adds: two heads, one above the other, in strata like those that rules derive.
+
+    @paths.limbs(place, src, dst, part)     the counts, of any size (big_counts.py)          reads edge
+    paths(src, dst) -> count:number         the same where all of them are numbers      reads @paths.limbs
+
+Their clauses say what is read, and are marked as folds (`Aggregate.op` PATHS and NUMBERS), so a rule by which `edge`
+would depend on its own paths is refused as any aggregate over itself is. They are the only clauses of their heads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from lftj.errors import DataError
+from lftj.language.clause import INTERNAL, Aggregate, BodyAtom, Clause, Value, Var, owner
+from lftj.program.state import State
+from lftj.store.stored import StoredRelation
+from lftj.values.codes import Column, Schema
+
+PATHS, NUMBERS = "paths", "numbers"
+_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
+
+
+def limbs_of(into: str) -> str:
+    """The name of the relation that holds the counts."""
+    return f"{INTERNAL}{into}.limbs"
+
+
+def counts_paths(clause: Clause) -> bool:
+    """Whether the clause is one of the two that path counts have."""
+    return clause.aggregate is not None and clause.aggregate.op in (PATHS, NUMBERS)
+
+
+def declared(state: State, edge: str, into: str, new: Callable[[Schema], StoredRelation]) -> State:
+    """`state` with the paths of `edge` counted in `into`, both heads stale. `new` makes an empty relation.
+
+    Raises `DataError` if `edge` is no binary relation over nodes of one type, or `into` is no name that is free.
+    """
+    nodes = state.relations[edge].schema
+    if nodes.arity != 2 or nodes.types[0] != nodes.types[1]:
+        raise DataError(
+            f"the paths of `{edge}` cannot be counted: it does not lead from nodes to nodes",
+            why=f"it is {nodes}, and edges have two columns of one type",
+            remedy="derive such a relation from it by a rule, and count its paths",
+        )
+    if not _NAME.fullmatch(into):
+        raise DataError(
+            f"into={into!r} is no name of a relation",
+            why="rules name the relation, so its name is ASCII letters, digits, `_` and `?`, and starts with no digit",
+            remedy='give a name such as into="paths"',
+        )
+    if into in state.relations:
+        raise DataError(
+            f"there is a relation `{into}` already: {state.relations[into].schema}",
+            why="path counts make a relation of their own",
+            remedy="give another name, as in `into=`",
+        )
+    count = "count"
+    while count in nodes.names:
+        count += "_"
+    limbs, place, part = limbs_of(into), Column("place", "number"), Column("part", "number")
+    src, dst = (Var(column.name, column.type) for column in nodes.columns)
+    text = f"path_counts({edge}, into={into})"
+    rule = max((clause.rule for clause in state.strata.clauses), default=0) + 1
+    counting = Clause(
+        limbs,
+        (src, dst),
+        (BodyAtom(edge, (src, dst)),),
+        (),
+        text=text,
+        rule=rule,
+        aggregate=Aggregate(PATHS, 2, "number"),
+    )
+    number = Var(count, "number")
+    reading = Clause(
+        into,
+        (src, dst, number),
+        (BodyAtom(limbs, (Value(0, "number"), src, dst, number)),),
+        (),
+        text=text,
+        rule=rule,
+        aggregate=Aggregate(NUMBERS, 2, "number"),
+    )
+    made = {
+        limbs: new(Schema(limbs, (place, *nodes.columns, part))),
+        into: new(Schema(into, (*nodes.columns, Column(count, "number")), functional=True)),
+    }
+    strata = state.strata.extended((counting, reading), (*state.strata.order, limbs, into))
+    return state._replace(relations={**state.relations, **made}, strata=strata).made_stale((limbs,))
+
+
+def refuse_rows(state: State, name: str) -> None:
+    """Raise `DataError` if `name` holds path counts: it has no facts and no rules beside them."""
+    clauses = state.strata.of(name)
+    if clauses and counts_paths(clauses[0]):
+        edge = state.strata.of(limbs_of(owner(name)))[0].atoms[0].predicate
+        raise DataError(
+            f"`{name}` holds the path counts of `{edge}`, and nothing else can be put there",
+            why="every one of its rows is counted",
+            remedy=f"change `{edge}`, or collect other rows in a relation that reads `{name}`",
+        )

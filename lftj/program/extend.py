@@ -1,0 +1,82 @@
+"""Adding a program to a state: all of it is checked first, then the state that has it is made.
+
+The program's rules are in the new state's strata, and new relations in it are empty; its facts are handed to the
+caller, since a load and a transaction store them in different ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj import arguments
+from lftj.errors import Diagnostic
+from lftj.language import ast
+from lftj.language.builder import Program
+from lftj.language.check import check
+from lftj.language.parse import parse
+from lftj.program.declare_paths import refuse_rows
+from lftj.program.rule_options import Wishes
+from lftj.program.state import State
+from lftj.store.stored import StoredRelation
+from lftj.values import gate
+from lftj.values.codes import Schema
+from lftj.values.symbols import SymbolTable
+
+
+class Extension(NamedTuple):
+    """The state with the program's rules, its facts by relation (int64[arity, n]; how many), its heads, its warnings.
+
+    What the heads derive is not in the state yet, and no head is marked stale.
+    """
+
+    state: State
+    facts: dict[str, tuple[npt.NDArray[np.int64], int]]
+    heads: frozenset[str]
+    warnings: tuple[Diagnostic, ...]
+
+
+def extended(
+    state: State,
+    program: str | Program | ast.Program,
+    wishes: Wishes,
+    new: Callable[[Schema], StoredRelation],
+    symbols: SymbolTable,
+    *,
+    taken: Mapping[str, StoredRelation] | None = None,
+) -> Extension:
+    """`state` with a program; `new` makes an empty relation.
+
+    `taken`: relations whose names no internal one is given, though they may have left `state` by now.
+
+    Raises `ProgramError` with every finding, and `DataError` for facts and rules of path counts.
+    """
+    parsed = program.ast() if isinstance(program, Program) else program
+    if not isinstance(parsed, ast.Program):
+        why = "rules are a text, or a `lftj.Program`"
+        parsed = parse(arguments.text("program", parsed, why, 'give rules, as in `db.rules("p(x) :- e(x).")`'))
+    known = {name: relation.schema for name, relation in {**(taken or {}), **state.relations}.items()}
+    checked = check(parsed, known=known, clauses=state.strata.clauses)
+    for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
+        refuse_rows(state, name)
+    wishes.check(checked.clauses)
+    fresh = {name: new(schema) for name, schema in checked.schemas.items() if name not in known}
+    relations = {**state.relations, **fresh}
+    facts = {}
+    for name, rows in checked.facts.items():
+        codes = [gate.encode_row(row, relations[name].schema, symbols) for row in rows]
+        columns = np.array(codes, np.int64).reshape(len(codes), relations[name].arity).T
+        facts[name] = (np.ascontiguousarray(columns), len(codes))
+    order = [name for stratum in checked.strata for name in stratum]
+    after = state._replace(
+        relations=relations,
+        strata=state.strata.extended(checked.clauses, order),
+        key_orders={**state.key_orders, **wishes.orders_by_rule(checked)},
+        directives=(*state.directives, *checked.directives),
+        maintain={**state.maintain, **wishes.by_rule(checked, "maintain")},
+        granularity={**state.granularity, **wishes.by_rule(checked, "granularity")},
+    )
+    return Extension(after, facts, frozenset(c.head for c in checked.clauses), checked.warnings)

@@ -1,0 +1,136 @@
+"""The clauses of a database in evaluation order: what derives a relation, what lies below it and what above.
+
+`order` lists all heads bottom up: whatever a head reads comes before it. Strata never change; more clauses, or fewer,
+make other strata. A relation that no clause derives is *base* and in no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from lftj.language.clause import Clause, owner
+from lftj.language.stratify import components
+
+# So many heads of a recursive component are named.
+SHOWN = 3
+
+
+class Heads(NamedTuple):
+    """Heads that are derived together: one head, or the members of a recursive component.
+
+    `clauses`: those of all of them · `reads`: the relations in their bodies, members of a component included.
+    """
+
+    names: tuple[str, ...]
+    clauses: tuple[Clause, ...]
+    reads: tuple[str, ...]
+    recursive: bool
+
+    @property
+    def name(self) -> str:
+        """The first of them; the head, where there is one."""
+        return self.names[0]
+
+
+class Strata:
+    """`clauses`, and `order`: the heads, bottom up.
+
+    `recursive`: of each head that is derived from itself, all heads that are derived together, one after the other in
+    `order`. A head of best values (`Clause.best`) is there whether or not it is still derived from itself.
+    `together`: all heads, bottom up, those of a component as one.
+    """
+
+    __slots__ = ("_above", "_of", "_readers", "_reads", "clauses", "order", "recursive", "together")
+
+    def __init__(self, clauses: Iterable[Clause] = (), order: Iterable[str] = ()) -> None:
+        self.clauses = tuple(clauses)
+        self.order = tuple(order)
+        self._of: dict[str, list[Clause]] = {}
+        self._readers: dict[str, dict[str, None]] = {}
+        self._above: dict[str, frozenset[str]] = {}  # of those that were asked for: every transaction asks
+        for clause in self.clauses:
+            self._of.setdefault(clause.head, []).append(clause)
+            for name in clause.reads:
+                self._readers.setdefault(name, {})[clause.head] = None
+        self._reads = {head: {name: None for clause in own for name in clause.reads} for head, own in self._of.items()}
+        graph = {head: list(self.reads(head)) for head in self._of}
+        self.recursive: dict[str, tuple[str, ...]] = {}
+        for found in components(graph):
+            alone = len(found) == 1 and found[0] not in graph[found[0]]
+            if not alone or any(clause.best for clause in self._of[found[0]]):
+                self.recursive |= dict.fromkeys(found, found)
+        members = dict.fromkeys(self.recursive.get(head, (head,)) for head in self.order)
+        self.together = tuple(map(self._heads, members))
+
+    def _heads(self, names: tuple[str, ...]) -> Heads:
+        clauses = tuple(clause for name in names for clause in self.of(name))
+        reads = tuple(dict.fromkeys(read for name in names for read in self.reads(name)))
+        return Heads(names, clauses, reads, names[0] in self.recursive)
+
+    def heads_of(self, head: str) -> Heads:
+        """The heads that `head` is derived with."""
+        return self._heads(self.recursive.get(head, (head,)))
+
+    def extended(self, added: Iterable[Clause], order: Iterable[str]) -> Strata:
+        """These and more clauses; `order` lists all heads, bottom up."""
+        return Strata((*self.clauses, *added), order)
+
+    def without(self, head: str) -> Strata:
+        """The clauses of all other heads."""
+        return Strata((c for c in self.clauses if c.head != head), (name for name in self.order if name != head))
+
+    def moved_since(self, before: Strata) -> frozenset[str]:
+        """The heads that are recursive and were not in `before`, or the other way round."""
+        return frozenset(head for head in self.recursive.keys() ^ before.recursive.keys() if self.of(head))
+
+    def of(self, name: str) -> list[Clause]:
+        """The clauses that derive `name`."""
+        return self._of.get(name, [])
+
+    def reads(self, name: str) -> Mapping[str, None]:
+        """The relations in the bodies of `name`'s clauses, each once."""
+        return self._reads.get(name, {})
+
+    def read(self, name: str) -> bool:
+        """Whether a clause reads `name`."""
+        return name in self._readers
+
+    def place(self, head: str) -> str:
+        """Where `head` is evaluated, for people: "p, q (stratum 2 of 3)". Of a part of a rule: where the rule is."""
+        heads = list(dict.fromkeys(owner(name) for name in self.order))
+        together = {name: self.recursive.get(name, (name,)) for name in heads}
+        numbers = {members: number for number, members in enumerate(dict.fromkeys(together.values()), 1)}
+        members = together.get(owner(head))
+        if members is None:  # of a program that is not there yet
+            return head
+        more = f", {len(members) - SHOWN} more" if len(members) > SHOWN else ""
+        return f"{', '.join(members[:SHOWN])}{more} (stratum {numbers[members]} of {len(numbers)})"
+
+    def below(self, names: Iterable[str]) -> set[str]:
+        """`names` and all relations they are derived from."""
+        found = set(names)
+        frontier = list(found)
+        while frontier:
+            for predicate in self.reads(frontier.pop()):
+                if predicate not in found:
+                    found.add(predicate)
+                    frontier.append(predicate)
+        return found
+
+    def above(self, names: Iterable[str]) -> frozenset[str]:
+        """All heads that are derived from `names`, and those of `names` that are heads."""
+        found = [self._above_one(name) for name in names]
+        return found[0] if len(found) == 1 else frozenset().union(*found)
+
+    def _above_one(self, name: str) -> frozenset[str]:
+        if (known := self._above.get(name)) is not None:
+            return known
+        frontier, found = [name], {name} & self._of.keys()
+        while frontier:
+            for head in self._readers.get(frontier.pop(), ()):
+                if head not in found:
+                    found.add(head)
+                    frontier.append(head)
+        self._above[name] = frozenset(found)
+        return self._above[name]

@@ -1,0 +1,112 @@
+"""Evaluating a component from scratch: semi-naive, round by round.
+
+    round 0   facts
+    round 1   what the rules derive from the strata below, and from facts of the component
+    round r   what has a derivation with a row of round r - 1, and is not there yet
+
+Of best values a round stores only what is better than the present value of its key, in the place of that
+(min_max_fixpoint.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.evaluator import Evaluator
+from lftj.join.run import Counters, Limits
+from lftj.language.clause import Clause
+from lftj.plan.join_stats import of_clause, total
+from lftj.program.evaluation import Evaluation
+from lftj.recursion import variants
+from lftj.recursion.closure import as_run, run_as_written, written_of
+from lftj.recursion.component_join import DeltaJoin
+from lftj.recursion.component_joins import Joins
+from lftj.recursion.fixpoint import STOPS, Deltas, Work, settle
+from lftj.recursion.min_max_fixpoint import BestWork
+from lftj.recursion.round_column import with_rounds
+from lftj.store.stored import StoredRelation
+
+Rows = npt.NDArray[np.int64]
+
+
+def joins_of(evaluator: Evaluator, heads: tuple[str, ...], *, as_written: bool) -> Joins:
+    """The variants of the clauses of `heads`, kept from one evaluation to the next.
+
+    `as_written`: of the clauses as they are written; else they are those of a closure, and run as such.
+    """
+    strata, kept = evaluator.state.strata, evaluator.rounds.joins
+    joins: Joins | None = kept.get((heads, as_written))
+    if joins is None or joins.strata is not strata:
+        written = written_of(strata, heads)
+        if joins is None or joins.written != written:
+            for others in [others for others in kept if strata.recursive.get(others[0][0]) != others[0]]:
+                del kept[others]
+            kept[heads, as_written] = joins = Joins(written, as_run(written, as_written=as_written), heads)
+        joins.strata = strata
+    joins.begin()
+    return joins
+
+
+def work_of(
+    evaluator: Evaluator, joins: Joins, heads: tuple[str, ...], relations: dict[str, StoredRelation], limits: Limits
+) -> Work:
+    """The component `heads` over `relations`, before anything is done."""
+    if joins.ops:
+        return BestWork(evaluator, joins, heads, relations, limits, ops=joins.ops)
+    return Work(evaluator, joins, heads, relations, limits)
+
+
+def _evaluate(work: Work) -> None:
+    joins = work.joins
+    new: Deltas = {}
+    for head in work.heads:
+        relation = work.relations[head]
+        facts = relation.facts.columns()
+        work.relations[head] = with_rounds(relation, facts, 0)
+        work.private.add(work.relations[head].content)
+        if len(relation.facts):
+            new[head] = facts if relation.arity else np.empty((0, 1), np.int64)
+    work.begin_round(1)
+    found: dict[str, list[Rows]] = {}
+    for c, clause in enumerate(joins.clauses):
+        if not joins.members & clause.reads.keys():
+            found.setdefault(clause.head, []).append(work.run(joins.forward(c, None), work.relations))
+    for name, rows in new.items():
+        work.ask(joins.forward_from(name), work.relations, rows, found)
+    work.go_on(work.grow(found))
+    settle(work)
+    work.finish()
+
+
+def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Work, dict[Clause, Evaluation]]:
+    """The component `heads` over the evaluator's state, from scratch: its relations are in `Work.relations`."""
+    joins = joins_of(evaluator, heads, as_written=run_as_written(evaluator.state, heads))
+    work = work_of(evaluator, joins, heads, dict(evaluator.relations), limits)
+    work.anew = True
+    try:
+        _evaluate(work)
+    except STOPS as stop:
+        raise work.told(stop) from None
+    for head in heads:
+        evaluator.rounds.note(work.relations[head].content, work.round, as_written=joins.as_written)
+    done = {}
+    for c, clause in enumerate(joins.written):
+        first, ran = joins.any_forward(c), tuple(of_clause(joins.join_stats, clause))
+        if first.texts:
+            described = evaluator.describe(clause)
+        else:
+            plan = first.plan({**work.relations, variants.CHANGED: _none(work, first)})
+            described = Evaluation(clause, plan)
+        all_runs = total(joins.join_stats, clause)
+        counters = Counters(rows=all_runs.rows, steps=all_runs.steps)
+        done[clause] = replace(described, counters=counters, seconds=all_runs.seconds, ran=ran)
+    return work, done
+
+
+def _none(work: Work, join: DeltaJoin) -> StoredRelation:
+    """No changed rows, of the arity that `join` reads."""
+    columns = next((len(a.args) for a in join.clause.atoms if a.predicate == variants.CHANGED), 0)
+    return work.changed(np.empty((columns, 0), np.int64))

@@ -1,0 +1,1 @@
+"""What users hold: relations, deltas, queries, snapshots, scans and path counts."""

@@ -1,0 +1,146 @@
+"""What a transaction changed: per relation, the rows it inserted and the rows it erased.
+
+    tx.delta["tri"].inserted    tx.delta["tri"].erased    relations of the same kind as db["tri"]
+    list(tx.delta)                                        the relations that changed
+
+Deltas are exact, net and of whole relations: a row is inserted if it is in the relation after the transaction and was
+not before, whether as a fact or derived. They hold their own rows and none of the database's pages, and decode symbols
+when they are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.errors import CountRangeError, EvaluationError
+from lftj.evaluate.evaluator import Evaluator
+from lftj.language.clause import INTERNAL
+from lftj.results.relation import Relation
+from lftj.store.change import ERASED, INSERTED, Change
+from lftj.values.codes import Schema
+from lftj.values.symbols import SymbolTable
+
+Rows = npt.NDArray[np.int64]
+
+
+class SortedRows:
+    """Rows int64[arity, n], distinct and in key order, read as a version is. `contains` is O(log n) per key."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return int(self._rows.shape[1])
+
+    def columns(self) -> Rows:
+        """All rows."""
+        return self._rows
+
+    def contains(self, keys: Rows) -> npt.NDArray[np.bool_]:
+        """Whether each of the keys, the columns of `keys` int64[arity, m], is present."""
+        return np.fromiter((self._has(key) for key in keys.T), np.bool_, keys.shape[1])
+
+    def rows_under(self, prefixes: Rows) -> Rows:
+        """The rows that begin with one of the prefixes, the columns of `prefixes` int64[k, m]: int64[arity, n]."""
+        parts = [self._rows[:, slice(*self._under(prefix))] for prefix in prefixes.T]
+        return np.concatenate([self._rows[:, :0], *parts], axis=1)
+
+    def _has(self, key: Rows) -> bool:
+        lo, hi = self._under(key)
+        return lo < hi
+
+    def _under(self, prefix: Rows) -> tuple[int, int]:
+        lo, hi = 0, len(self)
+        for column, value in zip(self._rows, prefix, strict=False):
+            run = column[lo:hi]
+            lo, hi = lo + int(np.searchsorted(run, value)), lo + int(np.searchsorted(run, value, "right"))
+        return lo, hi
+
+
+class Delta:
+    """The rows of one relation that a transaction inserted and erased."""
+
+    def __init__(self, schema: Schema, change: Change, symbols: SymbolTable) -> None:
+        self._schema, self._change, self._symbols = schema, change, symbols
+
+    @cached_property
+    def inserted(self) -> Relation:
+        """The rows that the relation has now and had not before."""
+        return Relation(self._schema, SortedRows(self._change.of_kind(INSERTED)), self._symbols)
+
+    @cached_property
+    def erased(self) -> Relation:
+        """The rows that the relation had before and has no more."""
+        return Relation(self._schema, SortedRows(self._change.of_kind(ERASED)), self._symbols)
+
+    def __bool__(self) -> bool:
+        return len(self._change.kinds) > 0
+
+    def __repr__(self) -> str:
+        return f"Delta of {self._schema}: {len(self.inserted):,} inserted, {len(self.erased):,} erased"
+
+
+class Deltas(Mapping[str, Delta]):
+    """The delta of every relation. Iterating lists those of the program that changed; the others have an empty one."""
+
+    def __init__(
+        self,
+        changes: Mapping[str, Change],
+        unknown: Mapping[str, EvaluationError],
+        evaluator: Evaluator,
+        fresh: Mapping[str, Schema],
+    ) -> None:
+        self._changes, self._unknown, self._evaluator, self._fresh = changes, unknown, evaluator, fresh
+        self._made: dict[str, Delta] = {}
+        self._shown = [name for name in changes if not name.startswith(INTERNAL)]
+
+    def __getitem__(self, name: str) -> Delta:
+        """The delta of a relation; `UnknownRelationError` if there is no such relation."""
+        schema = self._schema(name)
+        if name in self._made:
+            return self._made[name]
+        cause = self._unknown.get(name)
+        if isinstance(cause, CountRangeError):
+            raise CountRangeError(
+                f"the change of `{name}` cannot be told in numbers",
+                why=cause.what,
+                remedy=cause.remedy,
+            )
+        if cause is not None:
+            raise EvaluationError(
+                f"the change of `{name}` is not known",
+                why=f"it could not be evaluated before the transaction: {cause.what}",
+                remedy=f"read `{name}` to see what it is now",
+            )
+        change = self._changes.get(name)
+        if change is None:
+            change = Change(np.empty((schema.arity, 0), np.int64), np.empty(0, np.int8))
+        return self._made.setdefault(name, Delta(schema, change, self._evaluator.symbols))
+
+    def _schema(self, name: str) -> Schema:
+        from lftj.results.answers import unknown
+
+        relations = self._evaluator.state.relations
+        try:
+            return relations[name].schema if name in relations else self._fresh[name]
+        except (KeyError, TypeError):  # what cannot be hashed is no name either
+            raise unknown(name, (*relations, *self._fresh)) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shown)
+
+    def __len__(self) -> int:
+        return len(self._shown)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._changes
+
+    def __repr__(self) -> str:
+        lines = [f"  {self[name]!r}" for name in self._shown]
+        return "\n".join(["Deltas:", *lines]) if lines else "Deltas: nothing changed"

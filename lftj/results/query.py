@@ -1,0 +1,107 @@
+"""A query: a rule body asked once, evaluated when its answer is looked at.
+
+`db.query("tri(1, y, z), y < z")` has one column per named variable. `count()` enumerates nothing it does not have to
+and keeps nothing; everything else evaluates the query once and then behaves like a relation. The answer is of the
+database as it was when the query was first evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from lftj.language.clause import Clause
+from lftj.results.relation import Relation
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas
+    import polars
+    import pyarrow
+
+    from lftj.explain.explanation import Explanation
+    from lftj.program.evaluation import Evaluation
+    from lftj.results.answers import Answers
+
+
+class Query:
+    """A lazy query; see the module's text. `stats` holds the counters of the last evaluation."""
+
+    def __init__(self, database: Answers, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> None:
+        self._database, self._clause, self._order, self._timeout = database, clause, order, timeout
+        self._answer: Relation | None = None
+        self._evaluation: Evaluation | None = None
+
+    def count(self) -> int:
+        """Number of answers; they are counted, not kept."""
+        if self._answer is not None:
+            return len(self._answer)
+        n, self._evaluation = self._database._count(self._clause, self._order, self._timeout)
+        return n
+
+    def relation(self) -> Relation:
+        """The answers, evaluated at the first call."""
+        if self._answer is None:
+            self._answer, self._evaluation = self._database._answer(self._clause, self._order, self._timeout)
+        return self._answer
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Counters of the last evaluation.
+
+        Rows, steps, seeks, opens (nodes of the walk), matches per depth, seconds, key_order. Empty before.
+        """
+        from lftj.explain.explanation import statistics_of
+
+        return statistics_of(self._evaluation) if self._evaluation is not None else {}
+
+    def explain(self) -> Explanation:
+        """How the query is, or was, evaluated."""
+        from lftj.explain.explanation import Explanation
+
+        evaluation = self._evaluation or self._database._describe(self._clause, self._order)
+        return Explanation.of_query(self._clause, evaluation, self._database._threads)
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __bool__(self) -> bool:
+        return self.count() > 0
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.relation())
+
+    def __contains__(self, row: object) -> bool:
+        return row in self.relation()
+
+    def __eq__(self, other: object) -> bool:
+        return self.relation() == (other.relation() if isinstance(other, Query) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def arrow(self) -> pyarrow.Table:
+        """All answers as an Arrow table."""
+        return self.relation().arrow()
+
+    def df(self) -> pandas.DataFrame:
+        """All answers as a pandas DataFrame."""
+        return self.relation().df()
+
+    def pl(self) -> polars.DataFrame:
+        """All answers as a polars DataFrame."""
+        return self.relation().pl()
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """All answers as a numpy array; see `Relation.numpy`."""
+        return self.relation().numpy()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.relation().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        if self._answer is None:
+            return f"Query({self._clause.text!r}), not evaluated yet"
+        return repr(self._answer)
+
+    def _repr_html_(self) -> str:
+        return self.relation()._repr_html_()

@@ -1,0 +1,275 @@
+"""A relation as the user sees it: an immutable sorted set of rows, in whatever form is asked for.
+
+`db["tri"]` hands out the content of that moment; later loads do not change it. Rows are in the order of their values,
+column by column; symbols by their text.
+
+    len(r)  row in r  iter(r)              number of rows, membership, tuples in order
+    r[key]  r.get(key, default)            of a functional predicate: the value of a key (a tuple for several columns)
+    r.arrow()  r.df()  r.pl()  r.numpy()   pyarrow.Table, pandas and polars DataFrame, numpy array
+
+    r.scan("max", lo=(2,), hi=(2,))        the fold of a key interval; see lftj/results/scans.py and
+    lftj/results/monoids.py
+
+Costs: len O(1), membership and values of keys O(log n), reading nothing else; the others decode all rows once. A scan
+is O(log n) but for the first of its kind.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from lftj.errors import DataError, MissingKeyError, UnknownColumnError
+from lftj.values import gate
+from lftj.values.codes import Schema
+from lftj.values.faults import shown
+from lftj.values.interruptible import interruptible
+from lftj.values.symbols import SymbolTable
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from lftj.results.delta import SortedRows
+    from lftj.results.monoids import UserMonoid
+    from lftj.store.stored import StoredRelation
+
+T = TypeVar("T")
+
+SHOWN_ROWS = 10
+_ABSENT = object()
+
+
+class Columns(dict[str, str]):
+    """The types of a relation's columns by name, in order. `UnknownColumnError` for a column that is not there."""
+
+    def __init__(self, schema: Schema) -> None:
+        super().__init__((column.name, column.type) for column in schema.columns)
+        self._schema = schema
+
+    def __getitem__(self, name: object) -> str:
+        """The type of a column."""
+        if isinstance(name, str) and name in self:
+            return super().__getitem__(name)
+        from lftj.language.diagnostics import did_you_mean
+
+        raise UnknownColumnError(
+            f"`{self._schema.name}` has no column {name!r}",
+            why=f"its columns are {', '.join(self) or 'none'}, and are known by their names",
+            remedy=did_you_mean(str(name), self, "give one of these names; `list(r.columns)` numbers them"),
+        )
+
+
+class Relation:
+    """An immutable sorted set of rows with named, typed columns."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        version: Version | SortedRows,
+        symbols: SymbolTable,
+        stored: StoredRelation | None = None,
+    ) -> None:
+        self._schema, self._version, self._symbols = schema, version, symbols
+        # Until a scan is asked for: a relation that somebody holds must not keep the key orders of that moment.
+        self._home = None if stored is None else weakref.ref(stored)
+        self._stored: StoredRelation | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._schema.name
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Column name -> type ("number", "unsigned", "float", "symbol"), in order."""
+        return Columns(self._schema)
+
+    def __len__(self) -> int:
+        return len(self._version)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __contains__(self, row: object) -> bool:
+        """Is `row` a row of the relation? Raises `DataError` if it has the wrong number or type of values."""
+        codes = gate.lookup_row(row, self._schema, self._symbols)  # type: ignore[arg-type]
+        if codes is None:
+            return False
+        return bool(self._version.contains(np.array([codes], np.int64).T)[0])
+
+    def __getitem__(self, key: object) -> Any:
+        """The value that a functional predicate has for `key`: one value, or a tuple for another number of key columns.
+
+        `MissingKeyError` (a `KeyError`) if it has none; `DataError` if the relation is no functional predicate, or the
+        key has the wrong number or type of values.
+        """
+        value = self.get(key, _ABSENT)
+        if value is _ABSENT:
+            raise MissingKeyError(
+                f"`{self.name}` has no value for {shown(key)}",
+                why=f"no row of {self._schema} has this key",
+                remedy=f"ask with `.get(key, default)`, or iterate over `{self.name}` for the keys it has",
+            )
+        return value
+
+    def get(self, key: object, default: Any = None) -> Any:
+        """The same, with `default` for a key that has no value."""
+        schema = self._schema
+        if not schema.functional:
+            raise DataError(
+                f"`{self.name}` has no keys to ask for: it is not a functional predicate",
+                why=f"its columns are {schema}",
+                remedy="ask `row in`, or iterate over the rows; `db.query` selects some of them",
+            )
+        keys, given = Schema(schema.name, schema.columns[:-1]), key if isinstance(key, tuple) else (key,)
+        if len(given) != keys.arity:
+            values = "1 value" if len(given) == 1 else f"{len(given)} values"
+            raise DataError(
+                f"the key {shown(key)} has {values}, {keys} takes {keys.arity}",
+                why="a functional predicate has one value for all its keys together",
+                remedy="give a tuple, with a value each",
+            )
+        codes = gate.lookup_row(given, keys, self._symbols)
+        if codes is None:
+            return default
+        found = self._version.rows_under(np.array(codes, np.int64).reshape(len(codes), 1))
+        if not found.shape[1]:
+            return default
+        (value,) = gate.decode_row(found[-1:, 0].tolist(), Schema(schema.name, schema.columns[-1:]), self._symbols)
+        return value
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return gate.to_rows(self._schema, self._sorted, self._symbols, rows=len(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to a relation, or a set of tuples, with the same rows."""
+        if isinstance(other, Relation):
+            return self._schema.types == other._schema.types and len(self) == len(other) and list(self) == list(other)
+        if isinstance(other, set | frozenset):
+            return len(self) == len(other) and set(self) == other
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def _sorted(self) -> list[Any]:
+        """Code columns, rows in the order of their values."""
+        return interruptible(len(self), self._in_value_order)
+
+    def _in_value_order(self) -> list[Any]:
+        rows = self._version.columns()
+        if "symbol" in self._schema.types and rows.shape[1] > 1:
+            ranks = self._symbols.ranks()
+            keys = [
+                ranks[column] if t == "symbol" else column for column, t in zip(rows, self._schema.types, strict=True)
+            ]
+            rows = rows[:, np.lexsort(keys[::-1])]
+        return [np.ascontiguousarray(column) for column in rows]
+
+    def _as(self, form: Callable[..., T]) -> T:
+        """All rows in a form that the gate makes by one call into a library."""
+        n = len(self)
+        return interruptible(n, form, self._schema, self._sorted, self._symbols, rows=n)
+
+    def scan(
+        self,
+        monoid: str | UserMonoid,
+        column: str | int | None = None,
+        *,
+        lo: Sequence[object] | None = None,
+        hi: Sequence[object] | None = None,
+        order: Sequence[str | int] | None = None,
+    ) -> Any:
+        """The fold of `column` (name or number; default: the last) over a key interval, by `monoid`.
+
+        `monoid`: "count", "sum", "mean", "min", "max", "cat" (texts in key order), or what `lftj.monoid` registered.
+        `lo` and `hi` are the first values of rows, both included: `lo=(2,), hi=(2,)` is every row that begins with 2;
+        None is an open end. They are in column order, or in `order`, columns that begin the key order.
+
+        Of no rows: count and sum 0, min, max and mean None, cat "", others their identity. Sums are exact: of integers
+        any integer, of floats what `math.fsum` gives. O(log n) and carried along by commits; the first scan of its kind
+        builds that, O(n). `DataError` for what cannot be folded, `MemoryLimitError`.
+        """
+        from lftj.results import scans
+        from lftj.store.stored import StoredRelation
+
+        asked = scans.ask(self._schema, self._symbols, monoid, column, lo, hi, order)
+        if not isinstance(self._version, Version):
+            return scans.scan_rows(asked, self._version.columns())
+        if self._stored is None:
+            stored = None if self._home is None else self._home()
+            self._stored = StoredRelation.over(self._schema, self._version) if stored is None else stored
+        return scans.scan_stored(asked, self._stored)
+
+    def arrow(self) -> pyarrow.Table:
+        """All rows as an Arrow table: int64, uint64, double and string columns."""
+        return self._as(gate.to_arrow)
+
+    def df(self) -> pandas.DataFrame:
+        """All rows as a pandas DataFrame."""
+        return self._as(gate.to_pandas)
+
+    def pl(self) -> polars.DataFrame:
+        """All rows as a polars DataFrame."""
+        return self._as(gate.to_polars)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """All rows: an (n, k) array where all columns share a type, else a structured array.
+
+        Symbols are str objects.
+        """
+        return gate.to_numpy(self._schema, self._sorted, self._symbols, rows=len(self))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow C stream protocol: pandas, polars, DuckDB and others read a relation as it is."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def _head(self) -> list[tuple[Any, ...]]:
+        rows = []
+        for row in self:
+            rows.append(row)
+            if len(rows) == SHOWN_ROWS:
+                break
+        return rows
+
+    def _title(self) -> str:
+        return f"{self._schema}  {len(self):,} {'row' if len(self) == 1 else 'rows'}"
+
+    def __repr__(self) -> str:
+        names = list(self._schema.names)
+        cells = [[_cell(value) for value in row] for row in self._head()]
+        if not names:
+            return self._title()
+        widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
+        right = [t != "symbol" for t in self._schema.types]
+
+        def line(row: list[str]) -> str:
+            padded = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
+            return ("  " + "  ".join(padded)).rstrip()
+
+        lines = [self._title(), line(names), *(line(row) for row in cells)]
+        if len(self) > len(cells):
+            lines.append(f"  ... {len(self) - len(cells):,} more")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head = "".join(f"<th>{escape(name)}</th>" for name in self._schema.names)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(_cell(v))}</td>' for v in row)}</tr>" for row in self._head())
+        more = f"<p>... {len(self) - SHOWN_ROWS:,} more</p>" if len(self) > SHOWN_ROWS else ""
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<p><code>{escape(self._title())}</code></p>{table}{more}"
+
+
+def _cell(value: Any, width: int = 32) -> str:
+    text = repr(value) if isinstance(value, float) else str(value)
+    text = text.encode("unicode_escape").decode() if not text.isprintable() else text
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,424 @@
+"""A stored relation: its facts, its content, and its content in every key order that somebody needed.
+
+    facts      rows that were loaded, inserted or written in the program text, in declared column order
+    content    facts and derived rows together; the same version as the facts where no rule derives the relation, and
+               that of another relation where the rules only copy it (alias.py)
+    orders     key order (permutation of the columns) -> the content, its columns permuted and sorted so
+    scans      (key order, monoid, column) -> the same, with folds of the column on every path to a row
+    folds      what a scan by a Python function remembers of the pages of a key order (page_folds.py)
+
+A stored relation never gets other rows: a change makes its *successor*, which takes its place in the next state of the
+database (state.py), and versions handed out before stay readable. What may be added is a key order or a scan: it is
+built the first time a plan (a rule, a user) asks for it and shared by all; a successor has it too where the change is
+small, by batch update when it is next asked for (lagging_order.py), else it is dropped (and built again when asked
+for).
+
+Remembered folds are never wrong for another version, so a successor shares them, until a large change, or many small
+ones that nobody looked at, have left little of them (and they would keep the pages of an old version).
+
+A scan is a copy of the content of its own: what nobody scans pays nothing for scans, neither in space nor in a commit.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Collection, Hashable, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.plan.statistics import Statistics
+from lftj.store.change import ERASED, Change
+from lftj.store.lagging_order import Behind
+from lftj.store.page_folds import PageFolds
+from lftj.values.codes import Schema
+from scantree.memory import Arena, ArenaFullError
+from scantree.scan import Monoid, Scan
+from scantree.sort import permuted
+from scantree.version import Store, Version
+
+Rows = npt.NDArray[np.int64]
+
+# A batch larger than this part of the relation is cheaper to sort in than to insert.
+SMALL_PART = 1 / 8
+# A change of so many rows, and of such a part of them, is bulk: what it concerns may be evaluated anew (rounds.py)
+# and do without the secondary key orders. They go, and are made again for whoever asks for them.
+BULK_ROWS, BULK_PART = 10_000, 1 / 32
+
+
+class ScanOrder(NamedTuple):
+    """What a scan folds: the column numbered `column`, by `monoid`, with the rows in key order `order`.
+
+    `order` permutes the columns, all of them numbered as declared. Of COUNT, which reads none, `column` is 0.
+    """
+
+    order: tuple[int, ...]
+    monoid: Monoid
+    column: int
+
+    @classmethod
+    def of(cls, order: tuple[int, ...], monoid: Monoid, column: int) -> ScanOrder:
+        """The one form of what is asked for."""
+        return cls(order, monoid, 0 if monoid == Monoid.COUNT else column)
+
+
+# What remembered folds are kept by: whoever makes them says.
+FoldKey = Hashable
+# So many of them are kept per relation; the one that was made first goes.
+KEPT_FOLDS = 32
+
+# What a relation may build beside its content, and forget: a key order or a scan.
+Built = tuple[int, ...] | ScanOrder
+
+
+class Private:
+    """Versions that only the work in hand reads, so that it may use them up (`Version.update`)."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self) -> None:
+        self._held: set[Version] = set()
+
+    def __contains__(self, version: Version) -> bool:
+        return version in self._held
+
+    def add(self, version: Version) -> None:
+        """The work has made this version."""
+        self._held.add(version)
+
+    def follow(self, old: Version, new: Version) -> None:
+        """The work has made `new` of `old`, which it does not read any more; if nothing changed both are one."""
+        if new is not old:
+            self._held.discard(old)
+            self._held.add(new)
+
+
+class StoredRelation:
+    """One relation of a database at one moment. `page_rows` and `dir_rows` are forced tiny by tests."""
+
+    __slots__ = (
+        "__weakref__",
+        "_arena",
+        "_declared",
+        "_folds",
+        "_orders",
+        "_scans",
+        "_sizes",
+        "_statistics",
+        "_stores",
+        "arity",
+        "content",
+        "facts",
+        "name",
+        "numbers",
+        "schema",
+        "types",
+    )
+
+    def __init__(self, schema: Schema, arena: Arena, *, page_rows: int = 256, dir_rows: int = 64) -> None:
+        self.schema, self.name, self.arity = schema, schema.name, schema.arity
+        self.types = schema.types
+        self.numbers = set(self.types) == {"number"}
+        self._arena, self._sizes = arena, (page_rows, dir_rows)
+        self._declared = tuple(range(self.arity))
+        self._stores: dict[Built | str, Store] = {}
+        self.facts: Version = self._store(self._declared).empty()
+        self.content: Version = self.facts
+        self._orders: dict[tuple[int, ...], Version | Behind] = {self._declared: self.facts}
+        self._scans: dict[ScanOrder, Version] = {}
+        self._folds: dict[FoldKey, PageFolds] = {}
+        self._statistics: Statistics | None = None
+
+    @classmethod
+    def over(cls, schema: Schema, content: Version) -> StoredRelation:
+        """A relation of its own with the given content: for scans of rows that belong to no database's state."""
+        shape = content.store.shape
+        empty = cls(schema, content.store.arena, page_rows=1 << shape.page_bits, dir_rows=1 << shape.dir_bits)
+        return empty.holding(content)
+
+    def holding(self, content: Version) -> StoredRelation:
+        """The same relation with the given content, all of which is facts, and nothing beside it."""
+        return self._with(content, content, {self._declared: content}, {}, {})
+
+    def overwrite(self, rows: Rows) -> bool:
+        """Let this relation, that only who made it by `holding` knows of, hold `rows` from now on, if it can.
+
+        As `Version.overwrite`.
+        """
+        if not self.content.overwrite(rows):
+            return False
+        self._orders, self._statistics = {self._declared: self.content}, None
+        return True
+
+    def _with(
+        self,
+        content: Version,
+        facts: Version,
+        orders: dict[tuple[int, ...], Version | Behind],
+        scans: dict[ScanOrder, Version],
+        folds: dict[FoldKey, PageFolds],
+    ) -> StoredRelation:
+        made = StoredRelation.__new__(StoredRelation)
+        made.schema, made.name, made.arity = self.schema, self.name, self.arity
+        made.types, made.numbers = self.types, self.numbers
+        made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
+        made.content, made.facts, made._orders, made._scans = content, facts, orders, scans
+        made._folds, made._statistics = folds, None
+        return made
+
+    def _store(self, built: Built) -> Store:
+        if built not in self._stores:
+            page_rows, dir_rows = self._sizes
+            scan = None
+            if isinstance(built, ScanOrder):
+                scan = Scan(built.monoid, built.order.index(built.column) if built.order else 0)
+            # setdefault: a snapshot in another thread may make the same one, and both must go on with it.
+            made = Store(self._arena, self.arity, page_rows=page_rows, dir_rows=dir_rows, scan=scan)
+            return self._stores.setdefault(built, made)
+        return self._stores[built]
+
+    def rounds_store(self) -> Store:
+        """The store of contents whose rows have a round each, which readers do not see (lftj/recursion)."""
+        if "rounds" not in self._stores:
+            page_rows, dir_rows = self._sizes
+            made = Store(self._arena, self.arity, 1, page_rows=page_rows, dir_rows=dir_rows, hidden=True)
+            return self._stores.setdefault("rounds", made)
+        return self._stores["rounds"]
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    @property
+    def orders(self) -> Collection[tuple[int, ...]]:
+        """The key orders that are built, the declared one first."""
+        return self._orders.keys()
+
+    @property
+    def built(self) -> set[Built]:
+        """The key orders and the scans that are built."""
+        return {*self._orders, *self._scans}
+
+    @property
+    def statistics(self) -> Statistics:
+        """What the planner may know of the present content."""
+        if self._statistics is None:
+            # A proxy: a cycle would keep the pages of old states until the garbage collector runs.
+            self._statistics = Statistics(weakref.proxy(self))
+        return self._statistics
+
+    def order(self, columns: tuple[int, ...]) -> Version:
+        """The content in a key order, built at the first call."""
+        held = self._orders.get(columns)
+        if isinstance(held, Version):
+            return held
+        made = held.caught_up(columns) if held is not None else self._store(columns).reorder(self.content, columns)
+        self._orders[columns] = made
+        return made
+
+    def order_after(self, columns: tuple[int, ...], before: StoredRelation, change: Change | None) -> Version:
+        """The content in a key order; one that is not built yet is made of that of the relation `before` the change."""
+        missing = columns not in self._orders
+        if missing and change is not None and len(change.kinds) < SMALL_PART * len(self):
+            self._orders[columns], _ = before.order(columns).update(change.rows[list(columns)], change.kinds)
+        return self.order(columns)
+
+    def ends(self, column: int) -> tuple[int, int] | None:
+        """The least and the greatest value of a column, by a pass over it if no key order begins with it.
+
+        None without rows.
+        """
+        first = (v for order, v in self._orders.items() if order[0] == column and isinstance(v, Version))
+        held = next(first, None)
+        return self.content.ends(column) if held is None else held.ends(0)
+
+    def scan_version(self, order: tuple[int, ...], monoid: Monoid, column: int) -> Version:
+        """The content in key order `order`, with a scan of column `column` by `monoid`; built at the first call.
+
+        `order` permutes the columns and `column` is one of them, both numbered as declared (COUNT reads no column). The
+        scan is one of codes: of symbols MIN and MAX say nothing, of unsigned and float SUM does not (codes.py).
+        """
+        asked = ScanOrder.of(order, monoid, column)
+        if asked not in self._scans:
+            # setdefault: another reader may have built it meanwhile; one of the two is carried along.
+            made = self._store(asked).reorder(self.content, order)
+            return self._scans.setdefault(asked, made)
+        return self._scans[asked]
+
+    def page_folds(self, key: FoldKey, make: Callable[[], PageFolds]) -> PageFolds:
+        """What is remembered under `key` of the pages of a key order; made at the first call."""
+        if key not in self._folds:
+            while len(self._folds) >= KEPT_FOLDS:
+                self._folds.pop(next(iter(self._folds)), None)
+            return self._folds.setdefault(key, make())
+        return self._folds[key]
+
+    def rest(self) -> dict[tuple[int, ...], Behind]:
+        """Before the rounds of a transaction: let the key orders lag behind until one of them is asked for.
+
+        For `rested`: what each is.
+        """
+        waiting = {}
+        for order, held in list(self._orders.items())[1:]:
+            waiting[order] = held if isinstance(held, Behind) else Behind(held, (), 0)
+        self._orders.update(waiting)
+        return waiting
+
+    def rested(self, waiting: Mapping[tuple[int, ...], Behind], change: Change) -> None:
+        """After the rounds: what of `waiting` none has asked for lags behind by what they came to, a `change` in all.
+
+        Where it lags too far, it follows; without the memory for that, it goes.
+        """
+        for order, before in waiting.items():
+            held = self._orders.get(order)
+            if isinstance(held, Behind) and held is not before and held.version is before.version:
+                self.forget(order)
+                with suppress(ArenaFullError):
+                    self._orders[order] = self._lagging(order, before, change, self.content)
+
+    @staticmethod
+    def _lagging(order: tuple[int, ...], held: Version | Behind, change: Change, content: Version) -> Version | Behind:
+        """A key order after one more change, which led to `content`: behind, or caught up where that gets too far."""
+        behind = Behind.of(held, change)
+        return behind.caught_up(order) if behind.far(len(content)) else behind
+
+    def forget(self, built: Built) -> None:
+        """Drop a secondary key order or a scan; it is built again if somebody asks for it."""
+        if isinstance(built, ScanOrder):
+            self._scans.pop(built, None)
+        elif built != self._declared:
+            self._orders.pop(built, None)
+
+    def build(self, rows: Rows, count: int | None = None) -> Version:
+        """A version of the relation with the given rows int64[arity, n]; not published."""
+        return self._store(self._declared).build(list(rows), count=rows.shape[1] if count is None else count)
+
+    def assemble(self, chunks: list[Rows], *, in_order: bool) -> Version:
+        """A version of the rows of all chunks int64[arity, n]; not published.
+
+        `in_order`: they are sorted and distinct.
+        """
+        if in_order:
+            return self._store(self._declared).assemble(chunks)
+        rows = np.concatenate(chunks, axis=1) if chunks else np.empty((self.arity, 0), np.int64)
+        chunks.clear()
+        return self.build(rows)
+
+    def with_facts(self, rows: Rows, count: int) -> Version:
+        """The facts and `count` more rows int64[arity, count], in any order; not published."""
+        if len(self.facts) and count < SMALL_PART * len(self.facts):
+            version, _ = self.facts.update(
+                rows if self.arity else np.empty((0, count), np.int64), np.ones(count, np.int8)
+            )
+            return version
+        if len(self.facts):
+            rows = np.concatenate([self.facts.columns(), rows], axis=1)
+            count = rows.shape[1] if self.arity else count + len(self.facts)
+        return self.build(rows, count)
+
+    def successor(self, content: Version, facts: Version | None = None, change: Change | None = None) -> StoredRelation:
+        """The relation after its content has become `content` (and its facts `facts`); this one stays as it is.
+
+        `change` is the difference of the contents, if it is known. Secondary key orders and scans follow, or go.
+        """
+        facts = self.facts if facts is None else facts
+        if content is self.content:
+            return self._with(content, facts, self._orders, self._scans, self._folds)
+        orders: dict[tuple[int, ...], Version | Behind] = {self._declared: content}
+        scans: dict[ScanOrder, Version] = {}
+        folds: dict[FoldKey, PageFolds] = {}
+        follow = len(self._orders) > 1 or self._scans or self._folds
+        known = change is not None or content.store is self.content.store
+        if follow and known:
+            before, rows = len(self.content), len(content)
+            if abs(rows - before) < SMALL_PART * before:
+                if change is None:
+                    delta = self.content.delta(content)
+                    change = Change(delta.rows, delta.kinds)
+                changed = len(change.kinds)
+                if changed < SMALL_PART * rows:
+                    folds = self._folds_after(changed, rows)
+                    bulk = changed >= BULK_ROWS and changed > BULK_PART * rows
+                    orders, scans = self._follow(content, change, {} if bulk else self._orders)
+        return self._with(content, facts, orders, scans, folds)
+
+    def moved(self, content: Version, change: Change, part: float, private: Private) -> StoredRelation:
+        """The relation after its content became `content` by a `change` that only inserts, or only erases.
+
+        Key orders and scans follow: by batch update, or merged where more than `part` of the rows are new, and those
+        that are `private` are used up. They go where a large part of the rows goes.
+        """
+        n, folds = len(change.kinds), self._folds_after(len(change.kinds), len(content))
+        if n and change.kinds[0] == ERASED:
+            if n >= SMALL_PART * len(content):
+                return self._with(content, self.facts, {self._declared: content}, {}, folds)
+            part = math.inf
+        orders, scans = self._follow(content, change, self._orders, private, part)
+        return self._with(content, self.facts, orders, scans, folds)
+
+    def _follow(
+        self,
+        content: Version,
+        change: Change,
+        wanted: Mapping[tuple[int, ...], Version | Behind],
+        private: Private | None = None,
+        part: float = math.inf,
+    ) -> tuple[dict[tuple[int, ...], Version | Behind], dict[ScanOrder, Version]]:
+        """(the key orders that are `wanted` of these, the scans) after a `change` that led to `content`.
+
+        With `private`, a key order that is not behind will be asked for in the next round: it follows at once, and is
+        merged where inserts are more than `part` of the rows; one that is behind waits for the last one (`rested`).
+        Without the memory for one, it and what comes behind it go, as with a large change; who asks for them again is
+        told.
+        """
+        orders: dict[tuple[int, ...], Version | Behind] = {self._declared: content}
+        scans: dict[ScanOrder, Version] = {}
+        try:
+            for order, held in list(wanted.items()):
+                if order == self._declared:
+                    continue
+                if private is None:
+                    orders[order] = self._lagging(order, held, change, content)
+                    continue
+                if isinstance(held, Behind):
+                    orders[order] = Behind.of(held, change)
+                    continue
+                mine = held in private
+                if len(change.kinds) > part * len(held):
+                    made, _ = held.merged(permuted(change.rows, order), use_up=mine)
+                else:
+                    made, _ = held.update(change.rows[list(order)], change.kinds, use_up=mine)
+                private.follow(held, made)
+                orders[order] = made
+            for scan, before in list(self._scans.items()):
+                scans[scan], _ = before.update(change.rows[list(scan.order)], change.kinds)
+        except ArenaFullError:
+            pass
+        return orders, scans
+
+    def _folds_after(self, changed: int, rows: int) -> dict[FoldKey, PageFolds]:
+        """What is remembered of pages and of use still, after so many changes that led to so many rows."""
+        folds: dict[FoldKey, PageFolds] = {}
+        if self._folds and changed < SMALL_PART * rows:
+            for key, kept in list(self._folds.items()):
+                kept.unseen += changed
+                if kept.unseen < SMALL_PART * rows:
+                    folds[key] = kept
+        return folds
+
+    def frozen(self) -> StoredRelation:
+        """The same rows for a reader in another thread: key orders and scans that either builds are its own."""
+        folds = {key: kept.twin() for key, kept in list(self._folds.items())}
+        return self._with(self.content, self.facts, self._orders.copy(), self._scans.copy(), folds)
+
+    def memory(self) -> dict[Built, int]:
+        """Bytes of pages per key order and per scan; none for a content that belongs to another relation.
+
+        Of a key order that lags behind those it has.
+        """
+        found: list[tuple[Built, Version | Behind]] = [*self._orders.items(), *self._scans.items()]
+        versions = {built: held.version if isinstance(held, Behind) else held for built, held in found}
+        own = (self._stores.get("rounds"), *map(self._stores.get, versions))
+        return {built: version.memory() if version.store in own else 0 for built, version in versions.items()}
