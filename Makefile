@@ -1,4 +1,4 @@
-# Targets a person uses: demo, test, test-spark, quick, lint, format, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
+# Targets a person uses: demo, test, test-spark, quick, lint, format, docs, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
 # changes), so a fresh machine needs only make and a python3 of at least 3.11.
 
 PYTHON  ?= python3
@@ -8,10 +8,10 @@ WORKERS ?= 2
 PYTEST  := $(BIN)/python -m pytest
 
 # Areas without kernels: their tests do not change when the JIT is off or bounds are checked.
-NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/spark tests/test_house_rules.py tests/test_readme.py
+NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/spark tests/test_house_rules.py tests/test_docs.py
 SKIP_NO_KERNELS := $(addprefix --ignore=,$(NO_KERNELS))
 
-.PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow quick lint format types bench report wheel clean
+.PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow quick lint format types docs bench bench-micro report wheel clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -74,8 +74,18 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The pages of docs/ as a site in site/; a warning is an error. Needs no network.
+docs: $(VENV)/.dev
+	$(BIN)/python -m mkdocs build --quiet --strict
+
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench.run
+
+# Single steps, about a minute: saved in .benchmarks, and compared with the last that was saved.
+bench-micro: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -p no:xdist bench/micro --benchmark-autosave --benchmark-timer=time.process_time \
+		--benchmark-max-time=0.5 --benchmark-warmup=off --benchmark-disable-gc --benchmark-sort=name \
+		--benchmark-columns=min,median,iqr,rounds $(if $(wildcard .benchmarks/*/*.json),--benchmark-compare)
 
 report: $(VENV)/.bench
 	$(BIN)/python -m bench.report
@@ -85,5 +95,5 @@ wheel: $(VENV)/.dev
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""The README's table about key orders: steps of the chosen ones beside the best found, and as estimated."""
+"""The table about key orders: steps of the chosen ones beside the best found, and as estimated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README's table about recursion, of the last line that `bench/results/recursion.jsonl` holds for each workload.
+"""The table about recursion, of the last line that `bench/results/recursion.jsonl` holds for each workload.
 
 Counts were compared with published ones when they were measured; a stream's end state with an evaluation from scratch.
 """

@@ -1,4 +1,4 @@
-"""The README's table about replayed streams: of each the newest line of this code and of the code before."""
+"""The table about replayed streams: of each the newest line of this code and of the code before."""
 
 from __future__ import annotations
 

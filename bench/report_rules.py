@@ -1,4 +1,4 @@
-"""The README's tables about whole rules: folds per group, exact sums, extremes, complements, a stream of ratings.
+"""The tables about whole rules: folds per group, exact sums, extremes, complements, a stream of ratings.
 
 They are made of the last line that `bench/results/{grouped,floatsums,extremes,complement,ratings}.jsonl` hold for each
 thing measured (runs with --quick apart). A row where lftj loses to a rival, or takes more than evaluating anew is

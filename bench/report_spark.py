@@ -1,4 +1,4 @@
-"""The README's table about Spark, of the last lines that `bench/results/spark.jsonl` holds for each graph.
+"""The table about Spark, of the last lines that `bench/results/spark.jsonl` holds for each graph.
 
 Both sides counted the same rows when they were measured. A batch's time is the median of all of its size but the first,
 and is compared with evaluation anew after the last of these, creation with that before: Java was as warm for both.

@@ -1,4 +1,4 @@
-"""The README's table about threads: medians over the runs that `bench/results/threads.jsonl` holds."""
+"""The table about threads: medians over the runs that `bench/results/threads.jsonl` holds."""
 
 from __future__ import annotations
 

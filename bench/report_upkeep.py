@@ -1,4 +1,4 @@
-"""The README's tables about maintenance: transactions, traces, the promise, endurance, lookups.
+"""The tables about maintenance: transactions, traces, the promise, endurance, lookups.
 
 They are made of the last line that `bench/results/{latency,recording,promise,endurance,stabbing}.jsonl` hold for each
 thing measured (runs with --quick apart). A row where lftj loses to a rival, takes more than evaluating anew is allowed

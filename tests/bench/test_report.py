@@ -1,4 +1,4 @@
-"""Results and what is made of them: the README's tables equal the committed results, losses are shown and explained."""
+"""Results and what is made of them: tables of the pages equal the committed results, losses are shown and explained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import matplotlib
 import pytest
 
 from bench import plots, report, results
-from bench.report import README, TABLES, filled, lost_to, unexplained
+from bench.report import PAGES, TABLES, filled, lost_to, unexplained
 
 COMMITTED = results.latest(results.read(results.JOINS))
 RUN = {"date": "2026-01-02T03:04:05Z", "commit": "abc", "dirty": False}
@@ -33,11 +33,20 @@ def latest(*lines: dict[str, Any]) -> report.Results:
     return results.latest(lines)
 
 
-def test_readme_tables_are_those_of_the_committed_results() -> None:
-    text = README.read_text(encoding="utf-8") if README.exists() else ""
-    if "<!-- bench:" not in text or not COMMITTED:
-        pytest.skip("README.md has no benchmark tables yet")
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_tables_are_those_of_the_committed_results(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "<!-- bench:" in text
     assert filled(text, COMMITTED) == text, "run python -m bench.report"
+
+
+def test_check_says_which_page_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right, wrong = tmp_path / "right.md", tmp_path / "wrong.md"
+    right.write_text(filled("<!-- bench:triangle -->\n<!-- /bench -->\n", COMMITTED), encoding="utf-8")
+    wrong.write_text("<!-- bench:triangle -->\n<!-- /bench -->\n", encoding="utf-8")
+    assert report.main(["--check"], [right]) == 0
+    assert report.main(["--check"], [right, wrong]) == 1
+    assert capsys.readouterr().err == "wrong.md differs from bench/results; run python -m bench.report\n"
 
 
 def test_every_lost_row_is_explained() -> None:

@@ -1,0 +1,139 @@
+"""The README and every page of docs/ are programs: their Python blocks and commands run, and print what they say.
+
+A page runs from top to bottom, in a folder of its own. Its Python blocks share one namespace; a `text` block after one
+is what it prints. The commands of its `console` blocks run in bash; what a block shows after a command is its output,
+and of a command that shows none only success is asked. `$ cat FILE` of a file that is not there yet shows the reader
+its content, and makes the file. Times are written as zeros.
+
+`python -m tests.test_docs` writes the outputs into the pages (then read the diff).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(
+    r"```python\n(?P<code>.*?)```\n(?:```text\n(?P<output>.*?)```)?|```console\n(?P<console>.*?)```", re.DOTALL
+)
+COMMAND = re.compile(r"^\$ (?P<command>.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
+# What this suite does not run: what sets a machine up, what takes minutes, and what needs Spark (tests/spark does
+# that).
+LEFT_OUT = ("pip ", "git ", "cd ", "make ", "python -m bench.", "JOB=", "spark-submit ", "lftj demo", "lftj bench")
+TIME = re.compile(r"\d+\.\d{3} (s|ms)\b")
+
+
+def without_times(output: str) -> str:
+    """The output with zeros for seconds and milliseconds."""
+    return TIME.sub(r"0.000 \1", output)
+
+
+class Page:
+    """A page while it runs: the namespace of its Python blocks, and the folder (the current one) of its files."""
+
+    def __init__(self, name: str, tools: Path) -> None:
+        self.name, self.namespace = name, {"__name__": "__main__"}
+        for tool, arguments in (("lftj", "-m lftj"), ("python", "")):
+            script = tools / tool
+            script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {arguments} "$@"\n')
+            script.chmod(0o755)
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        self.environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": path}
+
+    def ran(self, text: str) -> str:
+        """`text` with the outputs that its blocks have."""
+        return BLOCK.sub(self._block, text)
+
+    def _block(self, block: re.Match[str]) -> str:
+        if block["console"] is not None:
+            return f"```console\n{COMMAND.sub(self._command, block['console'])}```"
+        printed = self._printed(block["code"])
+        if block["output"] is None:
+            assert printed == "", f"{self.name} does not show what a block prints:\n{block['code']}{printed}"
+            return block[0]
+        return f"```python\n{block['code']}```\n```text\n{printed}```"
+
+    def _printed(self, code: str) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, self.name, "exec"), self.namespace)
+        return without_times(printed.getvalue())
+
+    def _command(self, shown: re.Match[str]) -> str:
+        words = shlex.split(shown["command"], comments=True)
+        if not words or shown["command"].startswith(LEFT_OUT):
+            return shown[0]
+        if words[0] == "cat" and len(words) == 2 and not Path(words[1]).exists():
+            Path(words[1]).parent.mkdir(parents=True, exist_ok=True)
+            Path(words[1]).write_text(shown["output"], encoding="utf-8")
+            return shown[0]
+        command = ("bash", "-c", shown["command"])
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300)
+        if not shown["output"]:
+            assert done.returncode == 0, f"{self.name}: {shown['command']}\n{done.stderr}"
+            return shown[0]
+        # A command that succeeds may say on stderr that it compiles.
+        output = done.stdout + done.stderr if done.returncode else done.stdout
+        return f"$ {shown['command']}\n{without_times(output)}"
+
+
+def ran(page: Path, folder: Path) -> str:
+    """The text of a page with the outputs that its blocks have; runs in `folder`, which is empty."""
+    tools, work = folder / "bin", folder / "work"
+    tools.mkdir()
+    work.mkdir()
+    with contextlib.chdir(work):
+        return Page(page.name, tools).ran(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_a_page_prints_what_it_says(page: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    assert ran(page, tmp_path) == page.read_text(encoding="utf-8")
+
+
+def test_a_page_that_says_something_else_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nx = 1\nprint(x)\n```\n```text\n2\n```\n"
+        "```console\n$ cat p.dl\n.decl e(x:number)\n$ wc -l < p.dl\nwrong\n$ grep -c decl p.dl\n7\n```\n",
+        encoding="utf-8",
+    )
+    assert ran(page, tmp_path) == (
+        "```python\nx = 1\nprint(x)\n```\n```text\n1\n```\n"
+        "```console\n$ cat p.dl\n.decl e(x:number)\n$ wc -l < p.dl\n1\n$ grep -c decl p.dl\n1\n```\n"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = LINK.findall(prose)
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_readme_is_short() -> None:
+    text = README.read_text(encoding="utf-8")
+    first = next(block["code"] for block in BLOCK.finditer(text) if block["code"])
+    assert len(first.strip().splitlines()) <= 12
+    assert len(text.splitlines()) <= 250
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        with tempfile.TemporaryDirectory(prefix="lftj-docs-") as folder:
+            page.write_text(ran(page, Path(folder)), encoding="utf-8")
+    sys.exit(0)
