@@ -152,14 +152,11 @@ class Delta:
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """Derivations were not counted; or why they are not now."""
-        return self._too_many(step, heads) or "its derivations are not counted yet"
-
-    def _too_many(self, step: Step, heads: Heads) -> str:
-        return "" if self.name in step.asked(heads) else step.bulk(heads)
+        return step.bulk(heads, unless=self.name) or "its derivations are not counted yet"
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate the head, counting derivations where a row may have several; after a bulk change, without."""
-        if self._too_many(step, heads):
+        if step.bulk(heads, unless=self.name):
             return RECOMPUTE.prepare(step, heads, why, limits)
         return prepared(step, heads, "recompute", count_clause, why, limits)
 

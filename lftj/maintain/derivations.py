@@ -138,7 +138,7 @@ class KeptDerivations:
         if self.strategy in step.asked(heads):
             return Cost(DECLARED)
         # The cost of a delta is known well enough to be compared; records that go and come beside it are not.
-        if not self.by_delta and (too_many := step.bulk(heads)):
+        if not self.by_delta and (too_many := step.bulk(heads, unless=self.strategy)):
             return Cost(too_many, worth=False)
         compared = self.compare(step.changes, step.after)
         return Cost(compared, worth=compared.following <= compared.anew)

@@ -32,7 +32,7 @@ class KeptScan:
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """Worth it unless the change is bulk; where "trace" is asked for, always."""
-        too_many = "" if "trace" in step.asked(heads) else step.bulk(heads)
+        too_many = step.bulk(heads, unless="trace")
         return Cost(too_many or self.scan.said(step.after[self.scan.relation]), worth=not too_many)
 
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:

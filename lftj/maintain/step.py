@@ -97,12 +97,13 @@ class Step:
             self._surgeries[order] = trace_change(self.changes[name], old, new, columns)
         return self._surgeries[order]
 
-    def bulk(self, heads: Heads) -> str:
+    def bulk(self, heads: Heads, unless: str) -> str:
         """Why the change is so large that `heads` are evaluated, without keeping anything; empty if it is not.
 
+        Nor is it where users ask for the strategy `unless`, however much changes.
         More of the kind may follow; the next small change keeps what it needs.
         """
-        if sum(len(change.kinds) for change in self.changes.values()) < BULK_ROWS:
+        if unless in self.asked(heads) or sum(len(change.kinds) for change in self.changes.values()) < BULK_ROWS:
             return ""
         changed = sum(len(self.changes[name].kinds) for name in heads.reads if name in self.changes)
         if changed < BULK_ROWS:

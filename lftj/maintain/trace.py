@@ -135,16 +135,13 @@ class Trace:
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """Whether there is no trace, or an outdated one; or why none is recorded now."""
-        if too_many := self._too_many(step, heads):
+        if too_many := step.bulk(heads, unless=self.name):
             return too_many
         return "its trace is outdated" if heads.name in step.kept.heads else "there is no trace of it yet"
 
-    def _too_many(self, step: Step, heads: Heads) -> str:
-        return "" if self.name in step.asked(heads) else step.bulk(heads)
-
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate the head and record its traces; after a bulk change, without recording."""
-        if self._too_many(step, heads):
+        if step.bulk(heads, unless=self.name):
             return RECOMPUTE.prepare(step, heads, why, limits)
         return prepared(step, heads, "record", record_clause, why, limits)
 

@@ -22,7 +22,7 @@ class Noted(NamedTuple):
 class Rounds:
     """What a database keeps of its recursive components besides their contents.
 
-    `joins`: the variants of their clauses, planned, by their heads and form (component.Joins).
+    `joins`: the variants of their clauses, planned, by their heads and form (component_joins.py).
     """
 
     def __init__(self) -> None:
