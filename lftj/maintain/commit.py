@@ -53,6 +53,7 @@ class Commit:
     """
 
     __slots__ = (
+        "_adopted",
         "_batches",
         "_built",
         "_evaluator",
@@ -98,6 +99,7 @@ class Commit:
         self.join_stats: dict[str, JoinStatsByJoin] = {}
         self.seconds = 0.0
         self._staged: list[tuple[Heads, Staged]] = []
+        self._adopted: list[Heads] = []
         self._built: dict[str, tuple[StoredRelation, set[Built]]] = {}
         self._failed: dict[str, EvaluationError] = {}
         self._stale: set[str] = set()
@@ -131,12 +133,14 @@ class Commit:
     def publish(self) -> None:
         """Adopt what strategies staged, and put the next state in the place of the last.
 
-        Interrupted before the last step, what was adopted belongs to contents that are in no state, and is outdated.
+        Interrupted before the last step, what was adopted belongs to contents that are in no state: `discard` has it
+        forgotten, and the next commit that needs it makes it again.
         """
         kept = self._kept
         if self._new_heads:
             kept.forget_all_but(set(self.state.strata.order) - self._new_heads)
         for heads, staged in self._staged:
+            self._adopted.append(heads)
             for head in heads.names:
                 kept.heads.pop(head, None)
             staged.adopt()
@@ -153,6 +157,9 @@ class Commit:
                 relation.forget(built)
         for _, staged in self._staged:
             staged.discard()
+        for heads in self._adopted:
+            for head in heads.names:
+                self._kept.heads.pop(head, None)
         self.state = self.base
         self.changes = {}
         self._release()
@@ -164,7 +171,7 @@ class Commit:
         self._release()
 
     def _release(self) -> None:
-        self._built, self._staged = {}, []
+        self._built, self._staged, self._adopted = {}, [], []
 
     # -- facts --------------------------------------------------------------------------------------------------------
 
