@@ -1,4 +1,4 @@
-# Targets a person uses: demo, test, test-spark, quick, lint, format, docs, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
+# Targets a person uses: demo, test, test-spark, thorough, quick, lint, format, docs, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
 # changes), so a fresh machine needs only make and a python3 of at least 3.11.
 
 PYTHON  ?= python3
@@ -6,12 +6,18 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 WORKERS ?= 2
 PYTEST  := $(BIN)/python -m pytest
+# Each process starts with a run of neighbouring tests of its own, and takes from the others when it has none left.
+SPREAD  := -n $(WORKERS) --dist worksteal
 
-# Areas without kernels: their tests do not change when the JIT is off or bounds are checked.
-NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/spark tests/test_house_rules.py tests/test_docs.py
-SKIP_NO_KERNELS := $(addprefix --ignore=,$(NO_KERNELS))
+# Tests that change when kernels are interpreted; all others are left out there.
+NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/examples tests/plain tests/spark \
+	tests/test_house_rules.py tests/test_docs.py
+# Tests that lead kernels to the ends of arrays: pages, joins, traces, rounds, scans and folds, threads.
+BOUNDS := tests/storage tests/join tests/trace tests/recursion tests/aggregates tests/paths tests/threads tests/mixed \
+	tests/engine/test_programs.py tests/engine/test_scans.py tests/engine/test_stored_scans.py tests/engine/test_delta.py \
+	tests/engine/test_transactions.py tests/engine/test_undefined.py tests/engine/test_small_commits.py
 
-.PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow quick lint format types docs bench bench-micro report wheel clean
+.PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow thorough quick lint format types docs bench bench-micro report wheel clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -34,20 +40,24 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.core
 	@$(BIN)/lftj demo
 
-test: test-jit test-nojit test-bounds test-spark
+test: test-jit test-spark test-nojit test-bounds
 
-# Each mode has a kernel cache of its own, empty at the start: numba's cache does not know about bounds checking (style.md, 5.3).
+# Kernels are kept in .pytest_cache/lftj, by the hash of their sources and the mode: what one of these compiles the next takes from there.
 test-jit: $(VENV)/.dev
-	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && echo "== suite, compiled ==" && \
-	LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) -m "not spark"
+	@echo "== suite, compiled ==" && $(PYTEST) $(SPREAD) -m "not spark"
 
 test-nojit: $(VENV)/.dev
-	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && echo "== kernels interpreted (NUMBA_DISABLE_JIT=1), tiny inputs ==" && \
-	NUMBA_DISABLE_JIT=1 LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) -m "not jit_only and not spark" $(SKIP_NO_KERNELS)
+	@echo "== kernels interpreted (NUMBA_DISABLE_JIT=1), tiny inputs ==" && \
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(SPREAD) -m "not jit_only and not spark" $(addprefix --ignore=,$(NO_KERNELS))
 
 test-bounds: $(VENV)/.dev
-	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && echo "== kernels bounds-checked (NUMBA_BOUNDSCHECK=1) ==" && \
-	NUMBA_BOUNDSCHECK=1 LFTJ_CACHE_DIR="$$cache" $(PYTEST) -n $(WORKERS) -m "not spark" $(SKIP_NO_KERNELS)
+	@echo "== kernels bounds-checked (NUMBA_BOUNDSCHECK=1) ==" && \
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) $(SPREAD) -m "not spark" $(BOUNDS)
+
+# Ten times the random cases, and failures injected at every call instead of every call site. An hour or two; before a release.
+thorough: $(VENV)/.dev
+	HYPOTHESIS_PROFILE=thorough $(PYTEST) $(SPREAD) -m "not spark"
+	HYPOTHESIS_PROFILE=thorough NUMBA_BOUNDSCHECK=1 $(PYTEST) $(SPREAD) -m "not spark" $(BOUNDS)
 
 # One session for all, so one process; where Java is missing one line says so.
 test-spark: $(VENV)/.dev

@@ -6,6 +6,7 @@ slower, so hypothesis tries less and tests marked `jit_only` are left out), boun
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -29,16 +30,24 @@ _COMMON = {
     "derandomize": bool(os.environ.get("CI")),
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
-settings.register_profile("default", max_examples=100, **_COMMON)
+settings.register_profile("ci", max_examples=100, **_COMMON)
 settings.register_profile("tiny", max_examples=8, stateful_step_count=15, **_COMMON)
-settings.register_profile("thorough", max_examples=3000, stateful_step_count=100, **_COMMON)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("default" if JIT and not BOUNDSCHECK else "tiny"))
+settings.register_profile("thorough", max_examples=1000, stateful_step_count=100, **_COMMON)
+_profile = os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if FULL else "tiny")
+settings.load_profile(_profile)
+# `make thorough`: ten times the examples, and injected failures at every call.
+THOROUGH = _profile == "thorough"
 
-# Before anything imports a kernel: compiled code of tests never mixes with the user's. `make test` gives each mode an
-# empty folder; a plain `pytest` keeps a warm one per mode.
-if "LFTJ_CACHE_DIR" not in os.environ:
-    _mode = "bounds" if BOUNDSCHECK else "jit" if JIT else "nojit"
-    os.environ["LFTJ_CACHE_DIR"] = str(ROOT / ".pytest_cache" / f"kernels-{_mode}")
+
+def examples(full: int, few: int | None = None, **more: Any) -> settings:
+    """So many random cases of a test: `full` compiled and unchecked, `few` in the slower modes (None: as many)."""
+    number = full if FULL or few is None else few
+    return settings(max_examples=10 * number if THOROUGH else number, **more)
+
+
+# Before anything imports a kernel: compiled code of tests never mixes with the user's. The folder may be warm: code is
+# kept in it by the hash of all kernels' sources and of the mode.
+os.environ.setdefault("LFTJ_CACHE_DIR", str(ROOT / ".pytest_cache" / "lftj"))
 os.environ["LFTJ_QUIET"] = "1"
 
 # A job that a shell started in the background ignores SIGINT, and so would the tests of Ctrl-C and the processes they
@@ -56,6 +65,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.filterwarnings("ignore:.*encountered in scalar:RuntimeWarning"))
         if item.get_closest_marker("jit_only"):
             item.add_marker(pytest.mark.skip(reason="needs compiled kernels"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def only_young_objects_are_collected() -> None:
+    """`gc.collect()` leaves out what is there before a file's tests: numba's objects, of which there are a million.
+
+    Tests that look at memory call it all the time, and it took half a second.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

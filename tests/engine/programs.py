@@ -14,6 +14,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lftj.language.notation import literal_text
+from tests.conftest import JIT
 
 TYPES = ("number", "unsigned", "float", "symbol")
 MIN, MAX, TOP = -(2**63), 2**63 - 1, 2**64 - 1
@@ -167,7 +168,11 @@ def make_schemas(draw: Draw, prefix: str, count: int, *, kinds: tuple[str, ...] 
     return found
 
 
-def make_rows(draw: Draw, schema: Schema, *, most: int = 16) -> list[tuple[Any, ...]]:
+# Rows of a relation: the product of four relations has 65,000, which interpreted kernels take minutes for.
+MOST = 16 if JIT else 6
+
+
+def make_rows(draw: Draw, schema: Schema, *, most: int = MOST) -> list[tuple[Any, ...]]:
     if not schema:
         return [()] * pick(draw, (1, 2, 0))
     pools = [pick(draw, (SMALL[kind], TINY[kind], SMALL[kind], DATA[kind])) for kind in schema]

@@ -15,14 +15,14 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import EvaluationError
 from lftj.maintain import delta
 from lftj.maintain.cost import RebuildCost
-from tests.conftest import FULL
+from tests.conftest import examples
 from tests.engine import programs
 
 Rows = dict[str, set[tuple[int, ...]]]
@@ -97,7 +97,7 @@ def change(rng: Random, tx: Any, rows: Rows, domain: int) -> None:
             tx.insert(name, [row])
 
 
-@settings(max_examples=25 if FULL else 3)
+@examples(25, 3)
 @given(programs.seeds, st.sampled_from((3, 5, 8)))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes(shape: str, rng: Random, domain: int) -> None:
@@ -131,7 +131,7 @@ def test_shapes(shape: str, rng: Random, domain: int) -> None:
             assert {tuple(row[:-1]): row[-1] for row in held.support.columns().T.tolist()} == dict(after)
 
 
-@settings(max_examples=25 if FULL else 3)
+@examples(25, 3)
 @given(programs.seeds)
 def test_aggregates(rng: Random) -> None:
     rows = make_rows(rng, 5)

@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import lftj
 from lftj.errors import EvaluationError, KeyConflictError, MissingKeyError
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.engine.functions import functional, make_functional
 from tests.engine.histories import check_stored, source
-from tests.injected import fails_at
+from tests.injected import Sweep
 from tests.trace.test_failures import picture
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
@@ -200,7 +199,7 @@ class Functions(RuleBasedStateMachine):
 
 
 TestFunctions = Functions.TestCase
-TestFunctions.settings = settings(max_examples=60 if FULL else 6, stateful_step_count=15 if JIT else 8)
+TestFunctions.settings = examples(60, 6, stateful_step_count=15 if JIT else 8)
 
 
 # What is told ---------------------------------------------------------------------------------------------------------
@@ -509,12 +508,12 @@ def test_a_failure_at_every_call(name: str, error: BaseException, after: bool) -
     db.load("best", [("far", 0.0)])
     db.evaluate()
     before, state = picture(db), db._state
-    number = 0
+    sweep, number = Sweep(Version, name, after=after), 0
     while True:
         number += 1
-        raised = None
+        raised: BaseException | None = None
         with pytest.MonkeyPatch.context() as patch:
-            calls = fails_at(patch, Version, name, number, error, after=after)
+            sweep.inject(patch, error)
             try:
                 with db.transaction() as tx:
                     tx.upsert("price", [("anvil", 4.0), ("nail", 1.0)])
@@ -525,9 +524,8 @@ def test_a_failure_at_every_call(name: str, error: BaseException, after: bool) -
         del tx
         assert db._state is state
         assert picture(db) == before
-        if calls[0] < number:
+        if raised is not error:
             break
-        assert raised is error
     assert isinstance(raised, KeyConflictError)
     assert number > 1
 

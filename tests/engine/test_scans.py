@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import EvaluationError, MemoryLimitError
 from lftj.store.page_folds import PageFolds
 from lftj.values.codes import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX
-from tests.conftest import JIT
+from tests.conftest import JIT, examples
 
 Row = tuple[Any, ...]
 
@@ -108,7 +108,7 @@ def check_folds(db: lftj.Database) -> None:
             folds.check()
 
 
-@settings(max_examples=max(8, settings.default.max_examples // 3))
+@examples(33, 8)
 @given(
     data=st.data(),
     first=st.sets(rows_of_r, max_size=30),

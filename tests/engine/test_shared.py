@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import EvaluationError
+from tests.conftest import examples
 
 PROGRAM = """
 .decl e(x:number, y:number)
@@ -47,7 +48,7 @@ edges = st.tuples(st.integers(0, 3), st.integers(0, 3))
 steps = st.tuples(st.sampled_from(("e", "again")), st.booleans(), edges)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.sets(edges), st.lists(st.one_of(steps, st.just("evaluate"), st.just("rule"), st.just("remove")), max_size=8))
 def test_sharing_comes_and_goes_with_facts_and_rules(first: set[tuple[int, int]], history: list[Any]) -> None:
     db = database()

@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj.io.fields import numeric_codes, text_value
@@ -19,6 +19,7 @@ from lftj.values.codes import Column, Schema
 from lftj.values.faults import Fault
 from lftj.values.gate import encode_row, to_arrow, to_numpy, to_pandas, to_polars, to_rows
 from lftj.values.symbols import SymbolTable
+from tests.conftest import examples
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5) | st.sampled_from(
     ["", "NA", "null", '"', '""', "a\r", "\n", "\ufeff", "c0", ",", "()", "0"]
@@ -66,7 +67,7 @@ def same(rows, others):
     )
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(st.data(), st.sampled_from(FORMATS))
 def test_files(data, format):
     name, options = format
@@ -93,7 +94,7 @@ def test_files(data, format):
             assert same(rows, list(to_rows(schema, loaded.columns, fresh)))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(relations())
 def test_frames_and_arrays(relation):
     schema, rows = relation
@@ -120,7 +121,7 @@ NUMERIC_TEXT = st.text("0123456789+-.eEinfatyIN _x", max_size=8) | st.from_regex
 )
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(st.sampled_from(["number", "unsigned", "float"]), st.lists(NUMERIC_TEXT, min_size=1, max_size=3))
 def test_bulk_reading_of_fields_keeps_to_the_rule(type, texts):
     fields = [text.encode() for text in texts]
@@ -163,7 +164,7 @@ QUOTED = st.lists(
 ).map(lambda rows: b"".join(b'"%s","%s"\r\n' % (b"".join(a), b"".join(b)) for a, b in rows))
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(
     RAW | LONG | QUOTED,
     st.sampled_from([("symbol", "symbol"), ("number", "symbol"), ("symbol",)]),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj.language import ast, parse, to_text
 from lftj.language.functors import FUNCTORS, RESERVED, RESERVED_VARIABLES
+from tests.conftest import examples
 
 _IDENT = st.from_regex(r"[A-Za-z_?][A-Za-z0-9_?]{0,4}", fullmatch=True)
 variable_names = _IDENT.filter(lambda name: name not in RESERVED_VARIABLES)
@@ -117,13 +118,13 @@ items = st.one_of(rules, rules, declarations, functional, types, directives, uns
 programs = st.lists(items, max_size=5).map(lambda made: ast.Program(tuple(made)))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(programs)
 def test_text_of_a_program_parses_to_the_same_program(program: ast.Program) -> None:
     assert parse(to_text(program)) == program
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(terms)
 def test_terms_survive(term: ast.Term) -> None:
     program = ast.Program((ast.Rule((ast.Atom("p", (term,)),), ()),))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.mixed.asked import make_calls, make_program
 from tests.mixed.twin import Twin
@@ -19,7 +19,7 @@ from tests.mixed.twin import Twin
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
 
-@settings(max_examples=300 if FULL else 20)
+@examples(300, 20)
 @given(programs.seeds, st.sampled_from(("mixed", "trace", "delta", "recompute", "auto")))
 def test_sums_out_of_range(rng: Random, strategy: str) -> None:
     mixed = make_program(rng)

@@ -11,10 +11,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.mixed.programs import Mixed, make_program, mixed_programs
 from tests.mixed.twin import Twin, history
@@ -41,19 +41,19 @@ def run(mixed: Mixed, draw: Any, strategy: str) -> None:
     history(draw, twin, ROUNDS, MOST)
 
 
-@settings(max_examples=200 if FULL else 8)
+@examples(200, 8)
 @given(programs.seeds, st.sampled_from(("mixed", "trace", "delta", "recompute", "auto")))
 def test_full_histories(rng: Random, strategy: str) -> None:
     run(make_program(rng), rng, strategy)
 
 
-@settings(max_examples=60 if FULL else 5)
+@examples(60, 5)
 @given(mixed_programs(), st.data(), st.sampled_from(("mixed", "trace", "delta", "recompute", "auto")))
 def test_histories_that_shrink(mixed: Mixed, data: st.DataObject, strategy: str) -> None:
     run(mixed, data.draw, strategy)
 
 
-@settings(max_examples=20 if FULL else 2)
+@examples(20, 2)
 @given(programs.seeds)
 def test_large_batches(rng: Random) -> None:
     """Batches that are dearer to maintain than to recompute, and small ones in between."""
@@ -62,7 +62,7 @@ def test_large_batches(rng: Random) -> None:
     history(rng, Twin(mixed, "auto"), ROUNDS, 40 if JIT else 6)
 
 
-@settings(max_examples=60 if FULL else 4)
+@examples(60, 4)
 @given(programs.seeds)
 def test_strategies_agree(rng: Random) -> None:
     """One history under every strategy: equal contents and deltas, whichever maintains them."""

@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import lftj
 from lftj.language.check import check_query
 from lftj.plan import keyorder
 from lftj.plan.body import body_of
-from tests.conftest import JIT
+from tests.conftest import examples
 from tests.engine import programs
 
 EDGES = [(i, j) for i in range(8) for j in range(8) if i < j and (i * j) % 3 != 1]
@@ -47,7 +47,7 @@ def test_plans_are_deterministic(text: str) -> None:
 
 
 @given(programs.cases())
-@settings(max_examples=25 if JIT else 8)
+@examples(25, 8)
 def test_estimates_are_finite(case: programs.Case) -> None:
     db = lftj.Database._sized("\n".join(case.parts), **case.sizes)
     for name, rows in case.loads:

@@ -11,12 +11,12 @@ from random import Random
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
 from lftj.maintain import delta
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.recursion import changing
 from tests.recursion.changing import Twin, history
@@ -28,14 +28,14 @@ HISTORIES = 20
 ROUNDS, MOST = (8, 6) if JIT else (3, 3)
 
 
-@settings(max_examples=25 if FULL else 1)
+@examples(25, 1)
 @given(programs.seeds)
 def test_random(rng: Random) -> None:
     history(rng, ROUNDS, MOST)
 
 
 @pytest.mark.jit_only
-@settings(max_examples=1)
+@examples(1)
 @given(st.just(range(HISTORIES)))
 def test_every_strategy_occurs(seeds: range) -> None:
     """Without being asked for; the histories are the same each time."""

@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import lftj
 from lftj.maintain import recompute
 from lftj.recursion.closure import right_linear
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 
 EDGES = ".decl e(x:number, y:number)\n"
@@ -101,7 +101,7 @@ def closed(edges: set[tuple[int, int]], facts: set[tuple[int, int]], form: str) 
         found |= more
 
 
-@settings(max_examples=60 if FULL else 3)
+@examples(60, 3)
 @given(seeds)
 def test_the_forms_beside_each_other(rng: Random) -> None:
     """Alike without facts, each by its own rules with some, which come and go, or are loaded."""

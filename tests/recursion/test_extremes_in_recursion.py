@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 
 import lftj
 from lftj.errors import EvaluationError, ProgramError, TimeoutExpired
@@ -18,9 +18,9 @@ from lftj.join.run import Limits
 from lftj.recursion import min_max_fixpoint
 from lftj.recursion.min_max_fixpoint import BestWork
 from scantree.version import Version
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine.programs import make_sizes, seeds
-from tests.injected import fails_at
+from tests.injected import Sweep
 from tests.recursion.extremes import (
     DIST,
     EDGE,
@@ -50,7 +50,7 @@ def history(rng: Random, twin: Twin, wide: int, count: int, most: int) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(max_examples=25 if FULL else 3)
+@examples(25, 3)
 @given(seeds)
 def test_histories(name: str, rng: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -67,7 +67,7 @@ def test_histories(name: str, rng: Random) -> None:
 CHANGED = [name for name, program in PROGRAMS.items() if not program.functional]
 
 
-@settings(max_examples=30 if FULL else 3)
+@examples(30, 3)
 @given(seeds)
 def test_batches_may_be_split_and_merged_and_undone(rng: Random) -> None:
     program = PROGRAMS[rng.choice(CHANGED)]
@@ -263,7 +263,7 @@ class Turned(Twin):
         return contents
 
 
-@settings(max_examples=40 if FULL else 5)
+@examples(40, 5)
 @given(seeds)
 def test_what_rules_that_are_not_monotone_come_to_stands(rng: Random) -> None:
     twin = Turned(TURNED, make_sizes(rng))
@@ -337,10 +337,11 @@ def test_a_stop_at_every_step_of_maintenance(
 
     db, number = paths(edges), 0
     before, state = contents(db), db._state
+    sweep = Sweep(owner, name, after=late)
     while True:
-        number += 1 if JIT else 5
+        number += 1
         with monkeypatch.context() as patch:
-            fails_at(patch, owner, name, number, KeyboardInterrupt(), after=late)
+            sweep.inject(patch, KeyboardInterrupt())
             try:
                 with db.transaction() as tx:
                     change(tx)

@@ -12,14 +12,14 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from lftj.join import first_key_index
 from lftj.maintain import rounds as following
 from lftj.recursion import closure, component_join, fixpoint, retraction, round_column
 from lftj.store import lagging_order
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.mixed.programs import Mixed
 from tests.recursion.programs import WRITTEN, make_program, recursive_programs
@@ -62,7 +62,7 @@ def run(draw: Any, mixed: Mixed, count: int = ROUNDS, most: int = MOST, strategy
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-@settings(max_examples=8 if FULL else 2)
+@examples(8, 2)
 @given(programs.seeds, st.booleans())
 def test_written(name: str, rng: Random, facts_in_heads: bool) -> None:
     """Programs by hand; `facts_in_heads`: their heads hold facts too."""
@@ -70,7 +70,7 @@ def test_written(name: str, rng: Random, facts_in_heads: bool) -> None:
 
 
 @pytest.mark.jit_only
-@settings(max_examples=1)
+@examples(1)
 @given(st.just(9502812))
 def test_an_amended_version_has_another_jump_table(seed: int) -> None:
     """A history that never ended: a walk by the jump table of a version that had been amended since."""
@@ -80,13 +80,13 @@ def test_an_amended_version_has_another_jump_table(seed: int) -> None:
         run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=rng.random() < 0.5))
 
 
-@settings(max_examples=150 if FULL else 8)
+@examples(150, 8)
 @given(programs.seeds)
 def test_random(rng: Random) -> None:
     run(rng, make_program(rng))
 
 
-@settings(max_examples=40 if FULL else 3)
+@examples(40, 3)
 @given(programs.seeds)
 def test_random_where_much_goes(rng: Random) -> None:
     """What loses much of its support is evaluated anew, in between maintained."""
@@ -94,13 +94,13 @@ def test_random_where_much_goes(rng: Random) -> None:
         run(rng, make_program(rng))
 
 
-@settings(max_examples=60 if FULL else 4)
+@examples(60, 4)
 @given(recursive_programs(), st.data())
 def test_random_that_shrink(mixed: Mixed, data: st.DataObject) -> None:
     run(data.draw, mixed, ROUNDS - 2, 6 if JIT else 3)
 
 
-@settings(max_examples=15 if FULL else 1)
+@examples(15, 1)
 @given(programs.seeds)
 def test_long(rng: Random) -> None:
     """Many transactions on one database, a few rows each."""
@@ -110,7 +110,7 @@ def test_long(rng: Random) -> None:
 MODEL = ("closure, right", "closure, nonlinear", "same generation", "mutual", "guarded")
 
 
-@settings(max_examples=80 if FULL else 5)
+@examples(80, 5)
 @given(st.integers(0, 2**48))
 def test_cases_of_the_model(seed: int) -> None:
     """The programs, sizes and updates of the executable model of design section 7."""
@@ -137,7 +137,7 @@ def test_cases_of_the_model(seed: int) -> None:
         twin.transact(calls, [False] * len(calls))
 
 
-@settings(max_examples=12 if FULL else 1)
+@examples(12, 1)
 @given(programs.seeds)
 def test_larger_graphs(rng: Random) -> None:
     """Closures of some hundred rows, so that pages split, empty and are shared between versions."""

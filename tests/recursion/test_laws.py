@@ -12,10 +12,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 
 import lftj
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.mixed.programs import Mixed
 from tests.recursion.programs import WRITTEN, make_program, make_rows
@@ -81,7 +81,7 @@ def added(before: State, delta: Any) -> State:
     return after
 
 
-@settings(max_examples=50 if FULL else 3)
+@examples(50, 3)
 @given(programs.seeds)
 def test_batches_may_be_split_merged_and_reordered(rng: Random) -> None:
     mixed = some_program(rng)
@@ -108,7 +108,7 @@ def test_batches_may_be_split_merged_and_reordered(rng: Random) -> None:
     assert twin.contents == ends[0]
 
 
-@settings(max_examples=50 if FULL else 3)
+@examples(50, 3)
 @given(programs.seeds)
 def test_a_change_and_its_inverse_leave_what_was(rng: Random) -> None:
     twin = started(rng, some_program(rng))
@@ -130,7 +130,7 @@ SECOND = (
 EDGES = ".decl e(x:number, y:number)\n.decl f(x:number, y:number)\n"
 
 
-@settings(max_examples=40 if FULL else 3)
+@examples(40, 3)
 @given(programs.seeds)
 def test_composed_programs_compose_their_deltas(rng: Random) -> None:
     """The second program over the outputs of the first, in one database and in two."""

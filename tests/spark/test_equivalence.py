@@ -13,13 +13,13 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import assume, given, note, settings
+from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 from spark_bridge.driver import Partitioned
 from spark_bridge.local import InProcess
 from spark_bridge.plan import make_plan
-from tests.conftest import JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.mixed.programs import Mixed, make_program, make_rows
 from tests.spark.twin import FAILURES, PLACEMENTS, Twin, partitionable, placed, rows_of, some_changes, table
@@ -67,7 +67,7 @@ def run(rng: Random, partitions: int, kind: str, batches: int) -> Twin:
     return twin
 
 
-@settings(max_examples=50 if JIT else 4)
+@examples(50, 4)
 @given(programs.seeds, st.sampled_from((1, 2, 4, 7)), st.sampled_from(PLACEMENTS))
 def test_histories(rng: Random, partitions: int, kind: str) -> None:
     run(rng, partitions, kind, 4 if JIT else 2)

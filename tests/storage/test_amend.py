@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scantree import amend
@@ -18,7 +18,7 @@ from scantree.check import check_arena
 from scantree.memory import GRAIN, Arena
 from scantree.probe import ADD, CHANGED, ERASE, INSERTED, UPSERT
 from scantree.version import Store, Version
-from tests.conftest import JIT
+from tests.conftest import examples
 from tests.storage.pages import rows_of_pages
 
 Rows = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ def batch_of(changes: list[tuple[tuple[int, ...], int, int]], keys: int) -> tupl
 
 
 @given(st.data(), st.integers(1, 3), st.sampled_from([2, 4, 8]), st.sampled_from([2, 4]))
-@settings(max_examples=150 if JIT else 15)
+@examples(150, 15)
 def test_amended_equals_updated(data: st.DataObject, keys: int, page_rows: int, dir_rows: int) -> None:
     """Batches of every kind, one after the other; some of the versions on the way are kept by somebody else."""
     store = Store(Arena(), keys, 1, page_rows=page_rows, dir_rows=dir_rows)

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import lftj
@@ -18,7 +18,7 @@ from lftj.join.run import Limits
 from lftj.maintain import clause_delta
 from scantree.check import check_arena
 from scantree.crew import Shift
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine.histories import check_stored
 from tests.engine.programs import seeds
 from tests.injected import fails_at
@@ -29,8 +29,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*occurs only once"),
     pytest.mark.usefixtures("forced"),
 ]
-RANDOM = settings(
-    max_examples=60 if FULL else 4,
+RANDOM = examples(
+    60,
+    4,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 ROUNDS, MOST = (6, 12) if JIT else (2, 4)

@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from scantree import parts
 from scantree.check import check_arena
@@ -18,7 +18,7 @@ from scantree.crew import Crew, Shift
 from scantree.memory import Arena, ArenaFullError
 from scantree.scan import Monoid, Scan
 from scantree.version import Store, Version
-from tests.conftest import FULL
+from tests.conftest import FULL, examples
 from tests.engine.programs import seeds
 from tests.injected import fails_at
 
@@ -29,7 +29,7 @@ def store_of(rng: Random, arena: Arena, keys: int, values: int, scan: Scan | Non
     return Store(arena, keys, values, page_rows=sizes[0], dir_rows=sizes[1], scan=scan)
 
 
-@settings(max_examples=150 if FULL else 10)
+@examples(150, 10)
 @given(seeds)
 def test_histories_are_those_of_one_thread(rng: Random) -> None:
     keys, values, scan = rng.choice((1, 2)), rng.choice((0, 1)), rng.choice(SCANS)

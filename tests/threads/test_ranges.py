@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import lftj
 from lftj.errors import EvaluationError, TimeoutExpired
@@ -21,7 +21,7 @@ from lftj.join.run import Limits
 from lftj.plan import cuts
 from lftj.program.evaluation import Evaluation
 from scantree.crew import Shift
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.engine.programs import seeds
 from tests.injected import fails_at
@@ -59,7 +59,7 @@ def alike(one: Evaluation, many: Evaluation) -> None:
         assert found.seeks - found.steps == expected.seeks - expected.steps
 
 
-@settings(max_examples=300 if FULL else 10)
+@examples(300, 10)
 @given(seeds)
 def test_questions_are_answered_as_by_one_thread(rng: Random) -> None:
     least, cuts.LEAST_STEPS = cuts.LEAST_STEPS, 0.0

@@ -15,11 +15,11 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import example, given, note, settings
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from lftj.maintain.derivations import derives_once
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.trace import cases
 from tests.trace.bodies import NEGATED, SHAPES, BodyTraced, some_body
 from tests.trace.cases import KEY_MAX, KEY_MIN, Domain, changed
@@ -28,7 +28,7 @@ from tests.trace.test_laws import sorted_rows
 from tests.trace.traced import GRANULARITIES, Data, rows_of
 
 seeds = st.integers(0, 2**48)
-few = settings(max_examples=150 if FULL else 12)
+few = examples(150, 12)
 ROUNDS = 5 if JIT else 2
 # As in test_laws.py, for queries without an existential suffix: those are redone as a whole. One surgery may be looked
 # into for two negated atoms of a relation, at two depths: five steps, and no more in 15,000 of these bodies.
@@ -157,7 +157,7 @@ def test_keys_beyond_the_recorded_ranges(seed: int, far: int) -> None:
         traced.verify()
 
 
-@settings(max_examples=100 if FULL else 10)
+@examples(100, 10)
 @given(seeds)
 @example(251387)  # 5 steps for one surgery
 def test_steps_are_bounded_by_the_distance_of_the_traces(seed: int) -> None:

@@ -11,18 +11,18 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import example, given, note, settings
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from scantree.memory import GRAIN, Size
-from tests.conftest import JIT
+from tests.conftest import JIT, examples
 from tests.trace import cases
 from tests.trace.cases import FILTERED, KEY_MAX, KEY_MIN, PLAIN, SHAPES, Domain, changed, some_traced
 from tests.trace.reference import distance
 from tests.trace.traced import GRANULARITIES, Data, Sizes, Traced
 
 seeds = st.integers(0, 2**48)
-few = settings(max_examples=120 if JIT else 15)
+few = examples(120, 15)
 ROUNDS = 5 if JIT else 2
 
 # Law 2: what maintenance looks at, per step by which two traces differ and per surgery that a site is told of. The
@@ -207,7 +207,7 @@ def test_records_are_packed_anew() -> None:
 # Law 2 ------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100 if JIT else 15)
+@examples(100, 15)
 @given(seeds)
 def test_steps_are_bounded_by_the_distance_of_the_traces(seed: int) -> None:
     """The paper's promise, with the distance told by the reference: all steps of all depths, and where they landed."""
@@ -223,7 +223,7 @@ def test_steps_are_bounded_by_the_distance_of_the_traces(seed: int) -> None:
         before = after
 
 
-@settings(max_examples=60 if JIT else 15)
+@examples(60, 15)
 @given(seeds)
 def test_steps_are_bounded_by_the_records_that_change(seed: int) -> None:
     """The same by the engine's own counters, which know only the records that are stored.

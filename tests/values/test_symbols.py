@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from lftj.values import symbols as module
 from lftj.values.codes import Misfit
 from lftj.values.symbols import UNKNOWN, SymbolTable, stage
+from tests.conftest import examples
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=4) | st.sampled_from(
     ["", "a", "NA", "é", "\U0001f600", "\uffff"]
@@ -101,9 +102,7 @@ class ModelBig(Model):
 
 TestSymbolTable = Model.TestCase
 TestSymbolTableInBulk = ModelBig.TestCase
-TestSymbolTable.settings = TestSymbolTableInBulk.settings = settings(
-    max_examples=60, stateful_step_count=20, deadline=None
-)
+TestSymbolTable.settings = TestSymbolTableInBulk.settings = examples(60, stateful_step_count=20)
 
 
 @given(st.lists(TEXT))
