@@ -1,4 +1,4 @@
-"""A database beside its model: facts as sets, rules as checked clauses, contents by the reference evaluator.
+"""A database beside its model: facts as sets, rules as the plain evaluator reads them, contents by it.
 
 `Twin` does everything twice. What a transaction's delta must be follows from the model's contents before and after.
 """
@@ -6,19 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 import numpy as np
 
 import lftj
-from lftj.language.check import check
-from lftj.language.clause import CheckedProgram
-from lftj.language.parse import parse
 from lftj.store.stored import ScanOrder
-from tests import reference
 from tests.engine import programs
+from tests.plain.evaluate import Contents, evaluate, parse, stored
+from tests.plain.syntax import Program
 
 Row = tuple[Any, ...]
 
@@ -41,37 +38,43 @@ class Twin:
 
     def __init__(self, sizes: dict[str, int]) -> None:
         self.db = lftj.Database._sized(**sizes)
-        self.program: CheckedProgram = check(parse(""))
+        self.program = Program()
         self.facts: dict[str, set[Row]] = {}
 
-    def contents(self) -> dict[str, set[Row]]:
-        return reference.evaluate(replace(self.program, facts={}), self.facts)
+    def contents(self) -> Contents:
+        return evaluate(self.program, self.facts)
 
     def schema(self, name: str) -> tuple[str, ...]:
-        return self.program.schemas[name].types
+        return self.program.kinds[name]
+
+    def heads(self) -> list[str]:
+        return sorted({rule.head.name for rule in self.program.rules})
 
     def extend(self, text: str) -> None:
         """The model's part of `rules`."""
-        added = check(parse(text), known=self.program.schemas, clauses=self.program.clauses)
-        for name, rows in added.facts.items():
-            self.put(name, rows)
-        clauses = (*self.program.clauses, *added.clauses)
-        self.program = replace(added, schemas={**self.program.schemas, **added.schemas}, clauses=clauses)
+        added = parse(text)
+        kinds = {**self.program.kinds, **added.kinds}
+        for rule in added.rules:  # a head without declaration: of what types it is, only the engine says
+            name = rule.head.name
+            if name not in kinds:
+                kinds[name] = self.db._relations[name].schema.types
+        self.program = Program(kinds, rules=[*self.program.rules, *added.rules])
+        for name, row in added.facts:
+            self.put(name, [row])
 
     def drop(self, head: str) -> None:
         """The model's part of `remove_rules`."""
-        clauses = tuple(c for c in self.program.clauses if c.head != head)
-        self.program = replace(self.program, clauses=clauses)
+        self.program = Program(self.program.kinds, rules=[r for r in self.program.rules if r.head.name != head])
 
     def put(self, name: str, rows: Iterable[Any]) -> None:
-        self.facts.setdefault(name, set()).update(tuple(map(reference.normal, row)) for row in rows)
+        self.facts.setdefault(name, set()).update(stored(self.program, name, row) for row in rows)
 
     def take(self, name: str, rows: Iterable[Any]) -> None:
-        self.facts.setdefault(name, set()).difference_update(tuple(map(reference.normal, row)) for row in rows)
+        self.facts.setdefault(name, set()).difference_update(stored(self.program, name, row) for row in rows)
 
     def verify(self) -> None:
         expected = self.contents()
-        assert sorted(self.db) == sorted(self.program.schemas)
+        assert sorted(self.db) == sorted(self.program.kinds)
         for name in self.db:
             relation = self.db[name]
             assert set(relation) == expected[name]
@@ -105,7 +108,7 @@ def some_rows(rng: Random, twin: Twin, name: str) -> list[Row]:
 
 def new_rule(rng: Random, twin: Twin, number: int) -> str:
     """A rule for a new relation, or one more for a head, that reads relations below it."""
-    body = programs.make_body(rng, {n: s.types for n, s in twin.program.schemas.items()}, most=2)
+    body = programs.make_body(rng, twin.program.kinds, most=2)
     kinds = sorted(set(body.bound.values()))
     schema = tuple(rng.choice(kinds) for _ in range(rng.choice((1, 2)))) if kinds else ()
     name = f"x{number}"

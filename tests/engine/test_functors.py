@@ -17,9 +17,10 @@ from lftj.errors import EvaluationError
 from lftj.language.clause import Apply, Value
 from lftj.language.functors import CONSTRAINT_EXAMPLES, CONSTRAINTS, FUNCTORS
 from lftj.language.notation import literal_text
-from tests import reference
 from tests.conftest import JIT
 from tests.join.test_machine import MAX, MIN, TOP, UNARY, VALUES
+from tests.plain.arithmetic import Undefined
+from tests.plain.checked import value_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
@@ -174,8 +175,8 @@ def test_functors_over_numbers(op: str, kind: str, result: str) -> None:
     cases = []
     for args in itertools.product(dict.fromkeys(some), repeat=1 if alone else 2):
         try:
-            value = reference.value_of(Apply(op, tuple(Value(a, kind) for a in args), result), {})
-        except reference.Undefined:
+            value = value_of(Apply(op, tuple(Value(a, kind) for a in args), result), {})
+        except Undefined:
             value = UNDEFINED
         cases.append((args, value))
     checked(op, (kind,) if alone else (kind, kind), result, [c for c in cases if c[1] is not UNDEFINED])

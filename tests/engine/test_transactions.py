@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import note, settings
+from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import lftj
 from lftj.errors import DataWarning, UnknownRelationError
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.engine.histories import Twin, check_stored, new_rule, some_rows, source
 
@@ -85,7 +85,7 @@ class Histories(RuleBasedStateMachine):
     @rule(rng=programs.seeds)
     def ask(self, rng: Random) -> None:
         """A query before a change leaves key orders that have to follow."""
-        body = programs.make_body(rng, {n: s.types for n, s in self.twin.program.schemas.items()}, most=2)
+        body = programs.make_body(rng, self.twin.program.kinds, most=2)
         len(self.twin.db.query(", ".join(body.literals)))
 
     @rule(rng=programs.seeds, fails=st.booleans(), missing=st.sampled_from(("ignore", "error")))
@@ -125,8 +125,8 @@ class Histories(RuleBasedStateMachine):
     def call(self, rng: Random, tx: Any, missing: str) -> None:
         twin = self.twin
         kind = rng.choice(("insert", "insert", "insert", "erase", "erase", "erase", "rules", "remove", "bad"))
-        heads = sorted({clause.head for clause in twin.program.clauses})
-        name = rng.choice(sorted(twin.program.schemas))
+        heads = twin.heads()
+        name = rng.choice(sorted(twin.program.kinds))
         if kind == "rules" and self.number < 4:
             text = new_rule(rng, twin, self.number)
             self.number += 1
@@ -168,7 +168,7 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=40 if FULL else 5, stateful_step_count=15 if JIT else 6)
+TestHistories.settings = examples(40, 5, stateful_step_count=15 if JIT else 6)
 
 
 # The promise, part by part -----------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from lftj.join import expression_vm
 from lftj.language.clause import Apply, Value
 from lftj.plan.lowering import COMPARISONS, CONVERSIONS, FAMILY, OPERATIONS
 from lftj.values.codes import from_code, to_code
-from tests import reference
+from tests.plain.arithmetic import Undefined
+from tests.plain.checked import value_of
 
 MIN, MAX, TOP = -(2**63), 2**63 - 1, 2**64 - 1
 VALUES = {
@@ -70,8 +71,8 @@ def run(op: int, *codes: int) -> tuple[int, int]:
 
 def expected(term: Apply) -> tuple[int, int]:
     try:
-        return expression_vm.HOLDS, to_code(reference.value_of(term, {}), term.type)
-    except reference.Undefined as error:
+        return expression_vm.HOLDS, to_code(value_of(term, {}), term.type)
+    except Undefined as error:
         return (expression_vm.DIVISION_BY_ZERO if "zero" in str(error) else expression_vm.OUT_OF_RANGE), 0
 
 

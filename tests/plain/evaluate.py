@@ -9,11 +9,12 @@ rules over and over until nothing is new. No key order, no plan, and no part of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.plain.aggregates import Empty, Overflow, folded
+from tests.plain.arithmetic import Undefined as Undefined
+from tests.plain.arithmetic import matches as matches_all_of
 from tests.plain.syntax import (
     Agg,
     Apply,
@@ -34,7 +35,6 @@ from tests.plain.syntax import (
 )
 from tests.plain.syntax import parse as parse
 from tests.plain.terms import typed, value_of
-from tests.reference import Undefined as Undefined
 
 Row = tuple[Scalar, ...]
 Contents = dict[str, set[Row]]
@@ -283,7 +283,7 @@ def holds(compare: Cmp, env: Env, world: World) -> bool:
         return False
     if compare.op in ("contains", "match"):
         text, part = str(right), str(left)
-        return part in text if compare.op == "contains" else re.fullmatch(part, text) is not None
+        return part in text if compare.op == "contains" else matches_all_of(part, text)
     below, same = left < right, left == right  # type: ignore[operator]
     return {"=": same, "!=": not same, "<": below, "<=": below or same, ">": not below and not same, ">=": not below}[
         compare.op

@@ -1,14 +1,13 @@
 """The values of terms whose variables are bound. Types are those of the Python values: see `syntax.Unsigned`.
 
-A literal such as `2` takes the type of what it meets. Arithmetic is that of tests/reference.py, written from the
-definition of the language.
+A literal such as `2` takes the type of what it meets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tests import reference
+from tests.plain import arithmetic
 from tests.plain.syntax import Agg, Apply, Const, Scalar, Term, Unsigned, Var
 
 Binding = Mapping[str, Scalar]
@@ -28,8 +27,8 @@ def typed(value: Scalar, kind: str) -> Scalar:
         assert isinstance(value, str)
         return value
     if kind == "float":
-        return reference.normal(float(value))
-    whole = reference.reduced(int(value), signed=kind == "number")
+        return arithmetic.normal(float(value))
+    whole = arithmetic.reduced(int(value), signed=kind == "number")
     return whole if kind == "number" else Unsigned(whole)
 
 
@@ -39,27 +38,27 @@ def of_one_type(values: list[Scalar]) -> list[Scalar]:
     return [typed(value, kind) for value in values for kind in kinds] if len(kinds) == 1 else values
 
 
-_TARGETS = {**reference.TARGETS, "strlen": "number", "itof": "float", "utof": "float", "itou": "unsigned"}
+_TARGETS = {**arithmetic.TARGETS, "strlen": "number", "itof": "float", "utof": "float", "itou": "unsigned"}
 _TARGETS |= {"ftou": "unsigned", "utoi": "number", "ftoi": "number", "cat": "symbol", "substr": "symbol"}
 
 
 def value_of(term: Term, binding: Binding, fold: Fold) -> Scalar:
-    """The value of a term; `fold` evaluates its aggregates. Raises `reference.Undefined` if it has none."""
+    """The value of a term; `fold` evaluates its aggregates. Raises `Undefined` if it has none."""
     if isinstance(term, Var):
         return binding[term.name]
     if isinstance(term, Const):
-        return reference.normal(term.value)
+        return arithmetic.normal(term.value)
     if isinstance(term, Agg):
         return fold(term, binding)
     assert isinstance(term, Apply)
     args = [value_of(arg, binding, fold) for arg in term.args]
     if term.op in _TARGETS:
         source = kind_of(args[0])
-        return typed(reference.convert(term.op, args, source), _TARGETS[term.op])
+        return typed(arithmetic.convert(term.op, args, source), _TARGETS[term.op])
     args = of_one_type(args)
     if term.op in ("min", "max"):
         return sorted(args)[0 if term.op == "min" else -1]  # type: ignore[type-var]
     kind = kind_of(args[0])
     if kind == "float":
-        return reference.normal(reference.on_floats(term.op, *map(float, args)))
-    return typed(reference.on_integers(term.op, [int(arg) for arg in args], signed=kind == "number"), kind)
+        return arithmetic.normal(arithmetic.on_floats(term.op, *map(float, args)))
+    return typed(arithmetic.on_integers(term.op, [int(arg) for arg in args], signed=kind == "number"), kind)

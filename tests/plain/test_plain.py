@@ -1,4 +1,4 @@
-"""The plain reference itself: answers worked out by hand, and the older reference on the same random programs.
+"""The plain reference itself: answers worked out by hand.
 
 Souffle's semantics are in tests/souffle_semantics; here is what random tests rely on besides: scopes, types, exact
 sums, errors, and that text is read as lftj reads it.
@@ -7,16 +7,10 @@ sums, errors, and that text is read as lftj reads it.
 from __future__ import annotations
 
 import math
-from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
 
-from lftj.language.check import check
-from lftj.language.parse import parse as parse_by_lftj
-from tests import reference
-from tests.engine import programs
 from tests.plain.aggregates import Overflow, folded
 from tests.plain.evaluate import Cycle, KeyConflict, Undefined, Ungrounded, evaluate, parse
 from tests.plain.syntax import Unsigned
@@ -142,14 +136,3 @@ def test_texts_are_joined_in_key_order() -> None:
 def test_failures(rules: str, failure: type[Exception]) -> None:
     with pytest.raises(failure):
         answer(rules)
-
-
-@given(programs.seeds)
-def test_older_reference_agrees(rng: Random) -> None:
-    """Programs without negation and aggregates mean the same in both, read by two parsers."""
-    case = programs.make_case(rng, kinds=rng.choice((("number",), ("number", "symbol"), programs.TYPES)))
-    text = "\n".join(case.parts)
-    data: dict[str, list[tuple[Any, ...]]] = {}
-    for name, rows in (*case.loads, *case.later):
-        data.setdefault(name, []).extend(rows)
-    assert evaluate(parse(text), data) == reference.evaluate(check(parse_by_lftj(text)), data)

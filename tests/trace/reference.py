@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from lftj.plan.joinplan import Depth, JoinPlan
 from lftj.plan.traceplan import TracePlan
 from sensitivity.records import INTERVAL, NODE, NONE, POINT
-from tests import reference
+from tests.plain import checked
 
 KEY_MIN, KEY_MAX = -(2**63), 2**63 - 1
 
@@ -124,7 +124,7 @@ class Recording:
     # -- the walk ------------------------------------------------------------------------------------------------------
 
     def derive(self, binding: Binding) -> None:
-        self.outputs.append(tuple(int(reference.value_of(term, binding)) for term in self.plan.head))
+        self.outputs.append(tuple(int(checked.value_of(term, binding)) for term in self.plan.head))
 
     def below(self, d: int, binding: Binding) -> bool:
         """Evaluate the subtree under `binding`, which binds the variables of the depths above `d`; is there any?"""
@@ -143,7 +143,7 @@ class Recording:
 
     def at_point(self, d: int, depth: Depth, binding: Binding, sets: list[list[int]]) -> bool:
         assert depth.definition is not None
-        key = int(reference.value_of(depth.definition, binding))
+        key = int(checked.value_of(depth.definition, binding))
         for turn, frame in enumerate(self.frames[d]):
             node = tuple(binding[v] for v in self.needed(d))
             self.steps.add((d, turn, node, key, 0, key in self.keys(frame, binding)))
@@ -173,7 +173,7 @@ class Recording:
     def matched(self, d: int, depth: Depth, binding: Binding, key: int) -> bool:
         """All participants hold `key`: if the rule admits it, look into negated atoms, then go on below."""
         extended = {**binding, depth.variable: key}
-        if not all(reference.holds(compare, extended) for compare in depth.filters):
+        if not all(checked.holds(compare, extended) for compare in depth.filters):
             return False
         if self.is_blocked(d, depth, binding, key):
             return False
@@ -198,7 +198,7 @@ def limits(depth: Depth, binding: Binding) -> tuple[int, int]:
     """The keys that the bounds of a depth allow, both ends inclusive."""
     low, high = KEY_MIN, KEY_MAX
     for op, term in depth.bounds:
-        limit = int(reference.value_of(term, binding))
+        limit = int(checked.value_of(term, binding))
         if op in (">", ">="):
             low = max(low, limit + (op == ">"))
         else:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import note, settings
+from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -26,7 +26,7 @@ from lftj.maintain.clause_trace import ClauseTrace
 from lftj.maintain.delta import count_clause
 from lftj.maintain.step import Step
 from lftj.maintain.text_trace import TextTrace, mapped
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.engine.histories import Twin, check_stored, some_rows
 from tests.trace.traced import rows_of
@@ -176,10 +176,10 @@ class TracedHistories(RuleBasedStateMachine):
         for part in parts:
             self.twin.db.rules(part)
             self.twin.extend(part)
-        for name in sorted(self.twin.program.schemas):
-            heads = {clause.head for clause in self.twin.program.clauses}
+        for name in sorted(self.twin.program.kinds):
+            heads = self.twin.heads()
             if name not in heads or rng.random() < 0.3:
-                rows = programs.make_rows(rng, self.twin.schema(name), most=3 if name in heads else 16)
+                rows = programs.make_rows(rng, self.twin.schema(name), most=3 if name in heads else programs.MOST)
                 self.twin.db.load(name, rows)
                 self.twin.put(name, rows)
 
@@ -191,7 +191,7 @@ class TracedHistories(RuleBasedStateMachine):
         try:
             with twin.db.transaction() as tx:
                 for _ in range(rng.choice((1, 1, 2, 3))):
-                    name = rng.choice(sorted(twin.program.schemas))
+                    name = rng.choice(sorted(twin.program.kinds))
                     rows = some_rows(rng, twin, name)
                     insert = rng.random() < 0.5
                     note(f"{'insert' if insert else 'erase'} {name} {rows}")
@@ -240,7 +240,7 @@ class TracedHistories(RuleBasedStateMachine):
 
 
 TestTracedHistories = TracedHistories.TestCase
-TestTracedHistories.settings = settings(max_examples=60 if JIT else 6, stateful_step_count=12 if JIT else 6)
+TestTracedHistories.settings = examples(60, 6, stateful_step_count=12 if JIT else 6)
 
 
 class DeltaHistories(TracedHistories):
@@ -250,7 +250,7 @@ class DeltaHistories(TracedHistories):
 
 
 TestDeltaHistories = DeltaHistories.TestCase
-TestDeltaHistories.settings = settings(max_examples=60 if FULL else 6, stateful_step_count=12 if JIT else 6)
+TestDeltaHistories.settings = examples(60, 6, stateful_step_count=12 if JIT else 6)
 
 
 # One by one -----------------------------------------------------------------------------------------------------
@@ -267,11 +267,11 @@ def twin_of(text: str, rows: dict[str, list[Any]], **sizes: int) -> Twin:
         twin.put(name, some)
     forced(twin.db)
     with twin.db.transaction() as tx:  # what a trace is recorded by
-        for name in twin.program.schemas:
+        for name in twin.program.kinds:
             given = list(rows.get(name, ()))[:1]
             tx.erase(name, given)
     with twin.db.transaction() as tx:
-        for name in twin.program.schemas:
+        for name in twin.program.kinds:
             tx.insert(name, list(rows.get(name, ()))[:1])
     return twin
 
