@@ -208,8 +208,16 @@ class Progress:
             self._since = time.monotonic()
             if self._painter is None:
                 # One thread for many steps: a stream of commits begins thousands a second.
-                self._painter = threading.Thread(target=self._paint, args=(line,), daemon=True)
-                self._painter.start()
+                painter = threading.Thread(target=self._paint, args=(line,), daemon=True)
+                try:
+                    painter.start()
+                except RuntimeError as error:
+                    # Ctrl-C within the wait of `start` unlocks the lock that it waits for, which is what is raised.
+                    if isinstance(error.__context__, KeyboardInterrupt):
+                        raise error.__context__ from None
+                    raise
+                finally:
+                    self._painter = painter if painter.is_alive() else None
 
     def _paint(self, line: Line) -> None:
         """Draw while a step goes on for longer than `PATIENCE`; end when there has been none for as long."""

@@ -144,7 +144,13 @@ class Shift:
 
     def wait(self, seconds: float) -> None:
         """Wait for news, `seconds` at most. Raises what a worker raised."""
-        self._news.wait(seconds)
+        try:
+            self._news.wait(seconds)
+        except RuntimeError as error:
+            # Ctrl-C within the wait unlocks the lock that it waits for, which is what is raised.
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise error.__context__ from None
+            raise
         self._news.clear()
         if self._error is not None:
             raise self._error

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import os
 import sys
+import threading
 import time
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from lftj import progress
 from lftj.progress import Progress
+from scantree import crew
 
 
 class Terminal(io.StringIO):
@@ -222,3 +224,29 @@ def test_the_line_goes_when_the_work_fails(monkeypatch: pytest.MonkeyPatch) -> N
     with line.step("evaluating"):  # and the next work has its own
         time.sleep(0.2)
     assert seen.getvalue().count(blanked) == 2
+
+
+@pytest.mark.parametrize("where", ["progress", "crew"])
+def test_ctrl_c_while_a_thread_is_waited_for(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython's condition raises that its lock is not locked where a signal comes at the wrong moment: exit code 1."""
+
+    def interrupted(*_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("release unlocked lock")
+
+    if where == "progress":
+        monkeypatch.setenv("LFTJ_PROGRESS", "1")
+        shown = progress.Progress()
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", interrupted)
+            with pytest.raises(KeyboardInterrupt), shown.step("evaluating"):
+                pass
+        with shown.step("evaluating"):
+            pass
+        return
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Event, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            crew.Shift.wait(SimpleNamespace(_news=threading.Event(), _error=None), 1.0)  # type: ignore[arg-type]
