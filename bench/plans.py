@@ -68,12 +68,13 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Steps of the chosen order, of the best one, and as estimated, or counted by a trial of the planner."""
+    """Steps of the chosen order and of the best one; steps that estimates alone call the least, and what they are."""
 
     case: Case
     chosen: int
     best: int
     estimated: float
+    actual: int
     order: tuple[str, ...]
     better: tuple[str, ...]
     tried: int
@@ -86,7 +87,12 @@ class Outcome(NamedTuple):
     @property
     def q_error(self) -> float:
         """By which factor the estimate is off, either way."""
-        return max((self.chosen + SLACK) / (self.estimated + SLACK), (self.estimated + SLACK) / (self.chosen + SLACK))
+        return max((self.actual + SLACK) / (self.estimated + SLACK), (self.estimated + SLACK) / (self.actual + SLACK))
+
+    @property
+    def untried(self) -> float:
+        """What the ratio would be if estimates alone chose."""
+        return (self.actual + SLACK) / (self.best + SLACK)
 
 
 def edges_of(shape: str, atoms: int, rng: Random) -> list[tuple[int, int]]:
@@ -243,7 +249,9 @@ def measure(case: Case, seed: int = 1) -> Outcome:
         tried += 1
         if found < best:
             best, better = found, order
-    return Outcome(case, chosen, best, plan.cost, plan.order, better, tried)
+    first = walks.search.ranked()[0]
+    actual = walks.steps(plan_join(walks.body, first, walks.db._relations), MOST)
+    return Outcome(case, chosen, best, first.cost, actual, plan.order, better, tried)
 
 
 def quantiles(values: Sequence[float]) -> dict[str, float]:
@@ -268,6 +276,7 @@ def summary(group: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "within": sum(o.ratio <= BOUND for o in outcomes),
         "orders": sum(o.tried for o in outcomes),
         "ratio": quantiles([o.ratio for o in outcomes]),
+        "untried": quantiles([o.untried for o in outcomes]),
         "q_error": quantiles([o.q_error for o in outcomes]),
         "worst": {
             "rule": worst.case.rule,
