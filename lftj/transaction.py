@@ -496,9 +496,10 @@ class Transaction:
         `removed` and `added`, `seconds`; and, where its rules were taken apart, `parts`: the same per part (`@deg.1`),
         which the figures of the head count in. A head of which only parts were derived, since they came out as before,
         has strategy "none". Per rule its text `rule`, its `head`, the `clause` that was evaluated, the same, and
-        `surgeries`, the changed branches of what it reads that were looked at. In total the sums, and the `seconds` of
-        the whole commit. `derived`: per relation, how many rows were erased in vain, since they are no facts and rules
-        derive them. Empty before the commit, and if it failed.
+        `surgeries`, the changed branches of what it reads that were looked at, and, if there were any, the steps of
+        walks that were `abandoned` for a better key order. In total the sums, and the `seconds` of the whole commit.
+        `derived`: per relation, how many rows were erased in vain, since they are no facts and rules derive them. Empty
+        before the commit, and if it failed.
         """
         if self._done is None:
             return {}
@@ -540,6 +541,7 @@ class Transaction:
                     "strategy": report.strategy,
                     "why": report.why,
                     **{name: figures[name] for name in idle},
+                    **({"abandoned": late} if (late := figures.get("abandoned", 0)) else {}),
                 }
 
     def _computed(self) -> Commit:

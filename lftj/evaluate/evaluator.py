@@ -27,9 +27,11 @@ from lftj.language.clause import Clause
 from lftj.plan.body import Body, body_of
 from lftj.plan.cuts import cuts_of
 from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
-from lftj.plan.keyorder import rank_orders
+from lftj.plan.keyorder import Choice, OrderSearch
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.sampling import WORTHWHILE, best_of
+from lftj.plan.starts import grown_orders
+from lftj.plan.trials import LAST, RANKED, TRIED, Trials
 from lftj.program.components import Rounds
 from lftj.program.evaluation import Evaluation
 from lftj.program.state import State
@@ -118,16 +120,22 @@ class Evaluator:
         def made() -> JoinPlan:
             statistics = {atom.predicate: relations[atom.predicate].statistics for atom in (*body.atoms, *body.negated)}
             wanted = None if forced is None else tuple(v for v in forced if v in body.variables)
-            plan = best_of(
-                rank_orders(body, statistics, counting=counting, forced=wanted),
-                lambda choice: plan_join(body, choice, relations, counting=counting),
-                relations,
-                self._encode,
-                self.symbols.ranks,
-                limits or Limits(),
-                worthwhile=self.pilot_from,
-                walked={late.order: late.steps for late in abandoned},
-            )
+            search = OrderSearch(body, statistics, counting)
+            walked = {late.order: late.steps for late in abandoned}
+            at_hand = (relations, self._encode, self.symbols.ranks, limits or Limits())
+
+            def planned(choice: Choice) -> JoinPlan:
+                return plan_join(body, choice, relations, counting=counting)
+
+            choices = search.ranked() if wanted is None else [search.forced(wanted)]
+            plan = None
+            if wanted is None and (abandoned or len(search.names) >= TRIED):
+                choices = [*choices[:RANKED], *grown_orders(search)]
+                plan = Trials(*at_hand).best_of(planned(choices[0]), choices[1:], planned)
+                if plan is None and choices[0].cost < LAST:
+                    walked.setdefault(choices[0].order, LAST)
+            if plan is None:
+                plan = best_of(choices, planned, *at_hand, worthwhile=self.pilot_from, walked=walked)
             if abandoned and plan.order not in (late.order for late in abandoned):
                 plan = replace(plan, abandoned=abandoned)
             return plan

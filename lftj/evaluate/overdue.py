@@ -3,8 +3,11 @@
 Estimates are averages: there are data on which an order takes a million times as long. A walk may take `LATE` times
 its estimate, and `FLOOR` steps in any case; then pilot runs (lftj/plan/sampling.py) compare its order with others. If
 it is still the best the walk goes on where it was; else what it found is dropped, and another begins. After `TRIES`
-orders the last one has no limit. An order that the user wants is never abandoned, nor is a walk that has given rows
-away, or one that threads have cut among them.
+orders the last one has no limit. What was abandoned stands in the counters of the walk that took its place, and in
+`tx.stats`. An order that the user wants is never abandoned, nor is a walk that has given rows away, or one that threads
+have cut among them.
+
+What changed rows are joined with (lftj/maintain/clause_delta.py) is not planned again, but given up for an evaluation.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lftj.join.ranges import CutRun
-from lftj.join.run import NO_END, Limits, Overdue
+from lftj.join.run import NO_END, Counters, Limits, Overdue
 from lftj.plan.joinplan import Abandoned, JoinPlan
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ class Walking(Protocol):
     """A walk that raises `Overdue` when it has taken more steps than `most`, and may go on then."""
 
     most: int
+    counters: Counters
 
 
 W = TypeVar("W", bound=Walking)
@@ -56,7 +60,7 @@ def finish(
         if not (plan.forced or isinstance(walking, CutRun)) and len(abandoned) < TRIES:
             walking.most = int(max(FLOOR, min(LATE * plan.cost, NO_END >> 1)))
         try:
-            return plan, walking, walk(walking)
+            return plan, walking, _walked(walking, walk, abandoned)
         except Overdue:
             late = Abandoned(plan.order, walking.most, plan.cost)
             _, better = evaluator.plan(
@@ -64,6 +68,12 @@ def finish(
             )
             if better.order == plan.order:
                 walking.most = NO_END
-                return plan, walking, walk(walking)
+                return plan, walking, _walked(walking, walk, abandoned)
             plan, abandoned = better, (*abandoned, late)
     return plan, None, None
+
+
+def _walked(walking: W, walk: Callable[[W], T], abandoned: tuple[Abandoned, ...]) -> T:
+    found = walk(walking)
+    walking.counters.abandoned = sum(late.steps for late in abandoned)
+    return found

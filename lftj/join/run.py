@@ -73,7 +73,8 @@ class Counters:
     """What a walk did.
 
     `steps` of leapfrog joins, `seeks` (steps and the landings of opened nodes), `opens` (nodes), `rows` out, `matches`
-    per depth. `ranges` of the first variable that were walked beside each other (1: it was one walk).
+    per depth. `ranges` of the first variable that were walked beside each other (1: it was one walk). `abandoned`:
+    steps of walks that were abandoned before this one (lftj/evaluate/overdue.py).
     """
 
     steps: int = 0
@@ -82,6 +83,7 @@ class Counters:
     rows: int = 0
     matches: tuple[int, ...] = ()
     ranges: int = 1
+    abandoned: int = 0
 
 
 class Overdue(Exception):

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from lftj.join import delta_join, expression_vm, triejoin
 from lftj.join import join_state as cells
-from lftj.join.run import SLICE, Counters, Limits
+from lftj.join.run import NO_END, SLICE, Counters, Limits, Overdue
 from lftj.language.clause import Clause, Value, Var
 from lftj.maintain.branches import TraceChange
 from lftj.maintain.trace_layout import Order
@@ -150,16 +150,26 @@ class _Arrays:
         self.state[delta_join.BEGUN] = 0
 
     def join(
-        self, arena: Arena, told: Ints, head: int, ranks: Ints | None, share: tuple[int, int], limits: Limits | Shift
+        self,
+        arena: Arena,
+        told: Ints,
+        head: int,
+        ranks: Ints | None,
+        share: tuple[int, int],
+        limits: Limits | Shift,
+        most: int = NO_END,
     ) -> tuple[list[Ints], list[Ints]]:
-        """The derivations int64[head, n] that go and come with one share of the changes that were `told`."""
+        """The derivations int64[head, n] that go and come with one share of the changes that were `told`.
+
+        Raises `Overdue` when it has taken more steps than `most`.
+        """
         walk = self.walk if ranks is None else self.walk._replace(ranks=ranks)
         control, state, mem = walk.control, self.state, arena.space.mem
         arrays = (*self.frames, self.roots, self.spans, self.variables, told, self.deltas)
         rows: tuple[list[Ints], list[Ints]] = ([], [])
         status = triejoin.PAUSED
         while status != triejoin.FINISHED:
-            status = delta_join.join_changed(mem, walk, *arrays, self.out, state, *share, SLICE)
+            status = delta_join.join_changed(mem, walk, *arrays, self.out, state, *share, min(SLICE, most))
             if status == triejoin.FULL:
                 n = int(control[cells.WRITTEN])
                 rows[state[delta_join.SIDE]].append(self.out[:head, :n].copy())
@@ -167,6 +177,8 @@ class _Arrays:
                 if n == self.out.shape[1] < MOST_ROWS:
                     self.out = np.empty((len(self.out), 4 * n), np.int64)
             limits.look(0)
+            if status != triejoin.FINISHED and self.steps > most:
+                raise Overdue
         return rows
 
     @property
@@ -223,6 +235,7 @@ class ClauseDelta:
         self._names = tuple(body.variables)
         self._head = len(body.head)
         self.counters = Counters()
+        self.most = NO_END
         self.watched: tuple[Order, ...] = tuple(dict.fromkeys(v.order for v in self.variants))
         partial = {v.order for v in self.variants if v.number < 0 and len(v.variables) < len(v.order[1])}
         self.whole = frozenset(self.watched) - partial
@@ -248,7 +261,7 @@ class ClauseDelta:
             made += [_Arrays(self.variants, self._names, new, self.encode) for _ in range(crew.threads - len(made))]
             erased, inserted, steps, trouble = self._together(crew, made, old, new, told, ranks, limits)
         else:
-            erased, inserted = first.join(self.arena, told, self._head, ranks, ALL, limits)
+            erased, inserted = first.join(self.arena, told, self._head, ranks, ALL, limits, self.most)
             steps, trouble = first.steps, first.trouble
         self._made = made
         return Followed(erased, inserted, steps, looked, trouble)
@@ -274,7 +287,8 @@ class ClauseDelta:
             while (share := next(todo)) < shares:
                 shift.look(0)
                 own.reset(old, new)
-                rows = own.join(self.arena, told, self._head, ranks, (share, shares), limits or shift)
+                most = max(1, self.most - sum(result[1] for result in done if result is not None))
+                rows = own.join(self.arena, told, self._head, ranks, (share, shares), limits or shift, most)
                 done[share] = rows, own.steps, own.trouble
 
         with crew.shift(work, first=1) as shift:

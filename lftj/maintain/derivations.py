@@ -20,17 +20,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from lftj.evaluate import overdue
 from lftj.evaluate.aggregate import followed
 from lftj.evaluate.undefined_groups import refused_groups
 from lftj.evaluate.undefined_terms import look_for_error
-from lftj.join.run import Limits
+from lftj.join.run import NO_END, Limits, Overdue
 from lftj.language.clause import Clause, Var
 from lftj.maintain.clause_delta import ClauseDelta, Followed
 from lftj.maintain.clause_trace import ClauseTrace, Maintained
-from lftj.maintain.cost import MANY, RebuildCost, following
-from lftj.maintain.report import CostComparison, Reason, RuleWork
+from lftj.maintain.cost import MANY, SEEK, RebuildCost, following
+from lftj.maintain.report import CostComparison, Reason, RuleWork, amount
 from lftj.maintain.step import Step
-from lftj.maintain.strategy import Cost, Staged
+from lftj.maintain.strategy import Cost, Declined, Staged
 from lftj.maintain.support import support_of, supported_change
 from lftj.maintain.text_trace import TextMaintained, TextTrace
 from lftj.plan.body import body_of
@@ -193,11 +194,16 @@ class KeptDerivations:
             self.strategy, why, {}, {}, kept=self, derivations=self, head=head, after=step.after, support=self.support
         )
         try:
-            erased, inserted = self._bindings(step, staged, limits)
+            erased, inserted = self._bindings(step, staged, limits, self._most(step, heads))
             change = self._change(step, head, staged, erased, inserted)
             content = relation.content
             if len(change.kinds):
                 content, _ = content.update(change.rows, change.kinds)
+        except Overdue:
+            staged.discard()
+            rows, steps = self.changed(step.changes)
+            estimated = f"{steps * self.cost_correction:,.0f} estimated for {amount(rows, 'changed row')}"
+            raise Declined(f"deltas were abandoned after {self._most(step, heads):,} steps, {estimated}") from None
         except BaseException:
             staged.discard()
             raise
@@ -207,8 +213,22 @@ class KeptDerivations:
             staged.undefined = refused_groups(self.clauses[0], staged.accumulators.lacking)
         return staged
 
-    def _bindings(self, step: Step, staged: StagedDerivations, limits: Limits) -> tuple[list[Rows], list[Rows]]:
-        """The bindings int64[width, n] of all rules that go, and those that come."""
+    def _most(self, step: Step, heads: Heads) -> int:
+        """The steps of deltas after which the head is rather evaluated: that would be done by then.
+
+        What is declared is followed however long it takes.
+        """
+        if not self.by_delta or self.strategy in step.asked(heads):
+            return NO_END
+        return max(overdue.FLOOR, int(self.rebuild.nanoseconds(len(step.after[heads.name]), 1.0) / SEEK))
+
+    def _bindings(
+        self, step: Step, staged: StagedDerivations, limits: Limits, most: int
+    ) -> tuple[list[Rows], list[Rows]]:
+        """The bindings int64[width, n] of all rules that go, and those that come.
+
+        Raises `Overdue` if deltas take more steps than `most`.
+        """
         before, after, changes = step.before.relations, step.after, step.changes
         erased: list[Rows] = []
         inserted: list[Rows] = []
@@ -222,6 +242,8 @@ class KeptDerivations:
             if not changed:
                 continue
             began = time.perf_counter()
+            if isinstance(trace, ClauseDelta):
+                trace.most = most if most == NO_END else max(1, most - staged.steps)
             result = trace.maintain(
                 {order: before[order[0]].order(order[1]) for order in trace.orders},
                 {o: after[o[0]].order_after(o[1], before[o[0]], changes.get(o[0])) for o in trace.orders},

@@ -52,7 +52,8 @@ def prepared(
         evaluation.seconds = time.perf_counter() - began
         done[clause] = evaluation
         kept = sum(part.indexes.count(s) for part in trace.parts for s in part.indexes.packings)
-        work.append(RuleWork(i, trace.counters.steps, 0, kept, 0, evaluation.seconds))
+        late = sum(part.counters.abandoned for part in evaluation.parts() if part.counters)
+        work.append(RuleWork(i, trace.counters.steps, 0, kept, 0, evaluation.seconds, late))
         if trace.trouble:
             look_for_error(evaluator, clause, limits)
     once = len(traces) == 1 and _known_by_row(traces[0])

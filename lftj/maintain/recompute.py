@@ -108,9 +108,10 @@ class Recompute:
                 content = kept_content(old, relation.content, changes[head])
                 relations[head] = step.after[head].successor(content, change=changes[head])
         work = [
-            RuleWork(i, sum(p.counters.steps for p in done.parts() if p.counters), 0, 0, 0, done.seconds)
+            RuleWork(i, sum(c.steps for c in counted), 0, 0, 0, done.seconds, sum(c.abandoned for c in counted))
             for i, clause in enumerate(heads.clauses)
             if not heads.recursive and (done := made.evaluations.get(clause)) is not None
+            for counted in [[part.counters for part in done.parts() if part.counters]]
         ]
         return Staged(
             self.name,

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 
 class RuleWork(NamedTuple):
-    """What one rule took: the number of its clause, steps, records removed and added, surgeries, seconds."""
+    """What one rule took: the number of its clause, steps, records removed and added, surgeries, seconds.
+
+    `abandoned`: steps of walks that were abandoned for a better key order.
+    """
 
     clause: int
     steps: int
@@ -19,6 +22,7 @@ class RuleWork(NamedTuple):
     added: int
     surgeries: int
     seconds: float
+    abandoned: int = 0
 
 
 class Causes(NamedTuple):

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lftj.plan.body import Body
@@ -135,8 +135,12 @@ class OrderSearch:
         if many and self.existential and self.head.bit_count() > 1:
             # To bind the head first, whether connected or not, looks dear until the first witnesses end the search.
             found += [p for p in self._search(many, head_first=True) if p not in found]
-        choices = [Choice(p.order, p.rows, p.cost + self._finish(p), witnesses=p.witnesses) for p in found]
+        choices = [self.choice(p) for p in found]
         return sorted(choices, key=lambda c: (c.cost, [self.rank[v] for v in c.order]))
+
+    def choice(self, partial: _Partial) -> Choice:
+        """The choice of a complete order."""
+        return Choice(partial.order, partial.rows, partial.cost + self._finish(partial), witnesses=partial.witnesses)
 
     def _search(self, many: bool, *, head_first: bool) -> list[_Partial]:
         """The orders of one beam search; of many variables, at least one that begins with each."""
@@ -150,7 +154,7 @@ class OrderSearch:
                 if (p := self.bind(partial, v))
             ]
             grown = [p for _, _, p in sorted(ranked, key=lambda r: r[:2])]
-            beam = list(_varied(grown)) if many else grown[:BEAM]
+            beam = list(_varied(grown, len(self.names) > CROWDED)) if many else grown[:BEAM]
         return beam
 
     def _next(self, partial: _Partial, many: bool, head_first: bool) -> list[str]:
@@ -161,7 +165,7 @@ class OrderSearch:
             left = near | (left & self.head) or left
         if head_first:
             left = left & self.head or left
-        found = [v for i, v in enumerate(self.names) if left >> i & 1]
+        found = self.matches.named(left)
         return self._first_alone(partial, found) if len(self.names) > CROWDED else found
 
     def _first_alone(self, partial: _Partial, found: list[str]) -> list[str]:
@@ -188,8 +192,7 @@ class OrderSearch:
             grown = next(p for v in (*computed, *wanted, *hidden) if (p := self.bind(partial, v)) is not None)
             wanted = [v for v in wanted if v != grown.order[-1]]
             partial = grown
-        cost = partial.cost + self._finish(partial)
-        return Choice(partial.order, partial.rows, cost, forced=True, witnesses=partial.witnesses)
+        return replace(self.choice(partial), forced=True)
 
     def bind(self, partial: _Partial, v: str) -> _Partial | None:
         """`partial` with `v` bound next; None if nothing can bind it yet."""
@@ -313,13 +316,17 @@ class OrderSearch:
         )
 
 
-def _varied(partials: Sequence[_Partial]) -> Iterator[_Partial]:
-    """The first `WIDE` of the partials and the first that begins with each variable, few that bind the same ones."""
+def _varied(partials: Sequence[_Partial], crowded: bool) -> Iterator[_Partial]:
+    """The first `WIDE` of the partials, few that bind the same variables, and the first that begins with each variable.
+
+    `crowded`: half as many, however they begin.
+    """
     alike, begun, kept = Counter[int](), set[str](), 0
+    wide = WIDE // 2 if crowded else WIDE
     for p in partials:
         # What is bound decides what follows: the cheapest orders of it stand for all of them.
         alike[p.bound] += 1
-        if alike[p.bound] <= ALIKE and (kept < WIDE or p.order[0] not in begun):
+        if alike[p.bound] <= ALIKE and (kept < wide or (p.order[0] not in begun and not crowded)):
             kept += 1
             begun.add(p.order[0])
             yield p

@@ -77,6 +77,7 @@ class Matches:
             mask = self.mask(scope)
             for v in scope:
                 self.neighbours[self.bit[v]] |= mask & ~self.bit[v]
+        self.computed = self.mask(frozenset(name for c in body.conditions for name, _, _ in c.defines))
         self._distinct: dict[tuple[str, frozenset[int]], float] = {}
         self._matching: dict[tuple[int, int], Matching | None] = {}
         self._components: dict[int, tuple[int, ...]] = {}
@@ -85,6 +86,15 @@ class Matches:
     def mask(self, variables: frozenset[str]) -> int:
         """The mask of a set of variables."""
         return sum(self.bit[v] for v in variables)
+
+    def named(self, mask: int) -> list[str]:
+        """The variables of a mask, in order of appearance."""
+        found = []
+        while mask:
+            bit = mask & -mask
+            mask ^= bit
+            found.append(self.names[bit.bit_length() - 1])
+        return found
 
     def distinct(self, predicate: str, columns: frozenset[int]) -> float:
         """Distinct keys of `columns`, asked of the statistics once."""
@@ -198,9 +208,11 @@ class Matches:
         while left:
             bit = left & -left
             left ^= bit
-            known = self.matching(bit, bound)
-            if known is not None and (known.defined or self.neighbours[bit] & bound):
-                found |= bit
+            near = self.neighbours[bit] & bound
+            if near or bit & self.computed:
+                known = self.matching(bit, bound)
+                if known is not None and (near or known.defined):
+                    found |= bit
         return found
 
     def witness(self, component: int, bound: int) -> float:

@@ -235,13 +235,13 @@ def test_a_rule_of_seventy_atoms_is_planned_and_maintained() -> None:
 @pytest.mark.parametrize("wish", ["recompute", "trace"])
 def test_a_plan_lives_until_sizes_change_by_half(wish: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    rank = evaluate.rank_orders
+    search = evaluate.OrderSearch
 
     def counted(body: Any, *args: Any, **options: Any) -> Any:
         asked.append(body.atoms[0].predicate)
-        return rank(body, *args, **options)
+        return search(body, *args, **options)
 
-    monkeypatch.setattr(evaluate, "rank_orders", counted)
+    monkeypatch.setattr(evaluate, "OrderSearch", counted)
     db = lftj.Database(".decl e(x:number, y:number)\n.decl f(x:number)")
     db.rules("p(x, z) :- e(x, y), e(y, z), f(x).", maintain={"p": wish})
     rows = {(i, i * 7 % 40) for i in range(40)}

@@ -65,8 +65,9 @@ def test_long_bodies_are_planned_with_few_looks(atoms: int, monkeypatch: pytest.
 
     monkeypatch.setattr(keyorder.OrderSearch, "bind", counted)
     _, evaluation = evaluated(f"r(y0) :- {chain(atoms)}.", [(i, i + 1) for i in range(60)])
-    assert evaluation.plan.order == tuple(f"y{i}" for i in range(atoms))
-    assert len(looked) < 4 * atoms**2
+    assert set(evaluation.plan.order) == {f"y{i}" for i in range(atoms)}
+    assert evaluation.counters.steps < 100 * atoms
+    assert len(looked) < 2 * atoms**2
 
 
 @pytest.mark.jit_only
