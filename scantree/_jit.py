@@ -150,6 +150,17 @@ def inlined(function: F) -> F:
     return _compile(function, forceinline=True)
 
 
+def shared(function: F) -> F:
+    """Like `kernel`, for large ones that several others call: there is one copy of its machine code, not one in each.
+
+    A call of it passes all its arguments, so that it has to be for more than a few steps.
+    """
+    compiled: Any = _compile(function, forceinline=False)
+    if not config.DISABLE_JIT:
+        compiled.shared = True
+    return cast(F, compiled)
+
+
 def _compile(function: F, forceinline: bool) -> F:
     if config.DISABLE_JIT:
         return function
@@ -162,6 +173,11 @@ def _compile(function: F, forceinline: bool) -> F:
     finally:
         config.CACHE_DIR = before
     return cast(F, compiled)
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Whether a call of `kernel` compiles nothing: its machine code is at hand, or in the cache."""
+    return bool(config.DISABLE_JIT) or kernel.is_compiled
 
 
 if not config.DISABLE_JIT:
