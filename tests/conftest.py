@@ -40,6 +40,8 @@ if "LFTJ_CACHE_DIR" not in os.environ:
     _mode = "bounds" if BOUNDSCHECK else "jit" if JIT else "nojit"
     os.environ["LFTJ_CACHE_DIR"] = str(ROOT / ".pytest_cache" / f"kernels-{_mode}")
 os.environ["LFTJ_QUIET"] = "1"
+# Which strategy a commit chooses must not depend on what is compiled.
+os.environ["LFTJ_BACKGROUND"] = "0"
 
 # A job that a shell started in the background ignores SIGINT, and so would the tests of Ctrl-C and the processes they
 # start.
