@@ -230,6 +230,12 @@ def storage_table(latest: Results) -> str:
             if f"{step}, first" in start:
                 first, warm = start[f"{step}, first"], start[f"{step}, warm"]
                 table.add(f"{step}: kernels compiled, then from the cache, CPU", f"{first:.1f} s, {warm:.2f} s", bound)
+                if f"{step}, alone" in start:
+                    table.add("the same, nothing compiled in the background", f"{start[f'{step}, alone']:.1f} s", "–")
+        if "background_cpu_seconds" in start:
+            table.add(
+                "what is compiled in the background meanwhile, CPU", f"{start['background_cpu_seconds']:.1f} s", "–"
+            )
         if "demo_cpu_seconds" in start:
             table.add("`make demo`, first run ever, CPU", f"{start['demo_cpu_seconds']:.1f} s", "30 s")
     return str(table)

@@ -5,8 +5,10 @@
 1. `import lftj` in a fresh interpreter: CPU seconds above those of an empty one, and which heavy packages it pulled in.
 2. The README's first example in a fresh process: with an empty kernel cache (the first run ever) and with a warm one.
    Then, in the same process, what compiles more: a first and a second transaction, and a recursive rule. CPU and wall
-   seconds of each.
-3. `lftj demo` with an empty kernel cache, which is what `make demo` runs once lftj is installed.
+   seconds of each: `first` as users meet it, with another process that compiles in the background, and `alone`, where
+   each step compiles what it needs. What the other process takes is measured by itself.
+3. `lftj demo` with an empty kernel cache, which is what `make demo` runs once lftj is installed; nothing in the
+   background.
 4. A TSV file of a million rows loaded to a queryable relation, CPU seconds, kernels compiled before.
 
 Each line also goes to `bench/results/start.jsonl`.
@@ -43,6 +45,13 @@ loaded(sys.argv[1])
 sys.stdout.write('%d %f' % loaded(sys.argv[2]))
 """
 
+UPDATES = "import sys; from lftj.cli import main; sys.exit(main(['warmup', '--updates']))"
+OVER = """
+import time
+from lftj.maintain import background
+while background.is_busy():
+    time.sleep(0.1)
+"""
 DEMO = "import sys; from lftj.cli import main; sys.exit(main(['demo']))"
 # The README's first example (argument 1), then the steps after it that need further kernels.
 STEPS = """
@@ -65,9 +74,15 @@ sys.stdout.write('\\n' + json.dumps(taken))
 """
 
 
-def in_fresh_process(code: str, *arguments: str, cache: str | None = None) -> tuple[str, float, float]:
-    """(stdout, CPU seconds, wall seconds) of `python -c code`; `cache` is its kernel cache."""
+def in_fresh_process(
+    code: str, *arguments: str, cache: str | None = None, background: bool = False
+) -> tuple[str, float, float]:
+    """(stdout, CPU seconds, wall seconds) of `python -c code`.
+
+    `cache` is its kernel cache; `background`: whether another process may compile, which is not counted.
+    """
     environment = {**os.environ, **({"LFTJ_CACHE_DIR": cache} if cache else {})}
+    environment["LFTJ_BACKGROUND"] = "1" if background else "0"
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         (sys.executable, "-c", code, *arguments), cwd=ROOT, env=environment, capture_output=True, text=True, check=True
@@ -84,9 +99,11 @@ def import_cost(repeats: int = 10) -> tuple[float, list[str]]:
     return full - empty, sorted(set(loaded.split()) & set(HEAVY))
 
 
-def step_costs(cache: str) -> dict[str, tuple[float, float]]:
+def step_costs(cache: str, background: bool = False) -> dict[str, tuple[float, float]]:
     """(CPU seconds, wall seconds) of the README's example, imports included, and of each step after it."""
-    out, _, _ = in_fresh_process(STEPS, readme_example(), cache=cache)
+    out, _, _ = in_fresh_process(STEPS, readme_example(), cache=cache, background=background)
+    if background:
+        in_fresh_process(OVER, cache=cache, background=True)
     taken: dict[str, tuple[float, float]] = json.loads(out.splitlines()[-1])
     return taken
 
@@ -115,7 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cache = str(Path(folder) / "cache")
         import_seconds, heavy = import_cost()
         example = readme_example()
-        first_steps = step_costs(cache)
+        first_steps = step_costs(cache, background=True)
+        steps_alone = step_costs(str(Path(folder) / "alone"))
+        _, background_cpu, background_wall = in_fresh_process(UPDATES, cache=str(Path(folder) / "updates"))
         warm_steps = step_costs(cache)
         _, demo_cpu, demo_wall = in_fresh_process(DEMO, cache=str(Path(folder) / "demo"))
         warm = min(in_fresh_process(example, cache=cache)[2] for _ in range(5))
@@ -128,6 +147,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "readme_first_run_seconds": first_steps["example"][1],
         **{f"{step}, first": seconds for step, (seconds, _) in first_steps.items()},
         **{f"{step}, first, wall": seconds for step, (_, seconds) in first_steps.items()},
+        **{f"{step}, alone": seconds for step, (seconds, _) in steps_alone.items()},
+        **{f"{step}, alone, wall": seconds for step, (_, seconds) in steps_alone.items()},
+        "background_cpu_seconds": background_cpu,
+        "background_wall_seconds": background_wall,
         **{f"{step}, warm": seconds for step, (seconds, _) in warm_steps.items()},
         "demo_cpu_seconds": demo_cpu,
         "demo_wall_seconds": demo_wall,

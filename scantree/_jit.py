@@ -16,9 +16,11 @@ set only while `@kernel` decorates and then restored, so that other users of num
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -50,21 +52,28 @@ def _source_hash() -> str:
 CACHE_DIR = cache_root() / f"kernels-{_source_hash()}"
 
 
-# Seconds after which a compilation is told of, and the kernels that take so long.
-PATIENCE = 1.0
-LONG = ("triejoin", "triejoin_anew", "tracing_triejoin", "update", "maintain", "stage_sites")
+# Seconds of compiling after which it is told; kernels that end a pause, by seconds between them; those that take long,
+# and for how many kinds of arguments each is compiled.
+PATIENCE, PAUSE = 1.0, 0.5
+LONG = {"triejoin": 1, "tracing_triejoin": 2, "update": 1, "maintain": 1, "stage_sites": 1, "join_changed": 1}
 
 
 class _Announcer(event.Listener):
-    """Says on stderr which kernel is compiled where that takes long: no pause of a first run must look like a hang."""
+    """Says on stderr which kernel is compiled where that takes long: no pause of a first run must look like a hang.
+
+    Kernels that are compiled one soon after the other are one pause, however short each is.
+    """
 
     def __init__(self) -> None:
         self._waiting: list[threading.Timer] = []
+        self._began = self._ended = -math.inf
 
     def on_start(self, event: event.Event) -> None:
         """Tell of it unless it ends soon."""
-        kernel = event.data["dispatcher"]
-        timer = threading.Timer(PATIENCE, self._say, [kernel.py_func.__name__])
+        kernel, now = event.data["dispatcher"], time.monotonic()
+        if not self._waiting and now - self._ended > PAUSE:
+            self._began = now
+        timer = threading.Timer(max(0.0, self._began + PATIENCE - now), self._say, [kernel.py_func.__name__])
         timer.daemon = True
         self._waiting.append(timer)
         if isinstance(kernel, Kernel) and os.environ.get("LFTJ_QUIET") != "1":
@@ -73,11 +82,13 @@ class _Announcer(event.Listener):
     def on_end(self, event: event.Event) -> None:
         """It is over."""
         self._waiting.pop().cancel()
+        self._ended = time.monotonic()
 
-    @staticmethod
-    def _say(name: str) -> None:
-        """Name the kernel, and how many long ones the cache lacks beside it."""
-        left = sum(1 for other in LONG if other != name and not any(CACHE_DIR.glob(f"**/*.{other}-*.nbi")))
+    def _say(self, name: str) -> None:
+        """Name the kernel, and how many long ones the cache lacks beside it; the next pause begins now."""
+        self._began = time.monotonic()
+        lacking = {one: n - len(list(CACHE_DIR.glob(f"**/*.{one}-*.nbc"))) for one, n in LONG.items()}
+        left = sum(max(0, n - (one == name)) for one, n in lacking.items())
         clear = "\r\x1b[K" if sys.stderr.isatty() else ""  # a progress line may stand there
         more = f"; at most {left} more like it are still to be compiled" if left else ""
         sys.stderr.write(f"{clear}lftj: compiling {name}, once on this machine{more} ...\n")
@@ -150,6 +161,17 @@ def inlined(function: F) -> F:
     return _compile(function, forceinline=True)
 
 
+def shared(function: F) -> F:
+    """Like `kernel`, for large ones that several others call: there is one copy of its machine code, not one in each.
+
+    A call of it passes all its arguments, so that it has to be for more than a few steps.
+    """
+    compiled: Any = _compile(function, forceinline=False)
+    if not config.DISABLE_JIT:
+        compiled.shared = True
+    return cast(F, compiled)
+
+
 def _compile(function: F, forceinline: bool) -> F:
     if config.DISABLE_JIT:
         return function
@@ -162,6 +184,11 @@ def _compile(function: F, forceinline: bool) -> F:
     finally:
         config.CACHE_DIR = before
     return cast(F, compiled)
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Whether a call of `kernel` compiles nothing: its machine code is at hand, or in the cache."""
+    return bool(config.DISABLE_JIT) or kernel.is_compiled
 
 
 if not config.DISABLE_JIT:

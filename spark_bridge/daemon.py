@@ -12,6 +12,7 @@ import os
 # Threads do not survive a fork; a worker takes one core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("LFTJ_QUIET", "1")
+os.environ.setdefault("LFTJ_BACKGROUND", "0")
 
 if __name__ == "__main__":
     from pyspark.daemon import manager

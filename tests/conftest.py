@@ -49,6 +49,8 @@ def examples(full: int, few: int | None = None, **more: Any) -> settings:
 # kept in it by the hash of all kernels' sources and of the mode.
 os.environ.setdefault("LFTJ_CACHE_DIR", str(ROOT / ".pytest_cache" / "lftj"))
 os.environ["LFTJ_QUIET"] = "1"
+# Which strategy a commit chooses must not depend on what is compiled.
+os.environ["LFTJ_BACKGROUND"] = "0"
 
 # A job that a shell started in the background ignores SIGINT, and so would the tests of Ctrl-C and the processes they
 # start.

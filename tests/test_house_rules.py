@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("scantree", "sensitivity", "lftj", "spark_bridge")  # each may import itself and those to its left
-KERNEL_DECORATORS = {"kernel", "inlined"}  # both of scantree/_jit.py
+KERNEL_DECORATORS = {"kernel", "inlined", "shared"}  # both of scantree/_jit.py
 MAX_LINES = 600
 
 

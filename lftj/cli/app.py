@@ -139,11 +139,13 @@ def run(
 
 
 @app.command(short_help="Compile all kernels, so that no later run waits for it.")
-def warmup() -> Job:
+def warmup(
+    updates: Annotated[bool, typer.Option("--updates", help="Only what following changes needs.")] = False,
+) -> Job:
     """Compile every kernel that a program may need, and keep the machine code: once on a machine, or in an image."""
-    from lftj.cli.warmup import compile_all
+    from lftj.cli.warmup import compile_all, compile_updates
 
-    return compile_all
+    return compile_updates if updates else compile_all
 
 
 @app.command(short_help="Find all mistakes of programs, without any data.")

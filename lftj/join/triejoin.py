@@ -98,7 +98,7 @@ from lftj.join.leapfrog import (
 )
 from lftj.join.reposition import blocked, blocked_until, older
 from lftj.join.trie import KEY_MIN, OPENED, UNIQUE, look_ahead, open_, run_length
-from scantree._jit import kernel
+from scantree._jit import kernel, shared
 
 # Statuses; larger ones are those of the machine plus ERROR.
 FINISHED, FULL, PAUSED, OVERFLOW, CROWDED, ERROR = 0, 1, 2, 3, 4, 16
@@ -106,7 +106,7 @@ FINISHED, FULL, PAUSED, OVERFLOW, CROWDED, ERROR = 0, 1, 2, 3, 4, 16
 AFTER, OPENING, WITHIN = 0, 1, 2
 
 
-@kernel
+@shared
 def tracing_triejoin(mem, walk, trace, out, budget):
     """Walk on from the state `walk` is in.
 

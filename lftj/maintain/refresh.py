@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from lftj.errors import EvaluationError, TimeoutExpired
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
+from lftj.maintain import background
 from lftj.maintain.derived import check_keys, undefined_of, with_undefined
 from lftj.maintain.recompute import evaluate
 from lftj.program.strata import Heads
@@ -32,6 +33,7 @@ def refresh(
     """
     if not evaluator.state.stale:
         return
+    background.begin()
     strata = evaluator.state.strata
     needed = strata.below(names) & evaluator.state.stale
     for heads in strata.together:

@@ -19,6 +19,7 @@ from lftj.evaluate.overdue import finish
 from lftj.evaluate.text_steps import step as text_step
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
+from lftj.maintain import background
 from lftj.maintain.clause_trace import ClauseTrace
 from lftj.maintain.derivations import DECLARED, KeptDerivations, why_not_followed
 from lftj.maintain.prepare import prepared
@@ -137,11 +138,13 @@ class Trace:
         """Whether there is no trace, or an outdated one; or why none is recorded now."""
         if too_many := step.bulk(heads, unless=self.name):
             return too_many
+        if self.name not in step.asked(heads) and background.is_busy():
+            return background.COMPILING
         return "its trace is outdated" if heads.name in step.kept.heads else "there is no trace of it yet"
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Evaluate the head and record its traces; after a bulk change, without recording."""
-        if step.bulk(heads, unless=self.name):
+        """Evaluate the head and record its traces; without recording after a bulk change, or while that is compiled."""
+        if why == background.COMPILING or step.bulk(heads, unless=self.name):
             return RECOMPUTE.prepare(step, heads, why, limits)
         return prepared(step, heads, "record", record_clause, why, limits)
 

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from lftj.cli import main
-from lftj.join import trace_update, triejoin
+from lftj.join import delta_join, trace_update, triejoin
 from scantree import _jit, update
 from sensitivity import index
+from tests.cli.conftest import EDGES, TRIANGLES
+from tests.cli.test_process import env
+
+# A run of `--updates` in which nobody is spared a word.
+STREAM = """
+import sys
+from lftj.cli import main
+from scantree import _jit
+_jit.PATIENCE = 0.0
+sys.exit(main(["run", "tri.dl", "--updates", "-", "--maintain=tri=trace"]))
+"""
 
 
 def test_warmup_says_where_the_code_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,20 +34,52 @@ def test_warmup_says_where_the_code_is_kept(capsys: pytest.CaptureFixture[str]) 
     assert err.endswith(f" s) and kept in {_jit.CACHE_DIR}\n")
 
 
+def test_what_following_changes_needs_can_be_compiled_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warmup", "--updates"]) == 0
+    assert capsys.readouterr() == ("", "")
+    needed = trace_update.maintain, triejoin.tracing_triejoin, update.update, index.stage_sites
+    assert all(_jit.is_compiled(kernel) for kernel in needed)
+
+
 def test_a_long_compilation_is_told_with_what_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(_jit, "CACHE_DIR", tmp_path)
-    _jit._Announcer._say("update")
-    for kernel in _jit.LONG:
-        (tmp_path / f"file.{kernel}-1.py311.nbi").touch()
-    _jit._Announcer._say("update")
+    announcer = _jit._Announcer()
+    announcer._say("update")
+    for kernel, kinds in _jit.LONG.items():
+        for kind in range(kinds):
+            (tmp_path / f"file.{kernel}-1.py311.{kind}.nbc").touch()
+    announcer._say("update")
     assert capsys.readouterr().err == (
-        "lftj: compiling update, once on this machine; at most 5 more like it are still to be compiled ...\n"
+        "lftj: compiling update, once on this machine; at most 6 more like it are still to be compiled ...\n"
         "lftj: compiling update, once on this machine ...\n"
     )
 
 
 def test_long_kernels_are_there() -> None:
-    homes = (triejoin, trace_update, update, index)
+    homes = (triejoin, trace_update, delta_join, update, index)
     assert [name for name in _jit.LONG if not any(hasattr(home, name) for home in homes)] == []
+
+
+@pytest.mark.jit_only
+def test_a_stream_of_updates_tells_of_each_long_compilation(tmp_path: Path) -> None:
+    """Catches: a first commit that takes as long as the first evaluation, and says nothing."""
+    (tmp_path / "tri.dl").write_text(TRIANGLES)
+    (tmp_path / "edge.facts").write_text(EDGES)
+    done = subprocess.run(
+        [sys.executable, "-c", STREAM],
+        cwd=tmp_path,
+        env=env(LFTJ_CACHE_DIR=str(tmp_path / "cache"), LFTJ_QUIET="0"),
+        input="+edge 1 4\n\n-edge 1 2\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("+tri 1 2 4\n+tri 1 3 4\n\n-tri 1 2 3\n-tri 1 2 4\n\n")
+    told = set(re.findall("lftj: compiling ([a-z_]+), once on this machine", done.stderr))
+    compiled = {one for one in _jit.LONG if any(tmp_path.glob(f"cache/kernels-*/**/*.{one}-*.nbi"))}
+    assert compiled == {"triejoin", "tracing_triejoin", "update", "maintain", "stage_sites"}
+    assert compiled <= told
+    *_, last = [line for line in done.stderr.splitlines() if "still to be compiled" in line]
+    assert "at most 1 more" in last  # what follows by deltas
