@@ -5,9 +5,9 @@
     c.incremental().step({"bid": rows})        algorithm 4.8 (incremental.py)
     streams.zset(rows, weights)                rows with weights (weighted.py)
 
-Files in the order a reader meets them: `zsets` and `integral` (the data), `operators`, `join`, `distinct`, `timed` (what
-nodes do), `graph` (how they run), `nested` (circuits within), `incremental` (the rewriting), `expressions`, `stream` and
-`circuit` (how users write them down), `weighted` (what goes in and comes out).
+Files in the order a reader meets them: `zsets` and `integral` (the data), `operators`, `join`, `distinct`, `timed`
+(what nodes do), `graph` (how they run), `nested` (circuits within), `incremental` (the rewriting), `expressions`,
+`stream` and `circuit` (how users write them down), `weighted` (what goes in and comes out).
 """
 
 from __future__ import annotations
@@ -38,7 +38,20 @@ _HOMES = {
     "zset": "lftj.streams.given",
 }
 
-__all__ = ["Circuit", "Stream", "WeightedRows", "circuit_of", "count", "count_distinct", "from_rules", "max", "mean", "min", "sum", "zset"]
+__all__ = [
+    "Circuit",
+    "Stream",
+    "WeightedRows",
+    "circuit_of",
+    "count",
+    "count_distinct",
+    "from_rules",
+    "max",
+    "mean",
+    "min",
+    "sum",
+    "zset",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -5,8 +5,8 @@
     min(x)  max(x)           the least and the greatest value of rows of positive weight
     count_distinct(x)        how many different values
 
-`where`: only rows that meet a condition. A group has a row while the sum of the weights of its rows is not zero and
-every min and max has a value; without a group's columns there is one group, whose row is missing while there is nothing.
+`where`: only rows that meet a condition. A group has a row while the sum of the weights of its rows is not zero
+and every min and max has a value; without a group's columns there is one group, without a row while there is nothing.
 
 Each is a stream of its own made of plainer operators (totals.py, ranking.py, `distinct`), joined by the group.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lftj.errors import DataError
-from lftj.language.clause import Value
+from lftj.language.clause import Compare, Value
 from lftj.streams.by_key import ByKey
 from lftj.streams.expressions import Map, checked_value, conditions_of, mapped
 from lftj.streams.ranking import Neighbour, Ranking, TopK
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from lftj.streams.stream import Stream
 
 LINEAR = ("count", "sum", "mean")
+# A column that nobody asked for.
+ROWS = "rows_"
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Groups:
         self._stream, self._keys = stream, keys
         stream._places(keys)
 
-    # -- aggregates -----------------------------------------------------------------------------------------------------
+    # -- aggregates ---------------------------------------------------------------------------------------------------
 
     def aggregate(self, **aggregates: Aggregate) -> Stream:
         """A row (group..., aggregates...) for each group."""
@@ -93,15 +95,20 @@ class Groups:
                 )
         linear = {name: a for name, a in aggregates.items() if a.op in LINEAR}
         others = {name: a for name, a in aggregates.items() if a.op not in LINEAR}
-        parts = [self._totals(linear)] if linear or not others else []
+        # Of a group none of whose values counts there is still a row, which says 0.
+        some = any(a.op == "count_distinct" and a.where is not None for a in others.values())
+        wanted = linear if linear else {ROWS: count()}
+        made = self._totals(wanted) if linear or some or not others else None
         for name, aggregate in others.items():
-            parts.append(self._counted(name, aggregate) if aggregate.op == "count_distinct" else self._best(name, aggregate))
-        made = parts[0]
-        for (name, aggregate), part in zip(list(others.items())[len(others) - len(parts) + 1 :], parts[1:], strict=True):
-            if aggregate.op == "count_distinct" and aggregate.where is not None:
+            counted = aggregate.op == "count_distinct"
+            part = self._counted(name, aggregate) if counted else self._best(name, aggregate)
+            if made is None:
+                made = part
+            elif counted and aggregate.where is not None:
                 made = made.left_join(part, on=list(self._keys), fill={name: 0})
             else:
                 made = made.join(part, on=list(self._keys))
+        assert made is not None
         return made.select(*self._keys, *aggregates)
 
     def _totals(self, linear: dict[str, Aggregate]) -> Stream:
@@ -109,7 +116,7 @@ class Groups:
         stream, keys = self._stream, self._keys
         wanted: dict[str, str | None] = dict.fromkeys(keys)
         places: dict[str, int] = {}
-        marks = []
+        marks: list[tuple[Compare, ...]] = []
         for name, aggregate in linear.items():
             if aggregate.of is not None:
                 places[name] = len(wanted)
@@ -158,7 +165,7 @@ class Groups:
     def _first(self) -> tuple[int, ...]:
         return tuple(range(len(self._keys)))
 
-    # -- rankings -------------------------------------------------------------------------------------------------------
+    # -- rankings -----------------------------------------------------------------------------------------------------
 
     def top(self, k: int, by: str | tuple[str, ...] | list[str], *, number: str | None = None) -> Stream:
         """The first `k` rows of each group, in the order of columns; "-price" is descending.
@@ -206,7 +213,9 @@ class Groups:
         (place,) = self._stream._places([column])
         columns = self._stream._node.columns
         value = checked_value(fill, columns[place])
-        function = Neighbour(self._ranking(by), place, offset, Value(value, columns[place].type), symbol=f"{symbol} {column}")
+        function = Neighbour(
+            self._ranking(by), place, offset, Value(value, columns[place].type), symbol=f"{symbol} {column}"
+        )
         return self._stream._made(ByKey(function), (*columns, Column(name, columns[place].type)))
 
     def _ranking(self, by: object) -> Ranking:

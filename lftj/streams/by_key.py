@@ -32,9 +32,20 @@ class KeyFunction(Protocol):
     weight it needs of each key, in that order; 0: all rows · `width`: columns of what it makes · `symbol`: its name.
     """
 
-    key: tuple[int, ...]
-    first: int
-    symbol: str
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The columns of the key."""
+        ...
+
+    @property
+    def first(self) -> int:
+        """How many rows it needs of a key."""
+        ...
+
+    @property
+    def symbol(self) -> str:
+        """Its name."""
+        ...
 
     @property
     def order(self) -> Order:

@@ -6,8 +6,8 @@
     changes = c.incremental()
     changes.step({"bid": [(1, 120), (2, 50)]})["dear"].inserted
 
-`step` is one tick: it takes the values of the inputs at this tick and gives those of the outputs. A circuit says what it
-computes of whole values; `incremental()` makes of it one that takes and gives changes, at a cost that follows the
+`step` is one tick: it takes the values of the inputs at this tick and gives those of the outputs. A circuit says what
+it computes of whole values; `incremental()` makes of it one that takes and gives changes, at a cost that follows the
 changes (algorithm 4.8). A step that fails or is interrupted leaves the circuit as it was.
 
 Source: M. Budiu et al., DBSP (VLDB 2023), sections 2 to 6.
@@ -73,7 +73,7 @@ class Circuit(Loops):
         self._ticks = 0
         self._lock = threading.Lock()
 
-    # -- writing it down ------------------------------------------------------------------------------------------------
+    # -- writing it down ----------------------------------------------------------------------------------------------
 
     def input(self, name: str, **columns: object) -> Stream:
         """A stream that `step` gives values of. Columns: name=int, float, str or the name of a type."""
@@ -118,7 +118,7 @@ class Circuit(Loops):
                 remedy="add inputs and outputs before the first step",
             )
 
-    # -- stepping -------------------------------------------------------------------------------------------------------
+    # -- stepping -----------------------------------------------------------------------------------------------------
 
     @property
     def inputs(self) -> dict[str, dict[str, str]]:
@@ -212,5 +212,3 @@ class NestedCircuit(Loops):
         node = self._outside.add(nested, self._entered, (), span=here())
         for _, leave in self._left:
             self._outside.connect(leave, node)
-
-

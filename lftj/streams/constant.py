@@ -30,7 +30,10 @@ class Constant(Operator):
     def zset(self, room: Room) -> ZSet:
         """The rows, coded."""
         codes = [
-            [room.symbols.intern_one(v) if isinstance(v, str) else to_code(v, t) for v, t in zip(row, self.types, strict=True)]
+            [
+                room.symbols.intern_one(v) if isinstance(v, str) else to_code(v, t)
+                for v, t in zip(row, self.types, strict=True)
+            ]
             for row in self.rows
         ]
         return ZSet.of_rows(np.array(codes, np.int64).reshape(len(self.rows), len(self.types)).T.copy()).normal()

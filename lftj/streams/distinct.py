@@ -1,7 +1,7 @@
 """`distinct`: the set of the rows of positive weight, and how it changes.
 
-    distinct(i)     the rows of i with a positive weight, each once (section 4.1)
-    H(i, d)         what distinct(i + d) has more than distinct(i), at the cost of d (proposition 4.7)
+distinct(i)     the rows of i with a positive weight, each once (section 4.1)
+H(i, d)         what distinct(i + d) has more than distinct(i), at the cost of d (proposition 4.7)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Maps and filters by expressions, as rules write them: `"price * 2"`, `"price > 100, match(\"a.*\", channel)"`.
+"""Maps and filters by expressions, as rules write them: `"price * 2"`, `"price > 100, channel != other"`.
 
 An expression is checked as the body of a query over one atom, the row: names and types are those of the stream's
 columns. It is evaluated column by column by the register machine that joins use, texts once per distinct value.
@@ -112,9 +112,7 @@ def mapped(columns: Columns, made: Mapping[str, str | None]) -> tuple[Map, Colum
                 types[results[compare.left.name]] = compare.right
     else:
         _, names = _checked(columns, "")
-    terms = tuple(
-        types[name] if name in computed else Var(name, by_name[name].type) for name in made
-    )
+    terms = tuple(types[name] if name in computed else Var(name, by_name[name].type) for name in made)
     shown = ", ".join(name if text is None else f"{name} = {text}" for name, text in made.items())
     return Map(names, (), terms, shown), tuple(Column(name, term.type) for name, term in zip(made, terms, strict=True))
 

@@ -17,7 +17,10 @@ from lftj.values.symbols import SymbolTable
 
 
 def zset(
-    rows: Any, weights: Sequence[int] | None = None, *, columns: Mapping[str, object] | None = None
+    rows: Any,
+    weights: Sequence[int] | np.ndarray[Any, Any] | None = None,
+    *,
+    columns: Mapping[str, object] | None = None,
 ) -> WeightedRows:
     """Rows (an iterable of tuples, a frame, an Arrow table, ...) with their weights, 1 each if none are given.
 
@@ -55,11 +58,11 @@ def _columns_of(rows: Any) -> dict[str, object]:
     return found
 
 
-def _weights(weights: Sequence[int] | None, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _weights(weights: Sequence[int] | np.ndarray[Any, Any] | None, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     if weights is None:
         return np.ones(n, np.int64)
     try:
-        made = np.array([int(w) for w in weights], np.int64) if not isinstance(weights, np.ndarray) else weights
+        made = weights if isinstance(weights, np.ndarray) else np.array([int(w) for w in weights], np.int64)
     except (OverflowError, TypeError, ValueError) as error:
         raise DataError(
             "the weights are no 64-bit integers",
@@ -73,5 +76,3 @@ def _weights(weights: Sequence[int] | None, n: int) -> np.ndarray[Any, np.dtype[
             remedy="give as many weights as rows",
         )
     return made.astype(np.int64)
-
-

@@ -183,7 +183,7 @@ def named_columns(columns: Mapping[str, object]) -> Columns:
     plain = {int: "number", float: "float", str: "symbol"}
     made = []
     for name, kind in columns.items():
-        type_ = plain.get(kind, kind) if isinstance(kind, type | str) else kind
+        type_ = plain.get(kind, "") if isinstance(kind, type) else kind
         if type_ not in ("number", "unsigned", "float", "symbol"):
             raise DataError(
                 f"{kind!r} is no type of a column",

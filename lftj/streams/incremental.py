@@ -24,7 +24,7 @@ from lftj.streams.distinct import Distinct, DistinctChange
 from lftj.streams.graph import Graph, Node
 from lftj.streams.integral import Order, ascending
 from lftj.streams.join import LEFT, RIGHT, Join
-from lftj.streams.nested import Leave, Nested
+from lftj.streams.nested import Nested
 from lftj.streams.operators import (
     BILINEAR,
     CONSTANT,
@@ -37,7 +37,6 @@ from lftj.streams.operators import (
     Differentiate,
     Input,
     Integrate,
-    Loop,
     Plus,
 )
 from lftj.streams.timed import TimedChange, TimedJoin
@@ -76,7 +75,7 @@ class Rewriter:
         self._integrals: dict[tuple[int, Order], Node] = {}
         self._delays: dict[int, Node] = {}
 
-    # -- all nodes ------------------------------------------------------------------------------------------------------
+    # -- all nodes ----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Rewrite all nodes; loops and delays last, since what they read may come after them."""
@@ -199,5 +198,3 @@ class Rewriter:
         assert isinstance(operator, Nested)
         inner = Nested(within(operator.graph, self.clocks + 1), operator.name, operator.limit, incremental=True)
         return self.made.add(inner, reads, node.columns, why="lifted cycle (6.1, 6.2)", span=node.span)
-
-

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from lftj.streams.zsets import ZSet, added
 from scantree.memory import Arena
-from scantree.prefix import DONE, copy_matches
 from scantree.version import Store, Version
 
 Rows = npt.NDArray[np.int64]
@@ -75,7 +74,8 @@ class Integral:
 
     def weights_of(self, rows: Rows) -> Rows:
         """The weight of each of `rows` int64[arity, m], 0 of those that are not there."""
-        return self.version.values_of(self._ordered(rows))[0]
+        weights: Rows = self.version.values_of(self._ordered(rows))[0]
+        return weights
 
     def zset(self) -> ZSet:
         """All of it. O(n)."""
@@ -87,19 +87,8 @@ class Integral:
         Prefixes are distinct and in order. In the integral's order under each; `first`: at most so many rows of each
         that have a positive weight, and no others.
         """
-        version, (k, m) = self.version, prefixes.shape
-        shape, mem = version.store.shape, version.store.arena.space.mem
-        asked = np.ascontiguousarray(self._ordered(prefixes, k).T)
-        state = np.zeros(3, np.int64)
-        found: list[Rows] = []
-        size, status = max(64, 2 * m), 1
-        while status != DONE:
-            out = np.empty((shape.cols + 1, size), np.int64)
-            n, status = copy_matches(mem, version.root, shape, asked, first, state, out)
-            found.append(out[:, :n])
-            size = min(4 * size, 1 << 18)
-        rows = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
-        return self._given(rows[:-1]), rows[-1]
+        rows, which = self.version.matches(self._ordered(prefixes, len(prefixes)), first=first)
+        return self._given(rows), which
 
     def memory(self) -> int:
         """Bytes of its pages."""

@@ -69,7 +69,9 @@ class Nested(Operator):
                 )
             made, following = graph.tick(states, given if number == 0 else none, Tick(number, room))
             out = [zset_of(made[node.number]) for node in graph.outputs.values()]
-            rests = number > 0 and not any(len(value.normal()) for value in out) and self._rests(states, following, number)
+            rests = (
+                number > 0 and not any(len(value.normal()) for value in out) and self._rests(states, following, number)
+            )
             totals = [total.plus(value) for total, value in zip(totals, out, strict=True)]
             states, number = following, number + 1
         lasting = {node.number: node.operator.lasting(states[node.number], room) for node in graph.order()}

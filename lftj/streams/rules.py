@@ -211,7 +211,11 @@ class _Body:
         if compare.op != "=":
             return None
         for side, other in ((compare.left, compare.right), (compare.right, compare.left)):
-            if isinstance(side, Var) and side.name not in bound and {v.name for v in variables_of(other)} <= bound.keys():
+            if (
+                isinstance(side, Var)
+                and side.name not in bound
+                and {v.name for v in variables_of(other)} <= bound.keys()
+            ):
                 return side, other
         return None
 

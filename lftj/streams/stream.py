@@ -74,7 +74,7 @@ class Stream:
                 raise unknown_column(name, self._node.columns)
         return tuple(known.index(name) for name in names)
 
-    # -- linear ---------------------------------------------------------------------------------------------------------
+    # -- linear -------------------------------------------------------------------------------------------------------
 
     def filter(self, condition: str) -> Stream:
         """The rows that meet a condition, or several with commas between, as a rule's body writes them."""
@@ -110,19 +110,21 @@ class Stream:
     def __sub__(self, other: object) -> Stream:
         """The difference of weights."""
         self._compatible(other)
-        return self + -other  # type: ignore[operator]
+        assert isinstance(other, Stream)
+        return self + -other
 
     def _compatible(self, other: object) -> None:
         self._same_circuit(other)
         assert isinstance(other, Stream)
         if list(self.columns.values()) != list(other.columns.values()):
             raise DataError(
-                f"columns of types {', '.join(other.columns.values())} cannot be added to {', '.join(self.columns.values())}",
-                why="rows of both streams become rows of one",
+                "the two streams have columns of different types",
+                why=f"they are {', '.join(self.columns.values())} and {', '.join(other.columns.values())}, and rows of "
+                "both become rows of one stream",
                 remedy="bring both to the same columns with `select` or `map`",
             )
 
-    # -- sets -----------------------------------------------------------------------------------------------------------
+    # -- sets ---------------------------------------------------------------------------------------------------------
 
     def distinct(self) -> Stream:
         """The set of the rows of positive weight."""
@@ -142,7 +144,7 @@ class Stream:
         names = list(self.columns)
         return self.distinct().join(other.distinct(), on=dict(zip(names, other.columns, strict=True)))
 
-    # -- joins ----------------------------------------------------------------------------------------------------------
+    # -- joins --------------------------------------------------------------------------------------------------------
 
     def join(self, other: Stream, on: On) -> Stream:
         """Pairs of rows that agree in columns: `on="id"`, `on=["a", "b"]`, or `on={"auction": "id"}` (left: right).
@@ -165,7 +167,9 @@ class Stream:
         return self._made(Join((left, right), out, (self._node.arity, other._node.arity)), columns, other)
 
     def _keys(self, other: Stream, on: On) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        pairs = {on: on} if isinstance(on, str) else dict(on) if isinstance(on, Mapping) else {name: name for name in on}
+        pairs = (
+            {on: on} if isinstance(on, str) else dict(on) if isinstance(on, Mapping) else {name: name for name in on}
+        )
         left, right = self._places(list(pairs)), other._places(list(pairs.values()))
         for i, j in zip(left, right, strict=True):
             one, two = self._node.columns[i], other._node.columns[j]
@@ -225,7 +229,7 @@ class Stream:
         text = ", ".join(f"{c.name} = {t}" for c, t in zip(like._node.columns, terms, strict=True))
         return rows._made(Map(tuple(known), (), tuple(terms), text), like._node.columns)
 
-    # -- groups ---------------------------------------------------------------------------------------------------------
+    # -- groups -------------------------------------------------------------------------------------------------------
 
     def group_by(self, *names: str) -> Groups:
         """The rows by the values of columns, for `aggregate`, `top`, `first`, `lag` and `lead`; see aggregates.py."""
@@ -233,7 +237,7 @@ class Stream:
 
         return Groups(self, names)
 
-    # -- time -----------------------------------------------------------------------------------------------------------
+    # -- time ---------------------------------------------------------------------------------------------------------
 
     def delay(self) -> Stream:
         """`z^-1`: at each tick the value of the tick before."""

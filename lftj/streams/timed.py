@@ -2,8 +2,8 @@
 
 A stream in a nested circuit has a value x[o][t] per outer step o and inner tick t. The incremental version of an
 operator f over both clocks gives, at (o, t), what f of the sum of x over all o' <= o and t' <= t has more than at
-(o-1, t) and (o, t-1), less what is counted twice (dbsp.txt, sections 5 and 6). So the past is kept as rows with the tick
-at which they came, over all outer steps:
+(o-1, t) and (o, t-1), less what is counted twice (dbsp.txt, sections 5 and 6). So the past is kept as rows with the
+tick at which they came, over all outer steps:
 
     rows (column..., tick) -> weight
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt

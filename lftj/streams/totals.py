@@ -95,7 +95,9 @@ class TotalsChange(Operator):
 
     def start(self, room: Room) -> TotalsState:
         """Nothing."""
-        return TotalsState(self._none("count", "", room), tuple(self._none(t.op, t.operand, room) for t in self.of.totals))
+        return TotalsState(
+            self._none("count", "", room), tuple(self._none(t.op, t.operand, room) for t in self.of.totals)
+        )
 
     def step(self, state: TotalsState, values: Sequence[Value], tick: Tick) -> tuple[Value, TotalsState]:
         """Add the change to the totals of its keys."""
@@ -158,5 +160,3 @@ def _plus(accumulators: Accumulators, rows: Rows, weights: Rows) -> Accumulators
     """The accumulators after rows with weights of either sign are added."""
     sums: Sums = sums_of(accumulators.folding, np.ascontiguousarray(rows), weights)
     return accumulators.updated(sums)
-
-

@@ -1,10 +1,10 @@
 """Z-sets as users hold them: named, typed columns, values instead of codes.
 
-    z = streams.zset([(1, "a"), (2, "b")], [1, -1])     rows and their weights
-    z + z   -z   z - z   z.distinct()                   the group of Z-sets, and the set of one
-    z.rows  z.weights                                   all rows in order, and int64 weights beside them
-    z.inserted  z.erased                                the rows of positive, and of negative weight
-    z.arrow()                                           a table with a column `_weight`
+z = streams.zset([(1, "a"), (2, "b")], [1, -1])     rows and their weights
+z + z   -z   z - z   z.distinct()                   the group of Z-sets, and the set of one
+z.rows  z.weights                                   all rows in order, and int64 weights beside them
+z.inserted  z.erased                                the rows of positive, and of negative weight
+z.arrow()                                           a table with a column `_weight`
 """
 
 from __future__ import annotations
