@@ -102,6 +102,7 @@ ROOMS = (
     ("explain",),
     ("results",),
     ("io",),
+    ("streams",),
     ("transaction.py", "database.py"),
     ("__init__.py",),
     ("demo",),

@@ -172,7 +172,7 @@ class Groups:
 
         Rows equal in them are in the order of the other columns. `number`: a column for the place, from 1.
         """
-        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        if type(k) is not int or k < 1:
             raise DataError(
                 f"{k!r} is no number of rows", why="the first k rows are asked for", remedy="give an integer from 1"
             )

@@ -69,6 +69,7 @@ class Circuit(Loops):
         self.name = name
         self._graph = Graph()
         self._room = Room(Arena(memory_limit), SymbolTable())
+        self._changes = False  # whether it is the incremental version of another
         self._states: dict[int, Any] | None = None
         self._ticks = 0
         self._lock = threading.Lock()
@@ -107,8 +108,12 @@ class Circuit(Loops):
         """The circuit that computes the changes of the outputs from those of the inputs (algorithm 4.8)."""
         made = Circuit(self.name, memory_limit=None)
         made._room = Room(Arena(), self._room.symbols, self._room.page_rows, self._room.dir_rows)
-        made._graph = incremental(self._graph)
+        made._graph, made._changes = self.changes_graph(), True
         return made
+
+    def changes_graph(self) -> Graph:
+        """The nodes of the incremental version; its own, if it is one already."""
+        return self._graph if self._changes else incremental(self._graph)
 
     def _building(self, what: str) -> None:
         if self._states is not None:

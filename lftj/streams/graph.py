@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lftj.errors import ProgramError, Span
+from lftj.streams.integral import Integral
 from lftj.streams.operators import Columns, Input, Operator, Room, Tick, Value
 from lftj.values.codes import Column
 
@@ -69,6 +70,12 @@ class Graph:
         loop.inputs[:] = [node]
         self._order = None
 
+    def copy(self) -> Graph:
+        """The same nodes, to which others may be added."""
+        made = Graph()
+        made.nodes, made.inputs, made.outputs = [*self.nodes], dict(self.inputs), dict(self.outputs)
+        return made
+
     def expose(self, name: str, node: Node) -> None:
         """Let an output be the stream of a node."""
         self.outputs[name] = node
@@ -91,6 +98,13 @@ class Graph:
     def start(self, room: Room) -> dict[int, Any]:
         """The states of all nodes before the first tick."""
         return {node.number: node.operator.start(room) for node in self.order()}
+
+    def memory(self, states: Mapping[int, Any]) -> int:
+        """Bytes of the pages of all integrals, each once."""
+        seen: dict[int, Integral] = {}
+        for state in states.values():
+            _integrals(state, seen)
+        return sum(integral.memory() for integral in seen.values())
 
     def tick(
         self, states: Mapping[int, Any], given: Mapping[str, Value], tick: Tick
@@ -116,6 +130,18 @@ class Graph:
                     states[node.number], [values[read.number] for read in node.inputs], tick
                 )
         return values, following
+
+
+def _integrals(state: Any, seen: dict[int, Integral]) -> None:
+    """The integrals in a state, by their pages."""
+    if isinstance(state, Integral):
+        seen[state.version.root] = state
+    elif isinstance(state, tuple):
+        for part in state:
+            _integrals(part, seen)
+    elif isinstance(state, dict):
+        for part in state.values():
+            _integrals(part, seen)
 
 
 def _ordered(outputs: Sequence[Node]) -> Iterator[Node]:
