@@ -70,6 +70,7 @@ class Attached:
         # The last two that were kept: of an interrupted publication, the one before is in force again.
         self._kept: list[Moment] = []
         self._made: Moment | None = None
+        self._made_of: Moment | None = None
 
     def moment(self, contents: Mapping[str, StoredRelation]) -> Moment | None:
         """The moment whose inputs are these contents."""
@@ -82,9 +83,9 @@ class Attached:
 
     def keep(self, moment: Moment) -> None:
         """The moment is that of the database from now on."""
-        if moment is not (self._kept[-1] if self._kept else None):
-            self._kept = [*self._kept[-1:], moment]
-        self._made = None
+        if moment is self._made:
+            self._kept = [*(() if self._made_of is None else (self._made_of,)), moment]
+            self._made = None
 
     def drop(self) -> None:
         """The moment that was made last is not kept."""
@@ -96,7 +97,7 @@ class Attached:
         relations: Mapping[str, StoredRelation],
         changes: Mapping[str, Change] | None,
     ) -> Moment:
-        """The moment of the contents of `relations`: one tick after `before`. `changes`: of these, if they are known."""
+        """The moment of the contents of `relations`: one tick after `before`. `changes`: theirs, if they are known."""
         known = self.moment(relations)
         if known is not None:
             return known
@@ -121,6 +122,7 @@ class Attached:
             if len(change.kinds):
                 content, _ = content.update(change.rows, change.kinds)
             outputs[relation], differences[relation] = content, change
+        self._made_of = before
         self._made = Moment(ticks + 1, contents, following, outputs, differences, time.perf_counter() - began)
         return self._made
 
@@ -176,7 +178,10 @@ class KeptCircuit:
             change = Change.between(old, moment.outputs[head])
         after = relation.successor(moment.outputs[head], change=change)
         work = [RuleWork(0, 0, 0, 0, len(change.kinds), moment.seconds)]
-        return StagedOutput(CIRCUIT, why, {head: after}, {head: change}, work=work, attached=attached, moment=moment)
+        kept = KeptCircuit(heads, attached, moment)
+        return StagedOutput(
+            CIRCUIT, why, {head: after}, {head: change}, work=work, kept=kept, attached=attached, moment=moment
+        )
 
     def memory(self) -> dict[str, int]:
         """Bytes of the circuit, said of its first output."""
