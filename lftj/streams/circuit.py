@@ -23,6 +23,7 @@ from typing import Any
 from lftj.errors import DataError, ProgramError
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
+from lftj.streams import drawing
 from lftj.streams.graph import Graph, Node, named_columns
 from lftj.streams.incremental import incremental
 from lftj.streams.nested import LIMIT, Leave, Nested
@@ -152,6 +153,32 @@ class Circuit(Loops):
             }
             self._states, self._ticks = following, self._ticks + 1
             return made
+
+    # -- looking at it ------------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return drawing.text(self._graph, self._title())
+
+    def __repr__(self) -> str:
+        return self._title()
+
+    def _title(self) -> str:
+        kind = "of changes" if self._changes else "of whole values"
+        return f"circuit {self.name}, {kind}, after {self._ticks:,} ticks"
+
+    def svg(self) -> str:
+        """The circuit as a drawing: one SVG element. Streams show the rows of the last step, boxes its milliseconds."""
+        return drawing.svg(self._graph, self._title())
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def explain(self) -> str:
+        """The circuit as text, one operator a line: what put it there, and the rows and milliseconds of the last step.
+
+        The proposition of the paper by which `incremental` put it there is at the end of its line.
+        """
+        return str(self)
 
     def _given(self, inputs: Mapping[str, Any]) -> dict[str, ZSet]:
         nodes = self._graph.inputs

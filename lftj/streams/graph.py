@@ -11,6 +11,7 @@ states until all of it succeeded.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -53,6 +54,8 @@ class Graph:
         self.inputs: dict[str, Node] = {}
         self.outputs: dict[str, Node] = {}
         self._order: list[Node] | None = None
+        # (rows of its value, seconds) of each node at the last tick, or of a nested circuit's all ticks of a run.
+        self.seen: dict[int, tuple[int, float]] = {}
 
     def add(
         self, operator: Operator, inputs: Sequence[Node], columns: Columns, *, why: str = "", span: Span | None = None
@@ -112,6 +115,7 @@ class Graph:
         """(the value of every node at a tick, the next states); `given`: the values of inputs, by name."""
         values: dict[int, Value] = {}
         following: dict[int, Any] = {}
+        seen: dict[int, tuple[int, float]] = {}
         order = self.order()
         for node in order:
             if node.operator.strict:
@@ -121,14 +125,19 @@ class Graph:
             if isinstance(operator, Input):
                 values[number], following[number] = given[operator.name], None
             elif not operator.strict:
+                began = time.perf_counter()
                 values[number], following[number] = operator.step(
                     states[number], [values[read.number] for read in node.inputs], tick
                 )
+                seen[number] = len(values[number]), time.perf_counter() - began
+            if operator.strict or isinstance(operator, Input):
+                seen[number] = len(values[number]), 0.0
         for node in order:
             if node.operator.strict:
                 _, following[node.number] = node.operator.step(
                     states[node.number], [values[read.number] for read in node.inputs], tick
                 )
+        self.seen = seen
         return values, following
 
 

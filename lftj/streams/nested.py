@@ -60,6 +60,7 @@ class Nested(Operator):
             return tuple(totals), state
         none = {name: ZSet.zero(node.arity) for name, node in graph.inputs.items()}
         number, states, rests = 0, state, False
+        seen: dict[int, tuple[int, float]] = {}
         while not rests:
             if number == self.limit:
                 raise NoFixpointError(
@@ -74,6 +75,10 @@ class Nested(Operator):
             )
             totals = [total.plus(value) for total, value in zip(totals, out, strict=True)]
             states, number = following, number + 1
+            for at, (rows, seconds) in graph.seen.items():
+                before = seen.get(at, (0, 0.0))
+                seen[at] = before[0] + rows, before[1] + seconds
+        graph.seen = seen
         lasting = {node.number: node.operator.lasting(states[node.number], room) for node in graph.order()}
         return tuple(total.normal() for total in totals), lasting
 
