@@ -15,21 +15,25 @@ Source: M. Budiu et al., DBSP (VLDB 2023), sections 2 to 6.
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from lftj.errors import DataError, ProgramError
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
-from lftj.streams import drawing
+from lftj.streams import drawing, sources
 from lftj.streams.graph import Graph, Node, named_columns
 from lftj.streams.incremental import incremental
 from lftj.streams.nested import LIMIT, Leave, Nested
 from lftj.streams.operators import Input, Loop, Room, Tick, zset_of
+from lftj.streams.sources import batches, ticks, ticks_async
 from lftj.streams.stream import Stream
-from lftj.streams.weighted import WeightedRows
+from lftj.streams.weighted import WeightedRows, weights_of
 from lftj.streams.zsets import ZSet
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
@@ -112,6 +116,11 @@ class Circuit(Loops):
         made._graph, made._changes = self.changes_graph(), True
         return made
 
+    @property
+    def of_changes(self) -> bool:
+        """Whether it was made by `incremental`: it takes changes, and gives changes."""
+        return self._changes
+
     def changes_graph(self) -> Graph:
         """The nodes of the incremental version; its own, if it is one already."""
         return self._graph if self._changes else incremental(self._graph)
@@ -154,6 +163,34 @@ class Circuit(Loops):
             self._states, self._ticks = following, self._ticks + 1
             return made
 
+    def run(
+        self, sources: Mapping[str, Any], *, rows: int = sources.ROWS, follow: bool = False
+    ) -> Iterator[dict[str, WeightedRows]]:
+        """Step over batches of sources by input until all end; gives what each step gives.
+
+        A source is a file (.ndjson, .csv, .tsv, .parquet, .arrow), an Arrow stream, a frame, or an iterable of batches.
+        `rows`: at most so many of a file or frame at a time. `follow`: wait for what is appended to text files. A step
+        that fails raises, and the circuit is as it was before it.
+        """
+        started = {name: self._batches(name, source, rows, follow) for name, source in sources.items()}
+        for given in ticks(started):
+            yield self.step(given)
+
+    async def run_async(
+        self, sources: Mapping[str, Any], *, rows: int = sources.ROWS
+    ) -> AsyncIterator[dict[str, WeightedRows]]:
+        """`run`, over sources that may be asynchronous iterators of batches. Steps run in a thread."""
+        started = {
+            name: source if hasattr(source, "__aiter__") else self._batches(name, source, rows, follow=False)
+            for name, source in sources.items()
+        }
+        async for given in ticks_async(started):
+            yield await asyncio.to_thread(self.step, given)
+
+    def _batches(self, name: str, source: Any, rows: int, follow: bool) -> Iterator[Any]:
+        self._check_inputs([name])
+        return batches(source, self.inputs[name], rows=rows, follow=follow)
+
     # -- looking at it ------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
@@ -181,8 +218,12 @@ class Circuit(Loops):
         return str(self)
 
     def _given(self, inputs: Mapping[str, Any]) -> dict[str, ZSet]:
+        self._check_inputs(inputs)
+        return {name: self._coded(node, inputs.get(name)) for name, node in self._graph.inputs.items()}
+
+    def _check_inputs(self, names: Iterable[str]) -> None:
         nodes = self._graph.inputs
-        for name in inputs:
+        for name in names:
             if name not in nodes:
                 from lftj.language.diagnostics import did_you_mean
 
@@ -191,7 +232,6 @@ class Circuit(Loops):
                     why=f"its inputs are {', '.join(nodes) or 'none'}",
                     remedy=did_you_mean(str(name), list(nodes), "give one of these names"),
                 )
-        return {name: self._coded(node, inputs.get(name)) for name, node in nodes.items()}
 
     def _coded(self, node: Node, rows: Any) -> ZSet:
         assert isinstance(node.operator, Input)
@@ -200,11 +240,10 @@ class Circuit(Loops):
             return ZSet.zero(node.arity)
         if isinstance(rows, WeightedRows):
             return rows.coded(schema, self._room.symbols)
+        rows, weights = weights_of(rows)
         loaded = read(rows, schema, self._room.symbols)
-        codes = loaded.columns
-        import numpy as np
-
-        return ZSet.of_rows(np.stack(codes) if codes else np.empty((0, loaded.rows), np.int64))
+        codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
+        return ZSet.of_rows(codes) if weights is None else ZSet(codes, weights)
 
 
 class NestedCircuit(Loops):

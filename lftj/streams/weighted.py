@@ -140,7 +140,36 @@ class WeightedRows:
         table = gate.to_arrow(self._schema, list(self._zset.rows), self._symbols, rows=len(self))
         return table.append_column(WEIGHT, pyarrow.array(self._zset.weights))
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow C stream protocol, of what `arrow` gives."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
     def __repr__(self) -> str:
         shown = [f"  {weight:+d}  {row}" for (row, weight), _ in zip(self, range(10), strict=False)]
         more = [f"  ... {len(self) - 10:,} more"] if len(self) > 10 else []
         return "\n".join([f"{self._schema}  {len(self):,} {'row' if len(self) == 1 else 'rows'}", *shown, *more])
+
+
+def weights_of(rows: Any) -> tuple[Any, npt.NDArray[np.int64] | None]:
+    """(rows without their column `_weight`, the weights); as they are, and None, if they have none.
+
+    `DataError` if a weight is no integer.
+    """
+    import_name = type(rows).__module__.partition(".")[0]
+    if import_name not in ("pyarrow", "pandas", "polars"):
+        return rows, None
+    import pyarrow as pa
+
+    table = rows if isinstance(rows, pa.Table | pa.RecordBatch) else None
+    if table is None and hasattr(rows, "columns") and WEIGHT in list(rows.columns):
+        table = pa.table(rows)
+    if table is None or WEIGHT not in table.schema.names:
+        return rows, None
+    column = table.column(WEIGHT)
+    if column.null_count or not pa.types.is_integer(column.type):
+        raise DataError(
+            f"the column `{WEIGHT}` is of type {column.type}" + (", with nulls" if column.null_count else ""),
+            why="it says how often each row is there",
+            remedy="give an integer for every row, or leave the column out",
+        )
+    return table.drop_columns([WEIGHT]), np.array(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
