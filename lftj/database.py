@@ -393,7 +393,8 @@ class Database(Answers):
             for name in sorted(relations, key=lambda name: name.startswith(INTERNAL)):
                 relation = relations[name]
                 held = {_shown(built, relation.schema.names): size for built, size in relation.memory().items()}
-                held |= {f"trace: {part}": size for part, size in kept.get(name, {}).items()}
+                # A strategy that keeps no trace says itself what it keeps.
+                held |= {part if ": " in part else f"trace: {part}": n for part, n in kept.get(name, {}).items()}
                 prefix = f"{name}: " if name.startswith(INTERNAL) else ""
                 found.setdefault(owner(name), {}).update({f"{prefix}{what}": size for what, size in held.items()})
             found["total"] = {"pages": self._arena.used}

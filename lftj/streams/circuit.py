@@ -45,7 +45,7 @@ class Loops:
 
     _graph: Graph
 
-    def placeholder(self, name: str = "", **columns: object) -> Stream:
+    def placeholder(self, name: str = "", /, **columns: object) -> Stream:
         """A stream with these columns that `connect` defines later. A cycle through it needs a delay."""
         return Stream(self._graph, self._graph.add(Loop(name), [], named_columns(columns), span=here()))
 
@@ -81,7 +81,7 @@ class Circuit(Loops):
 
     # -- writing it down ----------------------------------------------------------------------------------------------
 
-    def input(self, name: str, **columns: object) -> Stream:
+    def input(self, name: str, /, **columns: object) -> Stream:
         """A stream that `step` gives values of. Columns: name=int, float, str or the name of a type."""
         check_name(name, "input", ())
         self._building(f"input `{name}`")
