@@ -218,8 +218,9 @@ class Database(Answers):
         with self._alone("attach"):
             before = self._state
             try:
-                names = attach(self, circuit, inputs, outputs)
-                self._refresh(names, None)
+                attached = attach(self._evaluator, self._new, circuit, inputs, outputs)
+                self._refresh(list(attached.outputs), None)
+                self._attached.append(attached)
             except BaseException:
                 self._evaluator.state = before
                 raise

@@ -12,10 +12,10 @@ A commit that changes no input is no tick. Outputs are made sets, since relation
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -33,6 +33,7 @@ from lftj.maintain.strategy import Cost, Staged
 from lftj.program.declare_outputs import CIRCUIT, declared
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
+from lftj.results.answers import unknown
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.streams.circuit import Circuit
@@ -44,9 +45,6 @@ from lftj.streams.zsets import ZSet
 from lftj.values.codes import Schema
 from lftj.values.faults import shown
 from scantree.version import Version
-
-if TYPE_CHECKING:
-    from lftj.database import Database
 
 
 class Moment(NamedTuple):
@@ -250,9 +248,16 @@ def _content(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
 
 
 def attach(
-    database: Database, circuit: Circuit, inputs: Mapping[str, str] | None, outputs: Mapping[str, str] | None
-) -> list[str]:
-    """Declare the outputs of a circuit as relations of a database; their names. `DataError` if it does not fit."""
+    evaluator: Evaluator,
+    new: Callable[[Schema], StoredRelation],
+    circuit: Circuit,
+    inputs: Mapping[str, str] | None,
+    outputs: Mapping[str, str] | None,
+) -> Attached:
+    """Declare the outputs of a circuit as stale heads in the evaluator's state. `DataError` if it does not fit.
+
+    `new` makes an empty relation. The circuit is there for as long as somebody holds what this returns.
+    """
     if not isinstance(circuit, Circuit):
         raise DataError(
             f"{shown(circuit)} is no circuit",
@@ -262,28 +267,25 @@ def attach(
     made = circuit.changes_graph()
     reads = _named("input", made.inputs, inputs)
     names = {relation: output for output, relation in _named("output", made.outputs, outputs).items()}
-    state = database._state
+    relations = evaluator.state.relations
     for name, relation in reads.items():
-        schema, columns = database._stored(relation).schema, made.inputs[name].columns
+        if relation not in relations:
+            raise unknown(relation, relations)
+        schema, columns = relations[relation].schema, made.inputs[name].columns
         if schema.types != tuple(column.type for column in columns):
             raise DataError(
                 f"the input `{name}` cannot read `{relation}`",
                 why=f"its columns are {Schema(name, columns)}, those of the relation {schema}",
                 remedy="make the input with the types of the relation, or name another one in `inputs=`",
             )
-    room = database._evaluator
-    attached = Attached(
-        _as_sets(made), circuit.name, reads, names, Room(room.arena, room.symbols, room.page_rows, room.dir_rows)
-    )
+    room = Room(evaluator.arena, evaluator.symbols, evaluator.page_rows, evaluator.dir_rows)
+    attached = Attached(_as_sets(made), circuit.name, reads, names, room)
     op = f"{CIRCUIT} {next(_NUMBERS)}"
     columns_of = {relation: made.outputs[output].columns for relation, output in names.items()}
     text = f"attach({circuit.name})"
-    database._evaluator.state = declared(
-        state, op, list(dict.fromkeys(reads.values())), columns_of, text, database._new
-    )
+    evaluator.state = declared(evaluator.state, op, list(dict.fromkeys(reads.values())), columns_of, text, new)
     _CIRCUITS[op] = attached
-    database._attached.append(attached)
-    return list(names)
+    return attached
 
 
 def _named(kind: str, there: Mapping[str, object], given: Mapping[str, str] | None) -> dict[str, str]:
