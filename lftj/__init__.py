@@ -14,6 +14,7 @@
     agg, fn, any_of                `fn` for functors and `any_of` for alternatives
     monoid                         registers an associative function for `Relation.scan` (lftj/results/monoids.py)
     Error, ProgramError, DataError what lftj raises (lftj/errors.py)
+    streams                        circuits over Z-sets (lftj/streams)
 
 Importing lftj imports nothing else: numba, pyarrow and the parser come with the first name that needs them.
 """
@@ -68,6 +69,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "streams":
+        return import_module("lftj.streams")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'lftj' has no attribute {name!r}")

@@ -58,7 +58,8 @@ from lftj.language.builder import Program
 from lftj.language.clause import INTERNAL, Directive, owner
 from lftj.maintain.report import amount
 from lftj.maintain.step import KeptHeads, Step
-from lftj.program.declare_paths import declared, limbs_of, refuse_rows
+from lftj.program.closed_heads import refuse_rows
+from lftj.program.declare_paths import declared, limbs_of
 from lftj.program.extend import extended
 from lftj.program.rule_options import Wishes
 from lftj.program.state import State
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from lftj.io.rejects import Rejects
+    from lftj.streams.circuit import Circuit
 
 
 class Database(Answers):
@@ -109,6 +111,7 @@ class Database(Answers):
         self._progress = Progress()
         self._rejects: dict[str, Rejects | None] = {}
         self._open: Transaction | None = None  # set and read by the thread that holds the lock
+        self._attached: list[object] = []  # circuits, which clauses know by a number
         self._watchers: dict[object, tuple[str, Callable[[Delta], object]]] = {}
         self._untold: deque[tuple[Callable[[Delta], object], Delta]] = deque()
         self._telling = False
@@ -193,6 +196,34 @@ class Database(Answers):
                 self._evaluator.state = before
                 raise
         return PathCounts(self, into)
+
+    def attach(
+        self,
+        circuit: Circuit,
+        *,
+        inputs: Mapping[str, str] | None = None,
+        outputs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make a circuit of `lftj.streams` a part of the database: every commit that changes an input is a tick.
+
+        `inputs`: the relation that each input of the circuit reads, `outputs`: the name of the relation that each
+        output becomes; what is not named has its own name. The circuit computes changes (`Circuit.incremental`, which
+        is called if it was not), steps inside the commit, all or nothing with it, and what it gives is made a set.
+        Rules may read the outputs. It starts from nothing, with the database's present rows as its first tick; what is
+        loaded is a tick when somebody looks. `tx.remove_rules(output)` ends it. Raises `DataError` if relations are
+        not there, are of other types or names are taken, and what the circuit raises.
+        """
+        from lftj.streams.attached import attach
+
+        with self._alone("attach"):
+            before = self._state
+            try:
+                attached = attach(self._evaluator, self._new, circuit, inputs, outputs)
+                self._refresh(list(attached.outputs), None)
+                self._attached.append(attached)
+            except BaseException:
+                self._evaluator.state = before
+                raise
 
     @property
     def directives(self) -> tuple[Directive, ...]:
@@ -363,7 +394,8 @@ class Database(Answers):
             for name in sorted(relations, key=lambda name: name.startswith(INTERNAL)):
                 relation = relations[name]
                 held = {_shown(built, relation.schema.names): size for built, size in relation.memory().items()}
-                held |= {f"trace: {part}": size for part, size in kept.get(name, {}).items()}
+                # A strategy that keeps no trace says itself what it keeps.
+                held |= {part if ": " in part else f"trace: {part}": n for part, n in kept.get(name, {}).items()}
                 prefix = f"{name}: " if name.startswith(INTERNAL) else ""
                 found.setdefault(owner(name), {}).update({f"{prefix}{what}": size for what, size in held.items()})
             found["total"] = {"pages": self._arena.used}

@@ -40,7 +40,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
 from lftj.maintain.commit import Commit
 from lftj.plan.join_stats import total
-from lftj.program.declare_paths import refuse_rows
+from lftj.program.closed_heads import refuse_rows
 from lftj.program.extend import extended
 from lftj.program.rule_options import Wishes
 from lftj.program.state import State

@@ -8,7 +8,7 @@ one prefix the first two rows tell. The prefix without keys is that of all rows.
 from __future__ import annotations
 
 from scantree._jit import kernel
-from scantree.cursor import end_pos, normal, seek_lub, unpack
+from scantree.cursor import end_pos, normal, seek_from, seek_lub, unpack
 from scantree.layout import DIRS, compare, dir_count, dir_of
 
 DONE, FULL = 0, 1
@@ -91,3 +91,45 @@ def pair_under(mem, root, shape, prefixes):
         if compare(mem, at, cap, prefix, 1, k) == 0:  # then the first is under it, too
             return address_at(mem, root, shape, pos), at
     return -1, -1
+
+
+@kernel
+def copy_matches(mem, root, shape, prefixes, first, state, out):
+    """Copy the rows under the prefixes `prefixes` int64[m, k], which are in order, each with the number of its prefix.
+
+    `out` int64[cols + 1, n] takes them, the number last. `first` > 0: of each prefix only so many, and only rows whose
+    last column, a weight, is positive. `state` int64[3]: the prefix to go on with, the position (from 1; 0: to be
+    sought), and how many rows of it are copied; zeros to begin, kept between calls. Returns (rows copied, status): FULL
+    means call again with the same state.
+    """
+    cap = 1 << shape.page_bits
+    m, k = prefixes.shape
+    end, done, near = end_pos(mem, root, shape), 0, state[1] - 1
+    while state[0] < m:
+        j = state[0]
+        if state[1] > 0:
+            pos = state[1] - 1
+        elif near >= 0 and near < end:
+            pos = seek_from(mem, root, shape, prefixes[j], near)
+        else:
+            pos = seek_lub(mem, root, shape, prefixes[j]) if near < end else end
+        copied = state[2]
+        while pos < end and (first == 0 or copied < first):
+            at = address_at(mem, root, shape, pos)
+            if compare(mem, at, cap, prefixes[j], 1, k) != 0:
+                break
+            if first == 0 or mem[at + (shape.cols - 1) * cap] > 0:
+                if done == out.shape[1]:
+                    state[1], state[2] = pos + 1, copied
+                    return done, FULL
+                for c in range(shape.cols):
+                    out[c, done] = mem[at + c * cap]
+                out[shape.cols, done] = j
+                done += 1
+                copied += 1
+            pos = following(mem, root, shape, pos)
+        near = pos
+        state[0] += 1
+        state[1] = 0
+        state[2] = 0
+    return done, DONE

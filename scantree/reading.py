@@ -200,6 +200,22 @@ class Reading:
         rows = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
         return rows[: shape.keys] if self.store.hidden else rows
 
+    def matches(self, prefixes: Rows, *, first: int = 0) -> tuple[Rows, Rows]:
+        """(rows int64[cols, n], which prefix each begins with int64[n]) for prefixes int64[k, m], distinct and in order.
+
+        `first`: of each prefix only so many, and only rows whose last column, a weight, is positive; 0: all.
+        """
+        shape, mem = self.store.shape, self.store.arena.space.mem
+        asked, state = self._prefixes(prefixes), np.zeros(3, np.int64)
+        found, size, status = [], max(64, 2 * len(asked)), _prefix.FULL
+        while status == _prefix.FULL:
+            out = np.empty((shape.cols + 1, size), np.int64)
+            n, status = _prefix.copy_matches(mem, self.root, shape, asked, first, state, out)
+            found.append(out[:, :n])
+            size = min(4 * size, 1 << 18)
+        rows = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        return rows[:-1], rows[-1]
+
     def pair(self, keys: int, prefixes: Rows | None = None) -> Rows | None:
         """Two rows int64[cols, 2] that share their first `keys` keys; None if no two do.
 

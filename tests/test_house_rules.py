@@ -102,6 +102,7 @@ ROOMS = (
     ("explain",),
     ("results",),
     ("io",),
+    ("streams",),
     ("transaction.py", "database.py"),
     ("__init__.py",),
     ("demo",),
@@ -134,6 +135,12 @@ def test_every_part_of_lftj_is_a_room() -> None:
     named = {name for floor in ROOMS for name in floor}
     there = {path.name for path in (ROOT / "lftj").iterdir() if path.name not in ("__pycache__", "py.typed")}
     assert there == named
+
+
+def test_the_picture_shows_every_room() -> None:
+    picture = (ROOT / "docs" / "rooms.svg").read_text(encoding="utf-8")
+    rooms = {name for floor in ROOMS for name in floor if not name.startswith("__")}
+    assert {room for room in rooms if f">{room}</text>" not in picture} == set()
 
 
 def test_rooms_import_one_way() -> None:

@@ -20,7 +20,7 @@ from lftj.cli.souffle import refusal
 
 Job = Callable[[], int]
 
-_COMMANDS = ("run", "warmup", "check", "explain", "functors", "demo", "bench")
+_COMMANDS = ("run", "stream", "warmup", "check", "explain", "functors", "demo", "bench")
 
 app = typer.Typer(
     name="lftj",
@@ -136,6 +136,32 @@ def run(
 
     settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn)
     return partial(run_program, settings, output, on_error, jobs, stats, updates)
+
+
+@app.command(short_help="Run a circuit of lftj.streams over files, and print its changes.")
+def stream(
+    program: Annotated[
+        str, typer.Argument(metavar="CIRCUIT.py", help="A Python file that makes `circuit`.", show_default=False)
+    ],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="NAME=FILE",
+            help="What an input is read from: .ndjson, .csv, .tsv, .parquet or .arrow. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    rows: Annotated[str, typer.Option("--rows", metavar="N", help="Rows of each input at a step.")] = "10000",
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for what is appended to text files.")] = False,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Then print the circuit with its last step, on stderr.")
+    ] = False,
+) -> Job:
+    """Run a circuit over files: each step prints what changed in the outputs, a line of JSON for each row."""
+    from lftj.cli.stream import run_circuit
+
+    return partial(run_circuit, program, inputs or [], rows, follow, stats)
 
 
 @app.command(short_help="Compile all kernels, so that no later run waits for it.")

@@ -237,8 +237,7 @@ class Accumulators:
         folding = self.folding
         before = self.table.values_of(sums.groups)
         after = carried(folding, before + sums.values)
-        assert not after.size or int(after[COUNT].min()) >= 0, "a binding went that was never counted"
-        ops = np.where(after[COUNT] > 0, 1, -1).astype(np.int8)
+        ops = np.where((after != 0).any(axis=0), 1, -1).astype(np.int8)
         table, _ = self.table.update(np.vstack([sums.groups, after]), ops)
         segments = self.segments
         if segments is not None:
@@ -269,7 +268,7 @@ class Accumulators:
 
     def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, Lacking]:
         """The rows of groups with their values in the table, none of which is empty."""
-        codes, without = self._results(groups, values)
+        codes, without = self.results(groups, values)
         if without is None or not without.any():
             return np.vstack([groups, codes]), nothing_lacking(self.folding.groups)
         undefined = np.zeros(np.count_nonzero(without), np.bool_)
@@ -278,7 +277,7 @@ class Accumulators:
         lacking = Lacking(np.compress(without, groups, axis=1), undefined)
         return np.compress(~without, np.vstack([groups, codes]), axis=1), lacking
 
-    def _results(self, groups: Ints, values: Ints) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
+    def results(self, groups: Ints, values: Ints) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
         """(the code of the result of each group, those that have none; None if all have one)."""
         op, operand = self.folding.op, self.folding.operand
         counts: Ints = values[COUNT]

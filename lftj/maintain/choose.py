@@ -23,10 +23,11 @@ from lftj.program.strata import Heads
 STRATEGIES: list[Strategy] = [Rounds(), Paths(), Alias(), Scan(), Delta(), Trace(), RECOMPUTE]
 
 
-def register(strategy: Strategy) -> None:
-    """Prefer one more strategy to all others, and let users ask for it as `maintain`."""
+def register(strategy: Strategy, *, asked: bool = True) -> None:
+    """Prefer one more strategy to all others; `asked`: and let users ask for it as `maintain`."""
     STRATEGIES.insert(0, strategy)
-    VALUES["maintain"] = (*VALUES["maintain"], strategy.name)
+    if asked:
+        VALUES["maintain"] = (*VALUES["maintain"], strategy.name)
 
 
 def follow(step: Step, heads: Heads, limits: Limits) -> Staged:

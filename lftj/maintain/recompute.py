@@ -6,7 +6,7 @@ how they are evaluated: ordinary clauses, an aggregate, a recursive component, p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,13 +24,14 @@ from lftj.maintain.step import Step
 from lftj.maintain.strategy import Kept, Staged
 from lftj.paths.count import derive_paths
 from lftj.plan.join_stats import JoinStatsByJoin
-from lftj.program.declare_paths import counts_paths
+from lftj.program.declare_paths import NUMBERS, PATHS
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.program.undefined import Refused
 from lftj.recursion import semi_naive
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
+from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
 
@@ -51,6 +52,15 @@ class Evaluated:
     join_stats: JoinStatsByJoin | None = None
 
 
+# What makes the contents of heads that no rule derives, by the first word of their mark (`Aggregate.op`).
+MAKERS: dict[str, Callable[[Evaluator, Clause, Limits], Version]] = {PATHS: derive_paths, NUMBERS: derive_paths}
+
+
+def maker_of(clause: Clause) -> Callable[[Evaluator, Clause, Limits], Version] | None:
+    """What makes the content of the clause's head, if no rule derives it."""
+    return None if clause.aggregate is None else MAKERS.get(clause.aggregate.op.partition(" ")[0])
+
+
 def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
     """`heads` over the evaluator's state, from scratch, with their facts."""
     if heads.recursive:
@@ -60,8 +70,8 @@ def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
         return Evaluated(found, done, (), work.joins.steps, more, work.joins.join_stats)
     relation, clauses = evaluator.relations[heads.name], heads.clauses
     undefined: tuple[Refused, ...] = ()
-    if clauses and counts_paths(clauses[0]):
-        return Evaluated({heads.name: relation.successor(derive_paths(evaluator, clauses[0], limits))}, {})
+    if clauses and (make := maker_of(clauses[0])) is not None:
+        return Evaluated({heads.name: relation.successor(make(evaluator, clauses[0], limits))}, {})
     if clauses and clauses[0].aggregate is not None:
         content, evaluation, lacking = aggregated(evaluator, clauses[0], limits)
         done, undefined = {clauses[0]: evaluation}, refused_groups(clauses[0], lacking)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 
 from lftj.errors import DataError
-from lftj.language.clause import INTERNAL, Aggregate, BodyAtom, Clause, Value, Var, owner
+from lftj.language.clause import INTERNAL, Aggregate, BodyAtom, Clause, Value, Var
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
 from lftj.values.codes import Column, Schema
@@ -88,15 +88,3 @@ def declared(state: State, edge: str, into: str, new: Callable[[Schema], StoredR
     }
     strata = state.strata.extended((counting, reading), (*state.strata.order, limbs, into))
     return state._replace(relations={**state.relations, **made}, strata=strata).made_stale((limbs,))
-
-
-def refuse_rows(state: State, name: str) -> None:
-    """Raise `DataError` if `name` holds path counts: it has no facts and no rules beside them."""
-    clauses = state.strata.of(name)
-    if clauses and counts_paths(clauses[0]):
-        edge = state.strata.of(limbs_of(owner(name)))[0].atoms[0].predicate
-        raise DataError(
-            f"`{name}` holds the path counts of `{edge}`, and nothing else can be put there",
-            why="every one of its rows is counted",
-            remedy=f"change `{edge}`, or collect other rows in a relation that reads `{name}`",
-        )

@@ -18,7 +18,7 @@ from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.check import check
 from lftj.language.parse import parse
-from lftj.program.declare_paths import refuse_rows
+from lftj.program.closed_heads import refuse_rows
 from lftj.program.rule_options import Wishes
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation

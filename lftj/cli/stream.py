@@ -1,0 +1,79 @@
+"""`lftj stream CIRCUIT.py --input NAME=FILE`: a circuit over files, and what each step gave as lines of JSON.
+
+The Python file makes a `lftj.streams.Circuit` and calls it `circuit`. Every line of the output is a row of an output:
+its columns, `_weight`, and `_output`, the name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lftj.cli.outcome import Code, UsageError, say
+from lftj.streams.circuit import Circuit
+from lftj.streams.weighted import WeightedRows
+
+
+def run_circuit(program: str, inputs: Sequence[str], rows: str, follow: bool, stats: bool) -> int:
+    """Step the circuit of a Python file over its inputs, and print what it gives."""
+    circuit = _circuit(program)
+    sources = dict(_input(given) for given in inputs)
+    if not rows.isdecimal() or int(rows) < 1:
+        raise UsageError(
+            f"--rows {rows} is no number of rows", why="it says how many rows are a step", remedy="give it from 1 on"
+        )
+    steps = 0
+    try:
+        for deltas in circuit.run(sources, rows=int(rows), follow=follow):
+            steps += 1
+            for name, delta in deltas.items():
+                _print(name, delta)
+            sys.stdout.flush()
+    finally:
+        if stats:
+            say(f"{steps:,} steps\n{circuit.explain()}")
+    return Code.DONE
+
+
+def _circuit(program: str) -> Circuit:
+    """The circuit that a Python file makes. What its code raises is the user's own."""
+    if not Path(program).is_file():
+        raise UsageError(
+            f"there is no file {program}", why="it makes the circuit", remedy="look for a slip in the path"
+        )
+    folder = os.path.dirname(os.path.abspath(program))
+    sys.path.insert(0, folder)
+    try:
+        made = runpy.run_path(program, run_name="__lftj__").get("circuit")
+    finally:
+        sys.path.remove(folder)
+    if not isinstance(made, Circuit):
+        raise UsageError(
+            f"{program} makes no circuit",
+            why="a `lftj.streams.Circuit` is looked for under the name `circuit`",
+            remedy="write `circuit = streams.Circuit()` at the top level of the file",
+        )
+    return made if made.of_changes else made.incremental()
+
+
+def _input(given: str) -> tuple[str, str]:
+    name, equals, path = given.partition("=")
+    if not name or not equals or not path:
+        raise UsageError(
+            f"--input {given} names no file for an input",
+            why="it says what an input of the circuit is read from",
+            remedy="write --input NAME=FILE",
+        )
+    return name, path
+
+
+def _print(name: str, delta: WeightedRows) -> None:
+    columns = list(delta.columns)
+    for row, weight in delta:
+        line: dict[str, Any] = {"_output": name, "_weight": weight, **dict(zip(columns, row, strict=True))}
+        sys.stdout.write(json.dumps(line, ensure_ascii=False) + "\n")

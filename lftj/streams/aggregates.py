@@ -1,0 +1,228 @@
+"""Aggregates by group: `bid.group_by("auction").aggregate(bids=streams.count(), top=streams.max("price"))`.
+
+    count(where=)            how often rows are there: the sum of weights
+    sum(x)  mean(x)          of an expression, each row as often as its weight says; sums are exact
+    min(x)  max(x)           the least and the greatest value of rows of positive weight
+    count_distinct(x)        how many different values
+
+`where`: only rows that meet a condition. A group has a row while the sum of the weights of its rows is not zero
+and every min and max has a value; without a group's columns there is one group, without a row while there is nothing.
+
+Each is a stream of its own made of plainer operators (totals.py, ranking.py, `distinct`), joined by the group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lftj.errors import DataError
+from lftj.language.clause import Compare, Value
+from lftj.streams.by_key import ByKey
+from lftj.streams.expressions import Map, checked_value, conditions_of, mapped
+from lftj.streams.ranking import Neighbour, Ranking, TopK
+from lftj.streams.totals import Total, Totals
+from lftj.values.codes import Column
+
+if TYPE_CHECKING:
+    from lftj.streams.stream import Stream
+
+LINEAR = ("count", "sum", "mean")
+# A column that nobody asked for.
+ROWS = "rows_"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate: its name, the expression that it is of (None: rows), and which rows count (None: all)."""
+
+    op: str
+    of: str | None = None
+    where: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.op} {self.of or ''}".strip() + (f" where {self.where}" if self.where else "")
+
+
+def count(*, where: str | None = None) -> Aggregate:
+    """How often rows are there, by their weights."""
+    return Aggregate("count", None, where)
+
+
+def sum(of: str, *, where: str | None = None) -> Aggregate:
+    """The exact sum of an expression. Beyond 64 bits (of integers) the step is refused."""
+    return Aggregate("sum", of, where)
+
+
+def mean(of: str, *, where: str | None = None) -> Aggregate:
+    """The exact mean of an expression, rounded once to a float."""
+    return Aggregate("mean", of, where)
+
+
+def min(of: str, *, where: str | None = None) -> Aggregate:
+    """The least value of an expression. Texts compare as texts."""
+    return Aggregate("min", of, where)
+
+
+def max(of: str, *, where: str | None = None) -> Aggregate:
+    """The greatest value of an expression. Texts compare as texts."""
+    return Aggregate("max", of, where)
+
+
+def count_distinct(of: str, *, where: str | None = None) -> Aggregate:
+    """How many different values an expression has."""
+    return Aggregate("count_distinct", of, where)
+
+
+class Groups:
+    """The rows of a stream by some of its columns, for `aggregate`, `top`, `lag` and the like."""
+
+    def __init__(self, stream: Stream, keys: tuple[str, ...]) -> None:
+        self._stream, self._keys = stream, keys
+        stream._places(keys)
+
+    # -- aggregates ---------------------------------------------------------------------------------------------------
+
+    def aggregate(self, **aggregates: Aggregate) -> Stream:
+        """A row (group..., aggregates...) for each group."""
+        for name, given in aggregates.items():
+            if not isinstance(given, Aggregate):
+                raise DataError(
+                    f"{given!r} is no aggregate",
+                    where=f"column `{name}`",
+                    why="a column of a group is an aggregate over its rows",
+                    remedy='give streams.count(), streams.sum("x"), mean, min, max or count_distinct',
+                )
+        linear = {name: a for name, a in aggregates.items() if a.op in LINEAR}
+        others = {name: a for name, a in aggregates.items() if a.op not in LINEAR}
+        # Of a group none of whose values counts there is still a row, which says 0.
+        some = any(a.op == "count_distinct" and a.where is not None for a in others.values())
+        wanted = linear if linear else {ROWS: count()}
+        made = self._totals(wanted) if linear or some or not others else None
+        for name, aggregate in others.items():
+            counted = aggregate.op == "count_distinct"
+            part = self._counted(name, aggregate) if counted else self._best(name, aggregate)
+            if made is None:
+                made = part
+            elif counted and aggregate.where is not None:
+                made = made.left_join(part, on=list(self._keys), fill={name: 0})
+            else:
+                made = made.join(part, on=list(self._keys))
+        assert made is not None
+        return made.select(*self._keys, *aggregates)
+
+    def _totals(self, linear: dict[str, Aggregate]) -> Stream:
+        """Counts, sums and means."""
+        stream, keys = self._stream, self._keys
+        wanted: dict[str, str | None] = dict.fromkeys(keys)
+        places: dict[str, int] = {}
+        marks: list[tuple[Compare, ...]] = []
+        for name, aggregate in linear.items():
+            if aggregate.of is not None:
+                places[name] = len(wanted)
+                wanted[f"of_{name}_"] = aggregate.of
+        operator, columns = mapped(stream._node.columns, wanted)
+        wheres: dict[str, int] = {}
+        for name, aggregate in linear.items():
+            if aggregate.where is not None:
+                wheres[name] = len(columns) + len(marks)
+                marks.append(conditions_of(stream._node.columns, aggregate.where))
+        operator = Map(operator.names, (), operator.terms, operator.text, tuple(marks))
+        all_columns = (*columns, *(Column(f"where_{i}_", "number") for i in range(len(marks))))
+        rows = stream._made(operator, all_columns)
+        totals, result = [], [*columns[: len(keys)]]
+        for name, aggregate in linear.items():
+            type_ = columns[places[name]].type if name in places else ""
+            if type_ == "symbol":
+                raise DataError(
+                    f"`{aggregate}` is of texts",
+                    where=f"column `{name}`",
+                    why="only numbers add up",
+                    remedy="use min, max or count_distinct, or an expression that is a number",
+                )
+            totals.append(Total(aggregate.op, places.get(name, -1), type_, wheres.get(name, -1)))
+            result.append(Column(name, {"count": "number", "mean": "float"}.get(aggregate.op, type_)))
+        text = ", ".join(f"{name} = {a}" for name, a in linear.items())
+        return rows._made(Totals(tuple(range(len(keys))), tuple(totals), text), tuple(result))
+
+    def _of(self, name: str, aggregate: Aggregate) -> Stream:
+        """The rows (group..., value) that count."""
+        assert aggregate.of is not None
+        stream = self._stream if aggregate.where is None else self._stream.filter(aggregate.where)
+        wanted: dict[str, str | None] = {**dict.fromkeys(self._keys), name: aggregate.of}
+        operator, columns = mapped(stream._node.columns, wanted)
+        return stream._made(operator, columns)
+
+    def _best(self, name: str, aggregate: Aggregate) -> Stream:
+        values = self._of(name, aggregate)
+        ranking = Ranking(self._first(), ((len(self._keys), aggregate.op == "max"),), values._node.columns)
+        return values._made(ByKey(TopK(ranking, 1, once=True, symbol=str(aggregate))), values._node.columns)
+
+    def _counted(self, name: str, aggregate: Aggregate) -> Stream:
+        distinct = self._of(name, aggregate).distinct()
+        return Groups(distinct, self._keys)._totals({name: count()})
+
+    def _first(self) -> tuple[int, ...]:
+        return tuple(range(len(self._keys)))
+
+    # -- rankings -----------------------------------------------------------------------------------------------------
+
+    def top(self, k: int, by: str | tuple[str, ...] | list[str], *, number: str | None = None) -> Stream:
+        """The first `k` rows of each group, in the order of columns; "-price" is descending.
+
+        Rows equal in them are in the order of the other columns. `number`: a column for the place, from 1.
+        """
+        if type(k) is not int or k < 1:
+            raise DataError(
+                f"{k!r} is no number of rows", why="the first k rows are asked for", remedy="give an integer from 1"
+            )
+        columns = self._stream._node.columns
+        top = TopK(self._ranking(by), k, numbered=number is not None, symbol=f"top {k}")
+        return self._stream._made(ByKey(top), columns if number is None else (*columns, Column(number, "number")))
+
+    def first(self, by: str | tuple[str, ...] | list[str]) -> Stream:
+        """The first row of each group, once: `distinct on`."""
+        top = TopK(self._ranking(by), 1, once=True, symbol="distinct on")
+        return self._stream._made(ByKey(top), self._stream._node.columns)
+
+    def lag(
+        self,
+        column: str,
+        by: str | tuple[str, ...] | list[str],
+        *,
+        fill: object,
+        name: str | None = None,
+        offset: int = 1,
+    ) -> Stream:
+        """Every row with `column` of the row `offset` places before it in its group; `fill` where there is none."""
+        return self._neighbour("lag", column, by, fill, name or f"lag_{column}", offset)
+
+    def lead(
+        self,
+        column: str,
+        by: str | tuple[str, ...] | list[str],
+        *,
+        fill: object,
+        name: str | None = None,
+        offset: int = 1,
+    ) -> Stream:
+        """Every row with `column` of the row `offset` places after it in its group; `fill` where there is none."""
+        return self._neighbour("lead", column, by, fill, name or f"lead_{column}", -offset)
+
+    def _neighbour(self, symbol: str, column: str, by: object, fill: object, name: str, offset: int) -> Stream:
+        (place,) = self._stream._places([column])
+        columns = self._stream._node.columns
+        value = checked_value(fill, columns[place])
+        function = Neighbour(
+            self._ranking(by), place, offset, Value(value, columns[place].type), symbol=f"{symbol} {column}"
+        )
+        return self._stream._made(ByKey(function), (*columns, Column(name, columns[place].type)))
+
+    def _ranking(self, by: object) -> Ranking:
+        names = [by] if isinstance(by, str) else list(by)  # type: ignore[call-overload]
+        places = self._stream._places([name.removeprefix("-") for name in names])
+        order = tuple((place, name.startswith("-")) for place, name in zip(places, names, strict=True))
+        return Ranking(self._stream._places(self._keys), order, self._stream._node.columns)
+
+
+__all__ = ["Aggregate", "Groups", "count", "count_distinct", "max", "mean", "min", "sum"]

@@ -1,0 +1,316 @@
+"""Circuits as parts of a database: a commit is a tick, and outputs are relations that rules may read.
+
+An output is a head with one clause of its own kind, which reads the relations of the inputs; the strategy `circuit`
+derives it. All heads of one circuit share its *moments*: what the inputs held, the states of the operators, what the
+outputs held. A commit makes the next moment from that of the contents before it; the moment is kept with the commit or
+dropped with it, so that a commit that fails leaves the circuit where it was. What was loaded since the last moment is
+one tick when somebody looks.
+
+A commit that changes no input is no tick. Outputs are made sets, since relations are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from lftj.errors import DataError
+from lftj.evaluate.evaluator import Evaluator
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from lftj.language.diagnostics import did_you_mean
+from lftj.maintain.choose import register
+from lftj.maintain.recompute import MAKERS
+from lftj.maintain.report import Reason, RuleWork
+from lftj.maintain.step import Step
+from lftj.maintain.strategy import Cost, Staged
+from lftj.program.declare_outputs import CIRCUIT, declared
+from lftj.program.evaluation import Evaluation
+from lftj.program.strata import Heads
+from lftj.results.answers import unknown
+from lftj.store.change import Change
+from lftj.store.stored import StoredRelation
+from lftj.streams.circuit import Circuit
+from lftj.streams.distinct import DistinctChange
+from lftj.streams.graph import Graph
+from lftj.streams.integral import ascending
+from lftj.streams.operators import Delay, Integrate, Room, Tick, zset_of
+from lftj.streams.zsets import ZSet
+from lftj.values.codes import Schema
+from lftj.values.faults import shown
+from scantree.version import Version
+
+
+class Moment(NamedTuple):
+    """A circuit after a tick: its inputs' contents, its states, its outputs' contents and how the tick changed them."""
+
+    ticks: int
+    inputs: Mapping[str, Version]
+    states: Mapping[int, Any]
+    outputs: Mapping[str, Version]
+    changes: Mapping[str, Change]
+    seconds: float
+
+
+class Attached:
+    """A circuit in a database. `inputs`: the relation of each input; `outputs`: the output of each relation."""
+
+    def __init__(
+        self, graph: Graph, name: str, inputs: Mapping[str, str], outputs: Mapping[str, str], room: Room
+    ) -> None:
+        self.graph, self.name, self.inputs, self.outputs, self.room = graph, name, inputs, outputs, room
+        # The last two that were kept: of an interrupted publication, the one before is in force again.
+        self._kept: list[Moment] = []
+        self._made: Moment | None = None
+        self._made_of: Moment | None = None
+
+    def moment(self, contents: Mapping[str, StoredRelation]) -> Moment | None:
+        """The moment whose inputs are these contents."""
+        for moment in (*self._kept, self._made):
+            if moment is not None and all(
+                contents[relation].content is moment.inputs[name] for name, relation in self.inputs.items()
+            ):
+                return moment
+        return None
+
+    def keep(self, moment: Moment) -> None:
+        """The moment is that of the database from now on."""
+        if moment is self._made:
+            self._kept = [*(() if self._made_of is None else (self._made_of,)), moment]
+            self._made = None
+
+    def drop(self) -> None:
+        """The moment that was made last is not kept."""
+        self._made = None
+
+    def after(
+        self,
+        before: Moment | None,
+        relations: Mapping[str, StoredRelation],
+        changes: Mapping[str, Change] | None,
+    ) -> Moment:
+        """The moment of the contents of `relations`: one tick after `before`. `changes`: theirs, if they are known."""
+        known = self.moment(relations)
+        if known is not None:
+            return known
+        began = time.perf_counter()
+        contents = {name: relations[relation].content for name, relation in self.inputs.items()}
+        given = {}
+        for name, relation in self.inputs.items():
+            if changes is not None:
+                change = changes.get(relation, Change.none(relations[relation].arity))
+            else:
+                old = relations[relation].content.store.empty() if before is None else before.inputs[name]
+                change = Change.between(old, contents[name])
+            given[name] = ZSet(change.rows, change.kinds.astype(np.int64), normal=True)
+        states = self.graph.start(self.room) if before is None else before.states
+        ticks = 0 if before is None else before.ticks
+        values, following = self.graph.tick(states, given, Tick(ticks, self.room))
+        outputs, differences = {}, {}
+        for relation, output in self.outputs.items():
+            delta = zset_of(values[self.graph.outputs[output].number]).normal()
+            change = Change(np.ascontiguousarray(delta.rows), delta.weights.astype(np.int8))
+            content = relations[relation].content.store.empty() if before is None else before.outputs[relation]
+            if len(change.kinds):
+                content, _ = content.update(change.rows, change.kinds)
+            outputs[relation], differences[relation] = content, change
+        self._made_of = before
+        self._made = Moment(ticks + 1, contents, following, outputs, differences, time.perf_counter() - began)
+        return self._made
+
+    def last(self) -> Moment | None:
+        """The moment that was kept last."""
+        return self._kept[-1] if self._kept else None
+
+    def memory(self) -> int:
+        """Bytes of the integrals."""
+        moment = self.last()
+        return 0 if moment is None else self.graph.memory(moment.states)
+
+
+@dataclass(slots=True, kw_only=True)
+class StagedOutput(Staged):
+    """An output after a step."""
+
+    attached: Attached
+    moment: Moment
+
+    def adopt(self) -> None:
+        """The moment is kept."""
+        self.attached.keep(self.moment)
+
+    def discard(self) -> None:
+        """The moment is dropped."""
+        self.attached.drop()
+
+
+class KeptCircuit:
+    """The moment before a step."""
+
+    strategy = CIRCUIT
+
+    def __init__(self, heads: Heads, attached: Attached, before: Moment | None) -> None:
+        self.clauses, self.attached, self.before = heads.clauses, attached, before
+
+    def holds_for(self, step: Step, heads: Heads) -> bool:
+        """Whether it is of the contents before the step; it is found again for each."""
+        return False
+
+    def estimate(self, step: Step, heads: Heads) -> Cost:
+        """There is no other way."""
+        return Cost("a commit is a tick of its circuit")
+
+    def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+        """Make the tick, or take what it gave another output."""
+        head, attached = heads.name, self.attached
+        moment = attached.after(self.before, step.after, step.changes if self.before is not None else None)
+        relation, change = step.after[head], moment.changes[head]
+        old = step.before.relations[head].content if head in step.before.relations else relation.content
+        if self.before is None or old is not self.before.outputs.get(head):
+            change = Change.between(old, moment.outputs[head])
+        after = relation.successor(moment.outputs[head], change=change)
+        work = [RuleWork(0, 0, 0, 0, len(change.kinds), moment.seconds)]
+        kept = KeptCircuit(heads, attached, moment)
+        return StagedOutput(
+            CIRCUIT, why, {head: after}, {head: change}, work=work, kept=kept, attached=attached, moment=moment
+        )
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of the circuit, said of its first output."""
+        first = next(iter(self.attached.outputs))
+        return {"circuit: integrals": self.attached.memory()} if self.clauses[0].head == first else {}
+
+
+class CircuitStrategy:
+    """The strategy of outputs of circuits."""
+
+    name = CIRCUIT
+
+    def fits(self, step: Step, heads: Heads) -> str:
+        """It fits them, and nothing else."""
+        return "" if attached_of(heads.clauses) is not None else "no circuit derives it"
+
+    def kept(self, step: Step, heads: Heads) -> KeptCircuit:
+        """The moment before the step."""
+        attached = attached_of(heads.clauses)
+        assert attached is not None
+        there = all(relation in step.before.relations for relation in attached.inputs.values())
+        before = attached.moment(step.before.relations) if there else None
+        return KeptCircuit(heads, attached, before)
+
+    def unprepared(self, step: Step, heads: Heads) -> Reason:
+        """There always is something."""
+        return "a commit is a tick of its circuit"
+
+    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+        """Make the tick."""
+        return self.kept(step, heads).apply(step, heads, why, limits)
+
+    def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+        """It steps with each commit."""
+        attached = attached_of(heads.clauses)
+        assert attached is not None
+        return {
+            "why": f"it is the output `{attached.outputs[head]}` of the circuit `{attached.name}`",
+            "recorded": True,
+            "current": heads.name not in step.evaluator.state.stale,
+        }
+
+    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
+        """One line."""
+        return [f"{indent}follows changes by a tick of a circuit: {explained['why']}"]
+
+
+# The circuit of each mark that clauses have.
+_CIRCUITS: WeakValueDictionary[str, Attached] = WeakValueDictionary()
+_NUMBERS = count(1)
+
+
+def attached_of(clauses: Sequence[Clause]) -> Attached | None:
+    """The circuit that a head is an output of."""
+    aggregate = clauses[0].aggregate if clauses else None
+    return _CIRCUITS.get(aggregate.op) if aggregate is not None else None
+
+
+def _content(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
+    """The content of an output over the evaluator's relations: a tick, if its inputs changed since the last."""
+    attached = attached_of([clause])
+    assert attached is not None
+    moment = attached.after(attached.last(), evaluator.state.relations, None)
+    attached.keep(moment)
+    return moment.outputs[clause.head]
+
+
+def attach(
+    evaluator: Evaluator,
+    new: Callable[[Schema], StoredRelation],
+    circuit: Circuit,
+    inputs: Mapping[str, str] | None,
+    outputs: Mapping[str, str] | None,
+) -> Attached:
+    """Declare the outputs of a circuit as stale heads in the evaluator's state. `DataError` if it does not fit.
+
+    `new` makes an empty relation. The circuit is there for as long as somebody holds what this returns.
+    """
+    if not isinstance(circuit, Circuit):
+        raise DataError(
+            f"{shown(circuit)} is no circuit",
+            why="what is attached steps with every commit",
+            remedy="make one with `streams.Circuit()` or `streams.from_rules(...)`",
+        )
+    made = circuit.changes_graph()
+    reads = _named("input", made.inputs, inputs)
+    names = {relation: output for output, relation in _named("output", made.outputs, outputs).items()}
+    relations = evaluator.state.relations
+    for name, relation in reads.items():
+        if relation not in relations:
+            raise unknown(relation, relations)
+        schema, columns = relations[relation].schema, made.inputs[name].columns
+        if schema.types != tuple(column.type for column in columns):
+            raise DataError(
+                f"the input `{name}` cannot read `{relation}`",
+                why=f"its columns are {Schema(name, columns)}, those of the relation {schema}",
+                remedy="make the input with the types of the relation, or name another one in `inputs=`",
+            )
+    room = Room(evaluator.arena, evaluator.symbols, evaluator.page_rows, evaluator.dir_rows)
+    attached = Attached(_as_sets(made), circuit.name, reads, names, room)
+    op = f"{CIRCUIT} {next(_NUMBERS)}"
+    columns_of = {relation: made.outputs[output].columns for relation, output in names.items()}
+    text = f"attach({circuit.name})"
+    evaluator.state = declared(evaluator.state, op, list(dict.fromkeys(reads.values())), columns_of, text, new)
+    _CIRCUITS[op] = attached
+    return attached
+
+
+def _named(kind: str, there: Mapping[str, object], given: Mapping[str, str] | None) -> dict[str, str]:
+    """The relation of each input or output: as given, else of the same name."""
+    for name in given or {}:
+        if name not in there:
+            raise DataError(
+                f"the circuit has no {kind} {name!r}",
+                why=f"its {kind}s are {', '.join(there) or 'none'}",
+                remedy=did_you_mean(str(name), list(there), "give one of these names"),
+            )
+    return {name: (given or {}).get(name, name) for name in there}
+
+
+def _as_sets(graph: Graph) -> Graph:
+    """The circuit with outputs that are changes of sets."""
+    made = graph.copy()
+    for name, node in graph.outputs.items():
+        order = ascending(range(node.arity))
+        why = "relations are sets (4.7)"
+        integral = made.add(Integrate(order), [node], node.columns, why=why)
+        before = made.add(Delay(node.arity, order), [integral], node.columns, why=why)
+        made.expose(name, made.add(DistinctChange(), [before, node], node.columns, why=why))
+    return made
+
+
+MAKERS[CIRCUIT] = _content
+register(CircuitStrategy(), asked=False)

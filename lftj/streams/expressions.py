@@ -1,0 +1,151 @@
+"""Maps and filters by expressions, as rules write them: `"price * 2"`, `"price > 100, channel != other"`.
+
+An expression is checked as the body of a query over one atom, the row: names and types are those of the stream's
+columns. It is evaluated column by column by the register machine that joins use, texts once per distinct value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lftj.errors import DataError, EvaluationError
+from lftj.evaluate.text_steps import TextColumns
+from lftj.language.check import check_query
+from lftj.language.clause import Clause, Compare, Term, Var
+from lftj.language.functors import RESERVED, RESERVED_VARIABLES
+from lftj.streams.operators import Columns, Operator, Room, Tick, Value, zset_of
+from lftj.streams.zsets import ZSet
+from lftj.values.codes import Column, Misfit, Schema, from_code, to_code, to_text
+
+ROW = "row"
+# The name that results have in the query: no column is called so.
+RESULT = "result_of_{}_"
+_WEIGHT = "·weight"
+
+
+@dataclass(frozen=True, eq=False)
+class Map(Operator):
+    """A row for each row that meets `conditions`: `terms` over its columns, whose names are `names`.
+
+    Without `terms` the row itself. `marks`: a column each at the end, 1 for rows that meet some conditions and 0 for
+    others.
+    """
+
+    symbol: ClassVar[str] = "map"
+    names: tuple[str, ...]
+    conditions: tuple[Compare, ...]
+    terms: tuple[Term, ...] | None
+    text: str
+    marks: tuple[tuple[Compare, ...], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What it computes."""
+        return f"{'σ' if self.terms is None else 'map'} {self.text}"
+
+    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
+        """Evaluate column by column."""
+        return self.of(zset_of(values[0]), tick.room), None
+
+    def of(self, zset: ZSet, room: Room) -> ZSet:
+        """Its value for a Z-set."""
+        width = len(zset.rows) if self.terms is None else len(self.terms) + len(self.marks)
+        if not len(zset):
+            return ZSet.zero(width)
+        named = dict(zip(self.names, zset.rows, strict=True))
+        columns = TextColumns({**named, _WEIGHT: zset.weights}, len(zset), room.symbols)
+        kept = np.ones(len(zset), np.bool_)
+        for condition in self.conditions:
+            kept &= columns.holds(condition)
+        columns.take(kept)
+        if self.terms is None:
+            rows = np.array([columns.columns[name] for name in self.names]).reshape(width, columns.count)
+            made = ZSet(rows, columns.columns[_WEIGHT], normal=zset.is_normal)
+        else:
+            found = [columns.codes(term) for term in self.terms]
+            for conditions in self.marks:
+                marked = np.ones(columns.count, np.bool_)
+                for condition in conditions:
+                    marked &= columns.holds(condition)
+                found.append(marked.astype(np.int64))
+            columns.undefined = columns.undefined or not bool(columns._defined.all())
+            rows = np.array(found, np.int64).reshape(width, columns.count)
+            made = ZSet(rows, columns.columns[_WEIGHT])
+        if columns.undefined:
+            raise EvaluationError(
+                f"`{self.text}` has no value for some row",
+                why="a division by zero, a result out of range or a text that is no number; the step was not made",
+                remedy="filter such rows first",
+            )
+        return made
+
+
+def filtered(columns: Columns, text: str) -> Map:
+    """The filter by a condition, or several with commas between. `ProgramError` if it makes no sense."""
+    clause, names = _checked(columns, text)
+    return Map(names, clause.compares, None, text)
+
+
+def conditions_of(columns: Columns, text: str) -> tuple[Compare, ...]:
+    """The conditions that `text` writes. `ProgramError` if they make no sense."""
+    return _checked(columns, text)[0].compares
+
+
+def mapped(columns: Columns, made: Mapping[str, str | None]) -> tuple[Map, Columns]:
+    """(the map to columns by name, each by an expression, or None for the column of that name; its columns)."""
+    by_name = {column.name: column for column in columns}
+    computed = {name: RESULT.format(i) for i, (name, text) in enumerate(made.items()) if text is not None}
+    types: dict[str, Term] = {}
+    for name in made:
+        if name not in computed and name not in by_name:
+            raise unknown_column(name, columns)
+    if computed:
+        text = ", ".join(f"{result} = {made[name]}" for name, result in computed.items())
+        clause, names = _checked(columns, text)
+        results = {result: name for name, result in computed.items()}
+        for compare in clause.compares:
+            if isinstance(compare.left, Var) and compare.left.name in results and compare.op == "=":
+                types[results[compare.left.name]] = compare.right
+    else:
+        _, names = _checked(columns, "")
+    terms = tuple(types[name] if name in computed else Var(name, by_name[name].type) for name in made)
+    shown = ", ".join(name if text is None else f"{name} = {text}" for name, text in made.items())
+    return Map(names, (), terms, shown), tuple(Column(name, term.type) for name, term in zip(made, terms, strict=True))
+
+
+def _checked(columns: Columns, text: str) -> tuple[Clause, tuple[str, ...]]:
+    """(the clause of a query over the row and `text`, the names of the row's columns)."""
+    names = tuple(column.name for column in columns)
+    shown = [name if name not in (*RESERVED, *RESERVED_VARIABLES) else "_" for name in names]
+    body = f"{ROW}({', '.join(shown)})" + (f", {text}" if text else "")
+    return check_query(body, {ROW: Schema(ROW, columns)}), names
+
+
+def checked_value(value: object, column: Column) -> int | float | str:
+    """A Python value for a column. `DataError` if it is of another type."""
+    try:
+        if column.type == "symbol":
+            return to_text(value)
+        return from_code(to_code(value, column.type), column.type)
+    except Misfit as misfit:
+        raise DataError(
+            f"{value!r} cannot stand in column `{column.name}`",
+            why=f"it {misfit.fault.reason}",
+            remedy=f"give a value of type {column.type}",
+        ) from None
+
+
+def unknown_column(name: object, columns: Columns) -> DataError:
+    """The error for a column that a stream does not have."""
+    from lftj.language.diagnostics import did_you_mean
+
+    names = [column.name for column in columns]
+    return DataError(
+        f"the stream has no column {name!r}",
+        why=f"its columns are {', '.join(names) or 'none'}",
+        remedy=did_you_mean(str(name), names, "give one of these names"),
+    )

@@ -1,0 +1,78 @@
+"""`zset`: rows with weights, as users write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lftj.errors import DataError
+from lftj.io.sources import read
+from lftj.streams.graph import named_columns
+from lftj.streams.weighted import WeightedRows
+from lftj.streams.zsets import ZSet
+from lftj.values.codes import Schema
+from lftj.values.symbols import SymbolTable
+
+
+def zset(
+    rows: Any,
+    weights: Sequence[int] | np.ndarray[Any, Any] | None = None,
+    *,
+    columns: Mapping[str, object] | None = None,
+) -> WeightedRows:
+    """Rows (an iterable of tuples, a frame, an Arrow table, ...) with their weights, 1 each if none are given.
+
+    Rows given several times add up. `columns`: names and types; without it the types are those of the first row's
+    values: int, float or str. Raises `DataError` for rows of other shapes or types, and weights that are no int64.
+    """
+    if columns is None:
+        rows = list(rows) if not hasattr(rows, "shape") and not hasattr(rows, "__arrow_c_stream__") else rows
+        columns = _columns_of(rows)
+    schema = Schema("zset", named_columns(columns))
+    symbols = SymbolTable()
+    loaded = read(rows, schema, symbols)
+    codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
+    return WeightedRows(schema, ZSet(codes, _weights(weights, loaded.rows)), symbols)
+
+
+def _columns_of(rows: Any) -> dict[str, object]:
+    """Names and types by the first row; of no rows, no columns."""
+    kinds = {int: "number", float: "float", str: "symbol"}
+    if hasattr(rows, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        types = pa.table(rows).schema
+        named: dict[str, object] = {}
+        for field in types:
+            if pa.types.is_floating(field.type):
+                named[field.name] = "float"
+            else:
+                named[field.name] = "number" if pa.types.is_integer(field.type) else "symbol"
+        return named
+    first = rows[0] if len(rows) else ()
+    found: dict[str, object] = {}
+    for i, value in enumerate(first.tolist() if hasattr(first, "tolist") else first):
+        found[f"c{i}"] = kinds.get(type(value), "symbol")
+    return found
+
+
+def _weights(weights: Sequence[int] | np.ndarray[Any, Any] | None, n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    if weights is None:
+        return np.ones(n, np.int64)
+    try:
+        made = weights if isinstance(weights, np.ndarray) else np.array([int(w) for w in weights], np.int64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise DataError(
+            "the weights are no 64-bit integers",
+            why=str(error),
+            remedy="give an integer from -2**63 to 2**63 - 1 for each row",
+        ) from None
+    if made.shape != (n,) or made.dtype.kind not in "iu":
+        raise DataError(
+            f"{n} rows, but weights of shape {made.shape} and type {made.dtype}",
+            why="every row has a weight, an integer",
+            remedy="give as many weights as rows",
+        )
+    return made.astype(np.int64)

@@ -1,0 +1,230 @@
+"""Graphs of operators, and how they run: the part of a circuit that has no names for users.
+
+A node is an operator with the nodes whose values it reads. Nodes run in an order in which each comes after what it
+reads; a strict node is read before it is written: its value at a tick is known before anything else, and what comes in
+is for the next tick. A cycle without a strict node has no such order, and is refused with the cycle named
+(dbsp.txt, section 2.2).
+
+A tick maps the states of all nodes to the next ones. Nothing is changed in place: whoever runs the tick keeps the old
+states until all of it succeeded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lftj.errors import ProgramError, Span
+from lftj.streams.integral import Integral
+from lftj.streams.operators import Columns, Input, Operator, Room, Tick, Value
+from lftj.values.codes import Column
+
+
+class Node:
+    """An operator in a circuit: `inputs` are the nodes it reads, `columns` those of its stream.
+
+    `why`: the proposition by which a rewriting put it here, "" of what the user wrote. `span`: the user's Python line.
+    `name`: what the user calls its stream.
+    """
+
+    __slots__ = ("columns", "inputs", "name", "number", "operator", "span", "why")
+
+    def __init__(
+        self, operator: Operator, inputs: Sequence[Node], columns: Columns, number: int, *, why: str, span: Span
+    ) -> None:
+        self.operator, self.inputs, self.columns = operator, list(inputs), columns
+        self.number, self.why, self.span, self.name = number, why, span, ""
+
+    @property
+    def arity(self) -> int:
+        """The number of columns of its stream."""
+        return len(self.columns)
+
+    def __repr__(self) -> str:
+        read = ", ".join(f"s{node.number}" for node in self.inputs)
+        return f"s{self.number} = {self.operator.label}({read})"
+
+
+class Graph:
+    """Nodes in the order in which they were made, and the streams that are read from outside, by name."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: dict[str, Node] = {}
+        self.outputs: dict[str, Node] = {}
+        self._order: list[Node] | None = None
+        # (rows of its value, seconds) of each node at the last tick, or of a nested circuit's all ticks of a run.
+        self.seen: dict[int, tuple[int, float]] = {}
+
+    def add(
+        self, operator: Operator, inputs: Sequence[Node], columns: Columns, *, why: str = "", span: Span | None = None
+    ) -> Node:
+        """A new node."""
+        node = Node(operator, inputs, columns, len(self.nodes), why=why, span=span or Span())
+        self.nodes.append(node)
+        if isinstance(operator, Input):
+            self.inputs[operator.name] = node
+        self._order = None
+        return node
+
+    def connect(self, loop: Node, node: Node) -> None:
+        """Let a loop read a node."""
+        loop.inputs[:] = [node]
+        self._order = None
+
+    def copy(self) -> Graph:
+        """The same nodes, to which others may be added."""
+        made = Graph()
+        made.nodes, made.inputs, made.outputs = [*self.nodes], dict(self.inputs), dict(self.outputs)
+        return made
+
+    def expose(self, name: str, node: Node) -> None:
+        """Let an output be the stream of a node."""
+        self.outputs[name] = node
+        self._order = None
+
+    def order(self) -> list[Node]:
+        """The nodes that outputs depend on, each after what it reads but for strict ones.
+
+        `ProgramError` with the cycle if there is one without a strict node.
+        """
+        if self._order is None:
+            self._order = list(_ordered(list(self.outputs.values())))
+        return self._order
+
+    def check_cycles(self, node: Node) -> None:
+        """`ProgramError` if a cycle without a strict node can be reached from a node."""
+        for _ in _ordered([node]):
+            pass
+
+    def start(self, room: Room) -> dict[int, Any]:
+        """The states of all nodes before the first tick."""
+        return {node.number: node.operator.start(room) for node in self.order()}
+
+    def memory(self, states: Mapping[int, Any]) -> int:
+        """Bytes of the pages of all integrals, each once."""
+        seen: dict[int, Integral] = {}
+        for state in states.values():
+            _integrals(state, seen)
+        return sum(integral.memory() for integral in seen.values())
+
+    def tick(
+        self, states: Mapping[int, Any], given: Mapping[str, Value], tick: Tick
+    ) -> tuple[dict[int, Value], dict[int, Any]]:
+        """(the value of every node at a tick, the next states); `given`: the values of inputs, by name."""
+        values: dict[int, Value] = {}
+        following: dict[int, Any] = {}
+        seen: dict[int, tuple[int, float]] = {}
+        order = self.order()
+        for node in order:
+            if node.operator.strict:
+                values[node.number] = node.operator.emit(states[node.number])  # type: ignore[attr-defined]
+        for node in order:
+            operator, number = node.operator, node.number
+            if isinstance(operator, Input):
+                values[number], following[number] = given[operator.name], None
+            elif not operator.strict:
+                began = time.perf_counter()
+                values[number], following[number] = operator.step(
+                    states[number], [values[read.number] for read in node.inputs], tick
+                )
+                seen[number] = len(values[number]), time.perf_counter() - began
+            if operator.strict or isinstance(operator, Input):
+                seen[number] = len(values[number]), 0.0
+        for node in order:
+            if node.operator.strict:
+                _, following[node.number] = node.operator.step(
+                    states[node.number], [values[read.number] for read in node.inputs], tick
+                )
+        self.seen = seen
+        return values, following
+
+
+def _integrals(state: Any, seen: dict[int, Integral]) -> None:
+    """The integrals in a state, by their pages."""
+    if isinstance(state, Integral):
+        seen[state.version.root] = state
+    elif isinstance(state, tuple):
+        for part in state:
+            _integrals(part, seen)
+    elif isinstance(state, dict):
+        for part in state.values():
+            _integrals(part, seen)
+
+
+def _ordered(outputs: Sequence[Node]) -> Iterator[Node]:
+    """Nodes depth first, without recursion in Python: circuits of rules are deep."""
+    done: set[int] = set()
+    for output in outputs:
+        # (node, which of its inputs is next); the nodes on the way are the path that a cycle shows on.
+        path: list[tuple[Node, int]] = [(output, 0)] if output.number not in done else []
+        open_nodes = {output.number}
+        later: list[Node] = []
+        while path or later:
+            if not path:
+                node = later.pop()
+                if node.number in done:
+                    continue
+                path, open_nodes = [(node, 0)], {node.number}
+            node, at = path[-1]
+            if node.operator.strict and at == 0:
+                # It is read before it is written: what it reads comes in its own time.
+                path.pop()
+                open_nodes.discard(node.number)
+                if node.number not in done:
+                    done.add(node.number)
+                    later += node.inputs
+                    yield node
+                continue
+            if at < len(node.inputs):
+                path[-1] = (node, at + 1)
+                read = node.inputs[at]
+                if read.number in open_nodes:
+                    raise _cycle([step for step, _ in path], read)
+                if read.number not in done:
+                    path.append((read, 0))
+                    open_nodes.add(read.number)
+                continue
+            path.pop()
+            open_nodes.discard(node.number)
+            done.add(node.number)
+            yield node
+
+
+def _cycle(path: list[Node], again: Node) -> ProgramError:
+    """The error of a cycle that no strict operator is in."""
+    from lftj.errors import Diagnostic
+
+    cycle = path[[node.number for node in path].index(again.number) :]
+    shown = " <- ".join(node.name or node.operator.label for node in (*cycle, again))
+    span = next((node.span for node in cycle if node.span.line), Span("<circuit>"))
+    return ProgramError(
+        [
+            Diagnostic(
+                f"a cycle without a delay: {shown}",
+                span,
+                why="a stream would depend on its own value at the same tick, which has no meaning",
+                remedy="put `.delay()` on the stream that comes back, or use `circuit.nested()` for a fixpoint",
+            )
+        ]
+    )
+
+
+def named_columns(columns: Mapping[str, object]) -> Columns:
+    """Columns from names and types: "number", "unsigned", "float", "symbol", or int, float, str."""
+    from lftj.errors import DataError
+
+    plain = {int: "number", float: "float", str: "symbol"}
+    made = []
+    for name, kind in columns.items():
+        type_ = plain.get(kind, "") if isinstance(kind, type) else kind
+        if type_ not in ("number", "unsigned", "float", "symbol"):
+            raise DataError(
+                f"{kind!r} is no type of a column",
+                where=f"column `{name}`",
+                why="a stream's columns hold numbers, unsigned numbers, floats or texts",
+                remedy='give int, float or str, or "number", "unsigned", "float" or "symbol"',
+            )
+        made.append(Column(name, str(type_)))
+    return tuple(made)

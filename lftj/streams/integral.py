@@ -1,0 +1,119 @@
+"""Integrals: the sum of a stream so far, in pages, in the order that somebody seeks in.
+
+`I(s)` at a tick is the sum of the values of `s` up to that tick (DBSP, section 2.3). It is kept as a scantree version
+whose keys are the columns, permuted by an *order*, and whose value is the weight; the next integral shares all pages
+that the tick did not touch, so that the integral of the tick before, `z^-1(I(s))`, costs nothing, and a step that fails
+leaves no trace. A column may be kept in descending order: then its codes are stored complemented.
+
+    order    ((1, ASCENDING), (0, DESCENDING))     column 1 of the stream first, then column 0, the greatest first
+
+Costs, n rows, m of them new: `plus` O(m log n) and the touched pages, `weights_of` and `under` O(log n) per key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.streams.zsets import ZSet, added
+from scantree.memory import Arena
+from scantree.version import Store, Version
+
+Rows = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+ASCENDING, DESCENDING = False, True
+Order = tuple[tuple[int, bool], ...]
+
+
+def ascending(columns: Sequence[int]) -> Order:
+    """The order of these columns, each from the least."""
+    return tuple((column, ASCENDING) for column in columns)
+
+
+def key_first(key: Sequence[int], arity: int) -> Order:
+    """The order of all columns of a stream in which those of a key come first."""
+    return ascending([*key, *(c for c in range(arity) if c not in key)])
+
+
+class Integral:
+    """The sum of a stream up to some tick. Immutable: `plus` makes the next one."""
+
+    __slots__ = ("order", "version")
+
+    def __init__(self, version: Version, order: Order) -> None:
+        self.version, self.order = version, order
+
+    @classmethod
+    def zero(cls, arena: Arena, order: Order, *, page_rows: int, dir_rows: int) -> Integral:
+        """The integral of a stream that had no rows yet."""
+        store = Store(arena, len(order), 1, page_rows=page_rows, dir_rows=dir_rows)
+        return cls(store.empty(), order)
+
+    def __len__(self) -> int:
+        return len(self.version)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same integral: of one that nothing was added to, the next is itself."""
+        return isinstance(other, Integral) and self.version is other.version
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def plus(self, delta: ZSet) -> Integral:
+        """The integral after a tick. `WeightOverflowError` if a weight leaves int64."""
+        delta = delta.normal()
+        if not len(delta):
+            return self
+        rows = self._ordered(delta.rows)
+        after = added(self.version.values_of(rows)[0], delta.weights)
+        ops = np.where(after != 0, 1, -1).astype(np.int8)
+        version, _ = self.version.update(np.concatenate([rows, after[None, :]]), ops)
+        return Integral(version, self.order)
+
+    def weights_of(self, rows: Rows) -> Rows:
+        """The weight of each of `rows` int64[arity, m], 0 of those that are not there."""
+        weights: Rows = self.version.values_of(self._ordered(rows))[0]
+        return weights
+
+    def zset(self) -> ZSet:
+        """All of it. O(n)."""
+        return self._given(self.version.columns())
+
+    def under(self, prefixes: Rows, *, first: int = 0) -> tuple[ZSet, Rows]:
+        """(the rows that begin with one of the prefixes int64[k, m], which prefix each does) by the first k columns.
+
+        Prefixes are distinct and in order. In the integral's order under each; `first`: at most so many rows of each
+        that have a positive weight, and no others.
+        """
+        rows, which = self.version.matches(self._ordered(prefixes, len(prefixes)), first=first)
+        return self._given(rows), which
+
+    def memory(self) -> int:
+        """Bytes of its pages."""
+        return self.version.memory()
+
+    def _ordered(self, rows: Rows, k: int | None = None) -> Rows:
+        """Rows of the stream (or their first k columns in this order) as they are stored."""
+        order = self.order[:k]
+        if k is not None:
+            stored = np.ascontiguousarray(rows)
+        elif [column for column, _ in order] == list(range(len(rows))):
+            stored = rows
+        else:
+            stored = rows[[column for column, _ in order]]
+        if any(descending for _, descending in order):
+            stored = stored.copy()
+            for i, (_, descending) in enumerate(order):
+                if descending:
+                    stored[i] = ~stored[i]
+        return stored
+
+    def _given(self, stored: Rows) -> ZSet:
+        """Stored rows, with their weights, as rows of the stream."""
+        rows = np.empty((len(self.order), stored.shape[1]), np.int64)
+        for i, (column, descending) in enumerate(self.order):
+            rows[column] = ~stored[i] if descending else stored[i]
+        in_order = all(column == i and not descending for i, (column, descending) in enumerate(self.order))
+        return ZSet(rows, np.ascontiguousarray(stored[len(self.order)]), normal=in_order)

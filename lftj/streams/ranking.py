@@ -1,0 +1,192 @@
+"""Functions by key that follow an order: the first rows, and the neighbours of a row.
+
+    TopK        the first k rows of each key
+    Neighbour   each row with a column of the row so many places before or after it (lag and lead)
+
+Rows are ordered by columns, each ascending or descending, then by all others, so that the result is one. Texts are
+ordered as texts, for which all rows of a key are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.language.clause import Value
+from lftj.streams.by_key import starts_of
+from lftj.streams.integral import Order
+from lftj.streams.operators import Columns, Room
+from lftj.streams.zsets import ZSet
+from lftj.values.codes import to_code
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Rows by key, in an order. `by`: (column, descending), first things first; `columns` of the stream."""
+
+    key: tuple[int, ...]
+    by: Order
+    columns: Columns
+
+    @property
+    def order(self) -> Order:
+        """The key, then what rows are ordered by, then the rest."""
+        named = [*((c, False) for c in self.key), *((c, d) for c, d in self.by if c not in self.key)]
+        known = {c for c, _ in named}
+        return (*named, *((c, False) for c in range(len(self.columns)) if c not in known))
+
+    @property
+    def of_texts(self) -> bool:
+        """Whether codes are not in the order of the values."""
+        return any(self.columns[c].type == "symbol" for c, _ in self.by)
+
+    def in_order(self, zset: ZSet, starts: Rows, room: Room) -> ZSet:
+        """Rows of keys in the order of the values, where that is another than that of the codes."""
+        if not self.of_texts:
+            return zset
+        ranks = room.symbols.ranks()
+        keys = [np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(zset))))]
+        for column, descending in self.order[len(self.key) :]:
+            codes = zset.rows[column]
+            ordered = ranks[codes] if self.columns[column].type == "symbol" else codes
+            keys.append(~ordered if descending else ordered)
+        order = np.lexsort(keys[::-1])
+        return ZSet(np.take(zset.rows, order, axis=1), zset.weights[order])
+
+
+@dataclass(frozen=True)
+class TopK:
+    """The first `count` rows of each key; a row of weight w stands for w rows. `once`: as a set.
+
+    `numbered`: with the place of the row, from 1, as a last column; rows that stand for several have the first place.
+    """
+
+    ranking: Ranking
+    count: int
+    once: bool = False
+    numbered: bool = False
+    symbol: str = "top"
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The columns of the key."""
+        return self.ranking.key
+
+    @property
+    def order(self) -> Order:
+        """The order in which it reads."""
+        return self.ranking.order
+
+    @property
+    def first(self) -> int:
+        """How many rows it needs of a key."""
+        return 0 if self.ranking.of_texts else self.count
+
+    @property
+    def width(self) -> int:
+        """The columns of the stream, and the place."""
+        return len(self.ranking.columns) + self.numbered
+
+    def made(self, zset: ZSet, starts: Rows, room: Room) -> ZSet:
+        """The first rows of each key."""
+        if self.first == 0:
+            zset = self.ranking.in_order(zset, starts, room)
+            zset = zset.kept(zset.weights > 0)
+            if not len(zset):
+                return ZSet.zero(self.width)
+            starts = starts_of(zset.rows[list(self.key)])
+        weights = np.ones(len(zset), np.int64) if self.once else np.minimum(zset.weights, self.count)
+        before = np.cumsum(weights) - weights
+        before -= np.repeat(before[starts], np.diff(np.append(starts, len(zset))))
+        weights = np.minimum(weights, self.count - before)
+        rows = np.vstack([zset.rows, before + 1]) if self.numbered else zset.rows
+        return ZSet(rows, weights).kept(weights > 0)
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Each row with column `column` of the row `offset` places before it (after it, if negative), `fill` without one.
+
+    Rows of weights beyond 1 stand for several; all of them have the neighbour of the first.
+    """
+
+    ranking: Ranking
+    column: int
+    offset: int
+    fill: Value
+    symbol: str = "lag"
+    first: int = 0
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The columns of the key."""
+        return self.ranking.key
+
+    @property
+    def order(self) -> Order:
+        """The order in which it reads."""
+        return self.ranking.order
+
+    @property
+    def width(self) -> int:
+        """The columns of the stream, and the neighbour's."""
+        return len(self.ranking.columns) + 1
+
+    def made(self, zset: ZSet, starts: Rows, room: Room) -> ZSet:
+        """The rows with their neighbours."""
+        zset = self.ranking.in_order(zset, starts, room)
+        zset = zset.kept(zset.weights > 0)
+        n = len(zset)
+        if not n:
+            return ZSet.zero(self.width)
+        starts = starts_of(zset.rows[list(self.key)])
+        group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, n)))
+        at = np.arange(n) - self.offset
+        inside = np.clip(at, 0, n - 1)
+        there = (at >= 0) & (at < n) & (group[inside] == group)
+        value = self.fill.value
+        code = room.symbols.intern_one(value) if isinstance(value, str) else to_code(value, self.fill.type)
+        found = np.where(there, zset.rows[self.column][inside], code)
+        return ZSet(np.vstack([zset.rows, found]), zset.weights)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The texts of column `column` of each key, one after the other in the order of the rows: a row (key..., text)."""
+
+    ranking: Ranking
+    column: int
+    symbol: str = "cat"
+    first: int = 0
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The columns of the key."""
+        return self.ranking.key
+
+    @property
+    def order(self) -> Order:
+        """The order in which it reads."""
+        return self.ranking.order
+
+    @property
+    def width(self) -> int:
+        """The key and the text."""
+        return len(self.key) + 1
+
+    def made(self, zset: ZSet, starts: Rows, room: Room) -> ZSet:
+        """The texts of each key, joined."""
+        zset = self.ranking.in_order(zset, starts, room)
+        zset = zset.kept(zset.weights > 0)
+        if not len(zset):
+            return ZSet.zero(self.width)
+        starts = starts_of(zset.rows[list(self.key)])
+        texts = room.symbols.decode(zset.rows[self.column]).to_pylist()
+        ends = np.append(starts[1:], len(zset)).tolist()
+        joined = ["".join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
+        rows = np.vstack([zset.rows[list(self.key)][:, starts], room.symbols.intern(joined)])
+        return ZSet(rows, np.ones(len(starts), np.int64), normal=True)

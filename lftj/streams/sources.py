@@ -1,0 +1,221 @@
+"""Sources: what streams are fed from, in batches, and how a circuit runs over them.
+
+    batches("bids.ndjson")                    a file: .ndjson or .jsonl, .csv, .tsv, .parquet, .arrow
+    batches("bids.ndjson", follow=True)       the same, and what is appended to it, for ever (text files)
+    batches(reader)                           an Arrow record batch reader, or anything with an Arrow stream
+    batches(frame)                            a pandas or polars frame
+    batches(iterable)                         what it gives is one batch each
+
+    for deltas in circuit.run({"bid": source}): ...            until all sources end
+    async for deltas in circuit.run_async({"bid": source}): ...   sources may be asynchronous iterators
+
+A batch is an Arrow table (or whatever a user's iterable gives) for one input at one tick; a column `_weight` of it says
+how often rows are there. Files are read a piece at a time: memory does not grow with them.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lftj.errors import DataError
+from lftj.streams.weighted import WEIGHT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 10_000
+# Bytes of a text file that are read at a time, and seconds between two looks at one that is followed.
+PIECE, PAUSE = 1 << 20, 0.2
+TEXT = {".ndjson": "json", ".jsonl": "json", ".csv": "csv", ".tsv": "tsv"}
+
+Types = Mapping[str, str]
+
+
+def batches(source: Any, types: Types, *, rows: int = ROWS, follow: bool = False) -> Iterator[Any]:
+    """The batches of a source, of at most `rows` rows. `types`: of the columns, by name; others are passed over.
+
+    `DataError` for files of another kind, and for text that is no row.
+    """
+    if isinstance(source, str | Path):
+        return _of_file(Path(source), types, rows, follow)
+    if follow:
+        raise DataError(
+            "only text files can be followed",
+            why="of other sources nobody can append to what was read",
+            remedy="leave `follow` out, or give an iterator that waits for more",
+        )
+    if hasattr(source, "__arrow_c_stream__"):
+        return _of_arrow(source, types, rows)
+    if isinstance(source, Iterable):
+        return iter(source)
+    raise DataError(
+        f"rows cannot be read from an object of type {type(source).__name__}",
+        why="a source is a file, an Arrow stream, a frame or an iterable of batches",
+        remedy='give one of these, as in `{"bid": "bids.ndjson"}`',
+    )
+
+
+def _of_arrow(source: Any, types: Types, rows: int) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    reader = pa.RecordBatchReader.from_stream(source)
+    names = [name for name in reader.schema.names if name in types or name == WEIGHT]
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in reader:
+        for lo in range(0, len(batch), rows):
+            waiting.append(batch.slice(lo, rows).select(names))
+            count += len(waiting[-1])
+            if count >= rows:
+                yield pa.Table.from_batches(waiting)
+                waiting, count = [], 0
+    if count:
+        yield pa.Table.from_batches(waiting)
+
+
+def _of_file(path: Path, types: Types, rows: int, follow: bool) -> Iterator[pa.Table]:
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        raise DataError(
+            f"there is no file {path}", why="a source is read from it", remedy="look for a slip in the path"
+        )
+    if suffix in TEXT:
+        return _of_text(path, TEXT[suffix], types, rows, follow)
+    if follow or suffix not in (".parquet", ".arrow", ".feather"):
+        known = ", ".join(TEXT) if follow else ", ".join([*TEXT, ".parquet", ".arrow"])
+        raise DataError(
+            f"{path} cannot be {'followed' if follow else 'read'}",
+            why=f"the kind of a file is told by its ending, and these are {known}",
+            remedy="convert it, or rename it if the ending is wrong",
+        )
+    return _of_arrow(_open(path, suffix), types, rows)
+
+
+def _open(path: Path, suffix: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            file = pq.ParquetFile(path)
+            return pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches())
+        return pa.ipc.open_stream(path) if _is_stream(path) else _of_ipc_file(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(
+            f"{path} cannot be read", why=str(error), remedy="make sure that it is what its ending says"
+        ) from None
+
+
+def _is_stream(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(6) != b"ARROW1"
+
+
+def _of_ipc_file(path: Path) -> Any:
+    import pyarrow as pa
+
+    file = pa.ipc.open_file(path)
+    return pa.RecordBatchReader.from_batches(file.schema, (file.get_batch(i) for i in range(file.num_record_batches)))
+
+
+def _of_text(path: Path, kind: str, types: Types, rows: int, follow: bool) -> Iterator[pa.Table]:
+    """Whole lines, as they come; a line that is not finished waits for its end, or the end of a file not followed."""
+    left, header, line = b"", b"", 1
+    with path.open("rb") as file:
+        while True:
+            piece = file.read(PIECE)
+            if not piece and not follow:
+                whole, left = left, b""
+            else:
+                cut = (left + piece).rfind(b"\n") + 1
+                whole, left = (left + piece)[:cut], (left + piece)[cut:]
+            if kind != "json" and not header and whole:
+                first, _, whole = whole.partition(b"\n")
+                header, line = first + b"\n", 2
+            if whole.strip():
+                table = _parsed(header + whole, kind, types, f"{path}, from line {line}")
+                for lo in range(0, len(table), rows):
+                    yield table.slice(lo, rows)
+            line += whole.count(b"\n")
+            if not piece:
+                if not follow:
+                    return
+                time.sleep(PAUSE)
+
+
+def _parsed(text: bytes, kind: str, types: Types, place: str) -> pa.Table:
+    """The rows of whole lines of text."""
+    import pyarrow as pa
+
+    arrow = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64(), "symbol": pa.string()}
+    wanted = {name: arrow[type_] for name, type_ in types.items()}
+    try:
+        if kind == "json":
+            import pyarrow.json as pj
+
+            fields = pa.schema([*wanted.items(), (WEIGHT, pa.int64())])
+            options = pj.ParseOptions(explicit_schema=fields, unexpected_field_behavior="ignore")
+            size = pj.ReadOptions(block_size=max(len(text), 1), use_threads=False)
+            table = pj.read_json(io.BytesIO(text), read_options=size, parse_options=options)
+            return table.drop([WEIGHT]) if table.column(WEIGHT).null_count == len(table) else table
+        import pyarrow.csv as pc
+
+        names = pc.read_csv(
+            io.BytesIO(text.partition(b"\n")[0] + b"\n"), parse_options=pc.ParseOptions(delimiter=_DELIMITERS[kind])
+        ).column_names
+        convert = pc.ConvertOptions(
+            column_types={**wanted, WEIGHT: pa.int64()},
+            include_columns=[name for name in names if name in wanted or name == WEIGHT],
+            strings_can_be_null=False,
+        )
+        return pc.read_csv(
+            io.BytesIO(text),
+            read_options=pc.ReadOptions(block_size=max(len(text), 1), use_threads=False),
+            parse_options=pc.ParseOptions(delimiter=_DELIMITERS[kind]),
+            convert_options=convert,
+        )
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"a line of {place} is no row",
+            why=str(error),
+            remedy=f"its columns are {', '.join(f'{n}:{t}' for n, t in types.items())}; correct the line",
+        ) from None
+
+
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+
+def ticks(sources: Mapping[str, Iterator[Any]]) -> Iterator[dict[str, Any]]:
+    """What is given at each tick: the next batch of every source that has one, until none has."""
+    left = dict(sources)
+    while left:
+        given = {}
+        for name in [*left]:
+            batch = next(left[name], None)
+            if batch is None:
+                del left[name]
+            else:
+                given[name] = batch
+        if given:
+            yield given
+
+
+async def ticks_async(sources: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+    """The same; sources may be asynchronous iterators. A tick waits for a batch of every source that goes on."""
+    left = {name: aiter(s) if hasattr(s, "__aiter__") else iter(s) for name, s in sources.items()}
+    while left:
+        given = {}
+        for name in [*left]:
+            source = left[name]
+            batch = await anext(source, None) if hasattr(source, "__anext__") else next(source, None)
+            if batch is None:
+                del left[name]
+            else:
+                given[name] = batch
+        if given:
+            yield given

@@ -1,0 +1,252 @@
+"""Streams, as a circuit is written down: `bid.filter("price > 100").join(auction, on={"auction": "id"})`.
+
+A stream has a Z-set per tick of its circuit's clock. Every method adds one operator, or a few, to the circuit and gives
+the stream of its values; nothing is computed before the circuit steps. Columns are named and typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lftj.errors import DataError
+from lftj.language.clause import Term, Value, Var
+from lftj.language.terms import here
+from lftj.streams.distinct import Distinct
+from lftj.streams.expressions import Map, checked_value, filtered, mapped, unknown_column
+from lftj.streams.integral import ascending
+from lftj.streams.join import LEFT, RIGHT, Join
+from lftj.streams.operators import Columns, Delay, Differentiate, Integrate, Negate, Operator, Plus, Project
+from lftj.values.codes import Column
+
+if TYPE_CHECKING:
+    from lftj.streams.aggregates import Groups
+    from lftj.streams.graph import Graph, Node
+
+On = str | Sequence[str] | Mapping[str, str]
+
+
+class Stream:
+    """A stream of a circuit. Made by `Circuit.input` and by the methods of other streams."""
+
+    def __init__(self, graph: Graph, node: Node) -> None:
+        self._graph, self._node = graph, node
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Column name -> type, in order."""
+        return {column.name: column.type for column in self._node.columns}
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}:{type_}" for name, type_ in self.columns.items())
+        return f"Stream({shown}) of {self._node.operator.label}"
+
+    def named(self, name: str) -> Stream:
+        """The same stream, which prints and errors call `name`."""
+        self._node.name = name
+        return self
+
+    def _made(self, operator: Operator, columns: Columns, *others: Stream) -> Stream:
+        """The stream of an operator over this one and others."""
+        for other in others:
+            self._same_circuit(other)
+        nodes = [self._node, *(other._node for other in others)]
+        return Stream(self._graph, self._graph.add(operator, nodes, columns, span=here()))
+
+    def _same_circuit(self, other: object) -> None:
+        if not isinstance(other, Stream):
+            raise DataError(
+                f"{other!r} is no stream",
+                why="operators take streams of the same circuit",
+                remedy="make one with `circuit.input(...)`",
+            )
+        if other._graph is not self._graph:
+            raise DataError(
+                "the two streams are of different circuits",
+                why="they have clocks of their own, and a value of one has no tick in the other",
+                remedy="take both from one circuit; `nested.enter(stream)` brings a stream into a nested one",
+            )
+
+    def _places(self, names: Sequence[str]) -> tuple[int, ...]:
+        known = list(self.columns)
+        for name in names:
+            if name not in known:
+                raise unknown_column(name, self._node.columns)
+        return tuple(known.index(name) for name in names)
+
+    # -- linear -------------------------------------------------------------------------------------------------------
+
+    def filter(self, condition: str) -> Stream:
+        """The rows that meet a condition, or several with commas between, as a rule's body writes them."""
+        return self._made(filtered(self._node.columns, condition), self._node.columns)
+
+    def map(self, *kept: str, **computed: str) -> Stream:
+        """Rows of the columns `kept`, then of those that are `computed` by expressions over this stream's columns."""
+        made: dict[str, str | None] = dict.fromkeys(kept)
+        for name, text in computed.items():
+            made[name] = text
+        operator, columns = mapped(self._node.columns, made)
+        return self._made(operator, columns)
+
+    def select(self, *names: str) -> Stream:
+        """The projection to columns, in this order. Weights of rows that become equal add up."""
+        places = self._places(names)
+        return self._made(Project(places), tuple(self._node.columns[place] for place in places))
+
+    def rename(self, **names: str) -> Stream:
+        """The same rows, with other names for columns: `old="new"`."""
+        self._places(list(names))
+        columns = tuple(Column(names.get(column.name, column.name), column.type) for column in self._node.columns)
+        return self._made(Project(tuple(range(len(columns)))), columns)
+
+    def __neg__(self) -> Stream:
+        return self._made(Negate(), self._node.columns)
+
+    def __add__(self, other: object) -> Stream:
+        """The sum: of bags, the union that keeps multiplicities."""
+        self._compatible(other)
+        return self._made(Plus(), self._node.columns, other)  # type: ignore[arg-type]
+
+    def __sub__(self, other: object) -> Stream:
+        """The difference of weights."""
+        self._compatible(other)
+        assert isinstance(other, Stream)
+        return self + -other
+
+    def _compatible(self, other: object) -> None:
+        self._same_circuit(other)
+        assert isinstance(other, Stream)
+        if list(self.columns.values()) != list(other.columns.values()):
+            raise DataError(
+                "the two streams have columns of different types",
+                why=f"they are {', '.join(self.columns.values())} and {', '.join(other.columns.values())}, and rows of "
+                "both become rows of one stream",
+                remedy="bring both to the same columns with `select` or `map`",
+            )
+
+    # -- sets ---------------------------------------------------------------------------------------------------------
+
+    def distinct(self) -> Stream:
+        """The set of the rows of positive weight."""
+        return self._made(Distinct(self._node.arity), self._node.columns)
+
+    def union(self, other: Stream) -> Stream:
+        """The rows of either, as a set."""
+        return (self + other).distinct()
+
+    def difference(self, other: Stream) -> Stream:
+        """The rows of this one that the other does not have, both taken as sets."""
+        return (self.distinct() - other.distinct()).distinct()
+
+    def intersect(self, other: Stream) -> Stream:
+        """The rows that both have, both taken as sets."""
+        self._compatible(other)
+        names = list(self.columns)
+        return self.distinct().join(other.distinct(), on=dict(zip(names, other.columns, strict=True)))
+
+    # -- joins --------------------------------------------------------------------------------------------------------
+
+    def join(self, other: Stream, on: On) -> Stream:
+        """Pairs of rows that agree in columns: `on="id"`, `on=["a", "b"]`, or `on={"auction": "id"}` (left: right).
+
+        The columns of this stream, then those of the other that are no key. Weights multiply.
+        """
+        self._same_circuit(other)
+        left, right = self._keys(other, on)
+        kept = [i for i in range(other._node.arity) if i not in right]
+        columns = (*self._node.columns, *(other._node.columns[i] for i in kept))
+        names = [column.name for column in columns]
+        for name in names:
+            if names.count(name) > 1:
+                raise DataError(
+                    f"both streams have a column `{name}` that is no key",
+                    why="columns of a joined row are known by their names",
+                    remedy=f'rename one before the join: `.rename({name}="...")`, or select without it',
+                )
+        out = (*((LEFT, i) for i in range(self._node.arity)), *((RIGHT, i) for i in kept))
+        return self._made(Join((left, right), out, (self._node.arity, other._node.arity)), columns, other)
+
+    def _keys(self, other: Stream, on: On) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        pairs = (
+            {on: on} if isinstance(on, str) else dict(on) if isinstance(on, Mapping) else {name: name for name in on}
+        )
+        left, right = self._places(list(pairs)), other._places(list(pairs.values()))
+        for i, j in zip(left, right, strict=True):
+            one, two = self._node.columns[i], other._node.columns[j]
+            if one.type != two.type:
+                raise DataError(
+                    f"`{one.name}` is of type {one.type}, `{two.name}` of type {two.type}",
+                    why="rows are joined where these columns are equal",
+                    remedy="bring both to one type with `map`",
+                )
+        return left, right
+
+    def semijoin(self, other: Stream, on: On) -> Stream:
+        """The rows that agree with some row of the other in columns; weights stay."""
+        self._same_circuit(other)
+        left, right = self._keys(other, on)
+        keys = other._made(Project(right), tuple(other._node.columns[i] for i in right)).distinct()
+        out = tuple((LEFT, i) for i in range(self._node.arity))
+        join = Join((left, tuple(range(len(right)))), out, (self._node.arity, len(right)))
+        return self._made(join, self._node.columns, keys)
+
+    def antijoin(self, other: Stream, on: On) -> Stream:
+        """The rows that agree with no row of the other in columns; weights stay."""
+        return self - self.semijoin(other, on)
+
+    def left_join(self, other: Stream, on: On, *, fill: Mapping[str, object]) -> Stream:
+        """The join, and the rows of this stream that match none, with `fill` for the other's columns by name."""
+        joined = self.join(other, on)
+        return joined + self._filled(self.antijoin(other, on), joined, {}, fill)
+
+    def full_join(self, other: Stream, on: On, *, fill: Mapping[str, object]) -> Stream:
+        """The join, and the rows of either stream that match none, with `fill` for the other's columns by name."""
+        joined = self.join(other, on)
+        left, right = self._keys(other, on)
+        back = {other._node.columns[j].name: self._node.columns[i].name for i, j in zip(left, right, strict=True)}
+        return (
+            joined
+            + self._filled(self.antijoin(other, on), joined, {}, fill)
+            + self._filled(other.antijoin(self, back), joined, {new: old for old, new in back.items()}, fill)
+        )
+
+    def _filled(self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object]) -> Stream:
+        """Rows with the columns of `like`: their own (by `names`), or what `fill` says."""
+        known = list(rows.columns)
+        terms: list[Term] = []
+        for column in like._node.columns:
+            own = names.get(column.name, column.name)
+            if own in known:
+                terms.append(Var(own, column.type))
+                continue
+            if column.name not in fill:
+                raise DataError(
+                    f"a row without a match has no value for `{column.name}`",
+                    why="columns hold no nulls",
+                    remedy=f'say what stands for it: `fill={{"{column.name}": ...}}`',
+                )
+            terms.append(Value(checked_value(fill[column.name], column), column.type))
+        text = ", ".join(f"{c.name} = {t}" for c, t in zip(like._node.columns, terms, strict=True))
+        return rows._made(Map(tuple(known), (), tuple(terms), text), like._node.columns)
+
+    # -- groups -------------------------------------------------------------------------------------------------------
+
+    def group_by(self, *names: str) -> Groups:
+        """The rows by the values of columns, for `aggregate`, `top`, `first`, `lag` and `lead`; see aggregates.py."""
+        from lftj.streams.aggregates import Groups
+
+        return Groups(self, names)
+
+    # -- time ---------------------------------------------------------------------------------------------------------
+
+    def delay(self) -> Stream:
+        """`z^-1`: at each tick the value of the tick before."""
+        return self._made(Delay(self._node.arity), self._node.columns)
+
+    def integrate(self) -> Stream:
+        """`I`: the sum of all values so far."""
+        return self._made(Integrate(ascending(range(self._node.arity))), self._node.columns)
+
+    def differentiate(self) -> Stream:
+        """`D`: what the value has more than that of the tick before."""
+        return self._made(Differentiate(self._node.arity), self._node.columns)

@@ -1,0 +1,175 @@
+"""Z-sets as users hold them: named, typed columns, values instead of codes.
+
+z = streams.zset([(1, "a"), (2, "b")], [1, -1])     rows and their weights
+z + z   -z   z - z   z.distinct()                   the group of Z-sets, and the set of one
+z.rows  z.weights                                   all rows in order, and int64 weights beside them
+z.inserted  z.erased                                the rows of positive, and of negative weight
+z.arrow()                                           a table with a column `_weight`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.errors import DataError
+from lftj.results.delta import SortedRows
+from lftj.results.relation import Relation
+from lftj.streams.zsets import ZSet
+from lftj.values import gate
+from lftj.values.codes import Schema
+from lftj.values.symbols import SymbolTable
+
+if TYPE_CHECKING:
+    import pyarrow
+
+WEIGHT = "_weight"
+
+
+class WeightedRows:
+    """Rows with weights; immutable. What `Circuit.step` gives for each output, and `zset` makes."""
+
+    def __init__(self, schema: Schema, zset: ZSet, symbols: SymbolTable) -> None:
+        self._schema, self._zset, self._symbols = schema, zset.normal(), symbols
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Column name -> type, in order."""
+        return {column.name: column.type for column in self._schema.columns}
+
+    def _part(self, keep: npt.NDArray[np.bool_]) -> Relation:
+        rows = np.compress(keep, self._zset.rows, axis=1)
+        return Relation(self._schema, SortedRows(rows), self._symbols)
+
+    @cached_property
+    def inserted(self) -> Relation:
+        """The rows of positive weight."""
+        return self._part(self._zset.weights > 0)
+
+    @cached_property
+    def erased(self) -> Relation:
+        """The rows of negative weight."""
+        return self._part(self._zset.weights < 0)
+
+    @cached_property
+    def rows(self) -> Relation:
+        """All rows, in the order of their values."""
+        return Relation(self._schema, SortedRows(self._zset.rows), self._symbols)
+
+    @cached_property
+    def weights(self) -> npt.NDArray[np.int64]:
+        """The weight of each row of `rows`, in the same order."""
+        zset = self._zset
+        if "symbol" not in self._schema.types or len(zset) < 2:
+            return zset.weights
+        ranks = self._symbols.ranks()
+        keys = [ranks[c] if t == "symbol" else c for c, t in zip(zset.rows, self._schema.types, strict=True)]
+        weights: npt.NDArray[np.int64] = zset.weights[np.lexsort(keys[::-1])]
+        return weights
+
+    def is_set(self) -> bool:
+        """Whether every weight is 1."""
+        return self._zset.is_set()
+
+    def is_positive(self) -> bool:
+        """Whether every weight is positive."""
+        return self._zset.is_positive()
+
+    def distinct(self) -> WeightedRows:
+        """The set of the rows of positive weight."""
+        return WeightedRows(self._schema, self._zset.distinct(), self._symbols)
+
+    def __neg__(self) -> WeightedRows:
+        return WeightedRows(self._schema, self._zset.negated(), self._symbols)
+
+    def __add__(self, other: object) -> WeightedRows:
+        if not isinstance(other, WeightedRows):
+            return NotImplemented
+        return WeightedRows(self._schema, self._zset.plus(other.coded(self._schema, self._symbols)), self._symbols)
+
+    def __sub__(self, other: object) -> WeightedRows:
+        if not isinstance(other, WeightedRows):
+            return NotImplemented
+        return self + -other
+
+    def coded(self, schema: Schema, symbols: SymbolTable) -> ZSet:
+        """The same rows for a stream with the columns of `schema`, whose texts are in `symbols`.
+
+        `DataError` if the types differ.
+        """
+        if self._schema.types != schema.types:
+            raise DataError(
+                f"rows of {self._schema} cannot be rows of {schema}",
+                why="the types of the columns differ, or their number",
+                remedy="give rows of the stream's types; `columns=` of `zset` says what the values are",
+            )
+        if symbols is self._symbols or "symbol" not in schema.types:
+            return self._zset
+        rows = self._zset.rows.copy()
+        for i, type_ in enumerate(schema.types):
+            if type_ == "symbol":
+                rows[i] = symbols.intern(self._symbols.decode(rows[i]).to_pylist())
+        return ZSet(rows, self._zset.weights)
+
+    def __len__(self) -> int:
+        return len(self._zset)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __iter__(self) -> Iterator[tuple[tuple[Any, ...], int]]:
+        """(row, weight), in the order of the rows."""
+        return zip(self.rows, self.weights.tolist(), strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to rows with the same weights, or to a dict of weights by row."""
+        if isinstance(other, WeightedRows):
+            return self._schema.types == other._schema.types and list(self) == list(other)
+        return dict(self) == other if isinstance(other, dict) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def arrow(self) -> pyarrow.Table:
+        """An Arrow table of all rows with their weights in a last column, `_weight`."""
+        import pyarrow
+
+        table = gate.to_arrow(self._schema, list(self._zset.rows), self._symbols, rows=len(self))
+        return table.append_column(WEIGHT, pyarrow.array(self._zset.weights))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow C stream protocol, of what `arrow` gives."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        shown = [f"  {weight:+d}  {row}" for (row, weight), _ in zip(self, range(10), strict=False)]
+        more = [f"  ... {len(self) - 10:,} more"] if len(self) > 10 else []
+        return "\n".join([f"{self._schema}  {len(self):,} {'row' if len(self) == 1 else 'rows'}", *shown, *more])
+
+
+def weights_of(rows: Any) -> tuple[Any, npt.NDArray[np.int64] | None]:
+    """(rows without their column `_weight`, the weights); as they are, and None, if they have none.
+
+    `DataError` if a weight is no integer.
+    """
+    import_name = type(rows).__module__.partition(".")[0]
+    if import_name not in ("pyarrow", "pandas", "polars"):
+        return rows, None
+    import pyarrow as pa
+
+    table = rows if isinstance(rows, pa.Table | pa.RecordBatch) else None
+    if table is None and hasattr(rows, "columns") and WEIGHT in list(rows.columns):
+        table = pa.table(rows)
+    if table is None or WEIGHT not in table.schema.names:
+        return rows, None
+    column = table.column(WEIGHT)
+    if column.null_count or not pa.types.is_integer(column.type):
+        raise DataError(
+            f"the column `{WEIGHT}` is of type {column.type}" + (", with nulls" if column.null_count else ""),
+            why="it says how often each row is there",
+            remedy="give an integer for every row, or leave the column out",
+        )
+    return table.drop_columns([WEIGHT]), np.array(column.cast(pa.int64()).to_numpy(zero_copy_only=False))

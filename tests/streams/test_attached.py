@@ -1,0 +1,254 @@
+"""Circuits attached to a database: a commit is a tick, all or nothing with it.
+
+Catches: a tick made twice or not at all (previews, discarded commits, interrupted publications, loads), outputs that
+rules read and that are not followed, a circuit that goes on from a commit that never was.
+"""
+
+from __future__ import annotations
+
+import gc
+from random import Random
+
+import pytest
+
+import lftj
+from lftj import streams
+from lftj.maintain.commit import Commit
+
+RULES = ".decl e(a:number, b:number)  edge(x, y) :- e(x, y), x != y."
+
+
+def circuit() -> streams.Circuit:
+    """Outputs that follow from the rows alone, and one that counts ticks."""
+    made = streams.Circuit("graph")
+    edge = made.input("edge", a=int, b=int)
+    made.output("degree", edge.group_by("a").aggregate(n=streams.count()))
+    made.output("farthest", edge.group_by("a").top(1, "-b"))
+    with made.nested("reach") as inner:
+        edges = inner.enter(edge)
+        loop = inner.placeholder("reach", a=int, b=int)
+        step = loop.delay().rename(b="via").join(edges.rename(a="via"), on="via").select("a", "b")
+        reach = (edges + step).distinct()
+        inner.connect(loop, reach)
+        found = inner.leave(reach)
+    made.output("reach", found)
+    return made
+
+
+def attached() -> lftj.Database:
+    db = lftj.Database(RULES)
+    db.load("e", [(1, 2), (1, 3), (1, 1), (2, 3)])
+    db.attach(circuit(), outputs={"farthest": "far"})
+    db.rules("busy(x) :- degree(x, n), n > 1.")
+    return db
+
+
+def expected(edges: set[tuple[int, int]]) -> dict[str, set[tuple[int, ...]]]:
+    edges = {(a, b) for a, b in edges if a != b}
+    degree = {a: sum(a == x for x, _ in edges) for a, _ in edges}
+    reach = set(edges)
+    while more := {(a, d) for a, b in reach for c, d in edges if b == c} - reach:
+        reach |= more
+    return {
+        "degree": set(degree.items()),
+        "far": {(a, max(b for x, b in edges if x == a)) for a in degree},
+        "busy": {(a,) for a, n in degree.items() if n > 1},
+        "reach": reach,
+    }
+
+
+def holds(db: lftj.Database, edges: set[tuple[int, int]]) -> None:
+    for name, rows in expected(edges).items():
+        assert set(db[name]) == rows, name
+
+
+def test_outputs_are_relations_that_rules_read() -> None:
+    db = attached()
+    holds(db, {(1, 2), (1, 3), (1, 1), (2, 3)})
+    with db.transaction() as tx:
+        tx.insert("e", [(2, 4)])
+        tx.erase("e", [(1, 3)])
+    assert (set(tx.delta["degree"].inserted), set(tx.delta["degree"].erased)) == ({(1, 1), (2, 2)}, {(1, 2), (2, 1)})
+    assert (set(tx.delta["busy"].inserted), set(tx.delta["busy"].erased)) == ({(2,)}, {(1,)})
+    assert tx.stats["heads"]["degree"]["strategy"] == "circuit"
+    assert "the circuit `graph`" in str(db.explain("degree"))
+    assert any("circuit: integrals" in kinds for kinds in db.memory().values())
+
+
+def test_random_histories() -> None:
+    """Transactions, previews, discarded blocks and loads, read or not read in between."""
+    for seed in range(6):
+        random, db = Random(seed), attached()
+        edges = {(1, 2), (1, 3), (1, 1), (2, 3)}
+        for _ in range(25):
+            kind = random.choice(["commit", "commit", "preview", "discard", "load", "read"])
+            rows = {(random.randrange(5), random.randrange(5)) for _ in range(random.randrange(1, 4))}
+            if kind == "load":
+                db.load("e", list(rows))
+                edges |= rows
+            elif kind == "read":
+                holds(db, edges)
+            else:
+                try:
+                    with db.transaction() as tx:
+                        tx.insert("e", list(rows - edges))
+                        tx.erase("e", list(rows & edges))
+                        if kind == "preview":
+                            list(tx.preview()["reach"].inserted)
+                            tx.insert("e", [(0, 9)])
+                        if kind == "discard":
+                            tx.preview()
+                            raise ZeroDivisionError
+                    edges ^= rows
+                    if kind == "preview":
+                        edges.add((0, 9))
+                except ZeroDivisionError:
+                    pass
+        holds(db, edges)
+
+
+def test_deltas_are_the_difference() -> None:
+    random, db = Random(7), attached()
+    edges, before = {(1, 2), (1, 3), (1, 1), (2, 3)}, expected({(1, 2), (1, 3), (1, 1), (2, 3)})
+    for _ in range(20):
+        rows = {(random.randrange(5), random.randrange(5)) for _ in range(3)}
+        with db.transaction() as tx:
+            tx.insert("e", list(rows - edges))
+            tx.erase("e", list(rows & edges))
+        edges ^= rows
+        after = expected(edges)
+        for name in after:
+            assert set(tx.delta[name].inserted) == after[name] - before[name], name
+            assert set(tx.delta[name].erased) == before[name] - after[name], name
+        before = after
+
+
+def test_an_interrupted_publication_leaves_the_circuit_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice: the moment before must not be lost with the second."""
+    db = attached()
+    assert len(db["reach"]) == 3
+
+    def stop(commit: Commit) -> None:
+        for _, staged in commit._staged:
+            staged.adopt()
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(Commit, "publish", stop)
+            with pytest.raises(KeyboardInterrupt), db.transaction() as tx:
+                tx.insert("e", [(3, 4)])
+        holds(db, {(1, 2), (1, 3), (1, 1), (2, 3)})
+    with db.transaction() as tx:
+        tx.insert("e", [(3, 5)])
+    holds(db, {(1, 2), (1, 3), (1, 1), (2, 3), (3, 5)})
+    assert set(tx.delta["reach"].inserted) == {(1, 5), (2, 5), (3, 5)}
+
+
+def test_a_step_that_fails_discards_the_commit() -> None:
+    made = streams.Circuit("quotients")
+    made.output("q", made.input("e", a=int, b=int).map("a", q="a / b"))
+    db = lftj.Database(".decl e(a:number, b:number)")
+    db.attach(made)
+    db.rules("r(x) :- q(_, x).")
+    with db.transaction() as tx:
+        tx.insert("e", [(6, 2)])
+    with pytest.raises(lftj.Error, match="has no value for some row"), db.transaction() as tx:
+        tx.insert("e", [(6, 3), (1, 0)])
+    assert (list(db["e"]), list(db["r"])) == ([(6, 2)], [(3,)])
+    with db.transaction() as tx:
+        tx.insert("e", [(6, 3)])
+    assert list(db["r"]) == [(2,), (3,)]
+
+
+def test_every_commit_that_changes_an_input_is_a_tick() -> None:
+    made = streams.Circuit("late")
+    made.output("last", made.input("e", a=int).delay())
+    db = lftj.Database(".decl e(a:number)  .decl f(a:number)")
+    db.attach(made)
+    for number in (1, 2):
+        with db.transaction() as tx:
+            tx.insert("e", [(number,)])
+        with db.transaction() as tx:
+            tx.insert("f", [(number,)])
+            tx.insert("e", [(number,)])  # there already: no tick
+    assert list(db["last"]) == [(1,)]
+
+
+def test_texts_are_those_of_the_database() -> None:
+    made = streams.Circuit("names")
+    people = made.input("person", id=int, name=str)
+    made.output("loud", people.map("id", name='cat(name, "!")'))
+    db = lftj.Database(".decl person(id:number, name:symbol)")
+    db.load("person", [(1, "ann"), (2, "ann!")])
+    db.attach(made)
+    db.rules("same(x) :- loud(x, y), person(_, y).")
+    assert set(db["loud"]) == {(1, "ann!"), (2, "ann!!")}
+    assert list(db["same"]) == [(1,)]
+
+
+def test_two_circuits_one_above_the_other_and_their_end() -> None:
+    db = attached()
+    above = streams.Circuit("above")
+    above.output("count", above.input("degree", a=int, n=int).group_by().aggregate(n=streams.count()))
+    db.attach(above, outputs={"count": "nodes"})
+    assert list(db["nodes"]) == [(2,)]
+    with db.transaction() as tx:
+        tx.insert("e", [(5, 6)])
+    assert list(tx.delta["nodes"].inserted) == [(3,)]
+    with db.transaction() as tx:
+        tx.remove_rules("nodes")
+    assert list(db["nodes"]) == []
+    with db.transaction() as tx:
+        tx.insert("e", [(6, 7)])
+    assert set(db["degree"]) >= {(5, 1), (6, 1)}
+    gc.collect()
+
+
+@pytest.mark.parametrize(
+    ("attach", "message"),
+    [
+        (
+            lambda db: db.attach(5),
+            "5 is no circuit\n  why: what is attached steps with every commit\n"
+            "  do: make one with `streams.Circuit()` or `streams.from_rules(...)`",
+        ),
+        (
+            lambda db: db.attach(circuit(), inputs={"edges": "e"}),
+            "the circuit has no input 'edges'\n  why: its inputs are edge\n  do: did you mean `edge`?",
+        ),
+        (
+            lambda db: db.attach(circuit(), outputs={"far": "x"}),
+            "the circuit has no output 'far'\n  why: its outputs are degree, farthest, reach\n"
+            "  do: give one of these names",
+        ),
+        (
+            lambda db: db.attach(circuit(), inputs={"edge": "names"}),
+            "the input `edge` cannot read `names`\n"
+            "  why: its columns are edge(a:number, b:number), those of the relation names(a:number, b:symbol)\n"
+            "  do: make the input with the types of the relation, or name another one in `inputs=`",
+        ),
+        (
+            lambda db: db.attach(circuit(), outputs={"degree": "e"}),
+            "there is a relation `e` already: e(a:number, b:number)\n"
+            "  why: an output of a circuit is a relation of its own\n"
+            '  do: give it another name: `outputs={"...": "another_e"}`',
+        ),
+    ],
+)
+def test_what_cannot_be_attached(attach: object, message: str) -> None:
+    db = lftj.Database(RULES + "  .decl names(a:number, b:symbol)")
+    before = db._state
+    with pytest.raises(lftj.Error) as caught:
+        attach(db)  # type: ignore[operator]
+    assert str(caught.value) == message
+    assert db._state is before
+
+
+def test_nothing_else_can_be_put_into_an_output() -> None:
+    db = attached()
+    for put in (lambda: db.load("degree", [(1, 1)]), lambda: db.rules("degree(1, 2).")):
+        with pytest.raises(lftj.DataError, match="is an output of a circuit, and nothing else can be put there"):
+            put()
+    with pytest.raises(lftj.ProgramError):
+        db.rules("e(x, y) :- reach(x, y).")

@@ -1,0 +1,210 @@
+"""What circuits are fed from: files, frames, Arrow streams, iterators; and the command that does it.
+
+Catches: rows lost or doubled at the edges of batches and pieces, weights that are not read, a tail that misses lines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lftj
+from lftj import streams
+from lftj.streams import sources
+from tests.cli.conftest import Shell, shell
+
+__all__ = ["shell"]
+ROWS = [(i % 7, float(i), f"name {i % 3}\n,ü") for i in range(100)]
+
+
+def circuit() -> streams.Circuit:
+    made = streams.Circuit("bids")
+    bid = made.input("bid", auction=int, price=float, who=str)
+    made.output("all", bid)
+    made.output("count", bid.group_by("auction").aggregate(n=streams.count()))
+    return made.incremental()
+
+
+def totals(steps: Any) -> dict[str, dict[Any, int]]:
+    """What all steps add up to."""
+    found: dict[str, dict[Any, int]] = {}
+    for deltas in steps:
+        for name, delta in deltas.items():
+            for row, weight in delta:
+                rows = found.setdefault(name, {})
+                rows[row] = rows.get(row, 0) + weight
+    return {name: {row: weight for row, weight in rows.items() if weight} for name, rows in found.items()}
+
+
+def table(weights: list[int] | None = None) -> pa.Table:
+    auction, price, who = zip(*ROWS, strict=True)
+    made = pa.table({"extra": price, "who": who, "auction": auction, "price": price})
+    return made if weights is None else made.append_column("_weight", pa.array(weights))
+
+
+def files(folder: Path) -> dict[str, Path]:
+    found = {kind: folder / f"bids.{kind}" for kind in ("ndjson", "csv", "tsv", "parquet", "arrow")}
+    rows = table().to_pylist()
+    found["ndjson"].write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    frame = table().to_pandas()
+    frame["who"] = frame["who"].str.replace("\n", " ")
+    frame.to_csv(found["csv"], index=False)
+    frame.to_csv(found["tsv"], index=False, sep="\t")
+    pq.write_table(table(), found["parquet"])
+    with pa.ipc.new_file(found["arrow"], table().schema) as writer:
+        writer.write_table(table(), max_chunksize=13)
+    return found
+
+
+def wanted(clean: bool) -> dict[Any, int]:
+    return {(a, p, w.replace("\n", " ") if clean else w): 1 for a, p, w in ROWS}
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100, 1000])
+@pytest.mark.parametrize("kind", ["ndjson", "csv", "tsv", "parquet", "arrow"])
+def test_files(tmp_path: Path, kind: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "PIECE", 100)  # lines are cut in many places
+    found = totals(circuit().run({"bid": files(tmp_path)[kind]}, rows=rows))
+    assert found["all"] == wanted(clean=kind in ("csv", "tsv"))
+    assert found["count"] == {(a, sum(row[0] == a for row in ROWS)): 1 for a in range(7)}
+
+
+@pytest.mark.parametrize("form", ["reader", "frame", "batches", "rows"])
+def test_objects(form: str) -> None:
+    source: Any = {
+        "reader": pa.RecordBatchReader.from_batches(table().schema, table().to_batches(max_chunksize=9)),
+        "frame": pd.DataFrame(ROWS, columns=["auction", "price", "who"]),
+        "batches": [table().slice(0, 60), table().slice(60)],
+        "rows": [ROWS[:30], ROWS[30:]],
+    }[form]
+    assert totals(circuit().run({"bid": source}, rows=8))["all"] == wanted(clean=False)
+
+
+def test_what_comes_out_goes_in_again() -> None:
+    """A column `_weight` says how often rows are there."""
+    first, second = circuit(), circuit()
+    for weights in ([1] * 100, [-1] * 50 + [2] * 50):
+        delta = first.step({"bid": table(weights)})
+        assert delta["all"].arrow()["_weight"].to_pylist() == delta["all"]._zset.weights.tolist()
+        assert second.step({"bid": delta["all"]})["count"] == delta["count"]
+        again = circuit().step({"bid": delta["all"].arrow()})
+        assert again["all"] == delta["all"]
+
+
+def test_a_file_that_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unfinished lines wait for their end."""
+    monkeypatch.setattr(sources, "PAUSE", 0.01)
+    path = tmp_path / "bids.ndjson"
+    path.write_text('{"auction": 1, "price": 2.0, "who"')
+    more = [': "ann"}\n{"auction": 2, "pri', 'ce": 1.0, "who": "bob"}\n']
+
+    def append() -> None:
+        with path.open("a") as file:
+            for part in more:
+                file.write(part)
+                file.flush()
+
+    writer = threading.Timer(0.05, append)
+    writer.start()
+    steps = circuit().run({"bid": path}, follow=True)
+    seen: list[Any] = []
+    while len(seen) < 2:
+        seen += [row for row, _ in next(steps)["all"]]
+    writer.join()
+    assert seen == [(1, 2.0, "ann"), (2, 1.0, "bob")]
+
+
+def test_asynchronous_sources() -> None:
+    async def bids() -> AsyncIterator[list[Any]]:
+        for lo in range(0, 100, 40):
+            await asyncio.sleep(0)
+            yield ROWS[lo : lo + 40]
+
+    async def all_steps() -> list[Any]:
+        return [deltas async for deltas in circuit().run_async({"bid": bids()})]
+
+    steps = asyncio.run(all_steps())
+    assert len(steps) == 3
+    assert totals(steps)["all"] == wanted(clean=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("bids.ndjson", '{"auction": "x", "price": 1, "who": ""}\n', "a line of {path}, from line 1 is no row"),
+        ("bids.csv", "auction,price,who\nx,1,a\n", "a line of {path}, from line 2 is no row"),
+        ("bids.txt", "1", "{path} cannot be read"),
+        ("bids.parquet", "nothing", "{path} cannot be read"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    made = circuit()
+    with pytest.raises(lftj.DataError) as caught:
+        list(made.run({"bid": path}))
+    assert caught.value.what == message.format(path=path)
+    assert made.step({"bid": ROWS})["count"] == circuit().step({"bid": ROWS})["count"]
+
+
+def test_sources_of_other_kinds() -> None:
+    with pytest.raises(lftj.DataError, match="rows cannot be read from an object of type int"):
+        list(circuit().run({"bid": 5}))
+    with pytest.raises(lftj.DataError, match=r"there is no file nowhere\.csv"):
+        list(circuit().run({"bid": "nowhere.csv"}))
+    with pytest.raises(lftj.DataError, match="only text files can be followed"):
+        list(circuit().run({"bid": [ROWS]}, follow=True))
+    with pytest.raises(lftj.DataError, match="no input 'bids'"):
+        list(circuit().run({"bids": [ROWS]}))
+    with pytest.raises(lftj.DataError, match="the column `_weight` is of type double"):
+        circuit().step({"bid": table().append_column("_weight", pa.array([0.5] * 100))})
+
+
+PROGRAM = """
+from lftj import streams
+circuit = streams.Circuit("bids")
+bid = circuit.input("bid", auction=int, price=float, who=str)
+circuit.output("top", bid.group_by("auction").top(1, "-price"))
+"""
+BIDS = '{"auction":1,"price":2.5,"who":"ann"}\n{"auction":1,"price":3.5,"who":"bob"}\n'
+
+
+def test_the_command(shell: Shell) -> None:
+    shell.write({"c.py": PROGRAM, "b.ndjson": BIDS})
+    found = shell(
+        "stream", str(shell.folder / "c.py"), "--input", f"bid={shell.folder / 'b.ndjson'}", "--rows", "1", "--stats"
+    )
+    assert [json.loads(line) for line in found.out.splitlines()] == [
+        {"_output": "top", "_weight": 1, "auction": 1, "price": 2.5, "who": "ann"},
+        {"_output": "top", "_weight": -1, "auction": 1, "price": 2.5, "who": "ann"},
+        {"_output": "top", "_weight": 1, "auction": 1, "price": 3.5, "who": "bob"},
+    ]
+    assert found.code == 0
+    assert found.err.startswith("2 steps\ncircuit bids, of changes, after 2 ticks\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["none.py"], 2, "there is no file none.py"),
+        (["empty.py"], 2, "empty.py makes no circuit"),
+        (["c.py", "--input", "bid"], 2, "--input bid names no file for an input"),
+        (["c.py", "--rows", "none"], 2, "--rows none is no number of rows"),
+        (["c.py", "--input", "bidd=b.ndjson"], 3, "the circuit has no input 'bidd'"),
+        (["c.py", "--input", "bid=c.ndjson"], 3, "there is no file c.ndjson"),
+    ],
+)
+def test_the_command_refuses(shell: Shell, arguments: list[str], code: int, message: str) -> None:
+    shell.write({"c.py": PROGRAM, "b.ndjson": BIDS, "empty.py": ""})
+    found = shell("stream", *arguments)
+    assert (found.code, found.out) == (code, "")
+    assert f"error: {message}\n" in found.err
