@@ -201,9 +201,9 @@ class Reading:
         return rows[: shape.keys] if self.store.hidden else rows
 
     def matches(self, prefixes: Rows, *, first: int = 0) -> tuple[Rows, Rows]:
-        """(rows int64[cols, n], which prefix each begins with int64[n]) for prefixes int64[k, m], distinct and in order.
+        """(rows int64[cols, n], which prefix each begins with int64[n]), of prefixes int64[k, m].
 
-        `first`: of each prefix only so many, and only rows whose last column, a weight, is positive; 0: all.
+        Prefixes are distinct and in order. `first`: of each prefix only so many, and only rows whose last column, a weight, is positive; 0: all.
         """
         shape, mem = self.store.shape, self.store.arena.space.mem
         asked, state = self._prefixes(prefixes), np.zeros(3, np.int64)
