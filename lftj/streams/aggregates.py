@@ -165,6 +165,14 @@ class Groups:
     def _first(self) -> tuple[int, ...]:
         return tuple(range(len(self._keys)))
 
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    def sessions(self, column: str, *, gap: int, start: str = "session_start", end: str = "session_end") -> Stream:
+        """Every row with the first and the last time of its session, in which no silence is longer than `gap`."""
+        from lftj.streams.timewise import sessions
+
+        return sessions(self._stream, self._keys, column, gap, start, end)
+
     # -- rankings -----------------------------------------------------------------------------------------------------
 
     def top(self, k: int, by: str | tuple[str, ...] | list[str], *, number: str | None = None) -> Stream:

@@ -9,6 +9,9 @@ The incremental version of Q is D . Q . I: it maps the changes of the inputs to 
     distinct               H(z^-1(I(d)), d)                              proposition 4.7
     by key                 f after less f before, of keys that change    definition 3.1
     nested                 every operator inside over both clocks        propositions 6.1, 6.2
+    clock                  D . itself: it is the same of changes         clocks.py
+    window                 inside the integral                           section 7.6.1
+    late rows, lookups     D . f . I                                     definition 3.1
 
 Before that, a `distinct` whose effect a later one covers goes (propositions 4.5, 4.6: consolidate.py). Streams of a
 nested circuit are rewritten between a D where they come in and an I where they go out, which cancel with the I and D of
@@ -19,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lftj.streams.clocks import RangeWindow, WindowChange
 from lftj.streams.constant import Once
 from lftj.streams.distinct import Distinct, DistinctChange
 from lftj.streams.graph import Graph, Node
@@ -27,12 +31,15 @@ from lftj.streams.join import LEFT, RIGHT, Join
 from lftj.streams.nested import Nested
 from lftj.streams.operators import (
     BILINEAR,
+    CLOCK,
     CONSTANT,
+    DEFINITION,
     DISTINCT,
     LINEAR,
     NESTED,
     PER_KEY,
     TIME,
+    WINDOW,
     Delay,
     Differentiate,
     Input,
@@ -117,6 +124,9 @@ class Rewriter:
             DISTINCT: self._distinct,
             PER_KEY: self._per_key,
             NESTED: self._nested,
+            CLOCK: self._clock,
+            WINDOW: self._window,
+            DEFINITION: self._definition,
         }
         made = ways[operator.law](node, reads)
         made.name = node.name
@@ -196,3 +206,26 @@ class Rewriter:
         assert isinstance(operator, Nested)
         inner = Nested(within(operator.graph, self.clocks + 1), operator.name, operator.limit, incremental=True)
         return self.made.add(inner, reads, node.columns, why="lifted cycle (6.1, 6.2)", span=node.span)
+
+    def _clock(self, node: Node, reads: list[Node]) -> Node:
+        return self._differences(self._node(node, reads, "clock"))
+
+    def _window(self, node: Node, reads: list[Node]) -> Node:
+        operator, clock = node.operator, reads[1]
+        assert isinstance(operator, RangeWindow)
+        bound = self.integral(clock, ascending(range(clock.arity)))
+        why = "window inside I (7.6.1)"
+        return self.made.add(WindowChange(operator), [reads[0], bound], node.columns, why=why, span=node.span)
+
+    def _definition(self, node: Node, reads: list[Node]) -> Node:
+        why = "definition (3.1)"
+        orders = getattr(node.operator, "sought", (None,) * len(reads))
+        values = [
+            self.integral(read, ascending(range(read.arity))) if order is None else self._sought(read, order, why)
+            for read, order in zip(reads, orders, strict=True)
+        ]
+        return self._differences(self._node(node, values, why))
+
+    def _differences(self, node: Node) -> Node:
+        """D of a node, which an I cancels."""
+        return self.made.add(Differentiate(node.arity), [node], node.columns, why="definition (3.1)")

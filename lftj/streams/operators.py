@@ -59,6 +59,8 @@ def zset_of(value: Value) -> ZSet:
 # proposition 3.2), the others are replaced.
 LINEAR, TIME, BILINEAR, DISTINCT, PER_KEY, NESTED = "linear", "time", "bilinear", "distinct", "per key", "nested"
 CONSTANT = "constant"
+# Of operators over time (clocks.py): a clock reads changes, a window bounds its integral, and D . F . I of anything.
+CLOCK, WINDOW, DEFINITION = "clock", "window", "definition"
 
 
 @dataclass(frozen=True)

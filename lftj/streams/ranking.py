@@ -189,4 +189,4 @@ class Joined:
         ends = np.append(starts[1:], len(zset)).tolist()
         joined = ["".join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
         rows = np.vstack([zset.rows[list(self.key)][:, starts], room.symbols.intern(joined)])
-        return ZSet(rows, np.ones(len(starts), np.int64), normal=True)
+        return ZSet(rows, np.ones(len(starts), np.int64))

@@ -6,7 +6,7 @@ the stream of its values; nothing is computed before the circuit steps. Columns 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lftj.errors import DataError
@@ -151,6 +151,10 @@ class Stream:
 
         The columns of this stream, then those of the other that are no key. Weights multiply.
         """
+        return self._joined(other, on, Join)
+
+    def _joined(self, other: Stream, on: On, kind: Callable[..., Join]) -> Stream:
+        """A join of some kind, made of its keys, columns and arities."""
         self._same_circuit(other)
         left, right = self._keys(other, on)
         kept = [i for i in range(other._node.arity) if i not in right]
@@ -164,7 +168,7 @@ class Stream:
                     remedy=f'rename one before the join: `.rename({name}="...")`, or select without it',
                 )
         out = (*((LEFT, i) for i in range(self._node.arity)), *((RIGHT, i) for i in kept))
-        return self._made(Join((left, right), out, (self._node.arity, other._node.arity)), columns, other)
+        return self._made(kind((left, right), out, (self._node.arity, other._node.arity)), columns, other)
 
     def _keys(self, other: Stream, on: On) -> tuple[tuple[int, ...], tuple[int, ...]]:
         pairs = (
@@ -229,6 +233,24 @@ class Stream:
         text = ", ".join(f"{c.name} = {t}" for c, t in zip(like._node.columns, terms, strict=True))
         return rows._made(Map(tuple(known), (), tuple(terms), text), like._node.columns)
 
+    def interval_join(self, other: Stream, on: On, *, time: tuple[str, str], within: tuple[int, int]) -> Stream:
+        """Of the pairs of `join` those near in time: `within[0] <= other's time - this one's <= within[1]`.
+
+        `time`: the column of this stream and that of the other. State is bounded if both streams have a watermark.
+        """
+        from lftj.streams.timewise import interval_join
+
+        return interval_join(self, other, on, time, within)
+
+    def lookup(self, other: Stream, on: On) -> Stream:
+        """Each change of this stream, joined with what the other holds at that tick, as in `join`.
+
+        What the other does later is not seen, and nothing of this stream is kept (dbsp.txt, section 7.6).
+        """
+        from lftj.streams.timewise import lookup
+
+        return lookup(self, other, on)
+
     # -- groups -------------------------------------------------------------------------------------------------------
 
     def group_by(self, *names: str) -> Groups:
@@ -236,6 +258,48 @@ class Stream:
         from lftj.streams.aggregates import Groups
 
         return Groups(self, names)
+
+    # -- the time that rows carry -------------------------------------------------------------------------------------
+
+    def watermark(self, column: str, lateness: int = 0) -> Stream:
+        """The rows that come in time: not below the greatest time of `column` up to the last tick, less `lateness`.
+
+        Rows that come (or go) later are dropped and counted in `Circuit.late`; what is there stays. What is computed
+        from the stream may then forget: see `Circuit.incremental`. Times are integers.
+        """
+        from lftj.streams.timewise import watermark
+
+        return watermark(self, column, lateness)
+
+    def tumbling(
+        self, column: str, size: int, *, offset: int = 0, start: str = "window_start", end: str = "window_end"
+    ) -> Stream:
+        """Each row with the start and end of its window: [offset + i * size, offset + (i + 1) * size)."""
+        return self.hopping(column, size, size, offset=offset, start=start, end=end)
+
+    def hopping(
+        self,
+        column: str,
+        size: int,
+        every: int,
+        *,
+        offset: int = 0,
+        start: str = "window_start",
+        end: str = "window_end",
+    ) -> Stream:
+        """Each row once for each window of length `size` that its time is in; windows begin `every` apart."""
+        from lftj.streams.timewise import hopping
+
+        return hopping(self, column, size, every, offset, start, end)
+
+    def range_window(self, column: str, size: int, *, now: Stream | None = None) -> Stream:
+        """The rows at most `size` older than the greatest time so far: of this stream, or of the one column of `now`.
+
+        Rows leave when time moves on. A row that comes when it is too old never enters.
+        """
+        from lftj.streams.timewise import range_window
+
+        return range_window(self, column, size, now)
 
     # -- time ---------------------------------------------------------------------------------------------------------
 
