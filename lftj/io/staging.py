@@ -131,8 +131,12 @@ class Staging:
         if self._bad_rows and not self._quarantine:
             raise BadRowsError(self._rejects, self._bad_rows)
 
-    def finish(self, symbols: SymbolTable) -> Loaded:
-        """Intern the texts and give the columns."""
+    def finish(self, symbols: SymbolTable, only: frozenset[int] | None = None) -> Loaded:
+        """Intern the texts and give the columns. `only`: of other columns texts get a code that means nothing."""
+        if only is not None:
+            for i, held in enumerate(self._columns):
+                if i not in only:
+                    held[:] = [np.zeros(c.rows, np.int64) if isinstance(c, Staged) else c for c in held]
         staged = [chunk for held in self._columns for chunk in held if isinstance(chunk, Staged)]
         interned = iter(coded(staged, symbols.intern_array))
         columns = [

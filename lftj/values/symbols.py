@@ -48,6 +48,11 @@ class Staged(NamedTuple):
     indices: NDArray[np.int64] | None
     texts: pa.Array
 
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.texts if self.indices is None else self.indices)
+
     def of_rows(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """The codes of the rows, from those of `texts`."""
         return codes if self.indices is None else codes[self.indices]
