@@ -7,7 +7,7 @@
 
 Files in the order a reader meets them: `zsets` and `integral` (the data), `operators`, `join`, `distinct`, `timed`
 (what nodes do), `graph` (how they run), `nested` (circuits within), `incremental` (the rewriting), `expressions`,
-`stream` and `circuit` (how users write them down), `weighted` (what goes in and comes out).
+`functions`, `stream` and `circuit` (how users write them down), `weighted` (what goes in and comes out).
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from lftj.streams.constant import Constant
 from lftj.streams.graph import Graph, Node, named_columns
 from lftj.streams.incremental import incremental
 from lftj.streams.memory import Memory, memory_of
+from lftj.streams.narrow import columns_read
 from lftj.streams.nested import LIMIT, Leave, Nested
 from lftj.streams.operators import Input, Loop, Room, Tick, zset_of
 from lftj.streams.sources import batches, ticks, ticks_async
@@ -80,6 +81,7 @@ class Circuit(Loops):
         self._room = Room(Arena(memory_limit), SymbolTable())
         self._changes = False  # whether it is the incremental version of another
         self._states: dict[int, Any] | None = None
+        self._read: dict[str, frozenset[int]] = {}  # of each input, the columns that are read; known when it steps
         self._ticks = 0
         self._lock = threading.Lock()
 
@@ -250,6 +252,8 @@ class Circuit(Loops):
 
     def _given(self, inputs: Mapping[str, Any]) -> dict[str, ZSet]:
         self._check_inputs(inputs)
+        if self._states is None:
+            self._read = columns_read(self._graph)
         return {name: self._coded(node, inputs.get(name)) for name, node in self._graph.inputs.items()}
 
     def _check_inputs(self, names: Iterable[str]) -> None:
@@ -272,7 +276,7 @@ class Circuit(Loops):
         if isinstance(rows, WeightedRows):
             return rows.coded(schema, self._room.symbols)
         rows, weights = weights_of(rows)
-        loaded = read(rows, schema, self._room.symbols)
+        loaded = read(rows, schema, self._room.symbols, only=self._read[node.operator.name])
         codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
         return ZSet.of_rows(codes) if weights is None else ZSet(codes, weights)
 

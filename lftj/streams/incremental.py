@@ -13,9 +13,9 @@ The incremental version of Q is D . Q . I: it maps the changes of the inputs to 
     window                 inside the integral                           section 7.6.1
     late rows, lookups     D . f . I                                     definition 3.1
 
-Before that, a `distinct` whose effect a later one covers goes (propositions 4.5, 4.6: consolidate.py). Streams of a
-nested circuit are rewritten between a D where they come in and an I where they go out, which cancel with the I and D of
-a fixpoint (inversion, proposition 2.22).
+Before that, columns that nobody reads go (narrow.py), and a `distinct` whose effect a later one covers goes
+(propositions 4.5, 4.6: consolidate.py). Streams of a nested circuit are rewritten between a D where they come in and an
+I where they go out, which cancel with the I and D of a fixpoint (inversion, proposition 2.22).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from lftj.streams.distinct import Distinct, DistinctChange
 from lftj.streams.graph import Graph, Node
 from lftj.streams.integral import Order, ascending
 from lftj.streams.join import LEFT, RIGHT, Join
+from lftj.streams.narrow import narrowed
 from lftj.streams.nested import Nested
 from lftj.streams.operators import (
     BILINEAR,
@@ -53,6 +54,7 @@ INVERSION = "inversion (2.22)"
 
 def incremental(graph: Graph) -> Graph:
     """The incremental version of a circuit, as a circuit."""
+    graph = narrowed(graph)
     rewriter = Rewriter(graph, clocks=1)
     rewriter.run()
     for name, node in graph.outputs.items():

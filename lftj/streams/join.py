@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.streams.integral import Integral, key_first
-from lftj.streams.operators import BILINEAR, Operator, Tick, Value
+from lftj.streams.operators import BILINEAR, Narrowed, Operator, Tick, Value
 from lftj.streams.zsets import ZSet, multiplied
 from scantree.consolidate import runs_of
 
@@ -43,6 +43,16 @@ class Join(Operator):
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
         """Join what came in."""
         return self.joined(values[LEFT], values[RIGHT]), None
+
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """The keys, and what is wanted of either side."""
+        out = tuple(self.out[i] for i in wanted)
+        reads = tuple(
+            tuple(sorted({*self.keys[side], *(column for of, column in out if of == side)})) for side in (LEFT, RIGHT)
+        )
+        left, right = (tuple(reads[side].index(column) for column in self.keys[side]) for side in (LEFT, RIGHT))
+        made = tuple((side, reads[side].index(column)) for side, column in out)
+        return Narrowed(Join((left, right), made, (len(reads[LEFT]), len(reads[RIGHT]))), wanted, reads)
 
     def joined(self, left: Value, right: Value) -> ZSet:
         """The join of two values."""

@@ -7,13 +7,14 @@ the stream of its values; nothing is computed before the circuit steps. Columns 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lftj.errors import DataError
 from lftj.language.clause import Term, Value, Var
 from lftj.language.terms import here
 from lftj.streams.distinct import Distinct
 from lftj.streams.expressions import Map, checked_value, filtered, mapped, unknown_column
+from lftj.streams.functions import applied
 from lftj.streams.integral import ascending
 from lftj.streams.join import LEFT, RIGHT, Join
 from lftj.streams.operators import Columns, Delay, Differentiate, Integrate, Negate, Operator, Plus, Project
@@ -87,6 +88,16 @@ class Stream:
             made[name] = text
         operator, columns = mapped(self._node.columns, made)
         return self._made(operator, columns)
+
+    def apply(self, function: Callable[..., Any], *names: str, flat: bool = False, **made: object) -> Stream:
+        """Every row with more columns `made` (name=int, float, str), computed of columns `names` by a Python function.
+
+        It is called with an Arrow array per name, and gives an array per new column (one alone, or a tuple). It must be
+        a function of each row alone. `flat`: a row may give any number of rows; the function then gives first, as
+        int64[n], the place of the row that each of its rows comes from.
+        """
+        operator = applied(self._node.columns, function, names, made, flat)
+        return self._made(operator, (*self._node.columns, *operator.made))
 
     def select(self, *names: str) -> Stream:
         """The projection to columns, in this order. Weights of rows that become equal add up."""
