@@ -83,14 +83,14 @@ class Rewriter:
     def run(self) -> None:
         """Rewrite all nodes; loops and delays last, since what they read may come after them."""
         order = self.graph.order()
+        # In their order, by which a nested circuit is given its values.
         for node in self.graph.inputs.values():
-            if node not in order:
-                self.of[node.number] = self._input(node)
+            self.of[node.number] = self._input(node)
         for node in order:
             if node.operator.strict:
                 self.of[node.number] = self._node(node, [])
         for node in order:
-            if not node.operator.strict:
+            if not node.operator.strict and not isinstance(node.operator, Input):
                 self.of[node.number] = self._rewritten(node)
         for node in order:
             if node.operator.strict:
@@ -103,8 +103,6 @@ class Rewriter:
 
     def _rewritten(self, node: Node) -> Node:
         operator = node.operator
-        if isinstance(operator, Input):
-            return self._input(node)
         reads = [self.of[read.number] for read in node.inputs]
         if isinstance(operator, Integrate) and isinstance(reads[0].operator, Differentiate):
             return reads[0].inputs[0]

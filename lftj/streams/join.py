@@ -48,6 +48,11 @@ class Join(Operator):
         """The join of two values."""
         if not len(left) or not len(right):
             return ZSet.zero(len(self.out))
+        # An integral in another order, which a user joined as it is, cannot be sought in.
+        if isinstance(left, Integral) and left.order != self.order(LEFT):
+            left = left.zset()
+        if isinstance(right, Integral) and right.order != self.order(RIGHT):
+            right = right.zset()
         if isinstance(left, Integral) and isinstance(right, Integral):
             if len(left) < len(right):
                 left = left.zset()
