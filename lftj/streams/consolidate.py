@@ -85,7 +85,7 @@ def _bypass(graph: Graph, node: Node, read: dict[int, list[Node]]) -> None:
     """Let all that read `node` read what it reads."""
     (over,) = node.inputs
     for reader in read[node.number]:
-        reader.inputs[:] = [over if one is node else one for one in reader.inputs]
+        graph.replace(reader, node, over)
         read[over.number].append(reader)
     for name, output in graph.outputs.items():
         if output is node:
@@ -133,7 +133,7 @@ def _swap(graph: Graph, distinct: Node, filtered: Node, read: dict[int, list[Nod
     last = graph.add(Distinct(filtered.arity), [filtered], filtered.columns, why=FILTER, span=distinct.span)
     last.name, filtered.name = filtered.name, ""
     for reader in read[filtered.number]:
-        reader.inputs[:] = [last if one is filtered else one for one in reader.inputs]
+        graph.replace(reader, filtered, last)
     for name, output in graph.outputs.items():
         if output is filtered:
             graph.expose(name, last)
@@ -220,9 +220,7 @@ def _settled(node: Node) -> tuple[bool, bool]:
     return facts.positive[settles], facts.sets[settles]
 
 
-def _covering(
-    graph: Graph, node: Node, positive: Known, read: dict[int, list[Node]], *, joins: bool
-) -> list[Node]:
+def _covering(graph: Graph, node: Node, positive: Known, read: dict[int, list[Node]], *, joins: bool) -> list[Node]:
     """The `distinct` nodes that all that comes of a node passes, after operators of proposition 4.6 only.
 
     None if something does not.
