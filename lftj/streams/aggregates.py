@@ -178,7 +178,8 @@ class Groups:
     def top(self, k: int, by: str | tuple[str, ...] | list[str], *, number: str | None = None) -> Stream:
         """The first `k` rows of each group, in the order of columns; "-price" is descending.
 
-        Rows equal in them are in the order of the other columns. `number`: a column for the place, from 1.
+        Rows equal in them are in the order of the other columns, texts in the order in which they first came in; name
+        all columns for another. `number`: a column for the place, from 1.
         """
         if type(k) is not int or k < 1:
             raise DataError(

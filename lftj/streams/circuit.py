@@ -85,6 +85,11 @@ class Circuit(Loops):
         self._ticks = 0
         self._lock = threading.Lock()
 
+    def _sized(self, page_rows: int, dir_rows: int) -> Circuit:
+        """The same circuit, with pages and directories of these sizes: tests force small ones."""
+        self._room = self._room._replace(page_rows=page_rows, dir_rows=dir_rows)
+        return self
+
     # -- writing it down ----------------------------------------------------------------------------------------------
 
     def input(self, name: str, /, **columns: object) -> Stream:
@@ -120,8 +125,8 @@ class Circuit(Loops):
 
         `forget`: integrals drop what no row at or above the watermarks can ask for; it changes no answer.
         """
-        made = Circuit(self.name, memory_limit=None)
-        made._room = Room(Arena(), self._room.symbols, self._room.page_rows, self._room.dir_rows)
+        made = Circuit(self.name)
+        made._room = self._room._replace(arena=Arena(self._room.arena.limit))
         made._graph, made._changes = self.changes_graph(forget=forget), True
         return made
 

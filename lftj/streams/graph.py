@@ -83,6 +83,11 @@ class Graph:
         made.nodes, made.inputs, made.outputs = [*self.nodes], dict(self.inputs), dict(self.outputs)
         return made
 
+    def replace(self, reader: Node, old: Node, new: Node) -> None:
+        """Let a node read another node in the place of one."""
+        reader.inputs[:] = [new if node is old else node for node in reader.inputs]
+        self._order = None
+
     def expose(self, name: str, node: Node) -> None:
         """Let an output be the stream of a node."""
         self.outputs[name] = node

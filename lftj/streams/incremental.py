@@ -22,7 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lftj.errors import Diagnostic, ProgramError
 from lftj.streams.clocks import RangeWindow, WindowChange
+from lftj.streams.consolidate import consolidated
 from lftj.streams.constant import Once
 from lftj.streams.distinct import Distinct, DistinctChange
 from lftj.streams.graph import Graph, Node
@@ -54,7 +56,7 @@ INVERSION = "inversion (2.22)"
 
 def incremental(graph: Graph) -> Graph:
     """The incremental version of a circuit, as a circuit."""
-    graph = narrowed(graph)
+    graph = narrowed(consolidated(graph))
     rewriter = Rewriter(graph, clocks=1)
     rewriter.run()
     for name, node in graph.outputs.items():
@@ -183,10 +185,11 @@ class Rewriter:
     def _distinct(self, node: Node, reads: list[Node]) -> Node:
         operator = node.operator
         assert isinstance(operator, Distinct)
+        after = f", {node.why}" if node.why else ""
         if self.clocks == 2:
             change = TimedChange(operator, node.arity, "distinct")
-            return self.made.add(change, reads, node.columns, why="distinct (4.7) over both clocks (6.2)")
-        why = "distinct (4.7)"
+            return self.made.add(change, reads, node.columns, why=f"distinct (4.7) over both clocks (6.2){after}")
+        why = f"distinct (4.7){after}"
         orders = [order for (number, order) in self._integrals if number == reads[0].number]
         order = orders[0] if orders else ascending(range(node.arity))
         before = self.delayed(self._sought(reads[0], order, why), why)
@@ -206,6 +209,17 @@ class Rewriter:
     def _nested(self, node: Node, reads: list[Node]) -> Node:
         operator = node.operator
         assert isinstance(operator, Nested)
+        if self.clocks == 2:
+            raise ProgramError(
+                [
+                    Diagnostic(
+                        f"the nested circuit `{operator.name}` is within another nested circuit",
+                        node.span,
+                        "its incremental version would have three clocks, and operators are known for two",
+                        "write both as one nested circuit, or step the circuit as it is, without `incremental()`",
+                    )
+                ]
+            )
         inner = Nested(within(operator.graph, self.clocks + 1), operator.name, operator.limit, incremental=True)
         return self.made.add(inner, reads, node.columns, why="lifted cycle (6.1, 6.2)", span=node.span)
 
