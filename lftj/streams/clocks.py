@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.streams.integral import Integral, key_first
-from lftj.streams.operators import CLOCK, DEFINITION, WINDOW, Operator, Room, Tick, Value, zset_of
+from lftj.streams.operators import CLOCK, DEFINITION, WINDOW, Narrowed, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from lftj.values.codes import KEY_MAX, KEY_MIN
 
@@ -125,6 +125,12 @@ class RangeWindow(Operator):
     def label(self) -> str:
         """How long."""
         return f"W {self.size:,}"
+
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """What is wanted, and the time: which rows are in the window hangs on nothing else."""
+        reads = tuple(sorted({self.column, *wanted}))
+        made = RangeWindow(reads.index(self.column), self.size, len(reads))
+        return Narrowed(made, reads, (reads, tuple(range(arities[1]))))
 
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
         """Look at all rows of the value."""

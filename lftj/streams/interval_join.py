@@ -10,6 +10,7 @@ and the rows that match are its neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from lftj.streams.clocks import shifted
 from lftj.streams.integral import Integral, Order, key_first
 from lftj.streams.join import LEFT, RIGHT, Join
-from lftj.streams.operators import DEFINITION, Value
+from lftj.streams.operators import DEFINITION, Narrowed, Value
 from lftj.streams.zsets import ZSet, multiplied
 from scantree.sort import sorting
 
@@ -37,6 +38,21 @@ class IntervalJoin(Join):
     def order(self, side: int) -> Order:
         """The order that an integral of a side is kept in: key, time, the rest."""
         return key_first((*self.keys[side], self.times[side]), self.arities[side])
+
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """The keys, the times, and what is wanted of either side."""
+        # As a join that is asked for the times, too: they are last among what it is asked for.
+        asked = replace(
+            self, out=(*(self.out[i] for i in wanted), (LEFT, self.times[LEFT]), (RIGHT, self.times[RIGHT]))
+        )
+        plain = Join.narrowed(asked, tuple(range(len(asked.out))), arities)
+        assert isinstance(plain.operator, Join)
+        join = plain.operator
+        *out, left, right = join.out
+        times = left[1], right[1]
+        return Narrowed(
+            replace(self, keys=join.keys, out=tuple(out), arities=join.arities, times=times), wanted, plain.reads
+        )
 
     def seek(self, small: ZSet, large: Value, side: int) -> tuple[ZSet, Rows]:
         """As of a join: (the join of `small`, which is the stream `side`, with `large`; the row of `small` of each)."""
@@ -89,6 +105,13 @@ class Lookup(Join):
 
     symbol: ClassVar[str] = "lookup"
     law: ClassVar[str] = DEFINITION
+
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """As a join."""
+        plain = super().narrowed(wanted, arities)
+        assert isinstance(plain.operator, Join)
+        join = plain.operator
+        return plain._replace(operator=Lookup(join.keys, join.out, join.arities))
 
     @property
     def sought(self) -> tuple[Order | None, ...]:

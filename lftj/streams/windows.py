@@ -12,13 +12,13 @@ different numbers of windows; where it is smaller, some are in none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from lftj.errors import EvaluationError
-from lftj.streams.operators import Operator, Tick, Value, zset_of
+from lftj.streams.operators import Narrowed, Operator, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
 
 # Times below this in magnitude, with a window's length below it, stay within 64 bits.
@@ -57,6 +57,13 @@ class Windows(Operator):
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
         """Add the windows."""
         return self.of(zset_of(values[0])), None
+
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """What is wanted, the time, and both ends."""
+        (arity,) = arities
+        reads = tuple(sorted({self.column, *(column for column in wanted if column < arity)}))
+        made = replace(self, column=reads.index(self.column))
+        return Narrowed(made, (*reads, arity, arity + 1), (reads,))
 
     def of(self, zset: ZSet) -> ZSet:
         """Its value for a Z-set: at most size / every rows for each, rounded up."""
