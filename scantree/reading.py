@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from scantree import between as _between
 from scantree import cursor as _cursor
 from scantree import prefix as _prefix
 from scantree import scan as _scan
@@ -201,9 +202,9 @@ class Reading:
         return rows[: shape.keys] if self.store.hidden else rows
 
     def matches(self, prefixes: Rows, *, first: int = 0) -> tuple[Rows, Rows]:
-        """(rows int64[cols, n], which prefix each begins with int64[n]), of prefixes int64[k, m].
+        """(rows int64[cols, n], which prefix each begins with int64[n]), for distinct prefixes int64[k, m] in order.
 
-        Prefixes are distinct and in order. `first`: of each prefix only so many, and only rows whose last column, a weight, is positive; 0: all.
+        `first`: of each prefix only so many, and only rows whose last column, a weight, is positive; 0: all.
         """
         shape, mem = self.store.shape, self.store.arena.space.mem
         asked, state = self._prefixes(prefixes), np.zeros(3, np.int64)
@@ -211,6 +212,23 @@ class Reading:
         while status == _prefix.FULL:
             out = np.empty((shape.cols + 1, size), np.int64)
             n, status = _prefix.copy_matches(mem, self.root, shape, asked, first, state, out)
+            found.append(out[:, :n])
+            size = min(4 * size, 1 << 18)
+        rows = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        return rows[:-1], rows[-1]
+
+    def between(self, lows: Rows, highs: Rows, *, first: int = 0) -> tuple[Rows, Rows]:
+        """(rows int64[cols, n], which interval each is in int64[n]), under prefixes and in closed intervals of a key.
+
+        `lows` int64[k + 1, m]: prefixes of k keys, each followed by the least next key, in order; `highs` int64[m]: the
+        greatest next key of each. `first`: of each interval only so many rows; 0: all. O(log n) per interval.
+        """
+        shape, mem = self.store.shape, self.store.arena.space.mem
+        asked, most, state = self._prefixes(lows), plain(highs), np.zeros(4, np.int64)
+        found, size, status = [], max(64, 2 * len(asked)), _prefix.FULL
+        while status == _prefix.FULL:
+            out = np.empty((shape.cols + 1, size), np.int64)
+            n, status = _between.copy_between(mem, self.root, shape, asked, most, first, state, out)
             found.append(out[:, :n])
             size = min(4 * size, 1 << 18)
         rows = found[0] if len(found) == 1 else np.concatenate(found, axis=1)

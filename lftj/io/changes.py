@@ -110,12 +110,14 @@ class _Known:
     def __init__(self, symbols: SymbolTable) -> None:
         self._symbols = symbols
         self.others: list[str] = []
+        self._numbers: dict[str, int] = {}
 
-    def intern_distinct(self, distinct: pa.Array) -> Rows:
-        codes = self._symbols.lookup_array(distinct)
+    def intern_array(self, texts: pa.Array) -> Rows:
+        codes = self._symbols.lookup_array(texts)
         for place in np.flatnonzero(codes == UNKNOWN).tolist():
-            self.others.append(distinct[place].as_py())
-            codes[place] = -len(self.others)
+            text = texts[place].as_py()
+            codes[place] = self._numbers.setdefault(text, -1 - len(self._numbers))
+        self.others = list(self._numbers)
         return codes
 
     def text(self, code: int) -> str:

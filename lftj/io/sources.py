@@ -40,6 +40,7 @@ def read(
     quoting: bool | None = None,
     on_error: str = "raise",
     extra: str = "note",
+    only: frozenset[int] | None = None,
 ) -> Loaded:
     """Read all rows of `source` as rows of `schema`.
 
@@ -47,7 +48,8 @@ def read(
     files only; None decides from the file (see `lftj.io.text`). `on_error="raise"` refuses the source if it has a bad
     row, "quarantine" loads the others and keeps the bad ones in `Loaded.rejects`. `extra`: columns beyond those of the
     relation, where all of these are there by name, are passed over ("note": `Loaded.note` says which) or refused
-    ("error"). When this raises, `symbols` is as it was.
+    ("error"). `only`: the columns whose texts somebody reads; those of others are checked, but not interned, and their
+    codes mean nothing. When this raises, `symbols` is as it was.
     """
     arguments.one_of("on_error", on_error, ON_ERROR, "a source with bad rows is refused, or they are kept apart")
     header, quoting = arguments.flag("header", header), arguments.flag("quoting", quoting)
@@ -72,7 +74,7 @@ def read(
                 )
         _read_object(source, staging, columns)
         staging.end_of_source()
-    return staging.finish(symbols)
+    return staging.finish(symbols, only)
 
 
 def _read_files(

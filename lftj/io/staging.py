@@ -1,8 +1,8 @@
 """Staging: where the rows of a load wait until all of it is known to be good.
 
 A reader hands over *batches*: one `Part` per column of the schema, with the places of the rows. Numeric parts are codes
-already; parts of a symbol column stay texts (distinct texts and indices). Bad rows are taken out on the way in and told
-to `Rejects`. When every source is read, `finish` joins the batches and interns the distinct texts of all columns in one
+already; parts of a symbol column stay texts. Bad rows are taken out on the way in and told
+to `Rejects`. When every source is read, `finish` joins the batches and interns the texts of all columns in one
 step: it is the only place where a load touches the symbol table, so a load that raises has changed nothing.
 
     add(batch) ... end_of_source() ... add(batch) ... end_of_source() -> finish(symbols) -> Loaded
@@ -23,7 +23,7 @@ from lftj.io.pick import Columns, listed, pick
 from lftj.io.rejects import KEPT_ON_RAISE, BadRowsError, Reject, Rejects
 from lftj.values.codes import Column, Schema, as_codes
 from lftj.values.faults import Fault, not_spelled
-from lftj.values.symbols import Staged, SymbolTable
+from lftj.values.symbols import Staged, SymbolTable, coded
 
 NO_ROWS: NDArray[np.int64] = np.empty(0, np.int64)
 
@@ -123,17 +123,22 @@ class Staging:
             if self._quarantine or len(self._rejects) < KEPT_ON_RAISE:
                 self._rejects.append(reject)
         for held, part in zip(self._columns, parts, strict=True):
-            held.append(part.codes if good is None else _filtered(part.codes, good))
+            codes = part.codes if good is None else _filtered(part.codes, good)
+            held.append(codes.reduced() if held and isinstance(codes, Staged) else codes)
 
     def end_of_source(self) -> None:
         """Raise if the source that ends here had bad rows and they are not to be quarantined."""
         if self._bad_rows and not self._quarantine:
             raise BadRowsError(self._rejects, self._bad_rows)
 
-    def finish(self, symbols: SymbolTable) -> Loaded:
-        """Intern the texts and give the columns."""
+    def finish(self, symbols: SymbolTable, only: frozenset[int] | None = None) -> Loaded:
+        """Intern the texts and give the columns. `only`: of other columns texts get a code that means nothing."""
+        if only is not None:
+            for i, held in enumerate(self._columns):
+                if i not in only:
+                    held[:] = [np.zeros(c.rows, np.int64) if isinstance(c, Staged) else c for c in held]
         staged = [chunk for held in self._columns for chunk in held if isinstance(chunk, Staged)]
-        interned = iter(_interned(staged, symbols))
+        interned = iter(coded(staged, symbols.intern_array))
         columns = [
             _joined([next(interned) if isinstance(chunk, Staged) else chunk for chunk in held])
             for held in self._columns
@@ -163,25 +168,12 @@ def _filtered(codes: NDArray[np.int64] | Staged, good: NDArray[np.bool_]) -> NDA
         return codes[good]
     import pyarrow as pa
 
+    if codes.indices is None:
+        return Staged(None, codes.texts.filter(pa.array(good)))
     indices = codes.indices[good]
-    used = np.zeros(len(codes.distinct), bool)
+    used = np.zeros(len(codes.texts), bool)
     used[indices] = True
-    return Staged((np.cumsum(used) - 1)[indices], codes.distinct.filter(pa.array(used)))
-
-
-def _interned(staged: Sequence[Staged], symbols: SymbolTable) -> list[NDArray[np.int64]]:
-    """The codes of every staged chunk; one intern for all of them."""
-    if not staged:
-        return []
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if len(staged) == 1:
-        return [symbols.intern_distinct(staged[0].distinct)[staged[0].indices]]
-    merged = pc.dictionary_encode(pa.concat_arrays([chunk.distinct for chunk in staged]))
-    codes = symbols.intern_distinct(merged.dictionary)[merged.indices.to_numpy()]
-    ends = np.cumsum([len(chunk.distinct) for chunk in staged])
-    return [codes[end - len(chunk.distinct) : end][chunk.indices] for chunk, end in zip(staged, ends, strict=True)]
+    return Staged((np.cumsum(used) - 1)[indices], codes.texts.filter(pa.array(used)))
 
 
 def _joined(chunks: list[NDArray[np.int64]]) -> NDArray[np.int64]:

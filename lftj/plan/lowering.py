@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -370,10 +371,17 @@ def apply_columns(term: Apply, arguments: list[np.ndarray]) -> tuple[np.ndarray,
 
     Returns (codes int64[n], which of them are values bool[n]).
     """
-    names = [f"a{i}" for i in range(len(arguments))]
-    code = _Code(lambda value, type: 0, {name: i for i, name in enumerate(names)}, [0] * len(names))
-    result = code.value(Apply(term.op, tuple(Var(n, t.type) for n, t in zip(names, term.args, strict=True)), term.type))
+    rows, registers, result = _compiled(term.op, tuple(arg.type for arg in term.args), term.type)
     out, defined = np.empty(len(arguments[0]), np.int64), np.empty(len(arguments[0]), np.bool_)
-    rows, registers = np.array(code.rows, np.int64).reshape(-1, 4), np.array(code.registers, np.int64)
-    expression_vm.run_columns(rows, np.stack(arguments), registers, result, out, defined, np.zeros(expression_vm.CELL))
+    columns = np.stack(arguments) if len(arguments) > 1 else np.ascontiguousarray(arguments[0])[None, :]
+    expression_vm.run_columns(rows, columns, registers.copy(), result, out, defined, np.zeros(expression_vm.CELL))
     return out, defined
+
+
+@lru_cache(maxsize=256)
+def _compiled(op: str, args: tuple[str, ...], type: str) -> tuple[np.ndarray, np.ndarray, int]:
+    """(the machine's code of a functor over numbers, its registers before it runs, the one of the result)."""
+    names = [f"a{i}" for i in range(len(args))]
+    code = _Code(lambda value, type: 0, {name: i for i, name in enumerate(names)}, [0] * len(names))
+    result = code.value(Apply(op, tuple(Var(n, t) for n, t in zip(names, args, strict=True)), type))
+    return np.array(code.rows, np.int64).reshape(-1, 4), np.array(code.registers, np.int64), result

@@ -7,7 +7,9 @@
 
 Files in the order a reader meets them: `zsets` and `integral` (the data), `operators`, `join`, `distinct`, `timed`
 (what nodes do), `graph` (how they run), `nested` (circuits within), `incremental` (the rewriting), `expressions`,
-`stream` and `circuit` (how users write them down), `weighted` (what goes in and comes out).
+`functions`, `stream` and `circuit` (how users write them down), `weighted` (what goes in and comes out). Of time that
+rows carry: `clocks`, `windows`, `sessions`, `interval_join` (what nodes do), `timewise` (how users write them down),
+`bounds`, `bounded`, `forget` and `memory` (what is dropped, and what is kept).
 """
 
 from __future__ import annotations

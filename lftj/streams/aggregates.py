@@ -165,12 +165,21 @@ class Groups:
     def _first(self) -> tuple[int, ...]:
         return tuple(range(len(self._keys)))
 
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    def sessions(self, column: str, *, gap: int, start: str = "session_start", end: str = "session_end") -> Stream:
+        """Every row with the first and the last time of its session, in which no silence is longer than `gap`."""
+        from lftj.streams.timewise import sessions
+
+        return sessions(self._stream, self._keys, column, gap, start, end)
+
     # -- rankings -----------------------------------------------------------------------------------------------------
 
     def top(self, k: int, by: str | tuple[str, ...] | list[str], *, number: str | None = None) -> Stream:
         """The first `k` rows of each group, in the order of columns; "-price" is descending.
 
-        Rows equal in them are in the order of the other columns. `number`: a column for the place, from 1.
+        Rows equal in them are in the order of the other columns, texts in the order in which they first came in; name
+        all columns for another. `number`: a column for the place, from 1.
         """
         if type(k) is not int or k < 1:
             raise DataError(

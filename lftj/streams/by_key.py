@@ -103,10 +103,14 @@ class ByKey(Operator):
 
 @dataclass(frozen=True)
 class ByKeyChange(Operator):
-    """How a function by key changes: of the change at a tick, and of the integrals before and after it."""
+    """How a function by key changes: of the change at a tick, and of the integrals before and after it.
+
+    `sought`: the columns of the key as the integrals have them first; (): as the function names them.
+    """
 
     symbol: ClassVar[str] = "Δ"
     function: KeyFunction
+    sought: tuple[int, ...] = ()
 
     @property
     def label(self) -> str:
@@ -120,7 +124,7 @@ class ByKeyChange(Operator):
         assert isinstance(after, Integral)
         if not len(delta):
             return ZSet.zero(self.function.width), None
-        keys = distinct_keys(delta.rows[list(self.function.key)])
+        keys = distinct_keys(delta.rows[list(self.sought or self.function.key)])
         was, now = (self._of(integral, keys, tick.room) for integral in (before, after))
         return now.plus(was.negated()).normal(), None
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,8 +27,13 @@ from lftj.errors import DataError, ProgramError
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
 from lftj.streams import drawing, sources
+from lftj.streams import forget as forgetting
+from lftj.streams.clocks import OnTime
+from lftj.streams.constant import Constant
 from lftj.streams.graph import Graph, Node, named_columns
 from lftj.streams.incremental import incremental
+from lftj.streams.memory import Memory, memory_of
+from lftj.streams.narrow import columns_read
 from lftj.streams.nested import LIMIT, Leave, Nested
 from lftj.streams.operators import Input, Loop, Room, Tick, zset_of
 from lftj.streams.sources import batches, ticks, ticks_async
@@ -76,8 +81,14 @@ class Circuit(Loops):
         self._room = Room(Arena(memory_limit), SymbolTable())
         self._changes = False  # whether it is the incremental version of another
         self._states: dict[int, Any] | None = None
+        self._read: dict[str, frozenset[int]] = {}  # of each input, the columns that are read; known when it steps
         self._ticks = 0
         self._lock = threading.Lock()
+
+    def _sized(self, page_rows: int, dir_rows: int) -> Circuit:
+        """The same circuit, with pages and directories of these sizes: tests force small ones."""
+        self._room = self._room._replace(page_rows=page_rows, dir_rows=dir_rows)
+        return self
 
     # -- writing it down ----------------------------------------------------------------------------------------------
 
@@ -109,11 +120,14 @@ class Circuit(Loops):
         yield inner
         inner._close()
 
-    def incremental(self) -> Circuit:
-        """The circuit that computes the changes of the outputs from those of the inputs (algorithm 4.8)."""
-        made = Circuit(self.name, memory_limit=None)
-        made._room = Room(Arena(), self._room.symbols, self._room.page_rows, self._room.dir_rows)
-        made._graph, made._changes = self.changes_graph(), True
+    def incremental(self, *, forget: bool = True) -> Circuit:
+        """The circuit that computes the changes of the outputs from those of the inputs (algorithm 4.8).
+
+        `forget`: integrals drop what no row at or above the watermarks can ask for; it changes no answer.
+        """
+        made = Circuit(self.name)
+        made._room = self._room._replace(arena=Arena(self._room.arena.limit))
+        made._graph, made._changes = self.changes_graph(forget=forget), True
         return made
 
     @property
@@ -121,9 +135,14 @@ class Circuit(Loops):
         """Whether it was made by `incremental`: it takes changes, and gives changes."""
         return self._changes
 
-    def changes_graph(self) -> Graph:
+    def changes_graph(self, *, forget: bool = True) -> Graph:
         """The nodes of the incremental version; its own, if it is one already."""
-        return self._graph if self._changes else incremental(self._graph)
+        if self._changes:
+            return self._graph
+        graph = incremental(self._graph)
+        if forget:
+            forgetting.forget(graph)
+        return graph
 
     def _building(self, what: str) -> None:
         if self._states is not None:
@@ -191,6 +210,25 @@ class Circuit(Loops):
         self._check_inputs([name])
         return batches(source, self.inputs[name], rows=rows, follow=follow)
 
+    # -- what it keeps ------------------------------------------------------------------------------------------------
+
+    @property
+    def late(self) -> dict[str, int]:
+        """How many rows were dropped because they came below a watermark: "bid.date_time" -> rows, by their weights."""
+        found: dict[str, int] = {}
+        with self._lock:
+            for node in self._graph.order():
+                if isinstance(node.operator, OnTime):
+                    name, count = node.operator.name, 0 if self._states is None else self._states[node.number]
+                    others = sum(known == name or known.startswith(f"{name} (") for known in found)
+                    found[f"{name} ({others + 1})" if others else name] = count
+        return found
+
+    def memory(self) -> Memory:
+        """Bytes of what it keeps, by node; see memory.py."""
+        with self._lock:
+            return memory_of(self._graph, self._states or {}, self._room.symbols.texts().nbytes)
+
     # -- looking at it ------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
@@ -219,6 +257,8 @@ class Circuit(Loops):
 
     def _given(self, inputs: Mapping[str, Any]) -> dict[str, ZSet]:
         self._check_inputs(inputs)
+        if self._states is None:
+            self._read = columns_read(self._graph)
         return {name: self._coded(node, inputs.get(name)) for name, node in self._graph.inputs.items()}
 
     def _check_inputs(self, names: Iterable[str]) -> None:
@@ -241,7 +281,7 @@ class Circuit(Loops):
         if isinstance(rows, WeightedRows):
             return rows.coded(schema, self._room.symbols)
         rows, weights = weights_of(rows)
-        loaded = read(rows, schema, self._room.symbols)
+        loaded = read(rows, schema, self._room.symbols, only=self._read[node.operator.name])
         codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
         return ZSet.of_rows(codes) if weights is None else ZSet(codes, weights)
 
@@ -250,7 +290,7 @@ class NestedCircuit(Loops):
     """A circuit within a circuit, while it is written down. `enter` and `leave` carry streams in and out."""
 
     def __init__(self, outside: Graph, name: str, limit: int) -> None:
-        self._outside, self._graph, self._name, self._limit = outside, Graph(), name, limit
+        self._outside, self._graph, self._name, self._limit = outside, Graph(nested=True), name, limit
         self._entered: list[Node] = []
         self._left: list[tuple[Node, Node]] = []
         self._node: Node | None = None
@@ -264,6 +304,38 @@ class NestedCircuit(Loops):
     def enter(self, stream: Stream) -> Stream:
         """The stream that has the value of `stream` at every tick inside: I(delta0(stream))."""
         return self.delta0(stream).integrate()
+
+    def iterate(
+        self,
+        start: Stream,
+        step: Callable[[Stream], Stream],
+        *,
+        condition: Callable[[Stream], Stream] | None = None,
+    ) -> Stream:
+        """`x := start; while (condition(x) has rows) x := step(x)`, as a stream inside to `leave` (section 7.7).
+
+        `start` is a stream outside; without a condition the iteration ends when x does not change. A value that comes
+        again without staying goes on for ever, up to `limit`. Both functions are of streams inside.
+        """
+        if start._graph is not self._outside:
+            raise DataError(
+                "`start` is no stream of the circuit around this one",
+                why="the iteration begins with its value at each tick outside",
+                remedy="give a stream that was made outside",
+            )
+        node = start._node
+        loop = Stream(self._graph, self._graph.add(Loop("while"), [], node.columns, span=here()))
+        before = loop.delay()
+        following = step(before)
+        before._compatible(following)
+        # Nothing is computed of the x before the first; then x stays as it is once the condition does not hold.
+        goes_on = Stream(self._graph, self._graph.add(Constant(((),), ()), [], (), span=here())).delay()
+        if condition is not None:
+            holds = condition(before)
+            before._same_circuit(holds)
+            goes_on = goes_on.semijoin(holds, on=[])
+        self.connect(loop, self.delta0(start) + before + (following - before).semijoin(goes_on, on=[]))
+        return loop
 
     def definite_integral(self, stream: Stream) -> Stream:
         """The sum of a stream inside over all ticks, as a stream outside (definition 5.2)."""

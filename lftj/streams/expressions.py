@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +16,10 @@ import numpy as np
 from lftj.errors import DataError, EvaluationError
 from lftj.evaluate.text_steps import TextColumns
 from lftj.language.check import check_query
-from lftj.language.clause import Clause, Compare, Term, Var
+from lftj.language.clause import Clause, Compare, Term, Var, variables_of
+from lftj.language.clause import Value as Constant
 from lftj.language.functors import RESERVED, RESERVED_VARIABLES
-from lftj.streams.operators import Columns, Operator, Room, Tick, Value, zset_of
+from lftj.streams.operators import Columns, Narrowed, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from lftj.values.codes import Column, Misfit, Schema, from_code, to_code, to_text
 
@@ -50,6 +52,24 @@ class Map(Operator):
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
         """Evaluate column by column."""
         return self.of(zset_of(values[0]), tick.room), None
+
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """What is wanted, and what conditions look at. All that is computed stays: it may have no value, an error."""
+        named = {
+            v.name for c in (*self.conditions, *chain(*self.marks)) for t in (c.left, c.right) for v in variables_of(t)
+        }
+        if self.terms is None:
+            reads = tuple(i for i, name in enumerate(self.names) if i in wanted or name in named)
+            kept, terms = reads, None
+        else:
+            width = len(self.terms)
+            kept = tuple(i for i in range(width) if i in wanted or not isinstance(self.terms[i], Var | Constant))
+            terms = tuple(self.terms[i] for i in kept)
+            named |= {v.name for term in terms for v in variables_of(term)}
+            kept = (*kept, *range(width, width + len(self.marks)))
+            reads = tuple(i for i, name in enumerate(self.names) if name in named)
+        names = tuple(self.names[i] for i in reads)
+        return Narrowed(Map(names, self.conditions, terms, self.text, self.marks), kept, (reads,))
 
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value for a Z-set."""

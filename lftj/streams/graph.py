@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lftj.errors import ProgramError, Span
-from lftj.streams.integral import Integral
+from lftj.streams.memory import bytes_of
 from lftj.streams.operators import Columns, Input, Operator, Room, Tick, Value
 from lftj.values.codes import Column
 
@@ -47,9 +47,13 @@ class Node:
 
 
 class Graph:
-    """Nodes in the order in which they were made, and the streams that are read from outside, by name."""
+    """Nodes in the order in which they were made, and the streams that are read from outside, by name.
 
-    def __init__(self) -> None:
+    `nested`: it runs within a tick of another one.
+    """
+
+    def __init__(self, *, nested: bool = False) -> None:
+        self.nested = nested
         self.nodes: list[Node] = []
         self.inputs: dict[str, Node] = {}
         self.outputs: dict[str, Node] = {}
@@ -79,6 +83,11 @@ class Graph:
         made.nodes, made.inputs, made.outputs = [*self.nodes], dict(self.inputs), dict(self.outputs)
         return made
 
+    def replace(self, reader: Node, old: Node, new: Node) -> None:
+        """Let a node read another node in the place of one."""
+        reader.inputs[:] = [new if node is old else node for node in reader.inputs]
+        self._order = None
+
     def expose(self, name: str, node: Node) -> None:
         """Let an output be the stream of a node."""
         self.outputs[name] = node
@@ -104,10 +113,7 @@ class Graph:
 
     def memory(self, states: Mapping[int, Any]) -> int:
         """Bytes of the pages of all integrals, each once."""
-        seen: dict[int, Integral] = {}
-        for state in states.values():
-            _integrals(state, seen)
-        return sum(integral.memory() for integral in seen.values())
+        return bytes_of(states, set())
 
     def tick(
         self, states: Mapping[int, Any], given: Mapping[str, Value], tick: Tick
@@ -139,18 +145,6 @@ class Graph:
                 )
         self.seen = seen
         return values, following
-
-
-def _integrals(state: Any, seen: dict[int, Integral]) -> None:
-    """The integrals in a state, by their pages."""
-    if isinstance(state, Integral):
-        seen[state.version.root] = state
-    elif isinstance(state, tuple):
-        for part in state:
-            _integrals(part, seen)
-    elif isinstance(state, dict):
-        for part in state.values():
-            _integrals(part, seen)
 
 
 def _ordered(outputs: Sequence[Node]) -> Iterator[Node]:

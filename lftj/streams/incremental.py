@@ -9,30 +9,40 @@ The incremental version of Q is D . Q . I: it maps the changes of the inputs to 
     distinct               H(z^-1(I(d)), d)                              proposition 4.7
     by key                 f after less f before, of keys that change    definition 3.1
     nested                 every operator inside over both clocks        propositions 6.1, 6.2
+    clock                  D . itself: it is the same of changes         clocks.py
+    window                 inside the integral                           section 7.6.1
+    late rows, lookups     D . f . I                                     definition 3.1
 
-Before that, a `distinct` whose effect a later one covers goes (propositions 4.5, 4.6: consolidate.py). Streams of a
-nested circuit are rewritten between a D where they come in and an I where they go out, which cancel with the I and D of
-a fixpoint (inversion, proposition 2.22).
+Before that, columns that nobody reads go (narrow.py), and a `distinct` whose effect a later one covers goes
+(propositions 4.5, 4.6: consolidate.py). Streams of a nested circuit are rewritten between a D where they come in and an
+I where they go out, which cancel with the I and D of a fixpoint (inversion, proposition 2.22).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from lftj.errors import Diagnostic, ProgramError
+from lftj.streams.clocks import RangeWindow, WindowChange
+from lftj.streams.consolidate import consolidated
 from lftj.streams.constant import Once
 from lftj.streams.distinct import Distinct, DistinctChange
 from lftj.streams.graph import Graph, Node
 from lftj.streams.integral import Order, ascending
 from lftj.streams.join import LEFT, RIGHT, Join
+from lftj.streams.narrow import narrowed
 from lftj.streams.nested import Nested
 from lftj.streams.operators import (
     BILINEAR,
+    CLOCK,
     CONSTANT,
+    DEFINITION,
     DISTINCT,
     LINEAR,
     NESTED,
     PER_KEY,
     TIME,
+    WINDOW,
     Delay,
     Differentiate,
     Input,
@@ -46,6 +56,7 @@ INVERSION = "inversion (2.22)"
 
 def incremental(graph: Graph) -> Graph:
     """The incremental version of a circuit, as a circuit."""
+    graph = narrowed(consolidated(graph))
     rewriter = Rewriter(graph, clocks=1)
     rewriter.run()
     for name, node in graph.outputs.items():
@@ -80,14 +91,14 @@ class Rewriter:
     def run(self) -> None:
         """Rewrite all nodes; loops and delays last, since what they read may come after them."""
         order = self.graph.order()
+        # In their order, by which a nested circuit is given its values.
         for node in self.graph.inputs.values():
-            if node not in order:
-                self.of[node.number] = self._input(node)
+            self.of[node.number] = self._input(node)
         for node in order:
             if node.operator.strict:
                 self.of[node.number] = self._node(node, [])
         for node in order:
-            if not node.operator.strict:
+            if not node.operator.strict and not isinstance(node.operator, Input):
                 self.of[node.number] = self._rewritten(node)
         for node in order:
             if node.operator.strict:
@@ -100,8 +111,6 @@ class Rewriter:
 
     def _rewritten(self, node: Node) -> Node:
         operator = node.operator
-        if isinstance(operator, Input):
-            return self._input(node)
         reads = [self.of[read.number] for read in node.inputs]
         if isinstance(operator, Integrate) and isinstance(reads[0].operator, Differentiate):
             return reads[0].inputs[0]
@@ -119,6 +128,9 @@ class Rewriter:
             DISTINCT: self._distinct,
             PER_KEY: self._per_key,
             NESTED: self._nested,
+            CLOCK: self._clock,
+            WINDOW: self._window,
+            DEFINITION: self._definition,
         }
         made = ways[operator.law](node, reads)
         made.name = node.name
@@ -173,10 +185,11 @@ class Rewriter:
     def _distinct(self, node: Node, reads: list[Node]) -> Node:
         operator = node.operator
         assert isinstance(operator, Distinct)
+        after = f", {node.why}" if node.why else ""
         if self.clocks == 2:
             change = TimedChange(operator, node.arity, "distinct")
-            return self.made.add(change, reads, node.columns, why="distinct (4.7) over both clocks (6.2)")
-        why = "distinct (4.7)"
+            return self.made.add(change, reads, node.columns, why=f"distinct (4.7) over both clocks (6.2){after}")
+        why = f"distinct (4.7){after}"
         orders = [order for (number, order) in self._integrals if number == reads[0].number]
         order = orders[0] if orders else ascending(range(node.arity))
         before = self.delayed(self._sought(reads[0], order, why), why)
@@ -196,5 +209,39 @@ class Rewriter:
     def _nested(self, node: Node, reads: list[Node]) -> Node:
         operator = node.operator
         assert isinstance(operator, Nested)
+        if self.clocks == 2:
+            raise ProgramError(
+                [
+                    Diagnostic(
+                        f"the nested circuit `{operator.name}` is within another nested circuit",
+                        node.span,
+                        "its incremental version would have three clocks, and operators are known for two",
+                        "write both as one nested circuit, or step the circuit as it is, without `incremental()`",
+                    )
+                ]
+            )
         inner = Nested(within(operator.graph, self.clocks + 1), operator.name, operator.limit, incremental=True)
         return self.made.add(inner, reads, node.columns, why="lifted cycle (6.1, 6.2)", span=node.span)
+
+    def _clock(self, node: Node, reads: list[Node]) -> Node:
+        return self._differences(self._node(node, reads, "clock"))
+
+    def _window(self, node: Node, reads: list[Node]) -> Node:
+        operator, clock = node.operator, reads[1]
+        assert isinstance(operator, RangeWindow)
+        bound = self.integral(clock, ascending(range(clock.arity)))
+        why = "window inside I (7.6.1)"
+        return self.made.add(WindowChange(operator), [reads[0], bound], node.columns, why=why, span=node.span)
+
+    def _definition(self, node: Node, reads: list[Node]) -> Node:
+        why = "definition (3.1)"
+        orders = getattr(node.operator, "sought", (None,) * len(reads))
+        values = [
+            self.integral(read, ascending(range(read.arity))) if order is None else self._sought(read, order, why)
+            for read, order in zip(reads, orders, strict=True)
+        ]
+        return self._differences(self._node(node, values, why))
+
+    def _differences(self, node: Node) -> Node:
+        """D of a node, which an I cancels."""
+        return self.made.add(Differentiate(node.arity), [node], node.columns, why="definition (3.1)")

@@ -90,6 +90,20 @@ class Integral:
         rows, which = self.version.matches(self._ordered(prefixes, len(prefixes)), first=first)
         return self._given(rows), which
 
+    def between(self, lows: Rows, highs: Rows, *, first: int = 0) -> tuple[ZSet, Rows]:
+        """(the rows of a prefix with the next column in a closed interval, which interval each is in).
+
+        `lows` int64[k + 1, m] in order: the first k columns and the least value of the next, all ascending; `highs`
+        int64[m]: its greatest. `first`: at most so many rows of each.
+        """
+        rows, which = self.version.between(lows, highs, first=first)
+        return self._given(rows), which
+
+    def split(self, bound: int) -> tuple[ZSet, Integral]:
+        """(the rows whose first column, ascending, is below `bound`, the integral of the others). O(log n + rows)."""
+        stored, version = below(self.version, bound)
+        return self._given(stored), self if version is self.version else Integral(version, self.order)
+
     def memory(self) -> int:
         """Bytes of its pages."""
         return self.version.memory()
@@ -117,3 +131,12 @@ class Integral:
             rows[column] = ~stored[i] if descending else stored[i]
         in_order = all(column == i and not descending for i, (column, descending) in enumerate(self.order))
         return ZSet(rows, np.ascontiguousarray(stored[len(self.order)]), normal=in_order)
+
+
+def below(version: Version, bound: int) -> tuple[Rows, Version]:
+    """(the rows int64[cols, n] whose first column is below `bound`, the version without them)."""
+    upto = version.seek([bound]) if len(version) else version.begin()
+    rows = version.columns(version.begin(), upto)
+    if not rows.shape[1]:
+        return rows, version
+    return rows, version.update(rows, np.full(rows.shape[1], -1, np.int8))[0]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.streams.integral import Integral, key_first
-from lftj.streams.operators import BILINEAR, Operator, Tick, Value
+from lftj.streams.operators import BILINEAR, Narrowed, Operator, Tick, Value
 from lftj.streams.zsets import ZSet, multiplied
 from scantree.consolidate import runs_of
 
@@ -44,10 +44,25 @@ class Join(Operator):
         """Join what came in."""
         return self.joined(values[LEFT], values[RIGHT]), None
 
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """The keys, and what is wanted of either side."""
+        out = tuple(self.out[i] for i in wanted)
+        reads = tuple(
+            tuple(sorted({*self.keys[side], *(column for of, column in out if of == side)})) for side in (LEFT, RIGHT)
+        )
+        left, right = (tuple(reads[side].index(column) for column in self.keys[side]) for side in (LEFT, RIGHT))
+        made = tuple((side, reads[side].index(column)) for side, column in out)
+        return Narrowed(Join((left, right), made, (len(reads[LEFT]), len(reads[RIGHT]))), wanted, reads)
+
     def joined(self, left: Value, right: Value) -> ZSet:
         """The join of two values."""
         if not len(left) or not len(right):
             return ZSet.zero(len(self.out))
+        # An integral in another order, which a user joined as it is, cannot be sought in.
+        if isinstance(left, Integral) and left.order != self.order(LEFT):
+            left = left.zset()
+        if isinstance(right, Integral) and right.order != self.order(RIGHT):
+            right = right.zset()
         if isinstance(left, Integral) and isinstance(right, Integral):
             if len(left) < len(right):
                 left = left.zset()

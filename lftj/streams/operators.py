@@ -50,6 +50,17 @@ class Tick(NamedTuple):
     room: Room
 
 
+class Narrowed(NamedTuple):
+    """An operator for those columns that are wanted of it (narrow.py).
+
+    `kept`: which of its columns it still gives · `reads`: of each input, the columns that it now takes, and no others.
+    """
+
+    operator: Operator
+    kept: tuple[int, ...]
+    reads: tuple[tuple[int, ...], ...]
+
+
 def zset_of(value: Value) -> ZSet:
     """A value as a Z-set; of an integral, all of it."""
     return value.zset() if isinstance(value, Integral) else value
@@ -59,6 +70,8 @@ def zset_of(value: Value) -> ZSet:
 # proposition 3.2), the others are replaced.
 LINEAR, TIME, BILINEAR, DISTINCT, PER_KEY, NESTED = "linear", "time", "bilinear", "distinct", "per key", "nested"
 CONSTANT = "constant"
+# Of operators over time (clocks.py): a clock reads changes, a window bounds its integral, and D . F . I of anything.
+CLOCK, WINDOW, DEFINITION = "clock", "window", "definition"
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,13 @@ class Operator:
     def lasting(self, state: Any, room: Room) -> Any:
         """Of an operator in a nested circuit: what it starts the next run with."""
         return self.start(room)
+
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed | None:
+        """The operator that gives at least the columns `wanted`, in order; None if it needs all columns of its inputs.
+
+        `arities`: the widths of the inputs.
+        """
+        return None
 
     def waiting(self, state: Any, number: int) -> bool:
         """Whether it has something to say at a tick after `number` even if nothing comes in."""
@@ -115,6 +135,10 @@ class Plus(Operator):
         first, *others = map(zset_of, values)
         return first.plus(*others), None
 
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """The same columns of every input."""
+        return Narrowed(self, wanted, (wanted,) * len(arities))
+
 
 @dataclass(frozen=True)
 class Negate(Operator):
@@ -125,6 +149,10 @@ class Negate(Operator):
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
         """Turn every weight's sign."""
         return zset_of(values[0]).negated(), None
+
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """The same columns of every input."""
+        return Narrowed(self, wanted, (wanted,) * len(arities))
 
 
 @dataclass(frozen=True)
@@ -137,6 +165,11 @@ class Project(Operator):
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
         """Take the columns."""
         return zset_of(values[0]).columns(self.columns), None
+
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
+        """Those of its columns."""
+        reads = tuple(sorted({self.columns[i] for i in wanted}))
+        return Narrowed(Project(tuple(reads.index(self.columns[i]) for i in wanted)), wanted, (reads,))
 
 
 @dataclass(frozen=True)

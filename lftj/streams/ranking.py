@@ -3,8 +3,8 @@
     TopK        the first k rows of each key
     Neighbour   each row with a column of the row so many places before or after it (lag and lead)
 
-Rows are ordered by columns, each ascending or descending, then by all others, so that the result is one. Texts are
-ordered as texts, for which all rows of a key are read.
+Rows are ordered by columns, each ascending or descending, then by all others, so that the result is one. Texts that
+are named are ordered as texts, for which all rows of a key are read; other texts by their codes: as they first came.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ class Ranking:
         """Rows of keys in the order of the values, where that is another than that of the codes."""
         if not self.of_texts:
             return zset
-        ranks = room.symbols.ranks()
+        ranks, named = room.symbols.ranks(), {column for column, _ in self.by}
         keys = [np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(zset))))]
         for column, descending in self.order[len(self.key) :]:
             codes = zset.rows[column]
-            ordered = ranks[codes] if self.columns[column].type == "symbol" else codes
+            of_texts = self.columns[column].type == "symbol" and column in named
+            ordered = ranks[codes] if of_texts else codes
             keys.append(~ordered if descending else ordered)
         order = np.lexsort(keys[::-1])
         return ZSet(np.take(zset.rows, order, axis=1), zset.weights[order])
@@ -189,4 +190,4 @@ class Joined:
         ends = np.append(starts[1:], len(zset)).tolist()
         joined = ["".join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
         rows = np.vstack([zset.rows[list(self.key)][:, starts], room.symbols.intern(joined)])
-        return ZSet(rows, np.ones(len(starts), np.int64), normal=True)
+        return ZSet(rows, np.ones(len(starts), np.int64))

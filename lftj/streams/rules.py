@@ -126,13 +126,13 @@ class _Body:
     def __init__(self, graph: Graph, clause: Clause, known: Mapping[str, Stream]) -> None:
         self.clause, self.known = clause, known
         self.left = list(clause.compares)
-        self.wildcards = clause.aggregate is not None
+        self.wildcards = 0
         atoms = list(clause.atoms)
         self.stream: Stream | None = None
         while atoms:
             atom = self._next(atoms)
             atoms.remove(atom)
-            self._join(self._atom(atom))
+            self._join(self._atom(atom, wildcards=clause.aggregate is not None))
             self._compare()
         if self.stream is None:
             self.stream = _constant(graph, ((),), ())
@@ -152,8 +152,8 @@ class _Body:
                 return atom
         return atoms[0]
 
-    def _atom(self, atom: BodyAtom) -> Stream:
-        """The rows of a relation as bindings of the atom's variables."""
+    def _atom(self, atom: BodyAtom, *, wildcards: bool = False) -> Stream:
+        """The rows of a relation as bindings of the atom's variables; `wildcards` are variables, too."""
         stream = self.known[atom.predicate]
         names = tuple(f"c{i}" for i in range(len(atom.args)))
         conditions: list[Compare] = []
@@ -165,8 +165,9 @@ class _Body:
                 made[arg.name] = here
                 columns.append(Column(arg.name, column.type))
             elif arg is None:
-                if self.wildcards:
-                    name = f"_{len(columns)}_{id(atom)}"
+                if wildcards:
+                    self.wildcards += 1
+                    name = f"·{self.wildcards}"
                     made[name] = here
                     columns.append(Column(name, column.type))
             else:

@@ -6,14 +6,15 @@ the stream of its values; nothing is computed before the circuit steps. Columns 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lftj.errors import DataError
 from lftj.language.clause import Term, Value, Var
 from lftj.language.terms import here
 from lftj.streams.distinct import Distinct
 from lftj.streams.expressions import Map, checked_value, filtered, mapped, unknown_column
+from lftj.streams.functions import applied
 from lftj.streams.integral import ascending
 from lftj.streams.join import LEFT, RIGHT, Join
 from lftj.streams.operators import Columns, Delay, Differentiate, Integrate, Negate, Operator, Plus, Project
@@ -88,6 +89,16 @@ class Stream:
         operator, columns = mapped(self._node.columns, made)
         return self._made(operator, columns)
 
+    def apply(self, function: Callable[..., Any], *names: str, flat: bool = False, **made: object) -> Stream:
+        """Every row with more columns `made` (name=int, float, str), computed of columns `names` by a Python function.
+
+        It is called with an Arrow array per name, and gives an array per new column (one alone, or a tuple). It must be
+        a function of each row alone. `flat`: a row may give any number of rows; the function then gives first, as
+        int64[n], the place of the row that each of its rows comes from.
+        """
+        operator = applied(self._node.columns, function, names, made, flat)
+        return self._made(operator, (*self._node.columns, *operator.made))
+
     def select(self, *names: str) -> Stream:
         """The projection to columns, in this order. Weights of rows that become equal add up."""
         places = self._places(names)
@@ -151,6 +162,10 @@ class Stream:
 
         The columns of this stream, then those of the other that are no key. Weights multiply.
         """
+        return self._joined(other, on, Join)
+
+    def _joined(self, other: Stream, on: On, kind: Callable[..., Join]) -> Stream:
+        """A join of some kind, made of its keys, columns and arities."""
         self._same_circuit(other)
         left, right = self._keys(other, on)
         kept = [i for i in range(other._node.arity) if i not in right]
@@ -164,7 +179,7 @@ class Stream:
                     remedy=f'rename one before the join: `.rename({name}="...")`, or select without it',
                 )
         out = (*((LEFT, i) for i in range(self._node.arity)), *((RIGHT, i) for i in kept))
-        return self._made(Join((left, right), out, (self._node.arity, other._node.arity)), columns, other)
+        return self._made(kind((left, right), out, (self._node.arity, other._node.arity)), columns, other)
 
     def _keys(self, other: Stream, on: On) -> tuple[tuple[int, ...], tuple[int, ...]]:
         pairs = (
@@ -229,6 +244,24 @@ class Stream:
         text = ", ".join(f"{c.name} = {t}" for c, t in zip(like._node.columns, terms, strict=True))
         return rows._made(Map(tuple(known), (), tuple(terms), text), like._node.columns)
 
+    def interval_join(self, other: Stream, on: On, *, time: tuple[str, str], within: tuple[int, int]) -> Stream:
+        """Of the pairs of `join` those near in time: `within[0] <= other's time - this one's <= within[1]`.
+
+        `time`: the column of this stream and that of the other. State is bounded if both streams have a watermark.
+        """
+        from lftj.streams.timewise import interval_join
+
+        return interval_join(self, other, on, time, within)
+
+    def lookup(self, other: Stream, on: On) -> Stream:
+        """Each change of this stream, joined with what the other holds at that tick, as in `join`.
+
+        What the other does later is not seen, and nothing of this stream is kept (dbsp.txt, section 7.6).
+        """
+        from lftj.streams.timewise import lookup
+
+        return lookup(self, other, on)
+
     # -- groups -------------------------------------------------------------------------------------------------------
 
     def group_by(self, *names: str) -> Groups:
@@ -236,6 +269,48 @@ class Stream:
         from lftj.streams.aggregates import Groups
 
         return Groups(self, names)
+
+    # -- the time that rows carry -------------------------------------------------------------------------------------
+
+    def watermark(self, column: str, lateness: int = 0) -> Stream:
+        """The rows that come in time: not below the greatest time of `column` up to the last tick, less `lateness`.
+
+        Rows that come (or go) later are dropped and counted in `Circuit.late`; what is there stays. What is computed
+        from the stream may then forget: see `Circuit.incremental`. Times are integers.
+        """
+        from lftj.streams.timewise import watermark
+
+        return watermark(self, column, lateness)
+
+    def tumbling(
+        self, column: str, size: int, *, offset: int = 0, start: str = "window_start", end: str = "window_end"
+    ) -> Stream:
+        """Each row with the start and end of its window: [offset + i * size, offset + (i + 1) * size)."""
+        return self.hopping(column, size, size, offset=offset, start=start, end=end)
+
+    def hopping(
+        self,
+        column: str,
+        size: int,
+        every: int,
+        *,
+        offset: int = 0,
+        start: str = "window_start",
+        end: str = "window_end",
+    ) -> Stream:
+        """Each row once for each window of length `size` that its time is in; windows begin `every` apart."""
+        from lftj.streams.timewise import hopping
+
+        return hopping(self, column, size, every, offset, start, end)
+
+    def range_window(self, column: str, size: int, *, now: Stream | None = None) -> Stream:
+        """The rows at most `size` older than the greatest time so far: of this stream, or of the one column of `now`.
+
+        Rows leave when time moves on. A row that comes when it is too old never enters.
+        """
+        from lftj.streams.timewise import range_window
+
+        return range_window(self, column, size, now)
 
     # -- time ---------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ not of the ticks or of the data.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -59,7 +59,7 @@ class TimedJoin(Operator):
         """The join of rows with ticks: both ticks are the last columns of what it gives."""
         join = self.join
         left, right = join.arities
-        return Join(join.keys, (*join.out, (LEFT, left), (RIGHT, right)), (left + 1, right + 1))
+        return replace(join, out=(*join.out, (LEFT, left), (RIGHT, right)), arities=(left + 1, right + 1))
 
     def step(self, state: JoinState, values: Sequence[Value], tick: Tick) -> tuple[Value, JoinState]:
         """Pair what comes in with the past, and with one another."""

@@ -6,6 +6,7 @@ All of them are linear in the rows, so that a change of the rows is a change of 
 
 A key has a row of totals while the sum of its weights is not zero. Integer sums are exact and refused beyond 64 bits;
 sums of floats are those of `math.fsum`, whatever came and went (accumulators.py).
+They are made for weights below 2**31: beyond, a sum or mean is refused, a count is not.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.evaluate.accumulators import Accumulators, Folding, Sums, sums_of
+from lftj.evaluate.accumulators import MOST, Accumulators, Folding, Sums, sums_of
 from lftj.streams.by_key import starts_of
 from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
-from lftj.streams.zsets import ZSet, check_sum
+from lftj.streams.zsets import SAFE, WeightOverflowError, ZSet, added, check_sum
+from lftj.values.codes import decode_float, encode_float
 
 Rows = npt.NDArray[np.int64]
 
@@ -39,10 +41,14 @@ class Total(NamedTuple):
 
 
 class TotalsState(NamedTuple):
-    """The accumulators of all keys: of the weights, then one for each total."""
+    """The accumulators of all keys: of the weights, then one for each total.
+
+    `most`: no count is beyond it: the magnitudes of all weights that ever came.
+    """
 
     weights: Accumulators
     totals: tuple[Accumulators, ...]
+    most: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,15 @@ class TotalsChange(Operator):
         if not len(delta):
             return ZSet.zero(self.of.width), state
         after, keys = self.added(state, delta), self.keys(delta)
+        if after.most >= SAFE:
+            self._check_counts(state, after, keys)
         return self.rows(after, keys).plus(self.rows(state, keys).negated()).normal(), after
+
+    def _check_counts(self, before: TotalsState, after: TotalsState, keys: Rows) -> None:
+        """`WeightOverflowError` if a count left int64 between two states."""
+        for old, new in zip((before.weights, *before.totals), (after.weights, *after.totals), strict=True):
+            was, now = old.table.values_of(keys)[0], new.table.values_of(keys)[0]
+            added(was, now - was)
 
     def _none(self, op: str, operand: str, room: Room) -> Accumulators:
         folding = Folding(op, len(self.of.key), "" if op == "count" else operand)
@@ -133,7 +147,8 @@ class TotalsChange(Operator):
                 counted = delta.rows[total.where] != 0
                 rows, weights = np.compress(counted, rows, axis=1), weights[counted]
             made.append(_plus(accumulators, rows, weights))
-        return TotalsState(_plus(state.weights, groups, delta.weights), tuple(made))
+        most = state.most + float(np.abs(delta.weights.astype(np.float64)).sum())
+        return TotalsState(_plus(state.weights, groups, delta.weights), tuple(made), most)
 
     def rows(self, state: TotalsState, keys: Rows) -> ZSet:
         """The rows of those of `keys` int64[k, m] that have one."""
@@ -145,11 +160,24 @@ class TotalsChange(Operator):
 
     def _results(self, accumulators: Accumulators, keys: Rows) -> Rows:
         values = accumulators.table.values_of(keys)
-        nothing = accumulators.folding.op == "mean" and bool((values[0] == 0).any())
+        op, owed = accumulators.folding.op, values[0] < 0
+        nothing = op == "mean" and bool((values[0] == 0).any())
+        if op != "count" and owed.any():
+            # More was taken away than was there. A mean has the sum of that sign, divided by how many they are.
+            values = values.copy()
+            values[0] = np.where(owed, -values[0], values[0])
+        if accumulators.folding.operand == "float":
+            # An inf that is owed is a -inf.
+            inf, negative = values[1], values[2]
+            values = np.stack(
+                [values[0], np.maximum(inf, 0) - np.minimum(negative, 0), np.maximum(negative, 0) - np.minimum(inf, 0)]
+            )
         codes, without = (values[0], None) if nothing else accumulators.results(keys, values)
+        if op == "mean" and owed.any() and not nothing:
+            codes = np.where(owed, encode_float(-decode_float(codes)), codes)
         if nothing or (without is not None and without.any()):
             raise EvaluationError(
-                f"a {accumulators.folding.op} has no value for some key",
+                f"a {op} has no value for some key",
                 why="it is beyond its type, or a mean of nothing, or adds inf and -inf; the step was not made",
                 remedy="make the column a float, or leave such rows out",
             )
@@ -158,5 +186,7 @@ class TotalsChange(Operator):
 
 def _plus(accumulators: Accumulators, rows: Rows, weights: Rows) -> Accumulators:
     """The accumulators after rows with weights of either sign are added."""
+    if accumulators.folding.op != "count" and np.abs(weights.astype(np.float64)).sum() >= MOST:
+        raise WeightOverflowError
     sums: Sums = sums_of(accumulators.folding, np.ascontiguousarray(rows), weights)
     return accumulators.updated(sums)

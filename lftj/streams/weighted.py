@@ -19,7 +19,7 @@ import numpy.typing as npt
 from lftj.errors import DataError
 from lftj.results.delta import SortedRows
 from lftj.results.relation import Relation
-from lftj.streams.zsets import ZSet
+from lftj.streams.zsets import ZSet, check_sum
 from lftj.values import gate
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
@@ -34,7 +34,14 @@ class WeightedRows:
     """Rows with weights; immutable. What `Circuit.step` gives for each output, and `zset` makes."""
 
     def __init__(self, schema: Schema, zset: ZSet, symbols: SymbolTable) -> None:
-        self._schema, self._zset, self._symbols = schema, zset.normal(), symbols
+        self._schema, self._given, self._symbols = schema, zset, symbols
+        if not zset.is_normal:
+            check_sum(zset.weights)  # here, and not where somebody looks
+
+    @property
+    def _zset(self) -> ZSet:
+        """In normal form, which is made when somebody looks."""
+        return self._given.normal()
 
     @property
     def columns(self) -> dict[str, str]:

@@ -1,28 +1,28 @@
 """The symbol table: the texts of a database, numbered in the order in which they came.
 
-A text is first *staged* (a column is reduced to its distinct texts and the index of each row among them; nothing has
-changed yet), then *interned* (each distinct text gets the next free code unless it has one), and stays for good: codes
+A text is first *staged* (a long column is reduced to its distinct texts and the index of each row among them; nothing
+has changed yet), then *interned* (each text gets the next free code unless it has one), and stays for good: codes
 0, 1, ... n-1 are dense, never reused and never reordered, so a code means the same text in every version and snapshot.
 Equality and joins use codes; the order of two symbols is the order of their texts by unicode code point, which is the
 byte order of their UTF-8, and comes from `ranks` (ranks.py).
 
-    stage(["b", "a", "b"])  ->  distinct ["b", "a"], indices [0, 1, 0]         table: {} still
-    intern(distinct)        ->  codes [0, 1]                                   table: 0 = "b", 1 = "a"
-    codes[indices]          ->  [0, 1, 0]                                      ranks: [0, -2**61]
+    stage(["b", "a", "b"])  ->  texts ["b", "a"], indices [0, 1, 0]            table: {} still
+    coded                   ->  [0, 1, 0]                                      table: 0 = "b", 1 = "a"
+                                                                               ranks: [0, -2**61]
 
-Two forms of the same content: one Arrow string array (bulk work, all in C++) and one dict (single rows). Each is
-extended lazily from the other's additions when it is next needed: a database that only loads in bulk never pays for the
-dict. The empty table, the empty text and a text with any character but a lone surrogate are legal; null is not a text.
+Forms of the same content: one Arrow string array, to decode; one dict, for single rows; and, from the first batch of
+more than `SMALL` texts on, an index (text_index.py), which then holds the array. Each is extended lazily from the
+others' additions when it is next needed: a database that only loads in bulk never pays for the dict. The empty table,
+the empty text and a text with any character but a lone surrogate are legal; null is not a text.
 
-Costs: staging a column is linear in its bytes; interning k distinct texts is O(k) by dict for small k, else O(k + n) in
-C++; `ranks` is O(log n) for one more text, O(n log n) where many came. One writer at a time; readers may decode while
-it writes.
+Costs: staging and interning a column are linear in its bytes, however large the table is; `ranks` is O(log n) for one
+more text, O(n log n) where many came. One writer at a time; readers may decode while it writes.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,20 +30,36 @@ from numpy.typing import NDArray
 
 from lftj.values.codes import Misfit, to_text
 from lftj.values.ranks import FEW, Ranks
+from lftj.values.text_index import TextIndex
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 UNKNOWN = -1
-# Up to so many texts the dict is quicker than hashing the whole table in Arrow (30 ms and more per million entries).
+# Up to so many texts the dict will do, and no index is made; so many may be missing in the dict that is still used.
 SMALL = 2_000
+# Rows up to which a staged column stays as it is: finding its distinct texts takes longer than interning all of them.
+SHORT = 20_000
 
 
 class Staged(NamedTuple):
-    """A column of texts before it is interned: `indices`, int64[rows], into `distinct`, each text once."""
+    """A column of texts before it is interned: `indices`, int64[rows], into `texts`; None: it is these texts."""
 
-    indices: NDArray[np.int64]
-    distinct: pa.Array
+    indices: NDArray[np.int64] | None
+    texts: pa.Array
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.texts if self.indices is None else self.indices)
+
+    def of_rows(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The codes of the rows, from those of `texts`."""
+        return codes if self.indices is None else codes[self.indices]
+
+    def reduced(self) -> Staged:
+        """The same with distinct texts: what waits takes no more memory than it must."""
+        return self if self.indices is not None else _reduced(self.texts)
 
 
 class SymbolTable:
@@ -54,6 +70,7 @@ class SymbolTable:
         self._array: pa.Array | None = None  # the first len(_array) texts
         self._recent: list[str] = []  # the texts after those
         self._codes: dict[str, int] = {}  # the first len(_codes) texts
+        self._index: TextIndex | None = None  # of the first len(_array) texts, if there is one
         self._ranks = Ranks()
 
     def __len__(self) -> int:
@@ -66,11 +83,18 @@ class SymbolTable:
 
     def code(self, text: str) -> int:
         """The code of a text, or `UNKNOWN`; interns nothing."""
+        if self._by_index(1):
+            try:
+                return int(self.lookup([text])[0])
+            except Misfit:
+                return UNKNOWN
         return self._dict().get(text, UNKNOWN)
 
     def intern_one(self, text: str) -> int:
         """The code of a text; a new one if it had none. `Misfit` if it is no text."""
         checked = to_text(text)
+        if self._by_index(1):
+            return int(self.intern_array(_array_of([checked]))[0])
         code = self._dict().get(checked, UNKNOWN)
         return code if code != UNKNOWN else self._append(checked)
 
@@ -88,42 +112,31 @@ class SymbolTable:
 
     def intern(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The codes of texts, new ones for those that had none; `Misfit` before anything is interned."""
-        checked = [to_text(text) for text in texts]
-        if len(checked) > SMALL:
-            staged = stage(_array_of(checked))
-            return self.intern_distinct(staged.distinct)[staged.indices]
-        return np.fromiter((self.intern_one(text) for text in checked), np.int64, len(checked))
+        return self.intern_array(_array_of([to_text(text) for text in texts]))
 
     def lookup(self, texts: Iterable[str]) -> NDArray[np.int64]:
         """The codes of texts, `UNKNOWN` for those that have none; interns nothing."""
+        if self._by_index(1):
+            return self._find(_array_of([to_text(text) for text in texts]))
         known = self._dict()
         return np.fromiter((known.get(text, UNKNOWN) for text in texts), np.int64)
 
     def encode(self, values: Any) -> NDArray[np.int64]:
         """Intern a whole column (see `stage`) and give its codes; `Misfit` before anything is interned."""
         staged = stage(values)
-        return self.intern_distinct(staged.distinct)[staged.indices]
+        return staged.of_rows(self.intern_array(staged.texts))
 
     def lookup_array(self, values: Any) -> NDArray[np.int64]:
         """The codes of a whole column, `UNKNOWN` where the table has no such text; interns nothing."""
         staged = stage(values)
-        return self._find(staged.distinct)[staged.indices]
+        return staged.of_rows(self._find(staged.texts))
 
-    def intern_distinct(self, distinct: pa.Array) -> NDArray[np.int64]:
-        """The codes of distinct texts, as `stage` leaves them: the bulk step that changes the table."""
-        import pyarrow as pa
-
+    def intern_array(self, texts: pa.Array) -> NDArray[np.int64]:
+        """The codes of a large_string array without nulls, which may repeat; new ones for texts that had none."""
         with self._lock:
-            codes = self._find(distinct)
-            new = np.flatnonzero(codes == UNKNOWN)
-            if len(new):
-                codes[new] = np.arange(len(self), len(self) + len(new))
-                fresh = distinct if len(new) == len(distinct) else distinct.take(pa.array(new))
-                if len(new) <= SMALL:
-                    self._recent += fresh.to_pylist()
-                else:
-                    self._array = pa.concat_arrays([self.texts(), fresh])
-            return codes
+            if self._by_index(len(texts)):
+                return self._added(self._indexed(), texts)
+            return np.fromiter((self._append(text) for text in texts.to_pylist()), np.int64, len(texts))
 
     def decode(self, codes: NDArray[np.int64]) -> pa.Array:
         """The texts of codes, as a large_string array."""
@@ -152,7 +165,11 @@ class SymbolTable:
             if self._array is None:
                 self._array = pa.array([], pa.large_string())
             if self._recent:
-                self._array = pa.concat_arrays([self._array, pa.array(self._recent, pa.large_string())])
+                recent = pa.array(self._recent, pa.large_string())
+                if self._index is None:
+                    self._array = pa.concat_arrays([self._array, recent])
+                else:
+                    self._added(self._index, recent)
                 self._recent = []
             return self._array
 
@@ -175,6 +192,8 @@ class SymbolTable:
         assert self._codes == {text: code for code, text in enumerate(texts[: len(self._codes)])}, (
             "the dict names other codes"
         )
+        if self._index is not None:
+            assert self._index.find(self.texts()).tolist() == list(range(len(texts))), "the index has other numbers"
         if len(self._ranks) == len(texts):
             ranked = [texts[c] for c in np.argsort(self._ranks.array)]
             assert sorted(texts) == ranked, "ranks are not the order of the texts"
@@ -204,25 +223,55 @@ class SymbolTable:
                 known.update(zip(self._recent[behind - size :], range(behind, len(self)), strict=True))
         return known
 
-    def _find(self, distinct: pa.Array) -> NDArray[np.int64]:
-        if not len(self):
-            return np.full(len(distinct), UNKNOWN, np.int64)
-        if len(distinct) <= SMALL:
-            return self.lookup(distinct.to_pylist())
-        import pyarrow.compute as pc
+    def _by_index(self, count: int) -> bool:
+        """Whether `count` texts are looked up in the index: they are many, or the dict is far behind it."""
+        if self._index is None:
+            return count > SMALL
+        return len(self) - len(self._codes) > SMALL or count > SMALL
 
-        found = pc.fill_null(pc.index_in(distinct, value_set=self.texts()), UNKNOWN)
-        codes: NDArray[np.int64] = found.to_numpy().astype(np.int64)
+    def _indexed(self) -> TextIndex:
+        """The index, brought up to date."""
+        texts = self.texts()
+        if self._index is None:
+            self._index = TextIndex()
+            self._added(self._index, texts)
+        return self._index
+
+    def _added(self, index: TextIndex, texts: pa.Array) -> NDArray[np.int64]:
+        """The codes of texts in the index, which holds the array afterwards."""
+        try:
+            codes = index.add(texts)
+            self._array = index.texts()
+        except BaseException:
+            self._index = None  # it may hold what the table does not
+            raise
         return codes
+
+    def _find(self, texts: pa.Array) -> NDArray[np.int64]:
+        with self._lock:
+            if self._by_index(len(texts)):
+                return self._indexed().find(texts)
+            known = self._dict()
+            return np.fromiter((known.get(text, UNKNOWN) for text in texts.to_pylist()), np.int64, len(texts))
+
+
+def coded(parts: Sequence[Staged], intern: Callable[[pa.Array], NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """The codes of staged columns, all of whose texts are interned by one call."""
+    import pyarrow as pa
+
+    if not parts:
+        return []
+    codes = intern(parts[0].texts if len(parts) == 1 else pa.concat_arrays([part.texts for part in parts]))
+    ends = np.cumsum([len(part.texts) for part in parts])
+    return [part.of_rows(codes[end - len(part.texts) : end]) for part, end in zip(parts, ends, strict=True)]
 
 
 def stage(values: Any) -> Staged:
-    """Reduce a column of texts to its distinct texts and the index of each row among them; `Misfit` if it holds null.
+    """A column of texts, reduced to its distinct ones if it is long; `Misfit` if it holds null.
 
     `values` is an Arrow array of any text layout, a numpy array of str or objects, or a list or tuple of str.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     from lftj.values import faults
 
@@ -234,7 +283,15 @@ def stage(values: Any) -> Staged:
         raise Misfit(faults.null("symbol"))
     if pa.types.is_dictionary(values.type):
         return _stage_dictionary(values)
-    encoded = pc.dictionary_encode(values.cast(pa.large_string()))
+    texts = values.cast(pa.large_string())
+    return Staged(None, texts) if len(texts) <= SHORT else _reduced(texts)
+
+
+def _reduced(texts: pa.Array) -> Staged:
+    """Distinct texts, in the order in which they come, and which of them each row has."""
+    import pyarrow.compute as pc
+
+    encoded = pc.dictionary_encode(texts)
     return Staged(encoded.indices.to_numpy().astype(np.int64), encoded.dictionary)
 
 

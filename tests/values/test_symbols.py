@@ -222,7 +222,7 @@ def test_dictionary_texts_that_no_row_uses_are_not_interned():
 def test_a_dictionary_may_hold_a_text_twice():
     staged = stage(pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", "a"])))
     assert staged.indices.tolist() == [0, 0]
-    assert staged.distinct.to_pylist() == ["a"]
+    assert staged.texts.to_pylist() == ["a"]
 
 
 def test_negative_codes_are_no_texts():

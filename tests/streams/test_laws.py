@@ -1,0 +1,381 @@
+"""The propositions of the paper (dbsp.txt), each as a law over random Z-sets, streams or circuits.
+
+Catches: a rewriting that is right for one operator and wrong for what is around it, an integral that is kept in another
+order than somebody seeks in, a nested circuit that is given the values of another input, a page that splits wrongly.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import assume, given, note, settings
+from hypothesis import strategies as st
+
+from lftj import streams
+from lftj.streams.incremental import within
+from lftj.streams.nested import Nested
+from lftj.streams.zsets import WeightOverflowError
+from tests.conftest import FULL, JIT
+from tests.engine.programs import seeds
+from tests.streams import recipes
+from tests.streams import reference as plain
+from tests.streams.recipes import PATH, TooLarge, ab, circuit_of, some_streams, stepped, weighted
+from tests.streams.reference import Z
+
+TICKS = 4 if JIT else 2
+SIZE = 8 if JIT else 3
+
+rows = st.tuples(st.integers(0, 2), st.integers(0, 2))
+zsets = st.dictionaries(rows, st.integers(-3, 3).filter(bool), max_size=5)
+some = settings(max_examples=60 if FULL else 5)
+
+
+# Z-sets (4.1) -------------------------------------------------------------------------------------------------------
+
+
+def z(plain_zset: Z) -> streams.WeightedRows:
+    return weighted(plain_zset, "number")
+
+
+@given(zsets, zsets, zsets)
+@some
+def test_4_1_z_sets_are_a_commutative_group(a: Z, b: Z, c: Z) -> None:
+    assert z(a) + z(b) == plain.add(a, b)
+    assert z(a) + z(b) == z(b) + z(a)
+    assert (z(a) + z(b)) + z(c) == z(a) + (z(b) + z(c))
+    assert z(a) + z({}) == z(a) == -(-z(a))
+    assert z(a) - z(a) == {} and not z(a) - z(a)
+    assert z(a) - z(b) == plain.minus(a, b)
+
+
+@given(zsets)
+@some
+def test_4_1_distinct_makes_the_set_of_the_positive_rows(a: Z) -> None:
+    assert z(a).distinct() == plain.distinct(a)
+    assert z(a).distinct().distinct() == z(a).distinct()
+    assert z(a).distinct().is_set() and z(a).distinct().is_positive()
+    assert (z(a).is_set(), z(a).is_positive()) == (plain.is_set(a), plain.is_positive(a))
+    assert not z(a).is_set() or z(a).distinct() == z(a)
+    assert set(z(a).inserted) == {row for row, weight in a.items() if weight > 0}
+    assert set(z(a).erased) == {row for row, weight in a.items() if weight < 0}
+
+
+@given(st.lists(st.tuples(rows, st.integers(-3, 3)), max_size=8))
+@some
+def test_4_1_weights_of_rows_given_several_times_add_up(pairs: list[tuple[plain.Row, int]]) -> None:
+    given = streams.zset([row for row, _ in pairs], [w for _, w in pairs], columns={"a": int, "b": int})
+    assert given == plain.made(pairs)
+    assert dict(zip(given.rows, given.weights.tolist(), strict=True)) == plain.made(pairs)
+
+
+HUGE = (2**63 - 1, -(2**63), 2**62, -(2**62), 2**32, -(2**32), 1, -1, 3)
+
+
+@given(st.sampled_from(HUGE), st.sampled_from(HUGE))
+@some
+def test_weights_beyond_int64_are_refused(one: int, two: int) -> None:
+    """Sums, products and inverses are exact or a `WeightOverflowError`: of Z-sets, and of every operator that adds."""
+    a, b = z({(1, 1): one}), z({(1, 1): two})
+    fits = {op: -(2**63) <= value < 2**63 for op, value in {"+": one + two, "-": -one, "*": one * two}.items()}
+    if fits["+"]:
+        assert a + b == plain.made([((1, 1), one + two)])
+    else:
+        with pytest.raises(WeightOverflowError):
+            a + b
+    if fits["-"]:
+        assert -a == {(1, 1): -one}
+    else:
+        with pytest.raises(WeightOverflowError):
+            -a
+    joined = streams.Circuit()
+    left, right = (joined.input(name, a=int, b=int) for name in ("l", "r"))
+    joined.output("o", left.semijoin(right, on="a") + left.join(right, on=["a", "b"]) - left.semijoin(right, on="a"))
+    summed, counted = streams.Circuit(), streams.Circuit()
+    summed.output("o", summed.input("l", a=int, b=int).integrate())
+    counted.output("o", counted.input("l", a=int, b=int).group_by("a").aggregate(n=streams.count()))
+    for circuit, steps, value, fit in (
+        (joined, [{"l": a, "r": b}], one * two, fits["*"]),
+        (joined.incremental(), [{"l": a}, {"r": b}], one * two, fits["*"]),
+        (summed, [{"l": a}, {"l": b}], one + two, fits["+"]),
+        (counted.incremental(), [{"l": a}, {"l": b}], one + two, fits["+"]),
+    ):
+        *before, last = steps
+        for step in before:
+            circuit.step(step)
+        if not fit:
+            with pytest.raises(WeightOverflowError):
+                circuit.step(last)
+            assert circuit.step({})["o"] == ({(1, 1): one} if circuit is summed else {})
+        elif circuit is counted:
+            assert circuit.step(last)["o"] == plain.made([((1, value), 1), ((1, one), -1)])
+
+
+# Operators (2, 3) ---------------------------------------------------------------------------------------------------
+
+
+def one_input(write: object, kind: str = "number") -> streams.Circuit:
+    """The circuit of a function of one stream."""
+    circuit = streams.Circuit()._sized(2, 2)
+    circuit.output("o0", write(circuit.input("i0", a=int, b=kind)))  # type: ignore[operator]
+    return circuit
+
+
+def outputs(circuit: streams.Circuit, *inputs: plain.Stream) -> plain.Stream:
+    """The stream of the only output; all streams are of two numbers."""
+    named = {f"i{i}": stream for i, stream in enumerate(inputs)}
+    return [
+        dict(circuit.step({name: z(stream[tick]) for name, stream in named.items()})["o0"])
+        for tick in range(len(inputs[0]))
+    ]
+
+
+@st.composite
+def plain_streams(draw: st.DrawFn, count: int = 1) -> list[plain.Stream]:
+    ticks = draw(st.integers(1, TICKS))
+    return [draw(st.lists(zsets, min_size=ticks, max_size=ticks)) for _ in range(count)]
+
+
+@given(plain_streams())
+@some
+def test_2_22_integration_and_differentiation_are_inverse(given: list[plain.Stream]) -> None:
+    (s,) = given
+    assert plain.integrated(plain.differentiated(s)) == s == plain.differentiated(plain.integrated(s))
+    assert outputs(one_input(lambda x: x.integrate()), s) == plain.integrated(s)
+    assert outputs(one_input(lambda x: x.differentiate()), s) == plain.differentiated(s)
+    assert outputs(one_input(lambda x: x.integrate().differentiate()), s) == s
+    assert outputs(one_input(lambda x: x.differentiate().integrate()), s) == s
+
+
+@given(plain_streams())
+@some
+def test_3_2_delay_integration_and_differentiation_are_their_own_incremental_version(given: list[plain.Stream]) -> None:
+    for write in (lambda x: x.delay(), lambda x: x.integrate(), lambda x: x.differentiate()):
+        assert outputs(one_input(write), *given) == outputs(one_input(write).incremental(), *given)
+
+
+@given(seeds)
+@some
+def test_3_2_chain(rng: Random) -> None:
+    """The incremental version of one circuit after another is that of both together."""
+    (_, kind, _, first), (_, last, _, second) = recipes.unary(rng, "number"), recipes.unary(rng, "number")
+    assume(kind == "number" and last == "number")
+    s = [recipes.some_changes(rng, "number") for _ in range(TICKS)]
+    both = one_input(lambda x: second(first(x))).incremental()
+    assert outputs(both, s) == outputs(one_input(second).incremental(), outputs(one_input(first).incremental(), s))
+
+
+@given(seeds)
+@some
+def test_3_2_add(rng: Random) -> None:
+    """The incremental version of a sum is the sum of the incremental versions."""
+    (_, kind, _, first), (_, other, _, second) = recipes.unary(rng, "number"), recipes.unary(rng, "number")
+    assume(kind == "number" and other == "number")
+    s = [recipes.some_changes(rng, "number") for _ in range(TICKS)]
+    sums = outputs(one_input(lambda x: first(x) + second(x)).incremental(), s)
+    parts = (outputs(one_input(f).incremental(), s) for f in (first, second))
+    assert sums == plain.plus(*parts)
+
+
+@given(seeds)
+@some
+def test_3_2_cycle(rng: Random) -> None:
+    """What `s = Q(i + z^-1 s)` changes by is the cycle of the changes; here Q makes a set of what it gives."""
+    (_, kind, means, writes) = recipes.unary(rng, "number")
+    assume(kind == "number")
+    s = [recipes.some_changes(rng, "number") for _ in range(TICKS)]
+
+    def cyclic(x: streams.Stream) -> streams.Stream:
+        back = circuit.placeholder("back", a=int, b=int)
+        made = writes(x + back.delay()).distinct()
+        circuit.connect(back, made)
+        return made
+
+    def cyclic_plain(s: plain.Stream) -> plain.Stream:
+        found: plain.Stream = []
+        for value in s:
+            found.append(plain.distinct(means(plain.add(value, found[-1]) if found else value)))
+        return found
+
+    circuit = streams.Circuit()
+    circuit.output("o0", cyclic(circuit.input("i0", a=int, b=int)))
+    assert outputs(circuit.incremental(), s) == plain.incremental(cyclic_plain)(s)
+    assert outputs(circuit, s) == cyclic_plain(s)
+
+
+LINEAR = (
+    lambda x: x.filter("a > 0"),
+    lambda x: x.map(a="b", b="a + b"),
+    lambda x: ab(x, "a"),
+    lambda x: -x,
+    lambda x: x + x,
+    lambda x: x - x.filter("a != b"),
+)
+
+
+@given(plain_streams(), st.sampled_from(LINEAR))
+@some
+def test_3_3_a_linear_operator_is_its_own_incremental_version(given: list[plain.Stream], write: object) -> None:
+    assert outputs(one_input(write), *given) == outputs(one_input(write).incremental(), *given)
+
+
+def joined(s: streams.Stream, t: streams.Stream) -> streams.Stream:
+    return ab(s.join(t.rename(a="b", b="c"), on="b"), "c")
+
+
+def path(one: Z, two: Z) -> Z:
+    return plain.mapped(plain.join(one, two, PATH), lambda row: (row[0], row[2]))
+
+
+def two_inputs(write: object) -> streams.Circuit:
+    circuit = streams.Circuit()._sized(2, 2)
+    a, b = (circuit.input(f"i{i}", a=int, b=int) for i in range(2))
+    circuit.output("o0", write(a, b))  # type: ignore[operator]
+    return circuit
+
+
+@given(plain_streams(2))
+@some
+def test_3_4_a_bilinear_operator(given: list[plain.Stream]) -> None:
+    """a x b + z^-1 I(a) x b + a x z^-1 I(b), written down as a circuit: joins of integrals in an order of their own."""
+    by_hand = two_inputs(
+        lambda a, b: joined(a, b) + joined(a.integrate().delay(), b) + joined(a, b.integrate().delay())
+    )
+    expected = plain.incremental(plain.lifted(path))(*given)
+    assert outputs(by_hand, *given) == expected
+    assert outputs(two_inputs(joined).incremental(), *given) == expected
+
+
+@given(plain_streams())
+@some
+def test_4_7_distinct(given: list[plain.Stream]) -> None:
+    expected = plain.incremental(plain.lifted(plain.distinct))(*given)
+    assert outputs(one_input(lambda x: x.distinct()).incremental(), *given) == expected
+    assert outputs(one_input(lambda x: x.integrate().distinct().differentiate()), *given) == expected
+
+
+# Algorithm 4.8 ------------------------------------------------------------------------------------------------------
+
+
+def check(recipe: recipes.Recipe, rng: Random) -> None:
+    """The circuit is its meaning at every tick, its incremental version the changes of that."""
+    given = some_streams(rng, recipe, TICKS)
+    note(f"{recipe}\n{given}")
+    summed = {name: plain.integrated(stream) for name, stream in given.items()}
+    try:
+        expected = recipes.run(recipe, given, TICKS)
+        changes = [plain.differentiated(stream) for stream in recipes.run(recipe, summed, TICKS)]
+    except TooLarge:
+        assume(False)
+    circuit = circuit_of(recipe, rng)
+    incremental = circuit.incremental()
+    assert stepped(circuit, recipe, given, TICKS) == expected
+    assert stepped(incremental, recipe, given, TICKS) == changes
+
+
+@given(seeds)
+@settings(max_examples=150 if FULL else 6)
+def test_4_8_algorithm_on_random_circuits(rng: Random) -> None:
+    check(recipes.make(rng, size=SIZE), rng)
+
+
+@given(seeds)
+@settings(max_examples=100 if FULL else 4)
+def test_6_nested_circuits_in_random_surroundings(rng: Random) -> None:
+    """Recursion, several streams in and out, between random operators: incremental over both clocks (6.1, 6.2)."""
+    check(recipes.make(rng, size=SIZE // 2, nested=True), rng)
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=50 if FULL else 3)
+def test_steps_may_be_split_and_merged(rng: Random, nested: bool) -> None:
+    """Changes in one step or in many, in any order: the outputs sum up to the same."""
+    recipe = recipes.make(rng, size=SIZE, time=False, nested=nested)
+    given = some_streams(rng, recipe, TICKS)
+    note(f"{recipe}\n{given}")
+    merged = {name: [plain.add(*stream)] for name, stream in given.items()}
+    apart = {
+        name: [z_ for value in stream for z_ in ({row: w} for row, w in value.items())]
+        for name, stream in given.items()
+    }
+    longest = max(map(len, apart.values()), default=0)
+    for stream in apart.values():
+        rng.shuffle(stream)
+        stream += [{}] * (longest - len(stream))
+    try:
+        expected = [value for (value,) in recipes.run(recipe, merged, 1)]
+        for tick in range(longest):
+            partial = {name: [plain.add(*stream[: tick + 1])] for name, stream in apart.items()}
+            recipes.run(recipe, partial, 1)
+    except TooLarge:
+        assume(False)
+    circuit = circuit_of(recipe, rng)
+    for changes, ticks in ((merged, 1), (given, TICKS), (apart, longest)):
+        made = stepped(circuit.incremental(), recipe, changes, ticks)
+        assert [plain.add(*stream) for stream in made] == expected
+
+
+# Recursion (5, 6) ---------------------------------------------------------------------------------------------------
+
+
+@given(seeds)
+@settings(max_examples=60 if FULL else 3)
+def test_5_naive_and_semi_naive_agree(rng: Random) -> None:
+    """A nested circuit and the same one run by its own changes (5.1)."""
+    recipe = recipes.make(rng, size=SIZE // 2, nested=True)
+    given = some_streams(rng, recipe, TICKS)
+    note(f"{recipe}\n{given}")
+    try:
+        expected = recipes.run(recipe, given, TICKS)
+    except TooLarge:
+        assume(False)
+    circuit = circuit_of(recipe, rng)
+    for node in circuit._graph.nodes:
+        if isinstance(node.operator, Nested):
+            node.operator = Nested(within(node.operator.graph, 1), node.operator.name, node.operator.limit)
+    assert stepped(circuit, recipe, given, TICKS) == expected
+
+
+def closure(edges: Z) -> Z:
+    found = dict.fromkeys((row for row, weight in edges.items() if weight > 0), 1)
+    while True:
+        more = plain.distinct(plain.add(found, path(found, found)))
+        if more == found:
+            return found
+        found = more
+
+
+def reach(circuit: streams.Circuit, edge: streams.Stream, *, linear: bool) -> streams.Stream:
+    with circuit.nested("reach") as inner:
+        e = inner.enter(edge)
+        r = inner.placeholder("r", a=int, b=int)
+        made = (e + joined(r.delay(), e if linear else r.delay())).distinct()
+        inner.connect(r, made)
+        return inner.leave(made)
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=60 if FULL else 3)
+def test_6_1_closure_under_inserts_and_erases(rng: Random, linear: bool) -> None:
+    """Edges come and go, cycles too; what is derived through one that was taken away goes."""
+    circuit = streams.Circuit()._sized(2, 2)
+    circuit.output("o0", reach(circuit, circuit.input("i0", a=int, b=int), linear=linear))
+    changes, edges = [], dict[plain.Row, int]()
+    for _ in range(TICKS + 2):
+        flipped = {(rng.randrange(4), rng.randrange(4)) for _ in range(rng.randrange(4))}
+        changes.append({edge: -1 if edge in edges else 1 for edge in flipped})
+        edges = plain.add(edges, changes[-1])
+    expected = plain.lifted(closure)(plain.integrated(changes))
+    assert outputs(circuit, plain.integrated(changes)) == expected
+    assert outputs(circuit.incremental(), changes) == plain.differentiated(expected)
+
+
+@given(plain_streams())
+@settings(max_examples=20 if FULL else 2)
+def test_5_2_the_definite_integral_of_delta0_is_the_stream(given: list[plain.Stream]) -> None:
+    circuit = streams.Circuit()
+    with circuit.nested() as inner:
+        out = inner.definite_integral(inner.delta0(circuit.input("i0", a=int, b=int)))
+    circuit.output("o0", out)
+    assert outputs(circuit, *given) == given[0]
+    assert outputs(circuit.incremental(), *given) == given[0]
