@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-import lftj
+from lftj import streams
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
@@ -27,12 +27,12 @@ OUTPUT = re.compile(r'(?<=Prints:\n\n)(.+?)(?=^""")', re.DOTALL | re.MULTILINE)
 Rows = set[tuple[Any, ...]]
 
 
-def run(name: str) -> tuple[str, lftj.Database]:
-    """What an example prints, and its database at the end."""
+def run(name: str) -> tuple[str, Any]:
+    """What an example prints, and its database at the end, or its circuit."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         namespace = runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
-    return printed.getvalue(), namespace["db"]
+    return printed.getvalue(), namespace["db"] if "db" in namespace else namespace["circuit"]
 
 
 def promised(name: str) -> str:
@@ -140,9 +140,55 @@ def road_closures(facts: Callable[[str], Rows]) -> Mapping[str, Rows]:
     return {"time": set(time.items()), "cut_off": {(a,) for a in crossings - time.keys()}}
 
 
+def fraud_alerts(facts: Callable[[str], Rows]) -> Mapping[str, Rows]:
+    payments = facts("payment")
+    now = max(at for *_, at in payments)
+    used: dict[int, list[int]] = {}
+    for _, card, cents, at in payments:
+        if at >= now - 600:
+            used.setdefault(card, []).append(cents)
+    busy = {(card, len(all), sum(all)) for card, all in used.items() if len(all) >= 3 and sum(all) >= 100_000}
+    owners = dict(facts("owner"))
+    assert busy
+    return {"busy": busy, "alert": {(owners[card], cents) for card, _, cents in busy}}
+
+
 PLAIN = {
-    function.__name__: function for function in (access_rights, points_to, fraud_rings, friend_triangles, road_closures)
+    function.__name__: function
+    for function in (access_rights, points_to, fraud_alerts, fraud_rings, friend_triangles, road_closures)
 }
+
+
+def dashboard_is_right(circuit: streams.Circuit) -> None:
+    """However the clicks are cut into steps, all but the late ones count."""
+    clicks = runpy.run_path(str(EXAMPLES / "click_dashboard.py"))["CLICKS"]
+    for rows in (1, 4, 20):
+        changes, found = circuit.incremental(), dict[str, dict[Any, int]]()
+        kept, first = [], -(10**9)
+        for lo in range(0, len(clicks), rows):
+            batch = clicks.slice(lo, rows)
+            given = [tuple(row.values()) for row in batch.to_pylist()]
+            kept += [row for row in given if row[2] >= first]
+            first = max(first, max(row[2] for row in given) - 30)
+            for name, delta in changes.step({"click": batch}).items():
+                for row, weight in delta:
+                    total = found.setdefault(name, {})
+                    total[row] = total.get(row, 0) + weight
+        by_minute: dict[int, dict[str, list[int]]] = {}
+        for user, page, at in kept:
+            by_minute.setdefault(at - at % 60, {}).setdefault(page, []).append(user)
+        front = set()
+        for minute, pages in by_minute.items():
+            ranked = sorted(pages, key=lambda page: (-len(pages[page]), page))[:2]
+            front |= {(minute, p, len(pages[p]), len(set(pages[p])), i) for i, p in enumerate(ranked, 1)}
+        assert {row for row, weight in found["front"].items() if weight} == front
+        assert [row for row, weight in found["visitors"].items() if weight] == [(len({row[0] for row in kept}),)]
+        long: list[tuple[int, int]] = []
+        for user in {row[0] for row in kept}:
+            times = sorted(row[2] for row in kept if row[0] == user)
+            cuts = [0, *(i for i in range(1, len(times)) if times[i] - times[i - 1] > 45), len(times)]
+            long += [(user, hi - lo) for lo, hi in pairwise(cuts) if hi - lo >= 3]
+        assert sorted(row for row, weight in found["long"].items() if weight) == sorted(long)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +197,9 @@ PLAIN = {
 def test_an_example_prints_what_it_says_and_is_right(name: str) -> None:
     printed, db = run(name)
     assert in_docstring(printed) == textwrap.indent(promised(name), "    ")
+    if name == "click_dashboard":
+        dashboard_is_right(db)
+        return
     for relation, rows in PLAIN[name](lambda name: set(db[name])).items():
         assert set(db[relation]) == rows, relation
 
@@ -163,7 +212,7 @@ def test_the_data_frame_may_be_a_dict(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_examples_are_short() -> None:
     lengths = {name: len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) for name in NAMES}
-    assert len(lengths) == 5
+    assert len(lengths) == 7
     assert {name: lines for name, lines in lengths.items() if not 40 <= lines <= 120} == {}
 
 
