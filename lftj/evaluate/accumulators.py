@@ -24,7 +24,7 @@ Source: incremental-leapfrog-triejoin.txt, sections 2.3.1, 2.3.2 and 2.3.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -82,13 +82,17 @@ class Lacking(NamedTuple):
         return Lacking(np.ascontiguousarray(groups[:, order]), undefined[order])
 
 
+# (the code of the result of each group, those that have none; None if all have one)
+Results = tuple[Ints, npt.NDArray[np.bool_] | None]
+
+
 def nothing_lacking(groups: int) -> Lacking:
     """No group of `groups` columns lacks a result."""
     return Lacking(np.empty((groups, 0), np.int64), np.empty(0, np.bool_))
 
 
 class Folding(NamedTuple):
-    """What is folded: `op` "count", "sum" or "mean", the number of group columns, the `operand` type ("" for count)."""
+    """What is folded: `op`, a key of `RESULTS`, the number of group columns, the type of the `operand` ("": none)."""
 
     op: str
     groups: int
@@ -97,12 +101,12 @@ class Folding(NamedTuple):
     @property
     def width(self) -> int:
         """Columns of a binding: the group, then the operand."""
-        return self.groups + (self.op != "count")
+        return self.groups + bool(self.operand)
 
     @property
     def words(self) -> int:
         """Value columns of the table."""
-        return 1 if self.op == "count" else 3
+        return 3 if self.operand else 1
 
 
 class Sums(NamedTuple):
@@ -148,7 +152,7 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     if order is not None:
         weights = weights[order]
     distinct, none = groups[:, starts], np.empty((k + 1, 0), np.int64)
-    if m == 0 or folding.op == "count":
+    if m == 0 or not folding.operand:
         values = np.add.reduceat(weights, starts)[None, :] if m else np.empty((folding.words, 0), np.int64)
         return Sums(distinct, values, none, none[0])
     operand = np.ascontiguousarray(rows[k] if order is None else rows[k][order])
@@ -269,7 +273,7 @@ class Accumulators:
 
     def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, Lacking]:
         """The rows of groups with their values in the table, none of which is empty."""
-        codes, without = self._results(groups, values)
+        codes, without = RESULTS[self.folding.op](self, groups, values) if groups.shape[1] else (values[COUNT], None)
         if without is None or not without.any():
             return np.vstack([groups, codes]), nothing_lacking(self.folding.groups)
         undefined = np.zeros(np.count_nonzero(without), np.bool_)
@@ -278,26 +282,30 @@ class Accumulators:
         lacking = Lacking(np.compress(without, groups, axis=1), undefined)
         return np.compress(~without, np.vstack([groups, codes]), axis=1), lacking
 
-    def _results(self, groups: Ints, values: Ints) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
-        """(the code of the result of each group, those that have none; None if all have one)."""
-        op, operand = self.folding.op, self.folding.operand
-        counts: Ints = values[COUNT]
-        if op == "count" or not groups.shape[1]:
-            return counts, None
-        without = counts >= MOST
+    def total(self, groups: Ints, values: Ints) -> Results:
+        """The exact sum of every group."""
+        counts, operand = values[COUNT], self.folding.operand
         if operand == "float":
-            codes = self._rounded(groups, values, counts if op == "mean" else np.ones_like(counts))
-            return codes, without | (codes == exactsum.NO_SUM)
-        high, low = values[HIGH], values[LOWER]
-        if op == "mean":
-            return encode_float(_quotients(high, low, counts)), without
+            return self._rounded(groups, values, np.ones_like(counts))
+        high = values[HIGH]
         bound = (-(1 << 31), 1 << 31) if operand == "number" else (0, 1 << 32)
-        without |= (high < bound[0]) | (high >= bound[1])
-        sums: Ints = (high << BITS) | low
-        return sums if operand == "number" else sums ^ SIGN, without
+        sums: Ints = (high << BITS) | values[LOWER]
+        codes = sums if operand == "number" else sums ^ SIGN
+        return codes, (counts >= MOST) | (high < bound[0]) | (high >= bound[1])
 
-    def _rounded(self, groups: Ints, values: Ints, counts: Ints) -> Ints:
-        """The codes of sums of floats divided by `counts`; `exactsum.NO_SUM` for a group that has none."""
+    def mean(self, groups: Ints, values: Ints) -> Results:
+        """The exact sum of every group, divided by its count and rounded once."""
+        counts: Ints = values[COUNT]
+        if self.folding.operand == "float":
+            return self._rounded(groups, values, counts)
+        return encode_float(_quotients(values[HIGH], values[LOWER], counts)), counts >= MOST
+
+    def count(self, groups: Ints, values: Ints) -> Results:
+        """The number of bindings of every group."""
+        return values[COUNT], None
+
+    def _rounded(self, groups: Ints, values: Ints, counts: Ints) -> Results:
+        """The sums of floats divided by `counts`, rounded once."""
         assert self.segments is not None
         version, codes = self.segments, np.empty(groups.shape[1], np.int64)
         exactsum.rounded_sums(
@@ -310,12 +318,20 @@ class Accumulators:
             np.zeros(exactsum.DIGITS, np.int64),
             codes,
         )
-        return codes
+        return codes, (values[COUNT] >= MOST) | (codes == exactsum.NO_SUM)
+
+
+# The kernels of the aggregates that accumulate: the result of every group (int64[k, g]) from its values in the table.
+RESULTS: dict[str, Callable[[Accumulators, Ints, Ints], Results]] = {
+    "count": Accumulators.count,
+    "sum": Accumulators.total,
+    "mean": Accumulators.mean,
+}
 
 
 def carried(folding: Folding, values: Ints) -> Ints:
     """Values of the table with 0 <= low < 2**32."""
-    if folding.op == "count" or folding.operand == "float":
+    if folding.operand in ("", "float"):
         return values
     low = values[LOWER]
     return np.stack([values[COUNT], values[HIGH] + (low >> BITS), low & LOW])

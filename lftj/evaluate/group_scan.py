@@ -24,7 +24,7 @@ Source: incremental-leapfrog-triejoin.txt, section 2.3.3. Deviation: concatenati
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,31 @@ Ints = npt.NDArray[np.int64]
 FEW = 2_000
 
 
+class Extreme(NamedTuple):
+    """How an aggregate takes one of the values of a group: the first or, with `last`, the last of them in order.
+
+    `monoid`: the scan that keeps it for runs of rows · `best`: the better of two codes of numbers, or ranks of texts.
+    """
+
+    monoid: Monoid
+    best: np.ufunc
+    last: bool
+
+
+class InOrder(NamedTuple):
+    """How an aggregate of texts folds those of a group: a function of them, in the order of the rows."""
+
+    join: Callable[[list[str]], str]
+
+
+# The kernels of the aggregates by rows.
+ROW_FOLDS: dict[str, Extreme | InOrder] = {
+    "min": Extreme(Monoid.MIN, np.minimum, last=False),
+    "max": Extreme(Monoid.MAX, np.maximum, last=True),
+    "cat": InOrder("".join),
+}
+
+
 class GroupScan(NamedTuple):
     """Where and how the result of a group is found.
 
@@ -60,6 +85,12 @@ class GroupScan(NamedTuple):
     order: tuple[int, ...]
     scan: Monoid | None
     by: str
+
+    @property
+    def last(self) -> bool:
+        """Whether it is the last value of a group that is taken, and not the first."""
+        fold = ROW_FOLDS[self.op]
+        return isinstance(fold, Extreme) and fold.last
 
     @property
     def width(self) -> int:
@@ -82,7 +113,7 @@ class GroupScan(NamedTuple):
             return f"reads the rows of a touched group in {order}"
         if self.by == "scan":
             return f"folds the rows of a touched group by the scan of {names[self.operand]} in {order}"
-        return f"takes the {'first' if self.op == 'min' else 'last'} row of a touched group in {order}"
+        return f"takes the {'last' if self.last else 'first'} row of a touched group in {order}"
 
 
 def reading_of(clause: Clause, relation: StoredRelation, others: Iterable[Clause]) -> GroupScan:
@@ -90,19 +121,21 @@ def reading_of(clause: Clause, relation: StoredRelation, others: Iterable[Clause
     groups, operand = _columns(clause)
     assert clause.aggregate is not None
     op, own = clause.aggregate.op, frozenset(groups)
-    if op == "cat" or relation.types[operand] == "symbol":
+    fold = ROW_FOLDS[op]
+    if isinstance(fold, InOrder) or relation.types[operand] == "symbol":
         built = (order for order in sorted(relation.orders) if frozenset(order[: len(own)]) == own)
         order = next(built, (*sorted(own), *(c for c in range(relation.arity) if c not in own)))
         return GroupScan(relation.name, op, groups, operand, order, None, "rows")
     # The operators that each set of group columns is folded by, with this operand.
-    wanted: dict[frozenset[int], set[str]] = {}
+    wanted: dict[frozenset[int], dict[str, Monoid]] = {}
     for other in others:
         aggregate = other.aggregate
-        if aggregate is not None and aggregate.op in ("min", "max") and other.atoms[0].predicate == relation.name:
+        other_fold = None if aggregate is None else ROW_FOLDS.get(aggregate.op)
+        if aggregate is not None and isinstance(other_fold, Extreme) and other.atoms[0].predicate == relation.name:
             columns, folded = _columns(other)
             if folded == operand:
-                wanted.setdefault(frozenset(columns), set()).add(aggregate.op)
-    wanted.setdefault(own, set()).add(op)
+                wanted.setdefault(frozenset(columns), {})[aggregate.op] = other_fold.monoid
+    wanted.setdefault(own, {})[op] = fold.monoid
     chain = next(chain for chain in _chains(wanted) if own in chain)
     if len(chain) == 1:
         k = len(own)
@@ -116,13 +149,10 @@ def reading_of(clause: Clause, relation: StoredRelation, others: Iterable[Clause
     order += tuple(c for c in range(relation.arity) if c not in order)
     if own == chain[-1]:
         # A scan that is there for the coarser groups is a version as good as a plain one.
-        coarser = min((name for columns_of in chain[:-1] for name in wanted[columns_of]), default=None)
-        scan = None if coarser is None or order in relation.orders else _MONOIDS[coarser]
+        coarser = min((item for columns_of in chain[:-1] for item in wanted[columns_of].items()), default=None)
+        scan = None if coarser is None or order in relation.orders else coarser[1]
         return GroupScan(relation.name, op, groups, operand, order, scan, "ends")
-    return GroupScan(relation.name, op, groups, operand, order, _MONOIDS[op], "scan")
-
-
-_MONOIDS = {"min": Monoid.MIN, "max": Monoid.MAX}
+    return GroupScan(relation.name, op, groups, operand, order, fold.monoid, "scan")
 
 
 def _columns(clause: Clause) -> tuple[tuple[int, ...], int]:
@@ -172,7 +202,7 @@ def followed(
             values, taken = runs.folds()
             steps += taken
         else:
-            values = runs.ends(reading.order.index(reading.operand), last=reading.op == "max")
+            values = runs.ends(reading.order.index(reading.operand), last=reading.last)
         after = np.compress(runs.there, np.vstack([as_head, values]), axis=1)
     return change_of_rows(len(as_head) + 1, [before.rows()], [after]), steps
 
@@ -181,7 +211,8 @@ def folded(reading: GroupScan, relation: StoredRelation, rows: Ints, symbols: Sy
     """The rows (group..., result) of all groups in `rows` int64[arity, n], columns as declared; any order."""
     groups = np.ascontiguousarray(rows[list(reading.groups)])
     operand, n = rows[reading.operand], rows.shape[1]
-    if reading.op == "cat":
+    fold = ROW_FOLDS[reading.op]
+    if isinstance(fold, InOrder):
         rest = [c for c in range(relation.arity) if c not in (*reading.groups, reading.operand)]
         keys = [ranked(rows[c], symbols) if relation.types[c] == "symbol" else rows[c] for c in rest]
         order = np.lexsort([ranked(operand, symbols), *reversed(keys)])
@@ -195,16 +226,16 @@ def folded(reading: GroupScan, relation: StoredRelation, rows: Ints, symbols: Sy
     distinct = groups[:, starts]
     if n == 0:
         return np.vstack([distinct, operand])
-    if reading.op == "cat":
+    if isinstance(fold, InOrder):
         texts, ends = _texts(operand, symbols), [*starts[1:].tolist(), n]
-        joined = ["".join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
+        joined = [fold.join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
         return np.vstack([distinct, symbols.intern(joined)])
-    best = np.minimum if reading.op == "min" else np.maximum
     if relation.types[reading.operand] != "symbol":
-        return np.vstack([distinct, best.reduceat(operand, starts)])
+        return np.vstack([distinct, fold.best.reduceat(operand, starts)])
     ranks = ranked(operand, symbols)
     order = np.argsort(ranks)
-    return np.vstack([distinct, operand[order[np.searchsorted(ranks, best.reduceat(ranks, starts), sorter=order)]]])
+    places = np.searchsorted(ranks, fold.best.reduceat(ranks, starts), sorter=order)
+    return np.vstack([distinct, operand[order[places]]])
 
 
 def ranked(codes: Ints, symbols: SymbolTable) -> Ints:

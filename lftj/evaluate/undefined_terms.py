@@ -24,13 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.evaluate.text_functors import FUNCTIONS
 from lftj.evaluate.text_steps import TextColumns
 from lftj.evaluate.undefined_groups import spared
 from lftj.join.run import Limits
 from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.functors import MATCH, TEXT_TESTS, known_as
 from lftj.language.notation import literal_text
-from lftj.plan.partial_functions import MATCH, UNDEFINED, partial_in
+from lftj.plan.partial_functions import UNDEFINED, partial_in, term_of_test
 from lftj.program.text_split import computes_text
 
 if TYPE_CHECKING:
@@ -122,8 +122,8 @@ def _terms_of(compare: Compare) -> Iterator[Term]:
 
     yield from within(compare.left)
     yield from within(compare.right)
-    if compare.op in (MATCH, f"not_{MATCH}"):
-        yield Apply(MATCH, (compare.left, compare.right), "number")
+    if compare.op in TEXT_TESTS:
+        yield term_of_test(compare)
 
 
 def bound_in(clause: Clause) -> dict[str, Var]:
@@ -182,7 +182,9 @@ def _text_error(term: Apply, arguments: list[object], where: str) -> EvaluationE
     shown = ", ".join(literal_text(value, kind) for value, kind in zip(arguments, kinds, strict=True))  # type: ignore[arg-type]
     why = "it is out of the range of its type"
     try:
-        FUNCTIONS[term.op](*arguments)
+        function = known_as(term.op).text
+        assert function is not None
+        function(*arguments)
     except ValueError as error:
         why = str(error)
     return EvaluationError(

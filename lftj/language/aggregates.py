@@ -34,16 +34,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.internal_relations import GROUPS, WITH_ZERO, Fold, Part
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
+from lftj.language.types import NUMBER
 from lftj.language.visitors import Node, all_names, nodes
 
 if TYPE_CHECKING:
     from lftj.language.desugar import Scope, TakenApart
-
-_SCANS = ("min", "max", "cat")  # over one atom; the others over any conjunction
-_WITH_ZERO = ("count", "sum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ class Braces:
         if made is None:
             made = self._made[key] = self._make(aggregate, variables, scope)
         name = made.name
-        with0 = zero and aggregate.op in _WITH_ZERO
+        with0 = zero and AGGREGATES[aggregate.op].empty is not None
         if with0 and scope.splits and _simple(aggregate, variables, scope):
             with0 = False
             scope.empty = self._without(aggregate, name, variables, results, scope)
@@ -173,8 +172,14 @@ class Braces:
         """The body of the rule for the groups without a binding."""
         body, span = scope.body, aggregate.span
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
-        zeros = (ast.Comparison("=", result, ast.Constant(0, "number", span), span) for result in results)
+        zeros = (ast.Comparison("=", result, self._empty(aggregate), span) for result in results)
         return replace(body, negated=(*body.negated, none), compares=(*zeros, *body.compares))
+
+    def _empty(self, aggregate: ast.Aggregate) -> ast.Constant:
+        """The result of a group without a binding."""
+        value = AGGREGATES[aggregate.op].empty
+        assert value is not None
+        return ast.Constant(value, NUMBER, aggregate.span)
 
     def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _Made:
         """Derive the relation of an aggregate over a group."""
@@ -199,7 +204,7 @@ class Braces:
             and not (body.compares or body.negated)
             and _distinct(body.atoms[0], head)
         )
-        if len(done) > 1 or not (one_atom if op in _SCANS else body.atoms):
+        if len(done) > 1 or not (one_atom if AGGREGATES[op].by_rows else body.atoms):
             body, head = self._all(aggregate, name, done, variables)
         fold = Fold(op, groups_count)
         whole.made.append(Part(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
@@ -219,7 +224,7 @@ class Braces:
         if with0 in self.whole.parts.names.relations:
             return with0
         self._enter(with0, aggregate, variables)
-        result, zero = ast.Variable(self.whole.fresh(), span), ast.Constant(0, "number", span)
+        result, zero = ast.Variable(self.whole.fresh(), span), self._empty(aggregate)
         plain = ast.Atom(name, (*variables, result), span)
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
         groups = (ast.Atom(f"{name}{GROUPS}", scope.placed(variables), span),) if variables else ()
@@ -295,7 +300,7 @@ class Braces:
         found = [all_names(body) for body in bodies]
         common = {name: place for name, place in found[0].items() if all(name in other for other in found)}
         written = {name for node in nodes(aggregate.body) if isinstance(node, ast.Variable) for name in (node.name,)}
-        if aggregate.op in ("min", "max"):
+        if not AGGREGATES[aggregate.op].repeats:
             return {name: place for name, place in common.items() if name in written or not name.startswith("_w")}
         for names in found:
             for name, place in names.items():
@@ -324,11 +329,12 @@ def _group(aggregate: ast.Aggregate, names: set[str]) -> dict[str, ast.Variable]
 def _simple(aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> bool:
     """Whether a rule with one aggregate becomes two, rather than reading `@..with0`.
 
-    Only a count: the type of a sum's 0 is known by the column of its relation, and nothing else in a body without it.
+    Only a number, as of a count: the type of a sum's 0 is known by the column of its relation, and nothing else in a
+    body without it.
     Without a group the question is whether a whole relation is empty, which is not to be asked about every other row.
     """
-    atoms = scope.body.atoms
-    if aggregate.op != "count" or len(atoms) > 1 or bool(atoms) != bool(variables):
+    atoms, spec = scope.body.atoms, AGGREGATES[aggregate.op]
+    if spec.result != NUMBER or len(atoms) > 1 or bool(atoms) != bool(variables):
         return False
     bound = {arg.name for atom in atoms for arg in atom.args if isinstance(arg, ast.Variable)}
     return {variable.name for variable in variables} <= bound

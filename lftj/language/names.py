@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 from lftj.errors import Span
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import Findings, counted, did_you_mean, given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
-from lftj.language.notation import AGGREGATES
 from lftj.language.text import term_source
 from lftj.language.types import BASE_TYPES, FOREIGN, FOREIGN_NOTES, base_type, chain
 from lftj.language.visitors import literals_of, nodes, terms_of
@@ -274,7 +274,7 @@ def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
     if relation is None:
         if atom.name in CONSTRAINTS:
             what = f"`{atom.name}` takes 2 arguments, and {given(count)}"
-            findings.error(what, atom.span, why="it compares two texts", remedy=CONSTRAINTS[atom.name])
+            findings.error(what, atom.span, why="it compares two texts", remedy=str(CONSTRAINTS[atom.name]))
         elif atom.name in AGGREGATES:
             args = [term_source(arg) for arg in atom.args]
             _called_aggregate(atom.name, args, atom.span, findings)
@@ -353,7 +353,7 @@ def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Find
 
 
 def _called_aggregate(op: str, args: list[str], span: Span, findings: Findings) -> None:
-    operand = "" if op == "count" else f" {args[0] if args else 'x'}"
+    operand = f" {args[0] if args else 'x'}" if AGGREGATES[op].operand else ""
     findings.error(
         f"`{op}` is an aggregate, not a functor",
         span,
