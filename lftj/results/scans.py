@@ -31,6 +31,8 @@ import numpy.typing as npt
 
 from lftj import arguments
 from lftj.errors import DataError, UnknownColumnError
+from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.types import ANY, SYMBOL
 from lftj.results import monoids, text_order
 from lftj.results.answers import out_of_memory
 from lftj.results.monoids import UserMonoid
@@ -101,13 +103,14 @@ def ask(
     elif column is not None:
         _column(schema, column)
     type = schema.types[at] if at >= 0 else "number"
-    if type == "symbol" and found in ("sum", "mean"):
+    folds = AGGREGATES[found].operand if isinstance(found, str) and at >= 0 else ANY
+    if type == SYMBOL and type not in folds:
         raise DataError(
             f"column `{schema.names[at]}` holds symbols, which have no {found}",
             why="symbols are texts, and are not added",
             remedy='name a column of numbers, or ask for "min", "max", "cat" or "count"',
         )
-    if type != "symbol" and found == "cat":
+    if type not in folds:
         raise DataError(
             f"column `{schema.names[at]}` holds no texts to concatenate",
             why="cat joins texts",
