@@ -52,6 +52,7 @@ from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
 from lftj.explain.explanation import Explanation
 from lftj.explain.maintenance import maintenance_of
+from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
@@ -230,17 +231,8 @@ class Database(Answers):
             relation = self._stored(name)
             refuse_rows(self._state, name)
             with self._progress.step(f"loading {name}"):
-                loaded = read(
-                    source,
-                    relation.schema,
-                    self._symbols,
-                    columns=columns,
-                    delimiter=delimiter,
-                    header=header,
-                    quoting=quoting,
-                    on_error=on_error,
-                    extra=extra,
-                )
+                options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+                loaded = read(source, relation.schema, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
                 self._evaluator.state = self._state.with_facts(name, facts)

@@ -36,6 +36,7 @@ from lftj import arguments
 from lftj.errors import DataError, DataWarning, TransactionError, UnknownRelationError
 from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
+from lftj.io.read_options import ReadOptions
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
 from lftj.maintain.commit import Commit
@@ -243,7 +244,8 @@ class Transaction:
         and the bad ones returned.
         """
         relation = self._relation(name)
-        return self._give(name, relation, INSERT, source, columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        return self._give(name, relation, INSERT, source, options)
 
     def erase(
         self,
@@ -263,24 +265,14 @@ class Transaction:
         If only rules derive such a row, it stays, and a `DataWarning` at the end of the block says so.
         """
         relation = self._relation(name)
-        plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
-        if plain:
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        if options.plain:
             rows = few_rows(source, relation.types, relation.numbers, self._evaluator.symbols.code)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], ERASE))
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
-            given = rows_to_erase(
-                source,
-                relation.schema,
-                self._evaluator.symbols,
-                columns=columns,
-                delimiter=delimiter,
-                header=header,
-                quoting=quoting,
-                on_error=on_error,
-                extra=extra,
-            )
+            given = rows_to_erase(source, relation.schema, self._evaluator.symbols, options)
         if given.absent is not None and self._missing == "error":
             raise self._absent(name, given.absent)
         self._add(name, relation, Batch(given.rows, given.size, ERASE))
@@ -315,7 +307,8 @@ class Transaction:
                 remedy="use `tx.erase` and `tx.insert`, or declare it with its value after an arrow, as in "
                 "`.decl price(item:symbol) -> cost:float`",
             )
-        return self._give(name, relation, UPSERT, source, columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        return self._give(name, relation, UPSERT, source, options)
 
     def _give(
         self,
@@ -323,33 +316,17 @@ class Transaction:
         relation: StoredRelation,
         op: int,
         source: Any,
-        columns: Any,
-        delimiter: str | None,
-        header: bool | None,
-        quoting: bool | None,
-        on_error: str,
-        extra: str,
+        options: ReadOptions,
     ) -> Rejects | None:
         """Read rows and collect them, to be inserted or upserted (`op`)."""
-        plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
-        if plain:
+        if options.plain:
             symbols = self._evaluator.symbols
             rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], op))
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
-            given = rows_to_insert(
-                source,
-                relation.schema,
-                self._evaluator.symbols,
-                columns=columns,
-                delimiter=delimiter,
-                header=header,
-                quoting=quoting,
-                on_error=on_error,
-                extra=extra,
-            )
+            given = rows_to_insert(source, relation.schema, self._evaluator.symbols, options)
         self._add(name, relation, Batch(given.rows, given.size, op))
         if given.note:
             warnings.warn(given.note, DataWarning, stacklevel=3)

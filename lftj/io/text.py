@@ -37,6 +37,7 @@ from lftj.io.files import File
 from lftj.io.lines import Record, records
 from lftj.io.pick import Columns, ColumnsError
 from lftj.io.pick import named as are_named
+from lftj.io.read_options import ReadOptions
 from lftj.io.staging import Finding, Part, Staging
 from lftj.values import faults
 from lftj.values.codes import Schema
@@ -66,13 +67,13 @@ class Layout(NamedTuple):
     positions: list[int]
 
 
-def read_text(file: File, staging: Staging, columns: Columns | None, header: bool | None, quoting: bool | None) -> None:
+def read_text(file: File, staging: Staging, options: ReadOptions) -> None:
     """Read one text file into `staging`."""
     with file.reading():
         if not staging.schema.arity:
             _read_units(file, staging)
             return
-        layout = _laid_out(file, staging, columns, header, quoting)
+        layout = _laid_out(file, staging, options)
         if layout is None:
             return
         batches = _read_fast(file, layout, staging.schema.types)
@@ -99,12 +100,10 @@ def check_delimiter(delimiter: str, quoting: bool, source: str) -> None:
         )
 
 
-def _laid_out(
-    file: File, staging: Staging, columns: Columns | None, header: bool | None, quoting: bool | None
-) -> Layout | None:
+def _laid_out(file: File, staging: Staging, options: ReadOptions) -> Layout | None:
     """The layout of a file, from its first records; None if it is empty."""
-    relation = staging.schema
-    quoting = file.delimiter == "," if quoting is None else quoting
+    relation, columns, header = staging.schema, options.columns, options.header
+    quoting = file.delimiter == "," if options.quoting is None else options.quoting
     check_delimiter(file.delimiter, quoting, file.name)
     delimiter = file.delimiter.encode()
     with file.open() as stream:
