@@ -61,7 +61,7 @@ from lftj.maintain.report import amount
 from lftj.maintain.step import KeptHeads, Step
 from lftj.program.declare_paths import declared, limbs_of, refuse_rows
 from lftj.program.extend import extended
-from lftj.program.rule_options import Wishes
+from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.progress import Progress
@@ -114,7 +114,7 @@ class Database(Answers):
         self._untold: deque[tuple[Callable[[Delta], object], Delta]] = deque()
         self._telling = False
         if program is not None:
-            self._add_rules(program, Wishes.of(None, None, None))
+            self._add_rules(program, RuleOptions.of(None, None, None))
 
     @classmethod
     def _sized(
@@ -156,12 +156,12 @@ class Database(Answers):
         `granularity` says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups),
         or "auto".
         """
-        self._add_rules(program, Wishes.of(key_orders, maintain, granularity))
+        self._add_rules(program, RuleOptions.of(key_orders, maintain, granularity))
 
-    def _add_rules(self, program: str | Program | ast.Program, wishes: Wishes) -> None:
+    def _add_rules(self, program: str | Program | ast.Program, options: RuleOptions) -> None:
         """Add a program; warnings are told at the line of the user who called the method that calls this one."""
         with self._alone("rules"):
-            added = extended(self._state, program, wishes, self._new, self._symbols)
+            added = extended(self._state, program, options, self._new, self._symbols)
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
                 state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))

@@ -43,7 +43,7 @@ from lftj.maintain.commit import Commit
 from lftj.plan.join_stats import total
 from lftj.program.declare_paths import refuse_rows
 from lftj.program.extend import extended
-from lftj.program.rule_options import Wishes
+from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answers import find, out_of_memory
 from lftj.results.delta import Deltas
@@ -401,10 +401,10 @@ class Transaction:
         if self._phase is not _OPEN:
             raise self._misuse()
         state = self._program or self._evaluator.state
-        wishes = Wishes.of(key_orders, maintain, granularity)
+        options = RuleOptions.of(key_orders, maintain, granularity)
         # The commit compares relations by name: what the state before calls `@p.1` is nothing else after it.
         taken, symbols = self._evaluator.state.relations, self._evaluator.symbols
-        added = extended(state, program, wishes, self._database._new, symbols, taken=taken)
+        added = extended(state, program, options, self._database._new, symbols, taken=taken)
         before = self._batches, self._current
         self._batches = {name: list(batches) for name, batches in self._batches.items()}
         self._current = dict(self._current)

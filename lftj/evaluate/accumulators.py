@@ -10,7 +10,7 @@ All of it is linear in the bindings. So a trace's bindings that go and come are 
 and 1 (`Sums`), and then added to the accumulators of these groups; a group without a binding goes. The results before
 and after, which are exact, tell the change of the head. An integer sum must fit into its type, but what is accumulated
 need not: a sum may leave the range and come back. A group whose result its type does not hold, or that sums inf and
--inf, has no row; it is *lacking*, and what that means is left to who asks for the group (undefined_groups.py).
+-inf, has no row, and who asks for the group decides what that means (undefined_groups.py).
 
 The sum of floats is `math.fsum` of the surviving values. The mean, of integers and floats, is the exact sum divided by
 the count, rounded once: what `Relation.scan` gives, too. It has a value where the sum is beyond the largest float.
@@ -50,7 +50,7 @@ COUNTABLE = float(1 << 56)
 EXACT = 1 << 53
 
 
-class Lacking(NamedTuple):
+class GroupsWithoutResult(NamedTuple):
     """Groups without a result: `groups` int64[k, n] in order, and whether each holds inf and -inf, `undefined` bool[n].
 
     The others are out of the range of their type.
@@ -62,7 +62,7 @@ class Lacking(NamedTuple):
     def __bool__(self) -> bool:
         return len(self.undefined) > 0
 
-    def after(self, touched: Ints, again: Lacking) -> Lacking:
+    def after(self, touched: Ints, again: GroupsWithoutResult) -> GroupsWithoutResult:
         """These, but of the groups `touched` int64[k, g] those that lack a result now, `again`."""
         if not self:
             return again
@@ -79,16 +79,16 @@ class Lacking(NamedTuple):
         groups = np.concatenate([np.compress(kept, self.groups, axis=1), again.groups], axis=1)
         undefined = np.concatenate([self.undefined[kept], again.undefined])
         order = np.lexsort(groups[::-1])
-        return Lacking(np.ascontiguousarray(groups[:, order]), undefined[order])
+        return GroupsWithoutResult(np.ascontiguousarray(groups[:, order]), undefined[order])
 
 
 # (the code of the result of each group, those that have none; None if all have one)
 Results = tuple[Ints, npt.NDArray[np.bool_] | None]
 
 
-def nothing_lacking(groups: int) -> Lacking:
+def none_without_result(groups: int) -> GroupsWithoutResult:
     """No group of `groups` columns lacks a result."""
-    return Lacking(np.empty((groups, 0), np.int64), np.empty(0, np.bool_))
+    return GroupsWithoutResult(np.empty((groups, 0), np.int64), np.empty(0, np.bool_))
 
 
 class Folding(NamedTuple):
@@ -224,7 +224,7 @@ class Accumulators:
 
     def __init__(self, folding: Folding, table: Version, segments: Version | None) -> None:
         self.folding, self.table, self.segments = folding, table, segments
-        self.lacking = nothing_lacking(folding.groups)
+        self.lacking = none_without_result(folding.groups)
 
     @classmethod
     def of(cls, arena: Arena, folding: Folding, sums: Sums, *, page_rows: int, dir_rows: int) -> Accumulators:
@@ -251,7 +251,7 @@ class Accumulators:
             segments, _ = segments.update(np.vstack([sums.segments, pieces]), ops)
         return Accumulators(folding, table, segments)
 
-    def rows(self, groups: Ints) -> tuple[Ints, Lacking]:
+    def rows(self, groups: Ints) -> tuple[Ints, GroupsWithoutResult]:
         """(the rows (group..., code of the result) of those of `groups` int64[k, g] that have one, in order; the rest).
 
         A group without a binding is in neither.
@@ -262,7 +262,7 @@ class Accumulators:
             groups, values = np.compress(there, groups, axis=1), np.compress(there, values, axis=1)
         return self._rows(groups, values)
 
-    def all_rows(self) -> tuple[Ints, Lacking]:
+    def all_rows(self) -> tuple[Ints, GroupsWithoutResult]:
         """The same of all groups."""
         table, k = self.table.columns(), self.folding.groups
         return self._rows(table[:k], table[k:])
@@ -271,15 +271,15 @@ class Accumulators:
         """Bytes of their pages."""
         return self.table.memory() + (0 if self.segments is None else self.segments.memory())
 
-    def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, Lacking]:
+    def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, GroupsWithoutResult]:
         """The rows of groups with their values in the table, none of which is empty."""
         codes, without = RESULTS[self.folding.op](self, groups, values) if groups.shape[1] else (values[COUNT], None)
         if without is None or not without.any():
-            return np.vstack([groups, codes]), nothing_lacking(self.folding.groups)
+            return np.vstack([groups, codes]), none_without_result(self.folding.groups)
         undefined = np.zeros(np.count_nonzero(without), np.bool_)
         if self.folding.operand == "float":
             undefined = (values[HIGH][without] > 0) & (values[LOWER][without] > 0)
-        lacking = Lacking(np.compress(without, groups, axis=1), undefined)
+        lacking = GroupsWithoutResult(np.compress(without, groups, axis=1), undefined)
         return np.compress(~without, np.vstack([groups, codes]), axis=1), lacking
 
     def total(self, groups: Ints, values: Ints) -> Results:

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lftj.evaluate.accumulators import Accumulators, Folding, Gathering, Lacking, nothing_lacking, weighted
+from lftj.evaluate.accumulators import (
+    Accumulators,
+    Folding,
+    Gathering,
+    GroupsWithoutResult,
+    none_without_result,
+    weighted,
+)
 from lftj.evaluate.group_scan import GroupScan, folded, reading_of
 from lftj.join.run import Counters, Limits
 from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_rows
@@ -85,11 +92,11 @@ def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
     return Accumulators.of(evaluator.arena, gathering.folding, gathering.sums(), **sizes)
 
 
-def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, Lacking]:
+def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, GroupsWithoutResult]:
     """The content of the head of an aggregate clause, evaluated, and the groups without a result."""
     found = reading(evaluator, clause)
     if found is not None:
-        return *_read(evaluator, clause, found, limits), nothing_lacking(len(clause.head_args) - 1)
+        return *_read(evaluator, clause, found, limits), none_without_result(len(clause.head_args) - 1)
     gathering = Gathering(folding_of(clause))
     evaluation = evaluator.rows(clause, limits, gathering.add)
     rows, lacking = _held(evaluator, gathering).all_rows()

@@ -281,8 +281,8 @@ class Evaluator:
 
         Raises `EvaluationError` if a row is in error (undefined_terms.py); rows may have been given by then.
         """
-        evaluation, trouble = self.walk(clause, limits, emit, order=order, also=also)
-        if trouble:
+        evaluation, saw_undefined = self.walk(clause, limits, emit, order=order, also=also)
+        if saw_undefined:
             look_for_error(self, clause, limits, also)
         return evaluation
 
@@ -317,14 +317,14 @@ class Evaluator:
     ) -> tuple[Evaluation, bool]:
         start = time.perf_counter()
         chunks: list[Rows] = []
-        inner, trouble = self.walk(split.inner, limits, chunks.append, order=order, also=also)
+        inner, saw_undefined = self.walk(split.inner, limits, chunks.append, order=order, also=also)
         rows, count = self.distinct(chunks, len(split.inner.head_args))
         stepped = step(split, rows, count, self.symbols)
         between = StoredRelation(split.schema, self.arena, page_rows=self.page_rows, dir_rows=self.dir_rows)
         between = between.successor(between.build(stepped.rows, stepped.size))
         outer, more = self.walk(split.outer, limits, emit, order=order, also={**also, split.schema.name: between})
         evaluation = Evaluation(clause, outer.plan, outer.counters, time.perf_counter() - start, inner, split)
-        return evaluation, trouble or stepped.undefined or more
+        return evaluation, saw_undefined or stepped.undefined or more
 
 
 def _code(symbols: SymbolTable, value: object, type: str) -> int:

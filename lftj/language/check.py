@@ -1,14 +1,14 @@
 """The checker: from an AST to a `CheckedProgram`, or to all that is wrong with it.
 
     names.py        what is declared, known and derived; unknown names, arities, unsupported constructs
-    desugar.py        negation pushed inwards, disjunction distributed; aggregates and lookups become atoms
+    desugar.py      negation pushed inwards, disjunction distributed; aggregates and lookups become atoms
     safety.py       every variable gets its values from somewhere; single uses
     cycles.py       dependencies, and negation through itself
-    stratify.py       the order of evaluation
+    stratify.py     the order of evaluation
     infer.py        types, bottom up along the strata
-    extremes.py     minimum and maximum in recursion
+    min_max.py      minimum and maximum in recursion
     recursion.py    what recursive rules cannot hold
-    to_clauses.py        ranges of constants; clauses, if nothing was found
+    to_clauses.py   ranges of constants; clauses, if nothing was found
 
 Each pass works on what the earlier ones left intact, so that one mistake is one finding: a rule with an unsupported
 part is checked for names only, an unknown relation has no types to conflict with. All findings are raised together in

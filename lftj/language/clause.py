@@ -161,7 +161,7 @@ class Aggregate:
 
     The body of an aggregate by rows is one atom of distinct variables, and what is folded is one of them.
 
-    The heads of `Database.path_counts` have ops of their own, which no rule can write (lftj/paths/declare.py).
+    The heads of `Database.path_counts` have ops of their own, which no rule can write (lftj/program/declare_paths.py).
     """
 
     op: str

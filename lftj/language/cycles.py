@@ -3,7 +3,7 @@
 A relation may not depend on its own negation, nor on an aggregate over itself: it would have to be complete before it
 is complete (the program is not stratified). Such a cycle is an error of the program. A minimum or maximum that is the
 value of a functional predicate means something even so (shortest paths): where it is all that a rule says, its rule is
-among candidates and on no such cycle (extremes.py). In other places it is refused only because it is not evaluated
+among candidates and on no such cycle (min_max.py). In other places it is refused only because it is not evaluated
 yet, and so is an aggregate whose groups alone come from the cycle. What recursion without such a cycle may not hold is
 in recursion.py.
 

@@ -99,7 +99,7 @@ class TakenApart:
         """The clauses of the rule, internal ones first; none if it makes no sense, with the findings that say why.
 
         The head of a query asks for no values. `best`: heads in recursion, whose extremes are taken apart into
-        candidates (extremes.py).
+        candidates (min_max.py).
         """
         bodies = self.alternatives(self.rule.body, self.rule.heads)
         if bodies is None:

@@ -2,7 +2,7 @@
 
 Refused by name, since they are not evaluated yet: a functional predicate that is derived from itself (each of its keys
 would have to keep one value through the rounds) without a minimum or maximum that says which value stands
-(extremes.py), and texts computed in a clause that reads its own component (each round would make new symbols). A
+(min_max.py), and texts computed in a clause that reads its own component (each round would make new symbols). A
 component in which no rule says what type a column has derives nothing at all; that is a mistake.
 
 Runs after the types are inferred: `to_number` computes with a text or does not, by the type of its argument.
