@@ -66,9 +66,9 @@ from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.progress import Progress
 from lftj.results.answers import Answers
-from lftj.results.delta import Delta, Deltas
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
+from lftj.results.transaction_delta import Delta, Deltas
 from lftj.store.stored import Built, ScanOrder, StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction

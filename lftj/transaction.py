@@ -46,7 +46,7 @@ from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answers import find, out_of_memory
-from lftj.results.delta import Deltas
+from lftj.results.transaction_delta import Deltas
 from lftj.store.batch import ERASE, INSERT, UPSERT, Batch, Rows, applied
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
@@ -139,7 +139,7 @@ class Transaction:
         database = self._database
         database._open = None
         try:
-            troubles = self._settle(discard=kind is not None)
+            troubles = self._finish(discard=kind is not None)
         finally:
             database._lock.release()
         for trouble in troubles:
@@ -147,17 +147,17 @@ class Transaction:
         for name in self._kept:
             warnings.warn(self._derived_only(name), DataWarning, stacklevel=2)
 
-    def _settle(self, *, discard: bool) -> list[str]:
+    def _finish(self, *, discard: bool) -> list[str]:
         """Commit or discard; returns what went wrong in callbacks."""
         try:
             if discard:
-                self._drop()
+                self._discard()
             else:
                 commit = self._computed()
                 self._kept = dict(self._erased_in_vain(commit))
                 commit.publish()
         finally:
-            self._end()
+            self._close()
         if self._phase is _COMMITTED and self._database._watchers:
             return self._database._tell(self.delta)
         return []
@@ -193,7 +193,7 @@ class Transaction:
             + '\n  do: erase the facts that the rule reads, or change the rule; missing="error" refuses such rows'
         )
 
-    def _end(self) -> None:
+    def _close(self) -> None:
         """Committed or discarded: which of the two, the database's state tells."""
         commit = self._commit
         self._batches, self._current, self._program = {}, {}, None
@@ -203,9 +203,9 @@ class Transaction:
             self._done, self._commit = commit, None
         else:
             self._phase = _DISCARDED
-            self._drop()
+            self._discard()
 
-    def _drop(self) -> None:
+    def _discard(self) -> None:
         """Forget what a preview computed."""
         if self._commit is not None:
             self._commit.discard()
@@ -344,7 +344,7 @@ class Transaction:
         if self._missing == "error":
             self._current[name] = self._checked(name, relation, batch)
         if self._commit is not None:
-            self._drop()
+            self._discard()
         if name in self._batches:
             self._batches[name].append(batch)
         else:
@@ -414,7 +414,7 @@ class Transaction:
         except BaseException:
             self._batches, self._current = before
             raise
-        self._drop()
+        self._discard()
         self._program, self._heads = added.state, self._heads | added.heads
         for warning in added.warnings:
             warnings.warn(warning.render(), stacklevel=2)
@@ -431,7 +431,7 @@ class Transaction:
                 why="it has no rules that could be removed",
                 remedy=did_you_mean(head, state.strata.order, "erase its facts, if these are meant"),
             )
-        self._drop()
+        self._discard()
         self._program = state.without_rules(head)
         # Internal heads that this transaction has added may be gone again.
         self._heads = (self._heads | {head}).intersection(self._program.relations)
@@ -524,7 +524,7 @@ class Transaction:
         if self._commit is not None:
             if self._commit.base is self._evaluator.state:
                 return self._commit
-            self._drop()  # a stale head was evaluated in between
+            self._discard()  # a stale head was evaluated in between
         commit = Commit(
             self._evaluator, self._batches, self._program, self._heads, self._limits(), self._database._kept
         )

@@ -30,7 +30,7 @@ from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
 from lftj.plan.keyorder import rank_orders
 from lftj.plan.lowering import Encode, lower
 from lftj.plan.sampling import WORTHWHILE, best_of
-from lftj.program.components import Rounds
+from lftj.program.components import ComponentRounds
 from lftj.program.evaluation import Evaluation
 from lftj.program.state import State
 from lftj.program.text_split import TextSplit, split_text
@@ -70,7 +70,7 @@ class Evaluator:
     buffer_rows: int = 1 << 16
     pilot_from: float = WORTHWHILE
     trace_room: int | None = None
-    rounds: Rounds = field(default_factory=Rounds)
+    rounds: ComponentRounds = field(default_factory=ComponentRounds)
     _plans: dict[tuple[Any, ...], tuple[list[int], Any]] = field(default_factory=dict)
 
     @property

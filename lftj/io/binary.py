@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
 from lftj.io.content import CHUNK_ROWS, Content
-from lftj.io.files import File
+from lftj.io.file import File
 from lftj.io.read_options import ReadOptions
 from lftj.io.staging import Staging
 from lftj.io.typed import read_batches

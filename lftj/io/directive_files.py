@@ -21,7 +21,7 @@ columns are named:
 
 Beyond Souffle: a file with more columns than the relation needs `columns=` (Souffle drops the rest), or with
 `headers=true` a header that holds the declared names, by which columns are matched in any order and others passed over
-with a note; Parquet, Arrow and Zstandard files are told by their extensions.
+with a note; Parquet, Arrow and Zstandard files are recognised by their extensions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lftj import arguments
 from lftj.errors import DataError, Diagnostic
 from lftj.io import find_files
-from lftj.io.files import File, MissingFileError
+from lftj.io.file import File, MissingFileError
 from lftj.io.formats import TEXT, Format, format_of
 from lftj.io.rejects import Rejects
 from lftj.io.write import UnwritableFileError, write
@@ -158,7 +158,7 @@ def _read(db: Target, directive: Directive, directory: Path, on_error: str) -> R
     columns = None if directive.columns is None else dict(zip(names, directive.columns, strict=True))
     given = dict(directive.options)
     binary = directive.io == "file" and _without_text(Path(directive.filename)) is not None
-    with _told(directive, "read"):
+    with _as_directive_error(directive, "read"):
         source = _source(directive, directory, None if binary and "delimiter" not in given else directive.delimiter)
         return db.load(
             directive.relation,
@@ -172,8 +172,8 @@ def _read(db: Target, directive: Directive, directory: Path, on_error: str) -> R
 
 def _without_text(path: Path) -> Format | None:
     """The format that a name tells, if that says itself what its columns are; every other name is one of text."""
-    told = format_of(path).format
-    return None if told is None or told.text else told
+    kind = format_of(path).format
+    return None if kind is None or kind.text else kind
 
 
 def _source(directive: Directive, directory: Path, delimiter: str | None) -> list[File]:
@@ -215,7 +215,7 @@ def write_outputs(db: Target, directory: str | os.PathLike[str] = ".") -> None:
         if directive.kind == "printsize":
             to_stdout(f"{relation.name}\t{len(relation)}\n".encode())
         elif directive.io == "stdout" or everything_to_stdout:
-            with _told(directive, "written"):
+            with _as_directive_error(directive, "written"):
                 _print(relation, directive, named=directive.headers or everything_to_stdout)
         else:
             _write(relation, directive, folder)
@@ -285,9 +285,9 @@ def _write(relation: Relation, directive: Directive, directory: Path) -> None:
         "compress": directive.compress,
         "format": TEXT,
     }
-    if (told := _without_text(path)) is not None:
-        options = {name: value for name, value in options.items() if name in given} | {"format": told.name}
-    with _told(directive, "written"):
+    if (kind := _without_text(path)) is not None:
+        options = {name: value for name, value in options.items() if name in given} | {"format": kind.name}
+    with _as_directive_error(directive, "written"):
         write(relation._schema, relation._sorted, relation._symbols, path, rows=len(relation), **options)
 
 
@@ -295,7 +295,7 @@ def _write(relation: Relation, directive: Directive, directory: Path) -> None:
 
 
 @contextmanager
-def _told(directive: Directive, verb: str) -> Iterator[None]:
+def _as_directive_error(directive: Directive, verb: str) -> Iterator[None]:
     """Turn what a file or its rows raise into a `DirectiveError`, its remedy in the words of directives."""
     try:
         yield

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lftj.io.files import File, FormatError, MissingFileError
+from lftj.io.file import File, FormatError, MissingFileError
 from lftj.io.formats import TEXT, format_of, known_extensions
 from lftj.values.faults import with_article
 
@@ -80,7 +80,7 @@ def _nearest(path: Path) -> str:
 
 
 def _of_format(path: Path, delimiter: str | None) -> File:
-    format, told, compression = format_of(path)
+    format, own_delimiter, compression = format_of(path)
     if delimiter is not None and (format is None or format.text):
         return File(path, TEXT, delimiter, compression)
     if format is None:
@@ -106,7 +106,7 @@ def _of_format(path: Path, delimiter: str | None) -> File:
             why=f"the columns of {with_article(format.name)} file are not told apart by a character",
             remedy="leave delimiter= out",
         )
-    return File(path, format.name, told, compression)
+    return File(path, format.name, own_delimiter, compression)
 
 
 def _with_content(file: File) -> File:

@@ -16,10 +16,10 @@ from typing import IO, NamedTuple
 
 from lftj.io.binary import read_arrow, read_parquet, write_arrow, write_parquet
 from lftj.io.content import Content
-from lftj.io.files import COMPRESSIONS, File
+from lftj.io.file import COMPRESSIONS, File
 from lftj.io.read_options import ReadOptions
+from lftj.io.read_text import read_text
 from lftj.io.staging import Staging
-from lftj.io.text import read_text
 from lftj.io.write_text import write_text
 
 TEXT = "text"
@@ -50,7 +50,7 @@ _TABLE = (
 FORMATS = {format.name: format for format in _TABLE}
 
 
-class Told(NamedTuple):
+class FileKind(NamedTuple):
     """What the name of a file tells: its format (None: nothing), its delimiter, pyarrow's name of its compression."""
 
     format: Format | None
@@ -58,15 +58,15 @@ class Told(NamedTuple):
     compression: str | None
 
 
-def format_of(path: Path) -> Told:
+def format_of(path: Path) -> FileKind:
     """What the extensions of a name tell."""
     compression = COMPRESSIONS.get(path.suffix.lower())
     codec = None if compression is None else compression.codec
     suffix = (path if compression is None else Path(path.stem)).suffix.lower()
     for format in FORMATS.values():
         if suffix in format.extensions or suffix in format.unlisted:
-            return Told(format, format.extensions.get(suffix, ""), codec)
-    return Told(None, "", codec)
+            return FileKind(format, format.extensions.get(suffix, ""), codec)
+    return FileKind(None, "", codec)
 
 
 def known_extensions() -> str:

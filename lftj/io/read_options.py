@@ -21,9 +21,9 @@ class ReadOptions(NamedTuple):
     """How a source is to be read.
 
     `columns`: picks the source's columns by position (from 0) or name · `delimiter`, `header` and `quoting`: of text
-    files only; None decides from the file (`lftj/io/text.py`) · `on_error`: "raise" refuses a source with a bad row,
-    "quarantine" keeps bad rows apart · `extra`: columns beyond those of the relation, where all of these are there by
-    name, are passed over ("note") or refused ("error").
+    files only; None decides from the file (`lftj/io/read_text.py`) · `on_error`: "raise" refuses a source with a bad
+    row, "quarantine" keeps bad rows apart · `extra`: columns beyond those of the relation, where all of these are there
+    by name, are passed over ("note") or refused ("error").
     """
 
     columns: Columns | None = None

@@ -20,7 +20,7 @@ from lftj.values.faults import with_article
 from lftj.values.symbols import SymbolTable
 
 if TYPE_CHECKING:
-    from lftj.io.files import File
+    from lftj.io.file import File
 
 
 class SourceError(DataError, TypeError):

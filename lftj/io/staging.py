@@ -1,9 +1,10 @@
 """Staging: where the rows of a load wait until all of it is known to be good.
 
-A reader hands over *batches*: one `Part` per column of the schema, with the places of the rows. Numeric parts are codes
-already; parts of a symbol column stay texts (distinct texts and indices). Bad rows are taken out on the way in and told
-to `Rejects`. When every source is read, `finish` joins the batches and interns the distinct texts of all columns in one
-step: it is the only place where a load touches the symbol table, so a load that raises has changed nothing.
+A reader hands over *batches*: one `ColumnPart` per column of the schema, with the places of the rows. Numeric parts are
+codes already; parts of a symbol column stay texts (distinct texts and indices). Bad rows are taken out on the way in
+and added to `Rejects`. When every source is read, `finish` joins the batches and interns the distinct texts of all
+columns in one step: it is the only place where a load touches the symbol table, so a load that raises has changed
+nothing.
 
     add(batch) ... end_of_source() ... add(batch) ... end_of_source() -> finish(symbols) -> Loaded
 
@@ -23,7 +24,7 @@ from lftj.io.pick import Columns, listed, pick
 from lftj.io.rejects import KEPT_ON_RAISE, BadRowsError, Reject, Rejects
 from lftj.values.codes import Column, Schema, as_codes
 from lftj.values.faults import Fault, not_spelled
-from lftj.values.symbols import Staged, SymbolTable
+from lftj.values.symbols import StagedTexts, SymbolTable
 
 NO_ROWS: NDArray[np.int64] = np.empty(0, np.int64)
 
@@ -55,10 +56,10 @@ class Finding(NamedTuple):
     fault: Fault
 
 
-class Part(NamedTuple):
+class ColumnPart(NamedTuple):
     """One column of one batch. The codes of the rows `bad` (ascending) mean nothing; `describe` tells why for one."""
 
-    codes: NDArray[np.int64] | Staged
+    codes: NDArray[np.int64] | StagedTexts
     bad: NDArray[np.int64] = NO_ROWS
     describe: Callable[[int], Finding] | None = None
 
@@ -72,7 +73,7 @@ class Staging:
         self._extra = extra
         self._passed_over: dict[str, str] = {}
         self._quarantine = quarantine
-        self._columns: list[list[NDArray[np.int64] | Staged]] = [[] for _ in schema.columns]
+        self._columns: list[list[NDArray[np.int64] | StagedTexts]] = [[] for _ in schema.columns]
         self._rejects = Rejects()
         self._bad_rows = 0
 
@@ -86,7 +87,7 @@ class Staging:
     def add(
         self,
         source: str,
-        parts: Sequence[Part],
+        parts: Sequence[ColumnPart],
         places: Sequence[int] | NDArray[np.int64],
         *,
         in_text: bool = False,
@@ -132,10 +133,10 @@ class Staging:
 
     def finish(self, symbols: SymbolTable) -> Loaded:
         """Intern the texts and give the columns."""
-        staged = [chunk for held in self._columns for chunk in held if isinstance(chunk, Staged)]
+        staged = [chunk for held in self._columns for chunk in held if isinstance(chunk, StagedTexts)]
         interned = iter(_interned(staged, symbols))
         columns = [
-            _joined([next(interned) if isinstance(chunk, Staged) else chunk for chunk in held])
+            _joined([next(interned) if isinstance(chunk, StagedTexts) else chunk for chunk in held])
             for held in self._columns
         ]
         return Loaded(columns, self._rejects if self._quarantine else None, self.source_rows, self._note())
@@ -157,19 +158,19 @@ def _may_be_a_header(found: Finding, column: Column) -> bool:
     return column.type != "symbol" and found.fault == not_spelled(column.type) and found.text.isidentifier()
 
 
-def _filtered(codes: NDArray[np.int64] | Staged, good: NDArray[np.bool_]) -> NDArray[np.int64] | Staged:
+def _filtered(codes: NDArray[np.int64] | StagedTexts, good: NDArray[np.bool_]) -> NDArray[np.int64] | StagedTexts:
     """The good rows. Texts that only bad rows used go as well: what was not loaded is not interned."""
-    if not isinstance(codes, Staged):
+    if not isinstance(codes, StagedTexts):
         return codes[good]
     import pyarrow as pa
 
     indices = codes.indices[good]
     used = np.zeros(len(codes.distinct), bool)
     used[indices] = True
-    return Staged((np.cumsum(used) - 1)[indices], codes.distinct.filter(pa.array(used)))
+    return StagedTexts((np.cumsum(used) - 1)[indices], codes.distinct.filter(pa.array(used)))
 
 
-def _interned(staged: Sequence[Staged], symbols: SymbolTable) -> list[NDArray[np.int64]]:
+def _interned(staged: Sequence[StagedTexts], symbols: SymbolTable) -> list[NDArray[np.int64]]:
     """The codes of every staged chunk; one intern for all of them."""
     if not staged:
         return []

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from lftj.errors import DataError
 from lftj.io.content import Content
-from lftj.io.files import COMPRESSIONS, FormatError
+from lftj.io.file import COMPRESSIONS, FormatError
 from lftj.io.formats import FORMATS, TEXT, format_of, known_extensions, known_formats
 from lftj.io.write_text import write_text
 from lftj.values.codes import Schema
@@ -62,8 +62,8 @@ def write(
         write_text(content if delimiter is None else content._replace(delimiter=delimiter), target)
         return
     path = Path(target).expanduser()
-    told = format_of(path)
-    chosen = FORMATS.get(format) if format else told.format
+    kind = format_of(path)
+    chosen = FORMATS.get(format) if format else kind.format
     if chosen is None and not format and delimiter is not None:
         chosen = FORMATS[TEXT]
     if chosen is None:
@@ -74,12 +74,12 @@ def write(
             remedy="give another format=" if format else "rename the target, or give format= or delimiter=",
         )
     if not chosen.text:
-        compress = compress or told.compression is not None
+        compress = compress or kind.compression is not None
         _check_no_text(schema, path, chosen.name, delimiter, headers, rfc4180, compress)
-    delimiter = delimiter if delimiter is not None else (told.delimiter or content.delimiter)
+    delimiter = delimiter if delimiter is not None else (kind.delimiter or content.delimiter)
     quoting = delimiter == "," if rfc4180 is None else rfc4180
     content = content._replace(target=str(path), delimiter=delimiter, quoting=quoting)
-    codec = "gzip" if compress else told.compression
+    codec = "gzip" if compress else kind.compression
     with _replacing(path) as stream, _compressing(stream, codec if chosen.text else None) as sink:
         chosen.write(content, sink)
 

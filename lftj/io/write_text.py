@@ -1,4 +1,4 @@
-r"""Writing text: columns of codes to lines that Souffle, other tools and `text.py` read back to the same rows.
+r"""Writing text: columns of codes to lines that Souffle, other tools and `read_text.py` read back to the same rows.
 
 One row per line, "\n" ends each. With quoting a text that needs quotes gets them; without, a symbol that holds the
 delimiter or a line end is refused, because no reader could tell. Floats are printed with as many digits as it takes to
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lftj.errors import DataError
 from lftj.io.content import CHUNK_ROWS, Content
 from lftj.io.lines import BOM
-from lftj.io.text import TextError, check_delimiter
+from lftj.io.read_text import TextError, check_delimiter
 from lftj.values.codes import decode_array
 from lftj.values.faults import shown
 

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.internal_relations import GROUPS, WITH_ZERO, Fold, Part
+from lftj.language.internal_relations import GROUPS, WITH_ZERO, Fold, InternalRule
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
 from lftj.language.types import NUMBER
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _AggregateRelation:
     """An aggregate taken apart. `supplied`: its body reads `@..groups`."""
 
     name: str
@@ -58,7 +58,7 @@ class Braces:
 
     def __init__(self, whole: TakenApart) -> None:
         self.whole = whole
-        self._made: dict[tuple[ast.Aggregate, tuple[str, ...]], _Made] = {}
+        self._made: dict[tuple[ast.Aggregate, tuple[str, ...]], _AggregateRelation] = {}
 
     def replace(self, scope: Scope) -> None:
         """Replace the aggregates of a scope by atoms, those first whose groups the scope binds without the others."""
@@ -181,7 +181,7 @@ class Braces:
         assert value is not None
         return ast.Constant(value, NUMBER, aggregate.span)
 
-    def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _Made:
+    def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _AggregateRelation:
         """Derive the relation of an aggregate over a group."""
         whole, op, name = self.whole, aggregate.op, self.whole.name()
         operand = () if aggregate.operand is None else (aggregate.operand,)
@@ -195,7 +195,7 @@ class Braces:
             for body in whole.alternatives(aggregate.body, terms, braces=True) or ()
         ]
         if whole.failed or not self._ground(aggregate, done):
-            return _Made(name, bool(supplied))
+            return _AggregateRelation(name, bool(supplied))
         head, body = done[0]
         groups_count = len(variables)
         one_atom = (
@@ -207,8 +207,8 @@ class Braces:
         if len(done) > 1 or not (one_atom if AGGREGATES[op].by_rows else body.atoms):
             body, head = self._all(aggregate, name, done, variables)
         fold = Fold(op, groups_count)
-        whole.made.append(Part(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
-        return _Made(name, bool(supplied))
+        whole.made.append(InternalRule(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
+        return _AggregateRelation(name, bool(supplied))
 
     def _enter(
         self, name: str, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], *, functional: bool = False
@@ -229,8 +229,8 @@ class Braces:
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
         groups = (ast.Atom(f"{name}{GROUPS}", scope.placed(variables), span),) if variables else ()
         self.whole.made += [
-            Part(rule, replace(plain, name=with0), Conjunction((plain,))),
-            Part(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, negated=(none,))),
+            InternalRule(rule, replace(plain, name=with0), Conjunction((plain,))),
+            InternalRule(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, negated=(none,))),
         ]
         return with0
 
@@ -292,7 +292,7 @@ class Braces:
             words = [f"a variable in the braces of `{aggregate.op}`"] * len(columns)
             whole.parts.relation(relation, list(columns), words, aggregate.span)
             args = tuple(columns.values())
-            whole.made += [Part(whole.rule, ast.Atom(relation, args, aggregate.span), body) for body in bodies]
+            whole.made += [InternalRule(whole.rule, ast.Atom(relation, args, aggregate.span), body) for body in bodies]
         return Conjunction((ast.Atom(relation, tuple(columns.values()), aggregate.span),)), head
 
     def _columns(self, aggregate: ast.Aggregate, bodies: Sequence[Conjunction]) -> dict[str, ast.Variable]:

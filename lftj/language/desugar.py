@@ -22,7 +22,7 @@ from lftj.language import ast
 from lftj.language.aggregates import Braces
 from lftj.language.diagnostics import Findings
 from lftj.language.functional import Lookups
-from lftj.language.internal_relations import GROUPS, Part, Parts
+from lftj.language.internal_relations import GROUPS, InternalRule, Parts
 from lftj.language.min_max import extreme_of
 from lftj.language.normal_form import LIMIT, Conjunction, conjunctions
 from lftj.language.safety import bound_variables, check_bound
@@ -88,14 +88,14 @@ class TakenApart:
         self.findings = findings
         self.failed = False
         self.unbound: set[str] = set()
-        self.made: list[Part] = []
+        self.made: list[InternalRule] = []
         self._taken = set(all_names((*rule.heads, *rule.body)))
         self._counts = {prefix: count(1) for prefix in "vw"}
         self._wildcards: dict[int, str] = {}
         self._nones: dict[tuple[Literals, tuple[str, ...]], tuple[str, bool]] = {}
         self._braces = Braces(self)
 
-    def clauses(self, *, query: bool = False, best: Container[str] = ()) -> list[Part]:
+    def clauses(self, *, query: bool = False, best: Container[str] = ()) -> list[InternalRule]:
         """The clauses of the rule, internal ones first; none if it makes no sense, with the findings that say why.
 
         The head of a query asks for no values. `best`: heads in recursion, whose extremes are taken apart into
@@ -104,7 +104,7 @@ class TakenApart:
         bodies = self.alternatives(self.rule.body, self.rule.heads)
         if bodies is None:
             return []
-        plain: list[Part] = []
+        plain: list[InternalRule] = []
         for head in self.rule.heads:
             if head.name in best and (extreme := extreme_of(head, self.rule)) is not None:
                 plain += self._candidates(head, extreme)
@@ -117,17 +117,20 @@ class TakenApart:
                 heads = () if query else atoms
                 check_bound(self.rule, heads, [scope.body for scope in done], self.findings, self.unbound)
             for atom, scope in zip(atoms, done, strict=True):
-                plain += [Part(self.rule, atom, body) for body in (scope.body, scope.empty) if body is not None]
+                plain += [InternalRule(self.rule, atom, body) for body in (scope.body, scope.empty) if body is not None]
         return [] if self.failed else [*self.made, *plain]
 
-    def _candidates(self, head: ast.Head, extreme: ast.Aggregate) -> list[Part]:
+    def _candidates(self, head: ast.Head, extreme: ast.Aggregate) -> list[InternalRule]:
         """A clause for each alternative in the braces of an extreme: all derive the head, and the best values stand."""
         terms = (*head.args[:-1], *(() if extreme.operand is None else (extreme.operand,)))
         scopes = [self._scope(terms, body) for body in self.alternatives(extreme.body, terms) or ()]
         atoms = [ast.Atom(head.name, scope.head, head.span) for scope in scopes]
         if not self.failed:
             self.unbound |= check_bound(self.rule, atoms, [scope.body for scope in scopes], self.findings)
-        return [Part(self.rule, atom, scope.body, best=extreme.op) for atom, scope in zip(atoms, scopes, strict=True)]
+        return [
+            InternalRule(self.rule, atom, scope.body, best=extreme.op)
+            for atom, scope in zip(atoms, scopes, strict=True)
+        ]
 
     # What its constructs need
 
@@ -242,7 +245,7 @@ class TakenApart:
         done = [self.conjunction(variables, body, supply, groups=names)[1] for body in bodies]
         if not self.failed:
             self.unbound |= check_bound(self.rule, (), done, self.findings)
-        self.made += [Part(self.rule, ast.Atom(name, variables, span), body) for body in done]
+        self.made += [InternalRule(self.rule, ast.Atom(name, variables, span), body) for body in done]
         return name, bool(supplied)
 
     # Groups
@@ -260,7 +263,7 @@ class TakenApart:
 
     def groups(self, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> None:
         """Derive `@..groups` from what binds these variables in a scope."""
-        part = Part(self.rule, ast.Atom(f"{name}{GROUPS}", variables), binders(variables, scope.body))
+        part = InternalRule(self.rule, ast.Atom(f"{name}{GROUPS}", variables), binders(variables, scope.body))
         if part not in self.made:
             self.made.append(part)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.clause import INTERNAL
-from lftj.language.names import Names, Relation
+from lftj.language.names import KnownRelation, Names
 from lftj.language.normal_form import Conjunction
 
 # How the names of the last two end.
@@ -36,7 +36,7 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InternalRule:
     """One head with one conjunction, in AST terms; made from one alternative of `rule`.
 
     `best`: as in `clause.Clause`.
@@ -71,6 +71,8 @@ class Parts:
     def relation(self, name: str, columns: list[str], words: list[str], span: Span, *, functional: bool = False) -> str:
         """Enter an internal relation. `words` say what each column is, as a reason in a message about types."""
         distinct = [column if columns.index(column) == at else f"{column}_" for at, column in enumerate(columns)]
-        relation = Relation(name, distinct, [None] * len(columns), span, "internal", functional=functional, words=words)
+        relation = KnownRelation(
+            name, distinct, [None] * len(columns), span, "internal", functional=functional, words=words
+        )
         self.names.relations.setdefault(name, relation)
         return name

@@ -28,7 +28,7 @@ _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")
 
 
 @dataclass(slots=True)
-class Relation:
+class KnownRelation:
     """A relation while the program is being checked. A type is None until it is inferred, or if it has no base."""
 
     name: str
@@ -64,7 +64,7 @@ class Relation:
 class Names:
     """The relations and the base types of the named types. `open`: the program includes text that was not read."""
 
-    relations: dict[str, Relation]
+    relations: dict[str, KnownRelation]
     definitions: dict[str, str]
     opaque: set[str]
     open: bool = False
@@ -77,7 +77,7 @@ class Names:
 def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Findings) -> Names:
     """The names a program defines, on top of the `known` relations."""
     relations = {
-        name: Relation(
+        name: KnownRelation(
             name,
             [c.name for c in schema.columns],
             [c.type for c in schema.columns],
@@ -105,7 +105,9 @@ def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Finding
                 elif head.name not in relations and head.name not in names.opaque:
                     columns: list[str | None] = [None] * len(head.args)
                     functional = isinstance(head, ast.Assignment)
-                    relations[head.name] = Relation(head.name, [], columns, head.span, "derived", functional=functional)
+                    relations[head.name] = KnownRelation(
+                        head.name, [], columns, head.span, "derived", functional=functional
+                    )
     return names
 
 
@@ -228,7 +230,7 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
         )
         return
     columns, places = [a.name for a in item.attributes], [a.span for a in item.attributes]
-    relation = Relation(item.name, columns, types, item.span, "declared", places, functional=item.functional)
+    relation = KnownRelation(item.name, columns, types, item.span, "declared", places, functional=item.functional)
     names.relations[item.name] = relation
 
 

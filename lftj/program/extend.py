@@ -16,7 +16,7 @@ from lftj import arguments
 from lftj.errors import Diagnostic
 from lftj.language import ast
 from lftj.language.builder import Program
-from lftj.language.check import check
+from lftj.language.checker import check
 from lftj.language.parse import parse
 from lftj.program.declare_paths import refuse_rows
 from lftj.program.rule_options import RuleOptions

@@ -39,7 +39,7 @@ UNKNOWN = -1
 SMALL = 2_000
 
 
-class Staged(NamedTuple):
+class StagedTexts(NamedTuple):
     """A column of texts before it is interned: `indices`, int64[rows], into `distinct`, each text once."""
 
     indices: NDArray[np.int64]
@@ -216,7 +216,7 @@ class SymbolTable:
         return codes
 
 
-def stage(values: Any) -> Staged:
+def stage(values: Any) -> StagedTexts:
     """Reduce a column of texts to its distinct texts and the index of each row among them; `Misfit` if it holds null.
 
     `values` is an Arrow array of any text layout, a numpy array of str or objects, or a list or tuple of str.
@@ -235,10 +235,10 @@ def stage(values: Any) -> Staged:
     if pa.types.is_dictionary(values.type):
         return _stage_dictionary(values)
     encoded = pc.dictionary_encode(values.cast(pa.large_string()))
-    return Staged(encoded.indices.to_numpy().astype(np.int64), encoded.dictionary)
+    return StagedTexts(encoded.indices.to_numpy().astype(np.int64), encoded.dictionary)
 
 
-def _stage_dictionary(values: pa.Array) -> Staged:
+def _stage_dictionary(values: pa.Array) -> StagedTexts:
     """A dictionary may hold texts that no row uses (unused pandas categories) and, by its format, one text twice."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -253,7 +253,7 @@ def _stage_dictionary(values: pa.Array) -> Staged:
         raise Misfit(faults.null("symbol"))
     merged = pc.dictionary_encode(texts)
     place = np.cumsum(used) - 1
-    return Staged(merged.indices.to_numpy().astype(np.int64)[place[indices]], merged.dictionary)
+    return StagedTexts(merged.indices.to_numpy().astype(np.int64)[place[indices]], merged.dictionary)
 
 
 def _array_of(values: Sequence[str] | NDArray[Any]) -> pa.Array:

@@ -67,7 +67,7 @@ def both_ways(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], 
     def run(reading: Callable[[], Any]) -> list[Any]:
         fast = reading()
         with monkeypatch.context() as patched:
-            patched.setattr("lftj.io.text._read_fast", lambda *_: None)
+            patched.setattr("lftj.io.read_text._read_fast", lambda *_: None)
             return [fast, reading()]
 
     return run

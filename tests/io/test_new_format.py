@@ -11,7 +11,7 @@ import pytest
 import lftj
 from lftj.io.content import Content
 from lftj.io.convert import list_part
-from lftj.io.files import File, FormatError
+from lftj.io.file import File, FormatError
 from lftj.io.formats import FORMATS, Format, known_extensions, known_formats
 from lftj.io.read_options import ReadOptions
 from lftj.io.staging import Staging

@@ -86,9 +86,9 @@ def test_files(data, format):
         for fast in (True, False):
             fresh = SymbolTable()
             with (
-                mock.patch("lftj.io.text._read_fast", return_value=None)
+                mock.patch("lftj.io.read_text._read_fast", return_value=None)
                 if not fast
-                else mock.patch("lftj.io.text.CHUNK_ROWS", 3)
+                else mock.patch("lftj.io.read_text.CHUNK_ROWS", 3)
             ):
                 loaded = read(path, schema, fresh, ReadOptions(**text))
             fresh.check()
@@ -184,9 +184,9 @@ def test_the_fast_reader_agrees_with_the_careful_one_on_any_bytes(content, types
         for fast in (True, False):
             symbols = SymbolTable()
             with (
-                mock.patch("lftj.io.text._read_fast", return_value=None)
+                mock.patch("lftj.io.read_text._read_fast", return_value=None)
                 if not fast
-                else mock.patch("lftj.io.text.BLOCK_BYTES", block)
+                else mock.patch("lftj.io.read_text.BLOCK_BYTES", block)
             ):
                 try:
                     loaded = read(path, schema, symbols, options)

@@ -19,8 +19,8 @@ import pytest
 
 import lftj
 from spark_bridge import store
+from spark_bridge.bridge_errors import BatchError, PlanError, StateError
 from spark_bridge.driver import Partitioned
-from spark_bridge.errors import BatchError, PlanError, StateError
 from spark_bridge.local import InProcess
 from spark_bridge.partition import FAULTS
 from spark_bridge.store import Body, write_json

@@ -28,7 +28,7 @@ from lftj.language.directives import check_directives
 from lftj.language.infer import Inference, TypedClause
 from lftj.language.internal_relations import Parts
 from lftj.language.min_max import recursive_heads, refuse_mixed
-from lftj.language.names import Names, Relation, check_uses, resolve
+from lftj.language.names import KnownRelation, Names, check_uses, resolve
 from lftj.language.parse import parse_query
 from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped
 from lftj.language.safety import check_single_use
@@ -145,7 +145,7 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
     check_uses(ast.Rule((), body), names, findings)
     if findings.failed and any(is_scope(node) for node in nodes(body)):  # what follows is for one conjunction
         findings.raise_if_failed()
-    names.relations[QUERY] = Relation(QUERY, [], [None] * len(head.args), ast.NOWHERE, "derived")
+    names.relations[QUERY] = KnownRelation(QUERY, [], [None] * len(head.args), ast.NOWHERE, "derived")
     typed = _rule(rule, Parts(names, known), findings, query=True)
     Inference(names, findings).component(typed)
     for clause in typed:

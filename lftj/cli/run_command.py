@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from lftj import arguments
 from lftj.cli.outcome import Code, UsageError, say, worded
-from lftj.cli.source import STDIN, checked
+from lftj.cli.program_file import STDIN, checked
 from lftj.cli.updates import apply_updates, check_updates, opened
 from lftj.errors import DataError, UnknownRelationError
 from lftj.language.options import VALUES, WHY, listed

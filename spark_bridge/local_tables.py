@@ -18,7 +18,7 @@ from lftj.io.sources import read
 from lftj.values.codes import Column, Schema
 from lftj.values.gate import to_arrow
 from lftj.values.symbols import SymbolTable
-from spark_bridge.errors import BatchError
+from spark_bridge.bridge_errors import BatchError
 from spark_bridge.keys import OP, UNIT
 
 
