@@ -111,8 +111,8 @@ class Database(Answers):
         self._rejects: dict[str, Rejects | None] = {}
         self._open: Transaction | None = None  # set and read by the thread that holds the lock
         self._watchers: dict[object, tuple[str, Callable[[Delta], object]]] = {}
-        self._untold: deque[tuple[Callable[[Delta], object], Delta]] = deque()
-        self._telling = False
+        self._undelivered: deque[tuple[Callable[[Delta], object], Delta]] = deque()
+        self._delivering = False
         if program is not None:
             self._add_rules(program, RuleOptions.of(None, None, None))
 
@@ -447,23 +447,23 @@ class Database(Answers):
 
         return stop
 
-    def _tell(self, deltas: Deltas) -> list[str]:
-        """Call who watches the relations that changed; returns what went wrong.
+    def _deliver(self, deltas: Deltas) -> list[str]:
+        """Call the callbacks of the relations that changed; returns the messages of those that failed.
 
-        A callback's own transactions add to the queue and leave it to be emptied here: everyone hears of the commits
-        in their order.
+        A transaction of a callback only adds to the queue, which is emptied here. So every callback gets the commits in
+        their order.
         """
         for name, callback in tuple(self._watchers.values()):
             if name in deltas:
-                self._untold.append((callback, deltas[name]))
+                self._undelivered.append((callback, deltas[name]))
         troubles: list[str] = []
-        if self._telling:
+        if self._delivering:
             return troubles
-        self._telling = True
+        self._delivering = True
         stop: BaseException | None = None
         try:
-            while self._untold:
-                callback, delta = self._untold.popleft()
+            while self._undelivered:
+                callback, delta = self._undelivered.popleft()
                 try:
                     callback(delta)
                 except Exception as error:
@@ -472,7 +472,7 @@ class Database(Answers):
                 except BaseException as error:
                     stop = stop or error
         finally:
-            self._telling = False
+            self._delivering = False
         if stop is not None:
             raise stop
         return troubles

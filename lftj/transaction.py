@@ -159,7 +159,7 @@ class Transaction:
         finally:
             self._close()
         if self._phase is _COMMITTED and self._database._watchers:
-            return self._database._tell(self.delta)
+            return self._database._deliver(self.delta)
         return []
 
     def _erased_in_vain(self, commit: Commit) -> Iterator[tuple[str, int]]:

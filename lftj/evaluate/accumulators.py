@@ -63,7 +63,7 @@ class GroupsWithoutResult(NamedTuple):
         return len(self.undefined) > 0
 
     def after(self, touched: Ints, again: GroupsWithoutResult) -> GroupsWithoutResult:
-        """These, but of the groups `touched` int64[k, g] those that lack a result now, `again`."""
+        """These, with the groups `touched` int64[k, g] replaced by those of them without a result now, `again`."""
         if not self:
             return again
         n = len(self.undefined)
@@ -87,7 +87,7 @@ Results = tuple[Ints, npt.NDArray[np.bool_] | None]
 
 
 def none_without_result(groups: int) -> GroupsWithoutResult:
-    """No group of `groups` columns lacks a result."""
+    """The value for groups of `groups` columns that all have a result."""
     return GroupsWithoutResult(np.empty((groups, 0), np.int64), np.empty(0, np.bool_))
 
 
@@ -176,7 +176,7 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
 
 
 class Gathering:
-    """Bindings that come in chunks, summed whenever many have come: groups take memory, bindings do not."""
+    """Sums of bindings that come in chunks. Many are summed at a time, so that only groups take memory."""
 
     # Bindings that wait to be summed.
     ROOM = 1 << 20
@@ -347,7 +347,7 @@ def _quotients(high: Ints, low: Ints, counts: Ints) -> npt.NDArray[np.float64]:
 
 
 def weighted(folding: Folding, erased: Iterable[Ints], inserted: Iterable[Ints]) -> Sums:
-    """The sums of bindings that come less those that go, each int64[width + k, n] (`multiplied`)."""
+    """The sums of inserted bindings minus those of erased ones, each int64[width + k, n] (`multiplied`)."""
     chunks = [(part, -1) for part in erased] + [(part, 1) for part in inserted]
     bindings = [np.empty((folding.width, 0), np.int64), *(part[: folding.width] for part, _ in chunks)]
     rows = np.concatenate(bindings, axis=1)

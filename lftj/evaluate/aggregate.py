@@ -7,8 +7,8 @@ kinds (`AggregateSpec.by_rows`):
     count, sum, mean   fold the bindings into accumulators, which its trace keeps up (accumulators.py)
     min, max, cat      read the rows of the one relation below, whatever changed there (group_scan.py)
 
-A group may lack a result (a sum out of the range of its type): it has no row, and when that is an error is said in
-undefined_groups.py.
+A group may have no result (a sum out of the range of its type). Then it has no row; undefined_groups.py says when that
+is an error.
 
 Source: incremental-leapfrog-triejoin.txt, section 2.3.
 """
@@ -29,7 +29,7 @@ from lftj.evaluate.accumulators import (
     none_without_result,
     weighted,
 )
-from lftj.evaluate.group_scan import GroupScan, folded, reading_of
+from lftj.evaluate.group_scan import GroupScan, folded, group_scan_of
 from lftj.join.run import Counters, Limits
 from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_rows
 from lftj.language.clause import Clause
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 
-def reading(evaluator: Evaluator, clause: Clause) -> GroupScan | None:
-    """How a clause that is followed by scans is; None for any other clause."""
+def scan_of(evaluator: Evaluator, clause: Clause) -> GroupScan | None:
+    """The group scan that maintains a clause; None for a clause that is no aggregate by rows."""
     if clause.aggregate is None or not by_rows(clause.aggregate.op):
         return None
     state = evaluator.state
-    return reading_of(clause, state.relations[clause.atoms[0].predicate], state.strata.clauses)
+    return group_scan_of(clause, state.relations[clause.atoms[0].predicate], state.strata.clauses)
 
 
 def accumulates(clause: Clause) -> bool:
@@ -94,7 +94,7 @@ def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
 
 def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, GroupsWithoutResult]:
     """The content of the head of an aggregate clause, evaluated, and the groups without a result."""
-    found = reading(evaluator, clause)
+    found = scan_of(evaluator, clause)
     if found is not None:
         return *_read(evaluator, clause, found, limits), none_without_result(len(clause.head_args) - 1)
     gathering = Gathering(folding_of(clause))

@@ -1,8 +1,8 @@
 """min, max and cat: read from the rows of the one relation below, for the groups that a change touches.
 
 The body is one atom over a relation R, and what it folds is a column of R. Nothing is kept for it but a key order of R
-that begins with the group's columns, so that the rows of a group are one run. Whatever changed, and also if the least
-value itself went, the result of a touched group is read anew:
+that begins with the group's columns, so that the rows of a group are one run. Whatever changed, even if the least value
+was erased, the result of a touched group is read again:
 
     least, greatest number, unsigned, float     the first, the last row of the run in the order (group, value, ...)
     the same, at several levels of detail       one order and one scan for all of them (below)
@@ -105,8 +105,8 @@ class GroupScan(NamedTuple):
             else relation.scan_version(self.order, self.scan, self.operand)
         )
 
-    def said(self, relation: StoredRelation) -> str:
-        """What is done for a touched group, for people."""
+    def describe(self, relation: StoredRelation) -> str:
+        """How the result of a touched group is found, in words."""
         names = relation.schema.names
         order = f"{self.relation}[{', '.join(names[c] for c in self.order)}]"
         if self.by == "rows":
@@ -116,8 +116,8 @@ class GroupScan(NamedTuple):
         return f"takes the {'last' if self.last else 'first'} row of a touched group in {order}"
 
 
-def reading_of(clause: Clause, relation: StoredRelation, others: Iterable[Clause]) -> GroupScan:
-    """How `clause`, a min, max or cat over `relation`, is followed; `others`: the clauses that may share its order."""
+def group_scan_of(clause: Clause, relation: StoredRelation, others: Iterable[Clause]) -> GroupScan:
+    """The scan of `clause`, an aggregate by rows of `relation`; `others`: the clauses that may share its key order."""
     groups, operand = _columns(clause)
     assert clause.aggregate is not None
     op, own = clause.aggregate.op, frozenset(groups)
@@ -177,43 +177,43 @@ def _chains(sets: Iterable[frozenset[int]]) -> list[list[frozenset[int]]]:
 
 
 def followed(
-    reading: GroupScan, relation: StoredRelation, change: Change, head: Version, symbols: SymbolTable
+    scan: GroupScan, relation: StoredRelation, change: Change, head: Version, symbols: SymbolTable
 ) -> tuple[Change, int]:
     """(the change of the head's content `head`, steps) when `relation`, as it is now, has seen `change`."""
-    columns = list(reading.order[: reading.width])
+    columns = list(scan.order[: scan.width])
     rows = np.ascontiguousarray(change.rows[columns])
     if columns:
         rows, _, starts = runs_of(rows)
         rows = np.ascontiguousarray(rows[:, starts])
     else:
         rows = rows[:, : min(1, rows.shape[1])]
-    as_head = np.ascontiguousarray(rows[[columns.index(c) for c in reading.groups]])
+    as_head = np.ascontiguousarray(rows[[columns.index(c) for c in scan.groups]])
     before = Runs.of(head, as_head)
-    runs = Runs.of(reading.version(relation), rows)
+    runs = Runs.of(scan.version(relation), rows)
     steps = before.steps + runs.steps
-    if reading.by == "rows":
+    if scan.by == "rows":
         read = runs.rows()
         steps += read.shape[1]
         declared = np.empty_like(read)
-        declared[list(reading.order)] = read
-        after = folded(reading, relation, declared, symbols)
+        declared[list(scan.order)] = read
+        after = folded(scan, relation, declared, symbols)
     else:
-        if reading.by == "scan":
+        if scan.by == "scan":
             values, taken = runs.folds()
             steps += taken
         else:
-            values = runs.ends(reading.order.index(reading.operand), last=reading.last)
+            values = runs.ends(scan.order.index(scan.operand), last=scan.last)
         after = np.compress(runs.there, np.vstack([as_head, values]), axis=1)
     return change_of_rows(len(as_head) + 1, [before.rows()], [after]), steps
 
 
-def folded(reading: GroupScan, relation: StoredRelation, rows: Ints, symbols: SymbolTable) -> Ints:
+def folded(scan: GroupScan, relation: StoredRelation, rows: Ints, symbols: SymbolTable) -> Ints:
     """The rows (group..., result) of all groups in `rows` int64[arity, n], columns as declared; any order."""
-    groups = np.ascontiguousarray(rows[list(reading.groups)])
-    operand, n = rows[reading.operand], rows.shape[1]
-    fold = ROW_FOLDS[reading.op]
+    groups = np.ascontiguousarray(rows[list(scan.groups)])
+    operand, n = rows[scan.operand], rows.shape[1]
+    fold = ROW_FOLDS[scan.op]
     if isinstance(fold, InOrder):
-        rest = [c for c in range(relation.arity) if c not in (*reading.groups, reading.operand)]
+        rest = [c for c in range(relation.arity) if c not in (*scan.groups, scan.operand)]
         keys = [ranked(rows[c], symbols) if relation.types[c] == "symbol" else rows[c] for c in rest]
         order = np.lexsort([ranked(operand, symbols), *reversed(keys)])
         groups, operand = np.take(groups, order, axis=1), operand[order]
@@ -230,7 +230,7 @@ def folded(reading: GroupScan, relation: StoredRelation, rows: Ints, symbols: Sy
         texts, ends = _texts(operand, symbols), [*starts[1:].tolist(), n]
         joined = [fold.join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
         return np.vstack([distinct, symbols.intern(joined)])
-    if relation.types[reading.operand] != "symbol":
+    if relation.types[scan.operand] != "symbol":
         return np.vstack([distinct, fold.best.reduceat(operand, starts)])
     ranks = ranked(operand, symbols)
     order = np.argsort(ranks)

@@ -1,4 +1,4 @@
-"""Braces: an aggregate as a relation of its own, and an atom of the rule that reads it.
+"""Aggregates in rules: each becomes a relation of its own, and an atom of the rule that reads it.
 
     p(x, n) :- q(x), n = count : { e(x, y), f(y) }.
       ->   @p.1(x, count)    :- e(x, y), f(y).             one row per group that has a binding
@@ -42,7 +42,7 @@ from lftj.language.types import NUMBER
 from lftj.language.visitors import Node, all_names, nodes
 
 if TYPE_CHECKING:
-    from lftj.language.desugar import Scope, TakenApart
+    from lftj.language.desugar import Desugaring, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class _AggregateRelation:
     supplied: bool
 
 
-class Braces:
+class AggregateRelations:
     """The aggregates of one rule."""
 
-    def __init__(self, whole: TakenApart) -> None:
+    def __init__(self, whole: Desugaring) -> None:
         self.whole = whole
         self._made: dict[tuple[ast.Aggregate, tuple[str, ...]], _AggregateRelation] = {}
 

@@ -22,11 +22,11 @@ from collections.abc import Container, Mapping, Sequence
 from lftj.language import ast
 from lftj.language.clause import CheckedProgram, Clause
 from lftj.language.cycles import Dependencies, refuse_cycles
-from lftj.language.desugar import TakenApart
+from lftj.language.desugar import Desugaring
 from lftj.language.diagnostics import Findings, too_deep
 from lftj.language.directives import check_directives
 from lftj.language.infer import Inference, TypedClause
-from lftj.language.internal_relations import Parts
+from lftj.language.internal_relations import InternalRelations
 from lftj.language.min_max import recursive_heads, refuse_mixed
 from lftj.language.names import KnownRelation, Names, check_uses, resolve
 from lftj.language.parse import parse_query
@@ -88,7 +88,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     names = resolve(program, known, findings)
     directives = check_directives(program, names, findings)
     rules = [item for item in program.items if isinstance(item, ast.Rule)]
-    parts = Parts(names, known)
+    parts = InternalRelations(names, known)
     typed: list[TypedClause] = []
     dependencies = Dependencies()
     dependencies.known(before)
@@ -146,7 +146,7 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
     if findings.failed and any(is_scope(node) for node in nodes(body)):  # what follows is for one conjunction
         findings.raise_if_failed()
     names.relations[QUERY] = KnownRelation(QUERY, [], [None] * len(head.args), ast.NOWHERE, "derived")
-    typed = _rule(rule, Parts(names, known), findings, query=True)
+    typed = _rule(rule, InternalRelations(names, known), findings, query=True)
     Inference(names, findings).component(typed)
     for clause in typed:
         check_constants(clause, findings)
@@ -155,20 +155,20 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
 
 
 def _rule(
-    rule: ast.Rule, parts: Parts, findings: Findings, *, query: bool = False, best: Container[str] = ()
+    rule: ast.Rule, parts: InternalRelations, findings: Findings, *, query: bool = False, best: Container[str] = ()
 ) -> list[TypedClause]:
     """The clauses of a rule, checked for names and groundness; none if it holds something unsupported.
 
-    `best`: the heads whose extremes are taken apart into candidates.
+    `best`: the heads whose extremes become rules of candidates.
     """
     if not query:
         check_uses(rule, parts.names, findings)
     if any(isinstance(node, ast.Unsupported) for node in (*literals_of(rule.body), *terms_of(rule))):
         return []
-    apart = TakenApart(rule, parts, findings)
-    clauses = apart.clauses(query=query, best=best)
+    desugaring = Desugaring(rule, parts, findings)
+    clauses = desugaring.clauses(query=query, best=best)
     if not query:
-        check_single_use(rule, apart.unbound, findings)
+        check_single_use(rule, desugaring.unbound, findings)
     return [TypedClause(part.rule, part.head, part.body, part.fold, part.best) for part in clauses]
 
 

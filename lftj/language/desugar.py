@@ -1,4 +1,4 @@
-"""Taking rules apart: from rules with aggregates, lookups and negated conjunctions to plain conjunctions.
+"""Desugaring: from rules with aggregates, lookups and negated conjunctions to plain conjunctions.
 
     p(x, n) :- q(x), n = count : { e(x, y) }, !(f(x, z), g(z)).
       ->   @p.1(x, count) :- e(x, y).  ...                              an aggregate is a relation    aggregates.py
@@ -7,9 +7,9 @@
 
 This happens before types are inferred, one alternative of a body at a time, so that groundness, inference and lowering
 see atoms and comparisons only. Scopes nest: what stands in braces is a body of its own, whose variables are shared with
-the outside by name, and it is taken apart by the same steps with its group as its head.
+the outside by name, and it is desugared by the same steps with its group as its head.
 
-`normal_form.py` distributes, `key_conflicts.py` takes out lookups, `internal_relations.py` names the relations.
+`normal_form.py` distributes, `functional.py` takes out lookups, `internal_relations.py` names the relations.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import replace
 from itertools import count
 
 from lftj.language import ast
-from lftj.language.aggregates import Braces
+from lftj.language.aggregates import AggregateRelations
 from lftj.language.diagnostics import Findings
 from lftj.language.functional import Lookups
-from lftj.language.internal_relations import GROUPS, InternalRule, Parts
+from lftj.language.internal_relations import GROUPS, InternalRelations, InternalRule
 from lftj.language.min_max import extreme_of
 from lftj.language.normal_form import LIMIT, Conjunction, conjunctions
 from lftj.language.safety import bound_variables, check_bound
@@ -32,7 +32,7 @@ Supply = Callable[[], ast.Atom]
 
 
 class Scope:
-    """One alternative of a body while it is taken apart: what binds its variables, and what does not yet.
+    """One alternative of a body while it is desugared: what binds its variables, and what does not yet.
 
     `head`: the terms of its head, which share its variables. `supply` gives an atom that binds the group, for a body in
     braces or under a negation; `keys` are the variables that aggregates may bind, in the head form `deg[x] = ...`.
@@ -79,10 +79,13 @@ class Scope:
             self.supply = None
 
 
-class TakenApart:
-    """One rule, and the clauses made of it so far. `unbound`: variables that a finding says are not bound."""
+class Desugaring:
+    """One rule while it is desugared, and the clauses made of it so far.
 
-    def __init__(self, rule: ast.Rule, parts: Parts, findings: Findings) -> None:
+    `unbound`: variables that a finding reports as not bound.
+    """
+
+    def __init__(self, rule: ast.Rule, parts: InternalRelations, findings: Findings) -> None:
         self.rule = rule
         self.parts = parts
         self.findings = findings
@@ -93,12 +96,12 @@ class TakenApart:
         self._counts = {prefix: count(1) for prefix in "vw"}
         self._wildcards: dict[int, str] = {}
         self._nones: dict[tuple[Literals, tuple[str, ...]], tuple[str, bool]] = {}
-        self._braces = Braces(self)
+        self._aggregates = AggregateRelations(self)
 
     def clauses(self, *, query: bool = False, best: Container[str] = ()) -> list[InternalRule]:
         """The clauses of the rule, internal ones first; none if it makes no sense, with the findings that say why.
 
-        The head of a query asks for no values. `best`: heads in recursion, whose extremes are taken apart into
+        The head of a query asks for no values. `best`: heads in recursion, whose extremes become rules of
         candidates (min_max.py).
         """
         bodies = self.alternatives(self.rule.body, self.rule.heads)
@@ -201,7 +204,7 @@ class TakenApart:
         shared = scope.names()
         if not groups <= scope.bound():
             scope.call_supply()
-        self._braces.replace(scope)
+        self._aggregates.replace(scope)
         for group in scope.body.none:
             self._none(group, shared, scope)
         scope.body = replace(scope.body, none=())

@@ -1,4 +1,4 @@
-"""Parts: the internal relations that the rules of a program are taken apart into, and the clauses that derive them.
+"""Internal relations: those that desugaring makes of parts of rules, and the clauses that derive them.
 
 An internal relation is named after the first head of its rule and numbered within it, `@p.1`, `@p.2`, in the order in
 which the rule's constructs are met; what an aggregate needs besides its own relation has the number of the aggregate.
@@ -49,7 +49,7 @@ class InternalRule:
     best: str = ""
 
 
-class Parts:
+class InternalRelations:
     """The internal relations of a program so far; new ones are entered into `names`."""
 
     def __init__(self, names: Names, known: Mapping[str, object]) -> None:

@@ -180,7 +180,7 @@ class MinMaxFixpoint(Fixpoint):
         return Change.between(before.content, self.relations[head].content)
 
     def finish(self) -> None:
-        """See to it that all rows have support of smaller rounds. Raises `UnsettledError`."""
+        """Make sure that every row has support of smaller rounds. Raises `UnsettledError`."""
         if self.anew:
             if self._replaced:
                 self._begin_again()

@@ -35,7 +35,7 @@ AT_ONCE, PART = 1 << 14, 1 / 2
 
 @dataclass(slots=True)
 class Retraction:
-    """Rows under suspicion, with their rounds, and what came of it.
+    """Suspects, rows that may have lost their support, with their rounds, and what was found about them.
 
     `examined`: how many were · `removed`: the rows that went · `derivable`: those of them that a clause may derive.
     """

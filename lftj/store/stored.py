@@ -372,7 +372,7 @@ class StoredRelation:
 
         With `private`, a key order that does not lag will be asked for in the next round: it follows at once, and is
         merged where inserts are more than `part` of the rows. One that lags waits for `settle_orders`. If there is no
-        memory for one, it and those after it are dropped, as with a large change; whoever asks for them again is told.
+        memory for one, it and those after it are dropped, as with a large change; asking again raises the error.
         """
         orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: content}
         scans: dict[ScanOrder, Version] = {}
