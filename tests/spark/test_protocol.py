@@ -136,7 +136,7 @@ def test_a_refused_batch_changes_nothing_and_is_undone(tmp_path: Path) -> None:
     assert query.verify()["ok"]
 
 
-def test_wishes_reach_the_partitions(tmp_path: Path) -> None:
+def test_rule_options_reach_the_partitions(tmp_path: Path) -> None:
     graph = Graph()
     query = graph.create(InProcess(), tmp_path / "q", maintain={"tri": "recompute", "degree": "trace"})
     graph.check_delta(query, query.apply(graph.changes(), batch_id="0"))
