@@ -39,9 +39,9 @@ from spark_bridge.keys import Keyed
 from spark_bridge.local import InProcess
 from spark_bridge.local_query import LocalQuery
 from spark_bridge.partition import database
+from spark_bridge.partition_state import StateLayout
 from spark_bridge.placement import Placement, key_work, loads, place
 from spark_bridge.plan import make_plan
-from spark_bridge.state import Layout
 
 PROGRAM = """
 .decl e(a:number, b:number)
@@ -119,7 +119,7 @@ class Sql:
 def on_spark(name: str, partitions: int) -> Iterator[Figures]:
     """Create and batches, beside Spark SQL."""
     from spark_bridge.preflight import session
-    from spark_bridge.query import SparkQuery
+    from spark_bridge.spark_query import SparkQuery
 
     spark = session("local[2,4]", spark__driver__memory="3g", spark__sql__shuffle__partitions=4)
     spark.sparkContext.setLogLevel("ERROR")
@@ -252,7 +252,7 @@ def skew(name: str, _: int) -> Iterator[Figures]:
     keyed = Keyed(rows, plan.schemas["e"])
     keys, work = key_work(plan, {"e": keyed})
     for kind, placement in (("hash", Placement(32)), ("placed", place(keys, work, 32))):
-        layout, steps = Layout(plan, placement), []
+        layout, steps = StateLayout(plan, placement), []
         expected = loads(placement, keys, work)
         for partition in range(32):
             with database(layout, partition, {"e": rows}) as db:

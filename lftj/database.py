@@ -52,6 +52,7 @@ from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
 from lftj.explain.explanation import Explanation
 from lftj.explain.maintenance import maintenance_of
+from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
@@ -61,14 +62,14 @@ from lftj.maintain.step import KeptHeads, Step
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.declare_paths import declared, limbs_of
 from lftj.program.extend import extended
-from lftj.program.rule_options import Wishes
+from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.progress import Progress
 from lftj.results.answers import Answers
-from lftj.results.delta import Delta, Deltas
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
+from lftj.results.transaction_delta import Delta, Deltas
 from lftj.store.stored import Built, ScanOrder, StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
@@ -113,10 +114,10 @@ class Database(Answers):
         self._open: Transaction | None = None  # set and read by the thread that holds the lock
         self._attached: list[object] = []  # circuits, which clauses know by a number
         self._watchers: dict[object, tuple[str, Callable[[Delta], object]]] = {}
-        self._untold: deque[tuple[Callable[[Delta], object], Delta]] = deque()
-        self._telling = False
+        self._undelivered: deque[tuple[Callable[[Delta], object], Delta]] = deque()
+        self._delivering = False
         if program is not None:
-            self._add_rules(program, Wishes.of(None, None, None))
+            self._add_rules(program, RuleOptions.of(None, None, None))
 
     @classmethod
     def _sized(
@@ -158,12 +159,12 @@ class Database(Answers):
         `granularity` says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups),
         or "auto".
         """
-        self._add_rules(program, Wishes.of(key_orders, maintain, granularity))
+        self._add_rules(program, RuleOptions.of(key_orders, maintain, granularity))
 
-    def _add_rules(self, program: str | Program | ast.Program, wishes: Wishes) -> None:
+    def _add_rules(self, program: str | Program | ast.Program, options: RuleOptions) -> None:
         """Add a program; warnings are told at the line of the user who called the method that calls this one."""
         with self._alone("rules"):
-            added = extended(self._state, program, wishes, self._new, self._symbols)
+            added = extended(self._state, program, options, self._new, self._symbols)
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
                 state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))
@@ -261,17 +262,8 @@ class Database(Answers):
             relation = self._stored(name)
             refuse_rows(self._state, name)
             with self._progress.step(f"loading {name}"):
-                loaded = read(
-                    source,
-                    relation.schema,
-                    self._symbols,
-                    columns=columns,
-                    delimiter=delimiter,
-                    header=header,
-                    quoting=quoting,
-                    on_error=on_error,
-                    extra=extra,
-                )
+                options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+                loaded = read(source, relation.schema, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
                 self._evaluator.state = self._state.with_facts(name, facts)
@@ -487,23 +479,23 @@ class Database(Answers):
 
         return stop
 
-    def _tell(self, deltas: Deltas) -> list[str]:
-        """Call who watches the relations that changed; returns what went wrong.
+    def _deliver(self, deltas: Deltas) -> list[str]:
+        """Call the callbacks of the relations that changed; returns the messages of those that failed.
 
-        A callback's own transactions add to the queue and leave it to be emptied here: everyone hears of the commits
-        in their order.
+        A transaction of a callback only adds to the queue, which is emptied here. So every callback gets the commits in
+        their order.
         """
         for name, callback in tuple(self._watchers.values()):
             if name in deltas:
-                self._untold.append((callback, deltas[name]))
+                self._undelivered.append((callback, deltas[name]))
         troubles: list[str] = []
-        if self._telling:
+        if self._delivering:
             return troubles
-        self._telling = True
+        self._delivering = True
         stop: BaseException | None = None
         try:
-            while self._untold:
-                callback, delta = self._untold.popleft()
+            while self._undelivered:
+                callback, delta = self._undelivered.popleft()
                 try:
                     callback(delta)
                 except Exception as error:
@@ -512,7 +504,7 @@ class Database(Answers):
                 except BaseException as error:
                     stop = stop or error
         finally:
-            self._telling = False
+            self._delivering = False
         if stop is not None:
             raise stop
         return troubles

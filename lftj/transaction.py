@@ -36,16 +36,17 @@ from lftj import arguments
 from lftj.errors import DataError, DataWarning, TransactionError, UnknownRelationError
 from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
+from lftj.io.read_options import ReadOptions
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
 from lftj.maintain.commit import Commit
 from lftj.plan.join_stats import total
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.extend import extended
-from lftj.program.rule_options import Wishes
+from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answers import find, out_of_memory
-from lftj.results.delta import Deltas
+from lftj.results.transaction_delta import Deltas
 from lftj.store.batch import ERASE, INSERT, UPSERT, Batch, Rows, applied
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
@@ -138,7 +139,7 @@ class Transaction:
         database = self._database
         database._open = None
         try:
-            troubles = self._settle(discard=kind is not None)
+            troubles = self._finish(discard=kind is not None)
         finally:
             database._lock.release()
         for trouble in troubles:
@@ -146,19 +147,19 @@ class Transaction:
         for name in self._kept:
             warnings.warn(self._derived_only(name), DataWarning, stacklevel=2)
 
-    def _settle(self, *, discard: bool) -> list[str]:
+    def _finish(self, *, discard: bool) -> list[str]:
         """Commit or discard; returns what went wrong in callbacks."""
         try:
             if discard:
-                self._drop()
+                self._discard()
             else:
                 commit = self._computed()
                 self._kept = dict(self._erased_in_vain(commit))
                 commit.publish()
         finally:
-            self._end()
+            self._close()
         if self._phase is _COMMITTED and self._database._watchers:
-            return self._database._tell(self.delta)
+            return self._database._deliver(self.delta)
         return []
 
     def _erased_in_vain(self, commit: Commit) -> Iterator[tuple[str, int]]:
@@ -192,7 +193,7 @@ class Transaction:
             + '\n  do: erase the facts that the rule reads, or change the rule; missing="error" refuses such rows'
         )
 
-    def _end(self) -> None:
+    def _close(self) -> None:
         """Committed or discarded: which of the two, the database's state tells."""
         commit = self._commit
         self._batches, self._current, self._program = {}, {}, None
@@ -202,9 +203,9 @@ class Transaction:
             self._done, self._commit = commit, None
         else:
             self._phase = _DISCARDED
-            self._drop()
+            self._discard()
 
-    def _drop(self) -> None:
+    def _discard(self) -> None:
         """Forget what a preview computed."""
         if self._commit is not None:
             self._commit.discard()
@@ -243,7 +244,8 @@ class Transaction:
         and the bad ones returned.
         """
         relation = self._relation(name)
-        return self._give(name, relation, INSERT, source, columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        return self._give(name, relation, INSERT, source, options)
 
     def erase(
         self,
@@ -263,24 +265,14 @@ class Transaction:
         If only rules derive such a row, it stays, and a `DataWarning` at the end of the block says so.
         """
         relation = self._relation(name)
-        plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
-        if plain:
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        if options.plain:
             rows = few_rows(source, relation.types, relation.numbers, self._evaluator.symbols.code)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], ERASE))
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
-            given = rows_to_erase(
-                source,
-                relation.schema,
-                self._evaluator.symbols,
-                columns=columns,
-                delimiter=delimiter,
-                header=header,
-                quoting=quoting,
-                on_error=on_error,
-                extra=extra,
-            )
+            given = rows_to_erase(source, relation.schema, self._evaluator.symbols, options)
         if given.absent is not None and self._missing == "error":
             raise self._absent(name, given.absent)
         self._add(name, relation, Batch(given.rows, given.size, ERASE))
@@ -315,7 +307,8 @@ class Transaction:
                 remedy="use `tx.erase` and `tx.insert`, or declare it with its value after an arrow, as in "
                 "`.decl price(item:symbol) -> cost:float`",
             )
-        return self._give(name, relation, UPSERT, source, columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        return self._give(name, relation, UPSERT, source, options)
 
     def _give(
         self,
@@ -323,33 +316,17 @@ class Transaction:
         relation: StoredRelation,
         op: int,
         source: Any,
-        columns: Any,
-        delimiter: str | None,
-        header: bool | None,
-        quoting: bool | None,
-        on_error: str,
-        extra: str,
+        options: ReadOptions,
     ) -> Rejects | None:
         """Read rows and collect them, to be inserted or upserted (`op`)."""
-        plain = columns is None and delimiter is None and header is None and quoting is None and on_error == "raise"
-        if plain:
+        if options.plain:
             symbols = self._evaluator.symbols
             rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], op))
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
-            given = rows_to_insert(
-                source,
-                relation.schema,
-                self._evaluator.symbols,
-                columns=columns,
-                delimiter=delimiter,
-                header=header,
-                quoting=quoting,
-                on_error=on_error,
-                extra=extra,
-            )
+            given = rows_to_insert(source, relation.schema, self._evaluator.symbols, options)
         self._add(name, relation, Batch(given.rows, given.size, op))
         if given.note:
             warnings.warn(given.note, DataWarning, stacklevel=3)
@@ -367,7 +344,7 @@ class Transaction:
         if self._missing == "error":
             self._current[name] = self._checked(name, relation, batch)
         if self._commit is not None:
-            self._drop()
+            self._discard()
         if name in self._batches:
             self._batches[name].append(batch)
         else:
@@ -424,10 +401,10 @@ class Transaction:
         if self._phase is not _OPEN:
             raise self._misuse()
         state = self._program or self._evaluator.state
-        wishes = Wishes.of(key_orders, maintain, granularity)
+        options = RuleOptions.of(key_orders, maintain, granularity)
         # The commit compares relations by name: what the state before calls `@p.1` is nothing else after it.
         taken, symbols = self._evaluator.state.relations, self._evaluator.symbols
-        added = extended(state, program, wishes, self._database._new, symbols, taken=taken)
+        added = extended(state, program, options, self._database._new, symbols, taken=taken)
         before = self._batches, self._current
         self._batches = {name: list(batches) for name, batches in self._batches.items()}
         self._current = dict(self._current)
@@ -437,7 +414,7 @@ class Transaction:
         except BaseException:
             self._batches, self._current = before
             raise
-        self._drop()
+        self._discard()
         self._program, self._heads = added.state, self._heads | added.heads
         for warning in added.warnings:
             warnings.warn(warning.render(), stacklevel=2)
@@ -454,7 +431,7 @@ class Transaction:
                 why="it has no rules that could be removed",
                 remedy=did_you_mean(head, state.strata.order, "erase its facts, if these are meant"),
             )
-        self._drop()
+        self._discard()
         self._program = state.without_rules(head)
         # Internal heads that this transaction has added may be gone again.
         self._heads = (self._heads | {head}).intersection(self._program.relations)
@@ -549,7 +526,7 @@ class Transaction:
         if self._commit is not None:
             if self._commit.base is self._evaluator.state:
                 return self._commit
-            self._drop()  # a stale head was evaluated in between
+            self._discard()  # a stale head was evaluated in between
         commit = Commit(
             self._evaluator, self._batches, self._program, self._heads, self._limits(), self._database._kept
         )

@@ -59,7 +59,7 @@ class _Models:
         return _Whole(model) if arrays else model
 
 
-class Target(CPUContext):
+class LoweringTarget(CPUContext):
     """numba's target, with all that it knows, but for how arguments are passed."""
 
     def __init__(self, shared: CPUContext) -> None:

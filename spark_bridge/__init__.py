@@ -15,23 +15,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, SetupError, StateError
     from spark_bridge.driver import Applied, Estimate, Partitioned
-    from spark_bridge.errors import BatchError, PlanError, RaceError, SetupError, StateError
     from spark_bridge.local_query import LocalQuery
     from spark_bridge.preflight import session
-    from spark_bridge.query import SparkQuery
+    from spark_bridge.spark_query import SparkQuery
 
 _HOMES = {
     "Applied": "spark_bridge.driver",
-    "BatchError": "spark_bridge.errors",
+    "BatchError": "spark_bridge.bridge_errors",
     "Estimate": "spark_bridge.driver",
     "LocalQuery": "spark_bridge.local_query",
     "Partitioned": "spark_bridge.driver",
-    "PlanError": "spark_bridge.errors",
-    "RaceError": "spark_bridge.errors",
-    "SetupError": "spark_bridge.errors",
-    "SparkQuery": "spark_bridge.query",
-    "StateError": "spark_bridge.errors",
+    "PlanError": "spark_bridge.bridge_errors",
+    "RaceError": "spark_bridge.bridge_errors",
+    "SetupError": "spark_bridge.bridge_errors",
+    "SparkQuery": "spark_bridge.spark_query",
+    "StateError": "spark_bridge.bridge_errors",
     "session": "spark_bridge.preflight",
 }
 

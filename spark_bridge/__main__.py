@@ -27,15 +27,15 @@ from typing import TYPE_CHECKING, Any
 
 import lftj
 from lftj.values.codes import Schema
-from spark_bridge.errors import PlanError
+from spark_bridge.bridge_errors import PlanError
 from spark_bridge.preflight import missing, session, submitted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_bridge.interface import Query
+    from spark_bridge.interface import PartitionedQuery
     from spark_bridge.local_query import LocalQuery
-    from spark_bridge.query import SparkQuery
+    from spark_bridge.spark_query import SparkQuery
 
 PROGRAM_REFUSED, DATA_REFUSED, FOUND, INTERRUPTED = 1, 3, 4, 130
 
@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
 def read(spark: SparkSession | None, path: str, schema: Schema, *, changes: bool) -> Any:
     """The rows of a path: a data frame, or without Spark a table."""
     if spark is None:
-        from spark_bridge.sources import arrow_of
+        from spark_bridge.local_tables import arrow_of
 
         files = sorted(map(str, Path(path).glob("*.parquet"))) if Path(path).is_dir() else path
         return arrow_of(files, schema, changes=changes)
@@ -143,7 +143,7 @@ def _run(spark: SparkSession | None, given: argparse.Namespace) -> tuple[dict[st
             found = (LocalQuery if spark is None else _on_spark()).estimate_for(text, frames, **options)
             sys.stderr.write(f"{found}\n")
             return {"bytes": found.bytes, "skew": found.skew, "share": found.share, "split": found.split_keys}, 0
-        query: Query
+        query: PartitionedQuery
         if spark is None:
             query = LocalQuery.create(
                 text, frames, checkpoint=given.checkpoint, processes=options.pop("partitions"), **options
@@ -162,7 +162,7 @@ def _run(spark: SparkSession | None, given: argparse.Namespace) -> tuple[dict[st
 
 
 def _on_spark() -> type[SparkQuery]:
-    from spark_bridge.query import SparkQuery
+    from spark_bridge.spark_query import SparkQuery
 
     return SparkQuery
 

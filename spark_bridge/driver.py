@@ -31,14 +31,14 @@ import lftj
 from lftj import errors as lftj_errors
 from lftj.errors import UnknownRelationError
 from lftj.values.codes import Schema
-from spark_bridge import errors
-from spark_bridge.errors import BatchError, PlanError, RaceError, StateError
+from spark_bridge import bridge_errors
+from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, StateError
 from spark_bridge.ingest import digest, stage
 from spark_bridge.keys import Keyed, arrow_schema
 from spark_bridge.partition import stop_at
+from spark_bridge.partition_state import ChangeTables, PartitionState, net
 from spark_bridge.placement import Placement, choose_share, held_bytes, key_work, loads, place
 from spark_bridge.plan import PartitionPlan, make_plan
-from spark_bridge.state import Change, State, net
 from spark_bridge.store import Body, Checkpoint
 
 RACES = 8  # so often a driver begins again when another one commits first
@@ -90,7 +90,7 @@ class Partitioned:
 
     def __init__(self, executor: Executor, checkpoint: Checkpoint) -> None:
         self.executor, self.checkpoint = executor, checkpoint
-        self.state = State(checkpoint)
+        self.state = PartitionState(checkpoint)
         self._last: list[Body] = []
 
     # -- making one ---------------------------------------------------------------------------------------------------
@@ -390,14 +390,16 @@ class Partitioned:
             )
         return since, last, schema
 
-    def delta(self, name: str, since: int, until: int | None = None) -> Change:
+    def delta(self, name: str, since: int, until: int | None = None) -> ChangeTables:
         """The exact change of a relation between two versions, read here."""
         since, last, schema = self.span(name, since, until)
         parts = [self.state.output_delta(p, since, last, name) for p in range(self.state.partitions(last))]
         none = arrow_schema(schema).empty_table()
         return net(
             schema,
-            [Change(none, none)] if not parts else [Change(*(pa.concat_tables(t) for t in zip(*parts, strict=True)))],
+            [ChangeTables(none, none)]
+            if not parts
+            else [ChangeTables(*(pa.concat_tables(t) for t in zip(*parts, strict=True)))],
         )
 
     def metrics(self) -> dict[str, Any]:
@@ -588,7 +590,7 @@ def _pairs(changed: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, int]]:
 
 def raised(told: Body, partition: int | None = None) -> lftj.Error:
     """The error that a partition told of."""
-    kind: type[lftj.Error] = getattr(errors, told["kind"], getattr(lftj_errors, told["kind"], lftj.Error))
+    kind: type[lftj.Error] = getattr(bridge_errors, told["kind"], getattr(lftj_errors, told["kind"], lftj.Error))
     where = told["where"] + (f" (partition {partition})" if partition is not None else "")
     plain = (lftj_errors.KeyConflictError, lftj_errors.ProgramError, PlanError)
     if issubclass(kind, plain):

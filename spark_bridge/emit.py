@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lftj.language import BodyAtom
-from spark_bridge.plan import Copy, PartitionPlan, Pattern, Step
+from spark_bridge.plan import Copy, PartitionPlan, Pattern, PlanStep
 
 
 def copy_names(copies: Iterable[Copy]) -> dict[Copy, str]:
@@ -50,7 +50,7 @@ def program_text(plan: PartitionPlan) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _rule(step: Step, names: dict[Copy, str]) -> str:
+def _rule(step: PlanStep, names: dict[Copy, str]) -> str:
     def renamed(atoms: tuple[BodyAtom, ...], patterns: tuple[Pattern, ...]) -> tuple[BodyAtom, ...]:
         pairs = zip(atoms, patterns, strict=True)
         return tuple(replace(atom, predicate=names[atom.predicate, pattern]) for atom, pattern in pairs)

@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from spark_bridge.preflight import session
-from spark_bridge.query import SparkQuery
+from spark_bridge.spark_query import SparkQuery
 
 PROGRAM = """
 .decl contact(a:number, b:number)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lftj.values.codes import Schema
 from spark_bridge.keys import Keyed, canonical
-from spark_bridge.state import Change, tables_of
+from spark_bridge.partition_state import ChangeTables, tables_of
 from spark_bridge.store import JOURNAL, Body, Checkpoint
 
 
@@ -25,7 +25,7 @@ def stage(checkpoint: Checkpoint, version: int, schema: Schema, table: pa.Table,
     rows, ops = canonical(table, schema, changes=changes)
     if not rows.num_rows:
         return None
-    change = Change(rows.filter(pa.array(ops < 0)), rows.filter(pa.array(ops > 0)))
+    change = ChangeTables(rows.filter(pa.array(ops < 0)), rows.filter(pa.array(ops > 0)))
     file = checkpoint.write(JOURNAL, version, "j", tables_of({schema.name: change}))
     return {**file, "digest": {schema.name: [_summed(change.erased, schema), _summed(change.inserted, schema)]}}
 

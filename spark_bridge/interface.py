@@ -1,6 +1,6 @@
 """What a query offers wherever its partitions run.
 
-Making one, and how rows go in and come out, is up to the query on Spark (`query.py`) and that of one machine
+Making one, and how rows go in and come out, is up to the query on Spark (`spark_query.py`) and that of one machine
 (`local_query.py`).
 """
 
@@ -17,7 +17,7 @@ from spark_bridge.keys import Keyed, canonical
 from spark_bridge.plan import make_plan
 
 
-class Query:
+class PartitionedQuery:
     """A program, its inputs and its answers, in partitions."""
 
     def __init__(self, query: Partitioned) -> None:

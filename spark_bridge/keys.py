@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lftj.values.codes import Schema
-from spark_bridge.errors import BatchError
+from spark_bridge.bridge_errors import BatchError
 
 Hashes = npt.NDArray[np.uint64]
 TYPES = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64(), "symbol": pa.string()}

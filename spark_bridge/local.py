@@ -13,9 +13,9 @@ from typing import Any
 from lftj.values.codes import Schema
 from spark_bridge.holder import ask, died
 from spark_bridge.ingest import stage
+from spark_bridge.local_tables import arrow_of
 from spark_bridge.nursery import address, start
 from spark_bridge.partition import Worker
-from spark_bridge.sources import arrow_of
 from spark_bridge.store import Body, Checkpoint
 
 

@@ -24,14 +24,14 @@ from typing import Any
 import pyarrow as pa
 
 from lftj.values.codes import Schema
+from spark_bridge.bridge_errors import PlanError, StateError
 from spark_bridge.driver import Partitioned
-from spark_bridge.errors import PlanError, StateError
-from spark_bridge.interface import Query
+from spark_bridge.interface import PartitionedQuery
 from spark_bridge.local import Processes
-from spark_bridge.sources import arrow_of
+from spark_bridge.local_tables import arrow_of
 
 
-class LocalQuery(Query):
+class LocalQuery(PartitionedQuery):
     """A program, its inputs and its answers, in processes of this machine. See the module's text."""
 
     def __init__(self, executor: Processes, query: Partitioned, temporary: Path | None = None) -> None:

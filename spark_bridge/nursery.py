@@ -29,7 +29,7 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from spark_bridge.errors import SetupError
+from spark_bridge.bridge_errors import SetupError
 
 WATCH_SECONDS = 0.5
 FOLDER_BYTES = 64  # a socket's own name takes some 40 of 103 and more

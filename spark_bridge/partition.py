@@ -33,8 +33,17 @@ from lftj.transaction import Transaction
 from lftj.values.codes import Schema
 from spark_bridge.files import DamagedError
 from spark_bridge.keys import Keyed
+from spark_bridge.partition_state import (
+    Changes,
+    ChangeTables,
+    PartitionState,
+    StateLayout,
+    declaration,
+    rows_for,
+    table_of,
+    tables_of,
+)
 from spark_bridge.plan import ALL
-from spark_bridge.state import Change, Changes, Layout, State, declaration, rows_for, table_of, tables_of
 from spark_bridge.store import OUTPUT, STATE, Body, Checkpoint
 
 FAULTS = "LFTJ_SPARK_FAULTS"  # tests only: the folder that `stop_at` looks into
@@ -52,7 +61,7 @@ def stop_at(point: str, partition: int) -> None:
             os.kill(os.getpid(), number)
 
 
-def database(layout: Layout, partition: int, facts: Mapping[str, pa.Table]) -> lftj.Database:
+def database(layout: StateLayout, partition: int, facts: Mapping[str, pa.Table]) -> lftj.Database:
     """The database of a partition with the given facts, nothing evaluated yet."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the program was checked, and its warnings told, when the query was made
@@ -68,14 +77,14 @@ def database(layout: Layout, partition: int, facts: Mapping[str, pa.Table]) -> l
     return db
 
 
-def _hit(layout: Layout, partition: int, pattern: Any, rows: Keyed) -> pa.Table:
+def _hit(layout: StateLayout, partition: int, pattern: Any, rows: Keyed) -> pa.Table:
     if pattern == ALL:
         return rows.table
     mask = layout.placement.hits(partition, pattern, rows)
     return rows.table if mask.all() else rows.table.filter(pa.array(mask))
 
 
-def _own(layout: Layout, partition: int, name: str, table: pa.Table) -> pa.Table:
+def _own(layout: StateLayout, partition: int, name: str, table: pa.Table) -> pa.Table:
     """The rows that this partition, of those that hold them, answers for."""
     pattern = layout.plan.outputs[name]
     derived = name in layout.plan.derived
@@ -86,7 +95,7 @@ def _own(layout: Layout, partition: int, name: str, table: pa.Table) -> pa.Table
 
 
 def answers(
-    db: lftj.Database, layout: Layout, partition: int, names: Iterable[str] | None = None
+    db: lftj.Database, layout: StateLayout, partition: int, names: Iterable[str] | None = None
 ) -> dict[str, pa.Table]:
     """What a partition answers for relations (default: all that can be asked for)."""
     return {
@@ -111,7 +120,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, int], _Kept] = {}
-        self._states: dict[str, State] = {}
+        self._states: dict[str, PartitionState] = {}
 
     def run(self, request: Body) -> Body:
         """What came of a request; an error that lftj raised on purpose is told under "error"."""
@@ -132,35 +141,35 @@ class Worker:
         """Drop all databases."""
         self._kept.clear()
 
-    def _state(self, request: Body) -> State:
+    def _state(self, request: Body) -> PartitionState:
         folder, identity = request["folder"], request["query"]
         if identity not in self._states:
-            self._states[identity] = State(Checkpoint(folder))
+            self._states[identity] = PartitionState(Checkpoint(folder))
         state = self._states[identity]
         version = request.get("version")
         if version is not None and state.checkpoint.commit(version)["token"] != request["token"]:
             # A version that was read when another file had its name: that of a checkpoint that was put back.
-            self._states[identity] = state = State(Checkpoint(folder))
+            self._states[identity] = state = PartitionState(Checkpoint(folder))
         return state
 
     # -- the kinds of work --------------------------------------------------------------------------------------------
 
-    def _create(self, state: State, request: Body, done: Body) -> Body:
+    def _create(self, state: PartitionState, request: Body, done: Body) -> Body:
         layout = self._layout_to_be(state, request)
         journal = state.read_segments(request["journal"], layout.schemas)
         return self._base(state, request, done, layout, layout.routed(request["partition"], journal))
 
-    def _rescale(self, state: State, request: Body, done: Body) -> Body:
+    def _rescale(self, state: PartitionState, request: Body, done: Body) -> Body:
         layout = self._layout_to_be(state, request)
         found = state.everything(request["version"])
-        changes = {name: Change(table.slice(0, 0), table) for name, table in found.items()}
+        changes = {name: ChangeTables(table.slice(0, 0), table) for name, table in found.items()}
         return self._base(state, request, done, layout, layout.routed(request["partition"], changes))
 
-    def _layout_to_be(self, state: State, request: Body) -> Layout:
+    def _layout_to_be(self, state: PartitionState, request: Body) -> StateLayout:
         query = request.get("definition")  # at first there is no commit that has it
-        return Layout.of(query or state.checkpoint.query, {"layout": request["layout"]})
+        return StateLayout.of(query or state.checkpoint.query, {"layout": request["layout"]})
 
-    def _base(self, state: State, request: Body, done: Body, layout: Layout, facts: Changes) -> Body:
+    def _base(self, state: PartitionState, request: Body, done: Body, layout: StateLayout, facts: Changes) -> Body:
         """A base: evaluate everything, write facts and outputs."""
         partition, clock = request["partition"], _Clock(done["stats"])
         tables = {name: change.inserted for name, change in facts.items()}
@@ -169,13 +178,13 @@ class Worker:
         db.evaluate()
         found = answers(db, layout, partition)
         clock.lap("evaluate")
-        outputs = {name: Change(table.slice(0, 0), table) for name, table in found.items()}
+        outputs = {name: ChangeTables(table.slice(0, 0), table) for name, table in found.items()}
         result = self._written(state, request, layout, facts, outputs)
         clock.lap("write")
         self._keep(request, _Kept(db, done["attempt"]))
         return {**result, "state": done["attempt"]}
 
-    def _apply(self, state: State, request: Body, done: Body) -> Body:
+    def _apply(self, state: PartitionState, request: Body, done: Body) -> Body:
         """A batch: change the facts, write the change and that of the outputs."""
         partition, clock = request["partition"], _Clock(done["stats"])
         layout = state.layout(request["version"])
@@ -195,7 +204,7 @@ class Worker:
             if delta:
                 schema = layout.schemas[name]
                 gone, come = (table_of(part, schema) for part in (delta.erased, delta.inserted))
-                outputs[name] = Change(_own(layout, partition, name, gone), _own(layout, partition, name, come))
+                outputs[name] = ChangeTables(_own(layout, partition, name, gone), _own(layout, partition, name, come))
         reversible = all(name not in layout.plan.derived for name in routed)
         if reversible:
             for name in routed:
@@ -203,7 +212,7 @@ class Worker:
                     delta = tx.delta[layout.names[copy]]
                     if delta:
                         schema = layout.schemas[name]
-                        undo[layout.names[copy]] = Change(
+                        undo[layout.names[copy]] = ChangeTables(
                             table_of(delta.inserted, schema), table_of(delta.erased, schema)
                         )
         kept.before, kept.undo = (kept.state if reversible else ""), undo
@@ -213,21 +222,21 @@ class Worker:
         clock.lap("write")
         return {**result, "state": done["attempt"]}
 
-    def _compact(self, state: State, request: Body, done: Body) -> Body:
+    def _compact(self, state: PartitionState, request: Body, done: Body) -> Body:
         """The same content in new files, without evaluating anything."""
         version, partition, clock = request["version"], request["partition"], _Clock(done["stats"])
         layout = state.layout(version)
-        facts = {n: Change(t.slice(0, 0), t) for n, t in state.facts(partition, version).items()}
+        facts = {n: ChangeTables(t.slice(0, 0), t) for n, t in state.facts(partition, version).items()}
         outputs = {}
         for name in layout.plan.outputs:
             table = state.output(partition, version, name)
-            outputs[name] = Change(table.slice(0, 0), table)
+            outputs[name] = ChangeTables(table.slice(0, 0), table)
         clock.lap("load")
         result = self._written(state, request, layout, facts, outputs)
         clock.lap("write")
         return {**result, "state": state.checkpoint.commit(version)["parts"][partition]["state"]}
 
-    def _check(self, state: State, request: Body, done: Body) -> Body:
+    def _check(self, state: PartitionState, request: Body, done: Body) -> Body:
         """Read every file of a partition, evaluate its facts, and compare with its outputs."""
         version, partition = request["version"], request["partition"]
         layout, wrong = state.layout(version), []
@@ -255,7 +264,7 @@ class Worker:
                         wrong.append(name)
         return {"wrong": wrong, "state": ""}
 
-    def _close(self, state: State, request: Body, done: Body) -> Body:
+    def _close(self, state: PartitionState, request: Body, done: Body) -> Body:
         self._kept.pop((request["query"], request["partition"]), None)
         return {"state": ""}
 
@@ -264,7 +273,7 @@ class Worker:
     def _keep(self, request: Body, kept: _Kept) -> None:
         self._kept[request["query"], request["partition"]] = kept
 
-    def _at(self, state: State, request: Body, layout: Layout) -> tuple[_Kept, bool]:
+    def _at(self, state: PartitionState, request: Body, layout: StateLayout) -> tuple[_Kept, bool]:
         """The database of a partition at the version of the request, and whether it had to be built from files."""
         version, partition = request["version"], request["partition"]
         wanted = state.checkpoint.commit(version)["parts"][partition]["state"]
@@ -282,7 +291,9 @@ class Worker:
         self._keep(request, kept)
         return kept, rebuilt
 
-    def _written(self, state: State, request: Body, layout: Layout, facts: Changes, outputs: Changes) -> Body:
+    def _written(
+        self, state: PartitionState, request: Body, layout: StateLayout, facts: Changes, outputs: Changes
+    ) -> Body:
         """Write what there is: outputs, then facts, those that every partition holds once."""
         partition, version, store = request["partition"], request["target"], state.checkpoint
         found: Body = {"output": None, "facts": None, "replica": None}
@@ -301,7 +312,7 @@ class Worker:
         return {**found, "changed": changed}
 
 
-def _change(tx: Transaction, layout: Layout, partition: int, changes: Changes) -> None:
+def _change(tx: Transaction, layout: StateLayout, partition: int, changes: Changes) -> None:
     """Erase and insert what each copy of a partition is hit by."""
     for name, change in changes.items():
         schema = layout.schemas[name]

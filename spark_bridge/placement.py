@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.language import Var
-from spark_bridge.errors import PlanError
+from spark_bridge.bridge_errors import PlanError
 from spark_bridge.keys import Hashes, Keyed, mixed
-from spark_bridge.plan import ALL, PartitionPlan, Pattern, Step
+from spark_bridge.plan import ALL, PartitionPlan, Pattern, PlanStep
 
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -157,7 +157,7 @@ def _degrees(keys: Hashes, of: Hashes) -> npt.NDArray[np.float64]:
     return np.where(distinct[at] == of, counts[at], 0).astype(np.float64)
 
 
-def _step_work(step: Step, tables: Mapping[str, Keyed]) -> list[tuple[Hashes, npt.NDArray[np.float64]]]:
+def _step_work(step: PlanStep, tables: Mapping[str, Keyed]) -> list[tuple[Hashes, npt.NDArray[np.float64]]]:
     found = []
     atoms = list(zip(step.clause.atoms, step.positive, strict=True))
     own = [(a, p) for a, p in atoms if p.kind in ("x", "xy") and a.predicate in tables]

@@ -37,7 +37,7 @@ from itertools import product
 from lftj.language import Apply, BodyAtom, CheckedProgram, Clause, Value, Var, check, parse
 from lftj.language.clause import INTERNAL, Term
 from lftj.values.codes import Schema
-from spark_bridge.errors import PlanError
+from spark_bridge.bridge_errors import PlanError
 
 MANY = 512  # so many combinations of heads' columns are compared; beyond, each head takes its own best
 
@@ -58,7 +58,7 @@ Copy = tuple[str, Pattern]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """A rule for one copy of its head, and the pattern under which each atom of the body is read."""
 
     clause: Clause
@@ -90,7 +90,7 @@ class PartitionPlan:
 
     program: CheckedProgram
     copies: tuple[Copy, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     outputs: dict[str, Pattern]
     second: bool
 
@@ -184,7 +184,7 @@ class _Planner:
             if name in self.clauses and reads <= self.constant:
                 self.constant.add(name)
         self.whole = self._below(replicate) | self.constant
-        self._steps: dict[Copy, list[Step] | _Refusal] = {}
+        self._steps: dict[Copy, list[PlanStep] | _Refusal] = {}
 
     def _below(self, names: Iterable[str]) -> set[str]:
         found, waiting = set[str](), list(names)
@@ -197,7 +197,7 @@ class _Planner:
 
     # -- one copy -----------------------------------------------------------------------------------------------------
 
-    def steps(self, name: str, pattern: Pattern) -> list[Step]:
+    def steps(self, name: str, pattern: Pattern) -> list[PlanStep]:
         """The rules of one copy; none for a relation without rules. Raises `_Refusal`.
 
         A copy that is read while its own rules are looked at is taken to be derivable: so recursion is partitioned by
@@ -217,12 +217,12 @@ class _Planner:
             raise _Refusal(found.clause, found.why, found.remedy, found.cause)
         return found
 
-    def _step(self, clause: Clause, pattern: Pattern) -> Step:
+    def _step(self, clause: Clause, pattern: Pattern) -> PlanStep:
         if pattern == ALL:
             if clause.head not in self.whole:
                 raise _Refusal(clause, f"{_shown(clause.head)} would have to be derived in full by every partition")
             whole = (*(self._whole(clause, a) for a in (*clause.atoms, *clause.negated)),)
-            return Step(clause, ALL, whole[: len(clause.atoms)], whole[len(clause.atoms) :])
+            return PlanStep(clause, ALL, whole[: len(clause.atoms)], whole[len(clause.atoms) :])
         schema = self.program.schemas[clause.head]
         if schema.functional and max(pattern.columns) >= schema.arity - 1:
             what = "an aggregate" if clause.head.startswith(INTERNAL) else "a functional predicate"
@@ -242,7 +242,7 @@ class _Planner:
         if wanted not in {p.kind for p in positive}:
             held = " and ".join(f"`{term}`" for term in terms)
             raise _Refusal(clause, f"no atom of its body that holds {held} can be partitioned by it")
-        return Step(clause, pattern, positive, negated)
+        return PlanStep(clause, pattern, positive, negated)
 
     def _whole(self, clause: Clause, atom: BodyAtom) -> Pattern:
         self.steps(atom.predicate, ALL)

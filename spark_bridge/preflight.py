@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spark_bridge.errors import SetupError
+from spark_bridge.bridge_errors import SetupError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

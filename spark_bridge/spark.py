@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lftj.values.codes import Schema
-from spark_bridge.errors import BatchError
+from spark_bridge.bridge_errors import BatchError
 from spark_bridge.ingest import stage
 from spark_bridge.keys import OP, arrow_schema
-from spark_bridge.state import State
+from spark_bridge.partition_state import PartitionState
 from spark_bridge.store import Body, Checkpoint
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def rows_of(
     checkpoint: Checkpoint, name: str, until: int, since: int | None, partitions: Iterable[int]
 ) -> Iterator[pa.RecordBatch]:
     """The content of a relation in partitions, or with `since` its change, as Spark takes it."""
-    state = State(checkpoint)
+    state = PartitionState(checkpoint)
     for partition in partitions:
         if since is None:
             yield from for_spark(state.output(partition, until, name))

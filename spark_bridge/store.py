@@ -26,7 +26,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_bridge.errors import StateError
+from spark_bridge.bridge_errors import StateError
 from spark_bridge.files import DamagedError, publish, read_json, read_part, write_json, write_part
 
 JOURNAL, STATE, OUTPUT = "journal", "state", "output"

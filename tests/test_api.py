@@ -85,8 +85,8 @@ def test_methods() -> None:
 
 
 def test_methods_of_transactions_and_snapshots() -> None:
-    from lftj.results.delta import Delta
     from lftj.results.snapshot import Snapshot
+    from lftj.results.transaction_delta import Delta
     from lftj.transaction import Transaction
 
     assert public(Transaction) == ["delta", "erase", "insert", "preview", "remove_rules", "rules", "stats", "upsert"]

@@ -6,6 +6,7 @@ Who imports whom, how kernels are made, what is written where.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -244,6 +245,52 @@ def test_files_stay_readable() -> None:
 def test_files_are_named_after_what_they_hold() -> None:
     vague = ("utils", "helpers", "misc", "common")
     assert [relative(path) for path in EVERYTHING if any(word in path.stem for word in vague)] == []
+
+
+# Names that stand more than once in the packages. Nothing may be added; what is renamed is taken out.
+SHARED_FILES = {"delta.py", "scan.py"}
+SHARED_CLASSES = {"Condition", "Delta", "Relation", "Scan", "Staged", "Trace", "_Part"}
+# Nodes of the syntax tree, which are always written `ast.Rule`.
+SYNTAX = "lftj/language/ast.py"
+
+
+def repeated(places: Iterator[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, place in places:
+        found.setdefault(name, []).append(place)
+    return {name: where for name, where in found.items() if len(where) > 1}
+
+
+def test_no_two_files_have_one_name() -> None:
+    found = repeated((path.name, relative(path)) for path in PRODUCT if not path.name.startswith("__"))
+    assert {name: where for name, where in found.items() if name not in SHARED_FILES} == {}
+    assert set(found) == SHARED_FILES
+
+
+def test_no_two_classes_have_one_name() -> None:
+    classes = (
+        (node.name, f"{relative(path)}:{node.lineno}")
+        for path in PRODUCT
+        if relative(path) != SYNTAX
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef)
+    )
+    found = repeated(classes)
+    assert {name: where for name, where in found.items() if name not in SHARED_CLASSES} == {}
+    assert set(found) == SHARED_CLASSES
+
+
+def test_files_that_are_named_in_words_are_there() -> None:
+    """A docstring named a file that had been renamed, and whoever followed it found nothing."""
+    names = {path.name for path in EVERYTHING}
+    wrong = [
+        f"{relative(path)}:{number} names {mentioned}"
+        for path in PRODUCT
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for mentioned in re.findall(r"(?<![\w./-])(?:[a-z_]+/)*([a-z_]+\.py)\b", line)
+        if mentioned not in names and "spec/" not in line
+    ]
+    assert wrong == []
 
 
 def imported_by(statement: str) -> set[str]:

@@ -74,6 +74,6 @@ def _plain_check(arguments: Sequence[str]) -> Callable[[], int] | None:
     # typer expands `*.dl` on Windows
     if list(arguments[:1]) != ["check"] or not programs or not plain or os.name == "nt":
         return None
-    from lftj.cli.check import check_programs
+    from lftj.cli.check_command import check_programs
 
     return partial(check_programs, programs, as_json=len(programs) < len(arguments) - 1)

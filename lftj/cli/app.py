@@ -132,7 +132,7 @@ def run(
     predicate another value. A blank line, and the end of the file, commits; what that changed in the .output relations
     goes to stdout in the same form, ended by a blank line.
     """
-    from lftj.cli.run import Settings, run_program
+    from lftj.cli.run_command import Settings, run_program
 
     settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn)
     return partial(run_program, settings, output, on_error, jobs, stats, updates)
@@ -159,7 +159,7 @@ def stream(
     ] = False,
 ) -> Job:
     """Run a circuit over files: each step prints what changed in the outputs, a line of JSON for each row."""
-    from lftj.cli.stream import run_circuit
+    from lftj.cli.stream_command import run_circuit
 
     return partial(run_circuit, program, inputs or [], rows, follow, stats)
 
@@ -182,7 +182,7 @@ def check(
     json: Json = False,
 ) -> Job:
     """Check programs without reading any data: all findings, each with its place."""
-    from lftj.cli.check import check_programs
+    from lftj.cli.check_command import check_programs
 
     return partial(check_programs, programs, as_json=json)
 
@@ -208,7 +208,7 @@ def explain(
     Estimates come from the facts in -F; a relation whose file is not there is taken as empty.
     """
     from lftj.cli.explain import explain_program
-    from lftj.cli.run import Settings
+    from lftj.cli.run_command import Settings
 
     settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn)
     return partial(explain_program, settings, relation, evaluate=evaluate, as_json=json)
@@ -217,7 +217,7 @@ def explain(
 @app.command(short_help="List the functors of the language, with examples.")
 def functors(json: Json = False) -> Job:
     """List the operators, functors and tests of the language: types, what each gives, and an example that holds."""
-    from lftj.cli.functors import show_functors
+    from lftj.cli.functors_command import show_functors
 
     return partial(show_functors, as_json=json)
 

@@ -6,8 +6,8 @@ from glob import glob
 from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, say
-from lftj.cli.run import Settings, database
-from lftj.cli.source import checked
+from lftj.cli.program_file import checked
+from lftj.cli.run_command import Settings, database
 from lftj.language.clause import Directive
 
 if TYPE_CHECKING:

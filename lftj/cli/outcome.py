@@ -70,7 +70,7 @@ def outcome_of(command: Callable[[], int]) -> int:
         _forget_stdout()
         return Code.READER_GONE
     except Error as error:
-        say(told(error))
+        say(rendered(error))
         return _code(error)
     except MemoryError:
         say("lftj: error: the machine's memory ran out\n  do: load less, or stop earlier with --memory-limit")
@@ -91,7 +91,7 @@ def _code(error: Error) -> Code:
     return Code.PROGRAM
 
 
-def told(error: Error) -> str:
+def rendered(error: Error) -> str:
     """The message of an error, in the words of the command line."""
     text = error.render()
     if type(error).render is Error.render:  # others show the place, the mark and the source line themselves

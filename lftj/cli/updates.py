@@ -1,4 +1,4 @@
-"""`lftj run --updates`: a change file (`lftj.io.updates`) is applied to the evaluated program, commit by commit.
+"""`lftj run --updates`: a change file (`lftj.io.change_file`) is applied to the evaluated program, commit by commit.
 
 What each commit did to the relations of `.output` goes to stdout in the form of change files, erased rows first, and a
 blank line ends it; it is flushed, so a pipe may drive the file and wait for each answer. A bad line, a second value for
@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lftj.cli.outcome import UsageError, say
-from lftj.cli.source import STDIN
+from lftj.cli.program_file import STDIN
 from lftj.errors import DataError, EvaluationError
 from lftj.language.clause import INTERNAL
 
 if TYPE_CHECKING:
     from lftj.database import Database
-    from lftj.io.updates import Changes
+    from lftj.io.change_file import FileTransaction
     from lftj.language.clause import CheckedProgram
     from lftj.transaction import Transaction
 
@@ -63,8 +63,8 @@ def opened(updates: str) -> Iterator[BinaryIO]:
 
 def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | None, *, stats: bool) -> None:
     """Commit the transactions of `stream`, printing what each changed; `stats` tells each one's latency on stderr."""
+    from lftj.io.change_file import transactions
     from lftj.io.directive_files import to_stdout
-    from lftj.io.updates import transactions
 
     derived = [head for head in db._strata.order if not head.startswith(INTERNAL)]
     shown = list(dict.fromkeys(d.relation for d in db.directives if d.kind == "output")) or derived
@@ -77,20 +77,20 @@ def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | 
         text, erased, inserted = _told(tx, shown)
         to_stdout(text.encode())
         if stats:
-            heads = ", ".join(f"{head} by {_ways(told)}" for head, told in tx.stats["heads"].items())
+            heads = ", ".join(f"{head} by {_ways(report)}" for head, report in tx.stats["heads"].items())
             counts = f"{changes.size:,} {'change' if changes.size == 1 else 'changes'}, +{inserted:,} -{erased:,} rows"
             say(f"commit {number}: {counts}, {seconds * 1e3:.3f} ms" + (f" ({heads})" if heads else ""))
 
 
-def _ways(told: dict[str, Any]) -> str:
+def _ways(report: dict[str, Any]) -> str:
     """How a head was derived, and the parts of its rules, each way once."""
-    derived = [*told.get("parts", {}).values(), told]
+    derived = [*report.get("parts", {}).values(), report]
     ways = dict.fromkeys(each["strategy"] for each in derived if each["strategy"] != "none")
     return " and ".join(ways)
 
 
-def _commit(db: Database, changes: Changes, timeout: float | None, source: str) -> Transaction:
-    from lftj.io.updates import ERASE, INSERT, UPSERT
+def _commit(db: Database, changes: FileTransaction, timeout: float | None, source: str) -> Transaction:
+    from lftj.io.change_file import ERASE, INSERT, UPSERT
 
     try:
         with db.transaction(timeout=timeout) as tx:
@@ -105,7 +105,7 @@ def _commit(db: Database, changes: Changes, timeout: float | None, source: str) 
 
 def _told(tx: Transaction, shown: list[str]) -> tuple[str, int, int]:
     """The lines of a commit, and how many rows were erased and inserted."""
-    from lftj.io.updates import ERASE, INSERT, change_line
+    from lftj.io.change_file import ERASE, INSERT, change_line
 
     lines: list[str] = []
     counts = {ERASE: 0, INSERT: 0}

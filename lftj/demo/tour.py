@@ -14,7 +14,7 @@ from importlib.resources import as_file, files
 import numpy as np
 
 import lftj
-from lftj.demo.window import DAYS, Commit, Window
+from lftj.demo.window import DAYS, TimedCommit, Window
 from lftj.progress import wants_colour
 
 FRIENDS = """
@@ -169,7 +169,7 @@ class Tour:
 
     def _live(
         self, db: lftj.Database, rules: str, heads: tuple[str, ...], arriving: int
-    ) -> tuple[Window, list[Commit]]:
+    ) -> tuple[Window, list[TimedCommit]]:
         """The messages of the stream arrive in a window over which `rules` derive `heads`."""
         with self._timed("messages in the window, rules evaluated and traced", lambda: len(window.db["message"])):
             window = Window(f"{MESSAGE}{rules}", db["message"].numpy(), BEGIN, heads, maintain="trace")
@@ -178,7 +178,7 @@ class Tour:
             commits = list(window.stream(arriving))
         return window, commits
 
-    def _compare(self, window: Window, rules: str, heads: tuple[str, ...], commits: list[Commit]) -> None:
+    def _compare(self, window: Window, rules: str, heads: tuple[str, ...], commits: list[TimedCommit]) -> None:
         """What these commits took, beside those of a database that evaluates the rules again; both say the same."""
         again = Window(f"{MESSAGE}{rules}", window.messages, window.next, heads, maintain="recompute")
         assert all(again.db[head] == window.db[head] for head in heads)

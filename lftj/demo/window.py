@@ -24,7 +24,7 @@ Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class TimedCommit:
     """One commit: the message that arrived, how many left, the rows that came and went, the seconds it took."""
 
     sender: int
@@ -63,7 +63,7 @@ class Window:
         """The first message that is in the window when message `i` arrives."""
         return int(np.searchsorted(self.messages[:, 2], self.messages[i, 2] - SECONDS))
 
-    def arrive(self) -> Commit:
+    def arrive(self) -> TimedCommit:
         """The next message arrives."""
         i, oldest = self.next, self._oldest(self.next)
         sender, receiver, at = self.messages[i].tolist()
@@ -75,9 +75,9 @@ class Window:
         seconds = time.perf_counter() - began
         left, self.oldest, self.next = oldest - self.oldest, oldest, i + 1
         delta = tx.delta[self.shown]
-        return Commit(sender, receiver, at, left, list(delta.inserted), list(delta.erased), seconds)
+        return TimedCommit(sender, receiver, at, left, list(delta.inserted), list(delta.erased), seconds)
 
-    def stream(self, count: int) -> Iterator[Commit]:
+    def stream(self, count: int) -> Iterator[TimedCommit]:
         """The next `count` messages arrive; on a terminal stderr tells how far it is."""
         live = sys.stderr is not None and sys.stderr.isatty()
         for n in range(count):

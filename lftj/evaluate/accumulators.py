@@ -10,7 +10,7 @@ All of it is linear in the bindings. So a trace's bindings that go and come are 
 and 1 (`Sums`), and then added to the accumulators of these groups; a group without a binding goes. The results before
 and after, which are exact, tell the change of the head. An integer sum must fit into its type, but what is accumulated
 need not: a sum may leave the range and come back. A group whose result its type does not hold, or that sums inf and
--inf, has no row; it is *lacking*, and what that means is left to who asks for the group (undefined_groups.py).
+-inf, has no row, and who asks for the group decides what that means (undefined_groups.py).
 
 The sum of floats is `math.fsum` of the surviving values. The mean, of integers and floats, is the exact sum divided by
 the count, rounded once: what `Relation.scan` gives, too. It has a value where the sum is beyond the largest float.
@@ -24,7 +24,7 @@ Source: incremental-leapfrog-triejoin.txt, sections 2.3.1, 2.3.2 and 2.3.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ COUNTABLE = float(1 << 56)
 EXACT = 1 << 53
 
 
-class Lacking(NamedTuple):
+class GroupsWithoutResult(NamedTuple):
     """Groups without a result: `groups` int64[k, n] in order, and whether each holds inf and -inf, `undefined` bool[n].
 
     The others are out of the range of their type.
@@ -62,8 +62,8 @@ class Lacking(NamedTuple):
     def __bool__(self) -> bool:
         return len(self.undefined) > 0
 
-    def after(self, touched: Ints, again: Lacking) -> Lacking:
-        """These, but of the groups `touched` int64[k, g] those that lack a result now, `again`."""
+    def after(self, touched: Ints, again: GroupsWithoutResult) -> GroupsWithoutResult:
+        """These, with the groups `touched` int64[k, g] replaced by those of them without a result now, `again`."""
         if not self:
             return again
         n = len(self.undefined)
@@ -79,16 +79,20 @@ class Lacking(NamedTuple):
         groups = np.concatenate([np.compress(kept, self.groups, axis=1), again.groups], axis=1)
         undefined = np.concatenate([self.undefined[kept], again.undefined])
         order = np.lexsort(groups[::-1])
-        return Lacking(np.ascontiguousarray(groups[:, order]), undefined[order])
+        return GroupsWithoutResult(np.ascontiguousarray(groups[:, order]), undefined[order])
 
 
-def nothing_lacking(groups: int) -> Lacking:
-    """No group of `groups` columns lacks a result."""
-    return Lacking(np.empty((groups, 0), np.int64), np.empty(0, np.bool_))
+# (the code of the result of each group, those that have none; None if all have one)
+Results = tuple[Ints, npt.NDArray[np.bool_] | None]
+
+
+def none_without_result(groups: int) -> GroupsWithoutResult:
+    """The value for groups of `groups` columns that all have a result."""
+    return GroupsWithoutResult(np.empty((groups, 0), np.int64), np.empty(0, np.bool_))
 
 
 class Folding(NamedTuple):
-    """What is folded: `op` "count", "sum" or "mean", the number of group columns, the `operand` type ("" for count)."""
+    """What is folded: `op`, a key of `RESULTS`, the number of group columns, the type of the `operand` ("": none)."""
 
     op: str
     groups: int
@@ -97,12 +101,12 @@ class Folding(NamedTuple):
     @property
     def width(self) -> int:
         """Columns of a binding: the group, then the operand."""
-        return self.groups + (self.op != "count")
+        return self.groups + bool(self.operand)
 
     @property
     def words(self) -> int:
         """Value columns of the table."""
-        return 1 if self.op == "count" else 3
+        return 3 if self.operand else 1
 
 
 class Sums(NamedTuple):
@@ -148,7 +152,7 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     if order is not None:
         weights = weights[order]
     distinct, none = groups[:, starts], np.empty((k + 1, 0), np.int64)
-    if m == 0 or folding.op == "count":
+    if m == 0 or not folding.operand:
         values = np.add.reduceat(weights, starts)[None, :] if m else np.empty((folding.words, 0), np.int64)
         return Sums(distinct, values, none, none[0])
     operand = np.ascontiguousarray(rows[k] if order is None else rows[k][order])
@@ -172,7 +176,7 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
 
 
 class Gathering:
-    """Bindings that come in chunks, summed whenever many have come: groups take memory, bindings do not."""
+    """Sums of bindings that come in chunks. Many are summed at a time, so that only groups take memory."""
 
     # Bindings that wait to be summed.
     ROOM = 1 << 20
@@ -220,7 +224,7 @@ class Accumulators:
 
     def __init__(self, folding: Folding, table: Version, segments: Version | None) -> None:
         self.folding, self.table, self.segments = folding, table, segments
-        self.lacking = nothing_lacking(folding.groups)
+        self.lacking = none_without_result(folding.groups)
 
     @classmethod
     def of(cls, arena: Arena, folding: Folding, sums: Sums, *, page_rows: int, dir_rows: int) -> Accumulators:
@@ -246,7 +250,7 @@ class Accumulators:
             segments, _ = segments.update(np.vstack([sums.segments, pieces]), ops)
         return Accumulators(folding, table, segments)
 
-    def rows(self, groups: Ints) -> tuple[Ints, Lacking]:
+    def rows(self, groups: Ints) -> tuple[Ints, GroupsWithoutResult]:
         """(the rows (group..., code of the result) of those of `groups` int64[k, g] that have one, in order; the rest).
 
         A group without a binding is in neither.
@@ -257,7 +261,7 @@ class Accumulators:
             groups, values = np.compress(there, groups, axis=1), np.compress(there, values, axis=1)
         return self._rows(groups, values)
 
-    def all_rows(self) -> tuple[Ints, Lacking]:
+    def all_rows(self) -> tuple[Ints, GroupsWithoutResult]:
         """The same of all groups."""
         table, k = self.table.columns(), self.folding.groups
         return self._rows(table[:k], table[k:])
@@ -266,37 +270,45 @@ class Accumulators:
         """Bytes of their pages."""
         return self.table.memory() + (0 if self.segments is None else self.segments.memory())
 
-    def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, Lacking]:
+    def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, GroupsWithoutResult]:
         """The rows of groups with their values in the table, none of which is empty."""
         codes, without = self.results(groups, values)
         if without is None or not without.any():
-            return np.vstack([groups, codes]), nothing_lacking(self.folding.groups)
+            return np.vstack([groups, codes]), none_without_result(self.folding.groups)
         undefined = np.zeros(np.count_nonzero(without), np.bool_)
         if self.folding.operand == "float":
             undefined = (values[HIGH][without] > 0) & (values[LOWER][without] > 0)
-        lacking = Lacking(np.compress(without, groups, axis=1), undefined)
+        lacking = GroupsWithoutResult(np.compress(without, groups, axis=1), undefined)
         return np.compress(~without, np.vstack([groups, codes]), axis=1), lacking
 
-    def results(self, groups: Ints, values: Ints) -> tuple[Ints, npt.NDArray[np.bool_] | None]:
+    def results(self, groups: Ints, values: Ints) -> Results:
         """(the code of the result of each group, those that have none; None if all have one)."""
-        op, operand = self.folding.op, self.folding.operand
-        counts: Ints = values[COUNT]
-        if op == "count" or not groups.shape[1]:
-            return counts, None
-        without = counts >= MOST
-        if operand == "float":
-            codes = self._rounded(groups, values, counts if op == "mean" else np.ones_like(counts))
-            return codes, without | (codes == exactsum.NO_SUM)
-        high, low = values[HIGH], values[LOWER]
-        if op == "mean":
-            return encode_float(_quotients(high, low, counts)), without
-        bound = (-(1 << 31), 1 << 31) if operand == "number" else (0, 1 << 32)
-        without |= (high < bound[0]) | (high >= bound[1])
-        sums: Ints = (high << BITS) | low
-        return sums if operand == "number" else sums ^ SIGN, without
+        return RESULTS[self.folding.op](self, groups, values) if groups.shape[1] else (values[COUNT], None)
 
-    def _rounded(self, groups: Ints, values: Ints, counts: Ints) -> Ints:
-        """The codes of sums of floats divided by `counts`; `exactsum.NO_SUM` for a group that has none."""
+    def total(self, groups: Ints, values: Ints) -> Results:
+        """The exact sum of every group."""
+        counts, operand = values[COUNT], self.folding.operand
+        if operand == "float":
+            return self._rounded(groups, values, np.ones_like(counts))
+        high = values[HIGH]
+        bound = (-(1 << 31), 1 << 31) if operand == "number" else (0, 1 << 32)
+        sums: Ints = (high << BITS) | values[LOWER]
+        codes = sums if operand == "number" else sums ^ SIGN
+        return codes, (counts >= MOST) | (high < bound[0]) | (high >= bound[1])
+
+    def mean(self, groups: Ints, values: Ints) -> Results:
+        """The exact sum of every group, divided by its count and rounded once."""
+        counts: Ints = values[COUNT]
+        if self.folding.operand == "float":
+            return self._rounded(groups, values, counts)
+        return encode_float(_quotients(values[HIGH], values[LOWER], counts)), counts >= MOST
+
+    def count(self, groups: Ints, values: Ints) -> Results:
+        """The number of bindings of every group."""
+        return values[COUNT], None
+
+    def _rounded(self, groups: Ints, values: Ints, counts: Ints) -> Results:
+        """The sums of floats divided by `counts`, rounded once."""
         assert self.segments is not None
         version, codes = self.segments, np.empty(groups.shape[1], np.int64)
         exactsum.rounded_sums(
@@ -309,12 +321,20 @@ class Accumulators:
             np.zeros(exactsum.DIGITS, np.int64),
             codes,
         )
-        return codes
+        return codes, (values[COUNT] >= MOST) | (codes == exactsum.NO_SUM)
+
+
+# The kernels of the aggregates that accumulate: the result of every group (int64[k, g]) from its values in the table.
+RESULTS: dict[str, Callable[[Accumulators, Ints, Ints], Results]] = {
+    "count": Accumulators.count,
+    "sum": Accumulators.total,
+    "mean": Accumulators.mean,
+}
 
 
 def carried(folding: Folding, values: Ints) -> Ints:
     """Values of the table with 0 <= low < 2**32."""
-    if folding.op == "count" or folding.operand == "float":
+    if folding.operand in ("", "float"):
         return values
     low = values[LOWER]
     return np.stack([values[COUNT], values[HIGH] + (low >> BITS), low & LOW])
@@ -330,7 +350,7 @@ def _quotients(high: Ints, low: Ints, counts: Ints) -> npt.NDArray[np.float64]:
 
 
 def weighted(folding: Folding, erased: Iterable[Ints], inserted: Iterable[Ints]) -> Sums:
-    """The sums of bindings that come less those that go, each int64[width + k, n] (`multiplied`)."""
+    """The sums of inserted bindings minus those of erased ones, each int64[width + k, n] (`multiplied`)."""
     chunks = [(part, -1) for part in erased] + [(part, 1) for part in inserted]
     bindings = [np.empty((folding.width, 0), np.int64), *(part[: folding.width] for part, _ in chunks)]
     rows = np.concatenate(bindings, axis=1)

@@ -1,13 +1,14 @@
 """Aggregate heads: from the bindings of the body to one row per group.
 
 A clause with `aggregate` is the only one of its head, and derives (group..., result) for every group with a binding.
-Its evaluation enumerates every binding of all variables (`Body.every`), as rows (group..., operand). Two kinds:
+Its evaluation enumerates every binding of all variables (`Body.every`), as rows (group..., operand). There are two
+kinds (`AggregateSpec.by_rows`):
 
     count, sum, mean   fold the bindings into accumulators, which its trace keeps up (accumulators.py)
-    min, max, cat      read the rows of the one relation below, whatever changed there (extremes.py)
+    min, max, cat      read the rows of the one relation below, whatever changed there (group_scan.py)
 
-A group may lack a result (a sum out of the range of its type): it has no row, and when that is an error is said in
-undefined_groups.py.
+A group may have no result (a sum out of the range of its type). Then it has no row; undefined_groups.py says when that
+is an error.
 
 Source: incremental-leapfrog-triejoin.txt, section 2.3.
 """
@@ -20,9 +21,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lftj.evaluate.accumulators import Accumulators, Folding, Gathering, Lacking, nothing_lacking, weighted
-from lftj.evaluate.group_scan import GroupScan, folded, reading_of
+from lftj.evaluate.accumulators import (
+    Accumulators,
+    Folding,
+    Gathering,
+    GroupsWithoutResult,
+    none_without_result,
+    weighted,
+)
+from lftj.evaluate.group_scan import GroupScan, folded, group_scan_of
 from lftj.join.run import Counters, Limits
+from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_rows
 from lftj.language.clause import Clause
 from lftj.store.change import Change, change_of_rows
 from scantree.version import Version
@@ -33,27 +42,25 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
-ACCUMULATED = ("count", "sum", "mean")
 
-
-def reading(evaluator: Evaluator, clause: Clause) -> GroupScan | None:
-    """How a clause that is followed by scans is; None for any other clause."""
-    if clause.aggregate is None or clause.aggregate.op in ACCUMULATED:
+def scan_of(evaluator: Evaluator, clause: Clause) -> GroupScan | None:
+    """The group scan that maintains a clause; None for a clause that is no aggregate by rows."""
+    if clause.aggregate is None or not by_rows(clause.aggregate.op):
         return None
     state = evaluator.state
-    return reading_of(clause, state.relations[clause.atoms[0].predicate], state.strata.clauses)
+    return group_scan_of(clause, state.relations[clause.atoms[0].predicate], state.strata.clauses)
 
 
 def accumulates(clause: Clause) -> bool:
     """Whether accumulators fold what the clause binds."""
-    return clause.aggregate is not None and clause.aggregate.op in ACCUMULATED
+    return clause.aggregate is not None and accumulated(clause.aggregate.op)
 
 
 def folding_of(clause: Clause) -> Folding:
     """What a clause that accumulates folds."""
     aggregate = clause.aggregate
     assert aggregate is not None
-    operand = "" if aggregate.op == "count" else clause.head_args[aggregate.groups].type
+    operand = clause.head_args[aggregate.groups].type if AGGREGATES[aggregate.op].operand else ""
     return Folding(aggregate.op, aggregate.groups, operand)
 
 
@@ -85,11 +92,11 @@ def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
     return Accumulators.of(evaluator.arena, gathering.folding, gathering.sums(), **sizes)
 
 
-def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, Lacking]:
+def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, GroupsWithoutResult]:
     """The content of the head of an aggregate clause, evaluated, and the groups without a result."""
-    found = reading(evaluator, clause)
+    found = scan_of(evaluator, clause)
     if found is not None:
-        return *_read(evaluator, clause, found, limits), nothing_lacking(len(clause.head_args) - 1)
+        return *_read(evaluator, clause, found, limits), none_without_result(len(clause.head_args) - 1)
     gathering = Gathering(folding_of(clause))
     evaluation = evaluator.rows(clause, limits, gathering.add)
     rows, lacking = _held(evaluator, gathering).all_rows()

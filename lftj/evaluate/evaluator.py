@@ -32,7 +32,7 @@ from lftj.plan.lowering import Encode, lower
 from lftj.plan.sampling import WORTHWHILE, best_of
 from lftj.plan.starts import grown_orders
 from lftj.plan.trials import LAST, RANKED, TRIED, Trials
-from lftj.program.components import Rounds
+from lftj.program.components import ComponentRounds
 from lftj.program.evaluation import Evaluation
 from lftj.program.state import State
 from lftj.program.text_split import TextSplit, split_text
@@ -72,7 +72,7 @@ class Evaluator:
     buffer_rows: int = 1 << 16
     pilot_from: float = WORTHWHILE
     trace_room: int | None = None
-    rounds: Rounds = field(default_factory=Rounds)
+    rounds: ComponentRounds = field(default_factory=ComponentRounds)
     _plans: dict[tuple[Any, ...], tuple[list[int], Any]] = field(default_factory=dict)
 
     @property
@@ -289,8 +289,8 @@ class Evaluator:
 
         Raises `EvaluationError` if a row is in error (undefined_terms.py); rows may have been given by then.
         """
-        evaluation, trouble = self.walk(clause, limits, emit, order=order, also=also)
-        if trouble:
+        evaluation, saw_undefined = self.walk(clause, limits, emit, order=order, also=also)
+        if saw_undefined:
             look_for_error(self, clause, limits, also)
         return evaluation
 
@@ -325,14 +325,14 @@ class Evaluator:
     ) -> tuple[Evaluation, bool]:
         start = time.perf_counter()
         chunks: list[Rows] = []
-        inner, trouble = self.walk(split.inner, limits, chunks.append, order=order, also=also)
+        inner, saw_undefined = self.walk(split.inner, limits, chunks.append, order=order, also=also)
         rows, count = self.distinct(chunks, len(split.inner.head_args))
         stepped = step(split, rows, count, self.symbols)
         between = StoredRelation(split.schema, self.arena, page_rows=self.page_rows, dir_rows=self.dir_rows)
         between = between.successor(between.build(stepped.rows, stepped.size))
         outer, more = self.walk(split.outer, limits, emit, order=order, also={**also, split.schema.name: between})
         evaluation = Evaluation(clause, outer.plan, outer.counters, time.perf_counter() - start, inner, split)
-        return evaluation, trouble or stepped.undefined or more
+        return evaluation, saw_undefined or stepped.undefined or more
 
 
 def _code(symbols: SymbolTable, value: object, type: str) -> int:

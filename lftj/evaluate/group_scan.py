@@ -1,8 +1,8 @@
 """min, max and cat: read from the rows of the one relation below, for the groups that a change touches.
 
 The body is one atom over a relation R, and what it folds is a column of R. Nothing is kept for it but a key order of R
-that begins with the group's columns, so that the rows of a group are one run. Whatever changed, and also if the least
-value itself went, the result of a touched group is read anew:
+that begins with the group's columns, so that the rows of a group are one run. Whatever changed, even if the least value
+was erased, the result of a touched group is read again:
 
     least, greatest number, unsigned, float     the first, the last row of the run in the order (group, value, ...)
     the same, at several levels of detail       one order and one scan for all of them (below)
@@ -24,7 +24,7 @@ Source: incremental-leapfrog-triejoin.txt, section 2.3.3. Deviation: concatenati
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,31 @@ Ints = npt.NDArray[np.int64]
 FEW = 2_000
 
 
+class Extreme(NamedTuple):
+    """How an aggregate takes one of the values of a group: the first or, with `last`, the last of them in order.
+
+    `monoid`: the scan that keeps it for runs of rows · `best`: the better of two codes of numbers, or ranks of texts.
+    """
+
+    monoid: Monoid
+    best: np.ufunc
+    last: bool
+
+
+class InOrder(NamedTuple):
+    """How an aggregate of texts folds those of a group: a function of them, in the order of the rows."""
+
+    join: Callable[[list[str]], str]
+
+
+# The kernels of the aggregates by rows.
+ROW_FOLDS: dict[str, Extreme | InOrder] = {
+    "min": Extreme(Monoid.MIN, np.minimum, last=False),
+    "max": Extreme(Monoid.MAX, np.maximum, last=True),
+    "cat": InOrder("".join),
+}
+
+
 class GroupScan(NamedTuple):
     """Where and how the result of a group is found.
 
@@ -62,6 +87,12 @@ class GroupScan(NamedTuple):
     by: str
 
     @property
+    def last(self) -> bool:
+        """Whether it is the last value of a group that is taken, and not the first."""
+        fold = ROW_FOLDS[self.op]
+        return isinstance(fold, Extreme) and fold.last
+
+    @property
     def width(self) -> int:
         """How many columns of the order are the group's."""
         return len(set(self.groups))
@@ -74,35 +105,37 @@ class GroupScan(NamedTuple):
             else relation.scan_version(self.order, self.scan, self.operand)
         )
 
-    def said(self, relation: StoredRelation) -> str:
-        """What is done for a touched group, for people."""
+    def describe(self, relation: StoredRelation) -> str:
+        """How the result of a touched group is found, in words."""
         names = relation.schema.names
         order = f"{self.relation}[{', '.join(names[c] for c in self.order)}]"
         if self.by == "rows":
             return f"reads the rows of a touched group in {order}"
         if self.by == "scan":
             return f"folds the rows of a touched group by the scan of {names[self.operand]} in {order}"
-        return f"takes the {'first' if self.op == 'min' else 'last'} row of a touched group in {order}"
+        return f"takes the {'last' if self.last else 'first'} row of a touched group in {order}"
 
 
-def reading_of(clause: Clause, relation: StoredRelation, others: Iterable[Clause]) -> GroupScan:
-    """How `clause`, a min, max or cat over `relation`, is followed; `others`: the clauses that may share its order."""
+def group_scan_of(clause: Clause, relation: StoredRelation, others: Iterable[Clause]) -> GroupScan:
+    """The scan of `clause`, an aggregate by rows of `relation`; `others`: the clauses that may share its key order."""
     groups, operand = _columns(clause)
     assert clause.aggregate is not None
     op, own = clause.aggregate.op, frozenset(groups)
-    if op == "cat" or relation.types[operand] == "symbol":
+    fold = ROW_FOLDS[op]
+    if isinstance(fold, InOrder) or relation.types[operand] == "symbol":
         built = (order for order in sorted(relation.orders) if frozenset(order[: len(own)]) == own)
         order = next(built, (*sorted(own), *(c for c in range(relation.arity) if c not in own)))
         return GroupScan(relation.name, op, groups, operand, order, None, "rows")
     # The operators that each set of group columns is folded by, with this operand.
-    wanted: dict[frozenset[int], set[str]] = {}
+    wanted: dict[frozenset[int], dict[str, Monoid]] = {}
     for other in others:
         aggregate = other.aggregate
-        if aggregate is not None and aggregate.op in ("min", "max") and other.atoms[0].predicate == relation.name:
+        other_fold = None if aggregate is None else ROW_FOLDS.get(aggregate.op)
+        if aggregate is not None and isinstance(other_fold, Extreme) and other.atoms[0].predicate == relation.name:
             columns, folded = _columns(other)
             if folded == operand:
-                wanted.setdefault(frozenset(columns), set()).add(aggregate.op)
-    wanted.setdefault(own, set()).add(op)
+                wanted.setdefault(frozenset(columns), {})[aggregate.op] = other_fold.monoid
+    wanted.setdefault(own, {})[op] = fold.monoid
     chain = next(chain for chain in _chains(wanted) if own in chain)
     if len(chain) == 1:
         k = len(own)
@@ -116,13 +149,10 @@ def reading_of(clause: Clause, relation: StoredRelation, others: Iterable[Clause
     order += tuple(c for c in range(relation.arity) if c not in order)
     if own == chain[-1]:
         # A scan that is there for the coarser groups is a version as good as a plain one.
-        coarser = min((name for columns_of in chain[:-1] for name in wanted[columns_of]), default=None)
-        scan = None if coarser is None or order in relation.orders else _MONOIDS[coarser]
+        coarser = min((item for columns_of in chain[:-1] for item in wanted[columns_of].items()), default=None)
+        scan = None if coarser is None or order in relation.orders else coarser[1]
         return GroupScan(relation.name, op, groups, operand, order, scan, "ends")
-    return GroupScan(relation.name, op, groups, operand, order, _MONOIDS[op], "scan")
-
-
-_MONOIDS = {"min": Monoid.MIN, "max": Monoid.MAX}
+    return GroupScan(relation.name, op, groups, operand, order, fold.monoid, "scan")
 
 
 def _columns(clause: Clause) -> tuple[tuple[int, ...], int]:
@@ -147,42 +177,43 @@ def _chains(sets: Iterable[frozenset[int]]) -> list[list[frozenset[int]]]:
 
 
 def followed(
-    reading: GroupScan, relation: StoredRelation, change: Change, head: Version, symbols: SymbolTable
+    scan: GroupScan, relation: StoredRelation, change: Change, head: Version, symbols: SymbolTable
 ) -> tuple[Change, int]:
     """(the change of the head's content `head`, steps) when `relation`, as it is now, has seen `change`."""
-    columns = list(reading.order[: reading.width])
+    columns = list(scan.order[: scan.width])
     rows = np.ascontiguousarray(change.rows[columns])
     if columns:
         rows, _, starts = runs_of(rows)
         rows = np.ascontiguousarray(rows[:, starts])
     else:
         rows = rows[:, : min(1, rows.shape[1])]
-    as_head = np.ascontiguousarray(rows[[columns.index(c) for c in reading.groups]])
+    as_head = np.ascontiguousarray(rows[[columns.index(c) for c in scan.groups]])
     before = Runs.of(head, as_head)
-    runs = Runs.of(reading.version(relation), rows)
+    runs = Runs.of(scan.version(relation), rows)
     steps = before.steps + runs.steps
-    if reading.by == "rows":
+    if scan.by == "rows":
         read = runs.rows()
         steps += read.shape[1]
         declared = np.empty_like(read)
-        declared[list(reading.order)] = read
-        after = folded(reading, relation, declared, symbols)
+        declared[list(scan.order)] = read
+        after = folded(scan, relation, declared, symbols)
     else:
-        if reading.by == "scan":
+        if scan.by == "scan":
             values, taken = runs.folds()
             steps += taken
         else:
-            values = runs.ends(reading.order.index(reading.operand), last=reading.op == "max")
+            values = runs.ends(scan.order.index(scan.operand), last=scan.last)
         after = np.compress(runs.there, np.vstack([as_head, values]), axis=1)
     return change_of_rows(len(as_head) + 1, [before.rows()], [after]), steps
 
 
-def folded(reading: GroupScan, relation: StoredRelation, rows: Ints, symbols: SymbolTable) -> Ints:
+def folded(scan: GroupScan, relation: StoredRelation, rows: Ints, symbols: SymbolTable) -> Ints:
     """The rows (group..., result) of all groups in `rows` int64[arity, n], columns as declared; any order."""
-    groups = np.ascontiguousarray(rows[list(reading.groups)])
-    operand, n = rows[reading.operand], rows.shape[1]
-    if reading.op == "cat":
-        rest = [c for c in range(relation.arity) if c not in (*reading.groups, reading.operand)]
+    groups = np.ascontiguousarray(rows[list(scan.groups)])
+    operand, n = rows[scan.operand], rows.shape[1]
+    fold = ROW_FOLDS[scan.op]
+    if isinstance(fold, InOrder):
+        rest = [c for c in range(relation.arity) if c not in (*scan.groups, scan.operand)]
         keys = [ranked(rows[c], symbols) if relation.types[c] == "symbol" else rows[c] for c in rest]
         order = np.lexsort([ranked(operand, symbols), *reversed(keys)])
         groups, operand = np.take(groups, order, axis=1), operand[order]
@@ -195,16 +226,16 @@ def folded(reading: GroupScan, relation: StoredRelation, rows: Ints, symbols: Sy
     distinct = groups[:, starts]
     if n == 0:
         return np.vstack([distinct, operand])
-    if reading.op == "cat":
+    if isinstance(fold, InOrder):
         texts, ends = _texts(operand, symbols), [*starts[1:].tolist(), n]
-        joined = ["".join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
+        joined = [fold.join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
         return np.vstack([distinct, symbols.intern(joined)])
-    best = np.minimum if reading.op == "min" else np.maximum
-    if relation.types[reading.operand] != "symbol":
-        return np.vstack([distinct, best.reduceat(operand, starts)])
+    if relation.types[scan.operand] != "symbol":
+        return np.vstack([distinct, fold.best.reduceat(operand, starts)])
     ranks = ranked(operand, symbols)
     order = np.argsort(ranks)
-    return np.vstack([distinct, operand[order[np.searchsorted(ranks, best.reduceat(ranks, starts), sorter=order)]]])
+    places = np.searchsorted(ranks, fold.best.reduceat(ranks, starts), sorter=order)
+    return np.vstack([distinct, operand[order[places]]])
 
 
 def ranked(codes: Ints, symbols: SymbolTable) -> Ints:

@@ -66,16 +66,16 @@ def check_content(evaluator: Evaluator, head: str, content: Version, inserted: R
     pair = _pair(relation.schema, content, inserted)
     if pair is None:
         return
-    rows, told, where = [], [], ""
+    rows, described, where = [], [], ""
     for codes in pair.T:
         row = gate.decode_row(codes.tolist(), relation.schema, evaluator.symbols)
         words, span = A_FACT, None
         if not relation.facts.contains(codes[:, None])[0]:
             words, span = derivation(evaluator, clauses, row, limits)
         rows.append(row)
-        told.append(words)
+        described.append(words)
         where = where or (str(span) if span is not None else "")
-    raise _conflict(relation.schema, rows[0], rows[1], (told[0], told[1]), where)
+    raise _conflict(relation.schema, rows[0], rows[1], (described[0], described[1]), where)
 
 
 def _pair(schema: Schema, version: Version, inserted: Rows | None) -> Rows | None:

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.evaluate.text_functors import FUNCTIONS
 from lftj.language.clause import Apply, Compare, Term, Value, Var
+from lftj.language.functors import TEXT_TESTS, known_as
 from lftj.plan.lowering import apply_columns
-from lftj.plan.partial_functions import UNDEFINED
-from lftj.program.text_split import TESTS, TextSplit, computes_text
+from lftj.plan.partial_functions import UNDEFINED, term_of_test
+from lftj.program.text_split import TextSplit, computes_text
 from lftj.values.codes import Misfit, from_code, to_code
 from lftj.values.symbols import SymbolTable
 
@@ -80,9 +80,10 @@ class TextColumns:
             self.codes(compare.left)
             without, self._defined = ~self._defined, with_arguments
             return without
-        if compare.op in TESTS:
+        if compare.op in TEXT_TESTS:
             wanted = not compare.op.startswith("not_")
-            answer = self._applied(compare.op.removeprefix("not_"), (compare.left, compare.right), "number")
+            term = term_of_test(compare)
+            answer = self._applied(term.op, term.args, term.type)
             held: npt.NDArray[np.bool_] = (answer != 0) == wanted
             return held
         left, right = self.codes(compare.left), self.codes(compare.right)
@@ -110,7 +111,8 @@ class TextColumns:
 
     def _applied(self, op: str, args: Sequence[Term], type: str) -> Rows:
         """A functor over texts applied to terms, once per distinct combination of codes."""
-        arguments, function = [self.codes(arg) for arg in args], FUNCTIONS[op]
+        arguments, function = [self.codes(arg) for arg in args], known_as(op).text
+        assert function is not None
         if not self.count:
             return np.empty(0, np.int64)
         distinct, inverse = np.unique(np.stack(arguments), axis=1, return_inverse=True)

@@ -1,22 +1,22 @@
-"""Refused groups: an aggregate that has no result for a group is an error only where a rule asks for that group.
+"""Undefined groups: an aggregate that has no result for a group is an error only where a rule asks for that group.
 
     p(x, s) :- r(x), s = sum y : { e(x, y) }.         an error if r(x) holds for an x whose sum its type does not hold
 
 The aggregate is an internal relation, made of every group that its braces bind (aggregates.py). A group without a
-result gets no row there; it is *refused*, and the state says so (`State.refused`). When a clause that reads such a
-relation was derived, it is asked whether the rest of its body asks for a refused group: the atom becomes one over the
-refused groups, and what needs the missing value is left out, as for any term without a value (undefined_terms.py):
+result gets no row there; it is *undefined*, and the state keeps it (`State.undefined`). When a clause that reads such a
+relation was derived, the rest of its body is asked whether it holds for an undefined group: the atom becomes one over
+the undefined groups, and what needs the missing value is left out, as for a term without a value (undefined_terms.py):
 
-    p(x, s) :- r(x), @p.1(x, s), q(s, z), s > 3, !f(s).        rest     r(x), refused(x), q(s, z), s > 3, !f(s)
-    p(x, s) :- r(x), @p.1(x, s), s > 3, !f(s).                 rest     r(x), refused(x)
+    p(x, s) :- r(x), @p.1(x, s), q(s, z), s > 3, !f(s).        rest     r(x), undefined(x), q(s, z), s > 3, !f(s)
+    p(x, s) :- r(x), @p.1(x, s), s > 3, !f(s).                 rest     r(x), undefined(x)
 
-Where that has a row and the head is one that the user named, the row is in error. In another internal relation (the
-bindings of an outer aggregate, the rows for which a negated conjunction holds) the row has no value in its turn, and
-is refused there; of its columns only those are known that need none that is missing. The content of an internal
-relation may lack rows, or have others, for what is refused in it: nobody sees them, for who asks for them is in error.
+If the rest has a row and the user named the head, the row is in error. In another internal relation (the bindings of an
+outer aggregate, the rows for which a negated conjunction holds) the row is undefined in its turn; of its columns only
+those are known that need no missing value. The content of an internal relation may lack rows, or have others, where it
+is undefined. Nobody sees them: a rule that asks for them is in error.
 
 Atoms over aggregates are like terms: one whose group needs the missing value is left out, too. Groups themselves
-(`@..groups`) are any values that a rule may ask for, and none is refused.
+(`@..groups`) are any values that a rule may ask for, and none is undefined.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from lftj.errors import EvaluationError
 from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Term, Value, Var, variables_of
 from lftj.language.internal_relations import GROUPS, WITH_ZERO
 from lftj.plan.partial_functions import partial_of
-from lftj.program.undefined import Refused
+from lftj.program.undefined import UndefinedRows
 from lftj.store.stored import StoredRelation
 from lftj.values.codes import Column, Schema
 
 if TYPE_CHECKING:
-    from lftj.evaluate.accumulators import Lacking
+    from lftj.evaluate.accumulators import GroupsWithoutResult
     from lftj.evaluate.evaluator import Evaluator
     from lftj.join.run import Limits
     from lftj.program.state import State
@@ -46,20 +46,22 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.int64]
 
 
-def refused_groups(clause: Clause, lacking: Lacking) -> tuple[Refused, ...]:
+def refused_groups(clause: Clause, lacking: GroupsWithoutResult) -> tuple[UndefinedRows, ...]:
     """The groups of the aggregate `clause` without a result."""
     if not lacking:
         return ()
-    return (Refused(tuple(range(len(lacking.groups))), lacking.groups, clause, lacking.undefined),)
+    return (UndefinedRows(tuple(range(len(lacking.groups))), lacking.groups, clause, lacking.undefined),)
 
 
-def refused_in(evaluator: Evaluator, head: str, own: tuple[Refused, ...], limits: Limits) -> tuple[Refused, ...]:
-    """What is refused in the internal relation `head`, derived from the evaluator's state; `own`: groups of its own.
+def undefined_in(
+    evaluator: Evaluator, head: str, own: tuple[UndefinedRows, ...], limits: Limits
+) -> tuple[UndefinedRows, ...]:
+    """The undefined rows of the internal relation `head`, derived from the evaluator's state; `own`: its own groups.
 
-    Raises `EvaluationError` if anything is, and the user named the head.
+    Raises `EvaluationError` if there is one, and the user named the head.
     """
-    refused = evaluator.state.refused
-    if not own and not refused:
+    undefined = evaluator.state.undefined
+    if not own and not undefined:
         return ()
     internal = head.startswith(INTERNAL)
     if own and not internal:
@@ -67,46 +69,46 @@ def refused_in(evaluator: Evaluator, head: str, own: tuple[Refused, ...], limits
     if head.endswith(GROUPS):
         return ()
     if head.endswith(WITH_ZERO):
-        return refused.get(head.removesuffix(WITH_ZERO), ())
+        return undefined.get(head.removesuffix(WITH_ZERO), ())
     found = list(own)
     for clause in evaluator.state.strata.of(head):
-        if not refused.keys().isdisjoint(clause.reads):
-            found += _refused_by(evaluator, clause, internal, limits)
+        if not undefined.keys().isdisjoint(clause.reads):
+            found += _undefined_by(evaluator, clause, internal, limits)
     return tuple(found)
 
 
-def refused_together(
+def undefined_together(
     evaluator: Evaluator, heads: tuple[str, ...], relations: Mapping[str, StoredRelation], limits: Limits
-) -> dict[str, tuple[Refused, ...]]:
-    """What is refused once the heads of a recursive component are derived, their content in `relations`.
+) -> dict[str, tuple[UndefinedRows, ...]]:
+    """All undefined rows once the heads of a recursive component are derived, their content in `relations`.
 
-    Raises `EvaluationError` if anything is in one of them.
+    Raises `EvaluationError` if there is one in a head that the user named.
     """
     state = evaluator.state
-    if not state.refused:
-        return state.refused
-    refused = {name: rows for name, rows in state.refused.items() if name not in heads}
-    staged = evaluator.over(state._replace(relations={**relations}, refused=refused))
+    if not state.undefined:
+        return state.undefined
+    undefined = {name: rows for name, rows in state.undefined.items() if name not in heads}
+    staged = evaluator.over(state._replace(relations={**relations}, undefined=undefined))
     # An aggregate with its zeros belongs to the component only for its groups.
     for head in sorted(heads, key=lambda head: not head.endswith(WITH_ZERO)):
-        if found := refused_in(staged, head, (), limits):
+        if found := undefined_in(staged, head, (), limits):
             if not head.endswith(WITH_ZERO):
                 raise _error(evaluator, found[0], 0)
-            refused[head] = found
-    return refused
+            undefined[head] = found
+    return undefined
 
 
-def spared(evaluator: Evaluator, clause: Clause) -> tuple[Clause, dict[str, StoredRelation]]:
-    """`clause` without the bindings that read what is refused, and the relations that it reads for that.
+def without_undefined(evaluator: Evaluator, clause: Clause) -> tuple[Clause, dict[str, StoredRelation]]:
+    """`clause` without the bindings that read undefined rows, and the relations that it reads for that.
 
     They have errors of their own, or none.
     """
-    refused = evaluator.state.refused
-    if refused.keys().isdisjoint(clause.reads):
+    undefined = evaluator.state.undefined
+    if undefined.keys().isdisjoint(clause.reads):
         return clause, {}
     negated, also = list(clause.negated), dict[str, StoredRelation]()
     for atom in (*clause.atoms, *clause.negated):
-        for one in refused.get(atom.predicate, ()):
+        for one in undefined.get(atom.predicate, ()):
             args = tuple(atom.args[c] for c in one.columns)
             if None not in args:
                 relation = _relation(evaluator, atom, one, len(also))
@@ -118,13 +120,13 @@ def spared(evaluator: Evaluator, clause: Clause) -> tuple[Clause, dict[str, Stor
 # A clause ------------------------------------------------------------------------------------------------------------
 
 
-def _refused_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: Limits) -> Iterator[Refused]:
-    """What is refused in the head of `clause` for what is refused in its body."""
+def _undefined_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: Limits) -> Iterator[UndefinedRows]:
+    """The undefined rows of the head of `clause`, from those of its body."""
     from lftj.evaluate.undefined_terms import bound_in, without_terms
 
-    refused = evaluator.state.refused
+    undefined = evaluator.state.undefined
     body = (*clause.atoms, *clause.negated)
-    choices = [(None, *refused.get(atom.predicate, ())) for atom in body]
+    choices = [(None, *undefined.get(atom.predicate, ())) for atom in body]
     terms = tuple(dict.fromkeys(term for c in clause.compares for term in partial_of(c)))
     for chosen in sorted(product(*choices), key=lambda some: sum(one is not None for one in some)):
         if not any(one is not None for one in chosen):
@@ -142,7 +144,7 @@ def _refused_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: Li
             known = tuple(clause.head_args[c] for c in columns)
             rest = replace(rest, head_args=(*known, *first))
             chunks: list[Rows] = []
-            _, trouble = evaluator.walk(rest, limits, chunks.append, also=also)
+            _, saw_undefined = evaluator.walk(rest, limits, chunks.append, also=also)
             rows, count = evaluator.distinct(chunks, len(rest.head_args))
             if count:
                 cause = next(one for one in chosen if one is not None)
@@ -150,9 +152,9 @@ def _refused_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: Li
                 if not internal:
                     raise error
                 rows, count = evaluator.distinct([rows[: len(known)]], len(known))
-                told = (error.what, error.where, error.why, error.remedy)
-                yield Refused(columns, rows, None, np.zeros(count, np.bool_), told)
-            for term in terms if trouble else ():
+                shown_error = (error.what, error.where, error.why, error.remedy)
+                yield UndefinedRows(columns, rows, None, np.zeros(count, np.bool_), shown_error)
+            for term in terms if saw_undefined else ():
                 more = (*without, term)
                 if frozenset(more) not in seen:
                     seen.add(frozenset(more))
@@ -170,9 +172,9 @@ def _known(clause: Clause, bound: Mapping[str, Var]) -> tuple[int, ...]:
 
 
 def _asking(
-    evaluator: Evaluator, clause: Clause, chosen: tuple[Refused | None, ...]
+    evaluator: Evaluator, clause: Clause, chosen: tuple[UndefinedRows | None, ...]
 ) -> tuple[Clause, tuple[Term, ...], dict[str, StoredRelation]]:
-    """(`clause` whose body asks for the refused rows `chosen` of its atoms, the known columns of the first; relations).
+    """(`clause` whose body asks for undefined rows `chosen` of its atoms, the known columns of the first; relations).
 
     `chosen` goes by the atoms, negated ones behind the others; None leaves an atom as it is.
     """
@@ -245,11 +247,11 @@ def _is_result(state: State, name: str) -> bool:
     return name.endswith(WITH_ZERO) or any(clause.aggregate is not None for clause in state.strata.of(name))
 
 
-def _relation(evaluator: Evaluator, atom: BodyAtom, one: Refused, number: int) -> StoredRelation:
-    """Refused rows as a relation, of their known columns."""
+def _relation(evaluator: Evaluator, atom: BodyAtom, one: UndefinedRows, number: int) -> StoredRelation:
+    """Undefined rows as a relation, of their known columns."""
     types = evaluator.relations[atom.predicate].types
     columns = tuple(Column(f"c{c}", types[c]) for c in one.columns)
-    schema = Schema(f"{atom.predicate}.refused{number}", columns)
+    schema = Schema(f"{atom.predicate}.undefined{number}", columns)
     made = StoredRelation(schema, evaluator.arena, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
     return made.successor(made.build(one.rows, len(one.undefined)))
 
@@ -257,19 +259,19 @@ def _relation(evaluator: Evaluator, atom: BodyAtom, one: Refused, number: int) -
 # Errors --------------------------------------------------------------------------------------------------------------
 
 
-def _place(one: Refused, rows: Rows) -> int:
-    """The place of the least of `rows`, which are refused rows of `one`."""
+def _place(one: UndefinedRows, rows: Rows) -> int:
+    """The place of the least of `rows`, which are undefined rows of `one`."""
     if not len(rows):
         return 0
     least = rows[:, np.lexsort(rows[::-1])[0]]
     return int(np.flatnonzero((one.rows == least[:, None]).all(axis=0))[0])
 
 
-def _error(evaluator: Evaluator, one: Refused, place: int) -> EvaluationError:
-    """What the user reads when a rule asks for a refused row."""
+def _error(evaluator: Evaluator, one: UndefinedRows, place: int) -> EvaluationError:
+    """What the user reads when a rule asks for an undefined row."""
     clause = one.clause
     if clause is None:
-        what, where, why, remedy = one.told
+        what, where, why, remedy = one.error
         return EvaluationError(what, where=where, why=why, remedy=remedy)
     aggregate = clause.aggregate
     assert aggregate is not None

@@ -5,8 +5,8 @@ condition of the body that does not need that term holds. So `y != 0` protects `
 whatever the key order is; so does an atom that has no such row.
 
 Evaluation does not know that when it meets the term: it goes on as if a condition failed, and says that it did
-(`machine.TROUBLE`, `textsteps.Stepped.undefined`). Then the rule is asked here, term by term: *the rest* of the body is
-a clause of its own, in which what needs the term is left out and the term's having no value is a condition:
+(`expression_vm.TROUBLE`, `text_steps.Stepped.undefined`). Then the rule is asked here, term by term: *the rest* of the
+body is a clause of its own, in which what needs the term is left out and the term's having no value is a condition:
 
     p(x) :- e(x, y), f(x), z = 10 / y, z > 1.      rest of `10 / y`     e(x, y), f(x), y = 0
 
@@ -24,13 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.evaluate.text_functors import FUNCTIONS
 from lftj.evaluate.text_steps import TextColumns
-from lftj.evaluate.undefined_groups import spared
+from lftj.evaluate.undefined_groups import without_undefined
 from lftj.join.run import Limits
 from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.functors import MATCH, TEXT_TESTS, known_as
 from lftj.language.notation import literal_text
-from lftj.plan.partial_functions import MATCH, UNDEFINED, partial_in
+from lftj.plan.partial_functions import UNDEFINED, partial_in, term_of_test
 from lftj.program.text_split import computes_text
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def look_for_error(
     Which row is told depends on the rows alone: the first term in the order of the text, then the least values.
     """
     terms = partial_in(clause)
-    if evaluator.state.refused:
-        clause, more_relations = spared(evaluator, clause)
+    if evaluator.state.undefined:
+        clause, more_relations = without_undefined(evaluator, clause)
         also = {**(also or {}), **more_relations}
     waiting: list[tuple[Apply, ...]] = [(term,) for term in terms]
     seen = set(map(frozenset, waiting))
@@ -60,11 +60,11 @@ def look_for_error(
             continue
         limits.look(0)
         chunks: list[Rows] = []
-        _, trouble = evaluator.walk(rest, limits, chunks.append, also=also)
+        _, saw_undefined = evaluator.walk(rest, limits, chunks.append, also=also)
         rows, count = evaluator.distinct(chunks, len(rest.head_args))
         if count:
             raise _error(evaluator, clause, without[0], rest, rows[:, 0])
-        if not trouble:
+        if not saw_undefined:
             continue
         for term in terms:
             more = (*without, term)
@@ -122,8 +122,8 @@ def _terms_of(compare: Compare) -> Iterator[Term]:
 
     yield from within(compare.left)
     yield from within(compare.right)
-    if compare.op in (MATCH, f"not_{MATCH}"):
-        yield Apply(MATCH, (compare.left, compare.right), "number")
+    if compare.op in TEXT_TESTS:
+        yield term_of_test(compare)
 
 
 def bound_in(clause: Clause) -> dict[str, Var]:
@@ -182,7 +182,9 @@ def _text_error(term: Apply, arguments: list[object], where: str) -> EvaluationE
     shown = ", ".join(literal_text(value, kind) for value, kind in zip(arguments, kinds, strict=True))  # type: ignore[arg-type]
     why = "it is out of the range of its type"
     try:
-        FUNCTIONS[term.op](*arguments)
+        function = known_as(term.op).text
+        assert function is not None
+        function(*arguments)
     except ValueError as error:
         why = str(error)
     return EvaluationError(

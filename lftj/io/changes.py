@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.values.codes import Misfit, Schema, from_code, to_code, to_text
 from lftj.values.symbols import UNKNOWN, SymbolTable
@@ -80,17 +81,17 @@ def few_rows(source: Any, types: tuple[str, ...], numbers: bool, code: Callable[
     return np.array(columns, np.int64)
 
 
-def rows_to_insert(source: Any, schema: Schema, symbols: SymbolTable, **options: Any) -> Given:
+def rows_to_insert(source: Any, schema: Schema, symbols: SymbolTable, options: ReadOptions) -> Given:
     """The rows of any source that `load` takes, with the same options. Texts are interned when all rows are good."""
-    loaded = read(source, schema, symbols, **options)
+    loaded = read(source, schema, symbols, options)
     rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
     return Given(rows, loaded.rows, loaded.rejects, note=loaded.note)
 
 
-def rows_to_erase(source: Any, schema: Schema, symbols: SymbolTable, **options: Any) -> Given:
+def rows_to_erase(source: Any, schema: Schema, symbols: SymbolTable, options: ReadOptions) -> Given:
     """The same for rows to erase; interns nothing. Rows with unknown texts are left out; `absent` is the first."""
     known = _Known(symbols)
-    loaded = read(source, schema, known, **options)  # type: ignore[arg-type]
+    loaded = read(source, schema, known, options)  # type: ignore[arg-type]
     rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
     if not known.others:
         return Given(rows, loaded.rows, loaded.rejects, note=loaded.note)

@@ -1,4 +1,4 @@
-"""Converting one column of typed data (Arrow array, numpy array, Python list) into a `Part`.
+"""Converting one column of typed data (Arrow array, numpy array, Python list) into a `ColumnPart`.
 
 Two questions, kept apart. Does the *kind* of the column fit (a float column for `number` does not, whatever its
 values)? That is asked once, before any row is read, and refusing it is a `ColumnTypeError`. Does each *value* fit (no
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lftj.errors import DataError
-from lftj.io.staging import NO_ROWS, Finding, Part
+from lftj.io.staging import NO_ROWS, ColumnPart, Finding
 from lftj.values import faults
 from lftj.values.codes import Column, Misfit, encode_array, is_missing, to_code, to_text
 from lftj.values.faults import NUMBER_MAX, Fault
@@ -60,7 +60,7 @@ def arrow_fault(given: pa.DataType, type: str) -> Fault | None:
     return None if fits else faults.wrong_kind(type, str(plain))
 
 
-def arrow_part(array: pa.Array, type: str) -> Part:
+def arrow_part(array: pa.Array, type: str) -> ColumnPart:
     """The codes of an Arrow array whose Arrow type fits (`arrow_fault`)."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -81,12 +81,12 @@ def arrow_part(array: pa.Array, type: str) -> Part:
                 texts = pc.take(array.dictionary.cast(pa.large_string()), array.indices).fill_null("")
         else:
             texts = array.cast(pa.large_string()).fill_null("")
-        return Part(stage(texts), missing, describe)
+        return ColumnPart(stage(texts), missing, describe)
     if pa.types.is_null(array.type):
-        return Part(np.zeros(len(array), np.int64), missing, describe)
+        return ColumnPart(np.zeros(len(array), np.int64), missing, describe)
     values = (array.fill_null(0) if len(missing) else array).to_numpy(zero_copy_only=False)
     codes, misfits = _numeric_codes(values, type)
-    return Part(codes, _union(missing, misfits), describe)
+    return ColumnPart(codes, _union(missing, misfits), describe)
 
 
 # --- numpy ------------------------------------------------------------------------------------------------------------
@@ -105,23 +105,23 @@ def numpy_fault(dtype: np.dtype[Any], type: str) -> Fault | None:
     return faults.wrong_kind(type, {"U": "str", "S": "bytes", "T": "str"}.get(dtype.kind, str(dtype)))
 
 
-def numpy_part(values: NDArray[Any], type: str) -> Part:
+def numpy_part(values: NDArray[Any], type: str) -> ColumnPart:
     """The codes of a 1-D numpy array whose dtype fits (`numpy_fault`)."""
     if values.dtype.kind in "OT":
         return list_part(values.tolist(), type)
     if type == "symbol":
         try:
-            return Part(stage(values.astype(values.dtype.newbyteorder("="))))
+            return ColumnPart(stage(values.astype(values.dtype.newbyteorder("="))))
         except Misfit:
             return list_part(values.tolist(), type)
     codes, bad = _numeric_codes(values, type)
-    return Part(codes, bad, lambda row: describe_value(values[row].item(), type))
+    return ColumnPart(codes, bad, lambda row: describe_value(values[row].item(), type))
 
 
 # --- Python -----------------------------------------------------------------------------------------------------------
 
 
-def list_part(values: Sequence[object], type: str) -> Part:
+def list_part(values: Sequence[object], type: str) -> ColumnPart:
     """The codes of Python values: in bulk where all are exactly int, float or str and fit, else one by one."""
     part = _exact_part(values, type)
     if part is not None:
@@ -137,7 +137,7 @@ def list_part(values: Sequence[object], type: str) -> Part:
             converted.append(filler)
             bad.append(row)
     codes = stage(converted) if type == "symbol" else np.array(converted, np.int64)
-    return Part(codes, np.array(bad, np.int64), lambda row: describe_value(values[row], type))
+    return ColumnPart(codes, np.array(bad, np.int64), lambda row: describe_value(values[row], type))
 
 
 def describe_value(value: object, type: str) -> Finding:
@@ -153,13 +153,13 @@ def describe_value(value: object, type: str) -> Finding:
     raise AssertionError(f"{text} fits {type}: the bulk and the scalar maps disagree")
 
 
-def _exact_part(values: Sequence[object], type: str) -> Part | None:
+def _exact_part(values: Sequence[object], type: str) -> ColumnPart | None:
     kinds = set(map(_class_of, values))
     if type == "symbol":
         if not kinds <= {str}:
             return None
         try:
-            return Part(stage(values))
+            return ColumnPart(stage(values))
         except Misfit:
             return None
     if not kinds <= ({float} if type == "float" else {int}):
@@ -169,7 +169,7 @@ def _exact_part(values: Sequence[object], type: str) -> Part | None:
     except OverflowError:
         return None
     codes, bad = _numeric_codes(array, type)
-    return Part(codes, bad, lambda row: describe_value(values[row], type))
+    return ColumnPart(codes, bad, lambda row: describe_value(values[row], type))
 
 
 def _class_of(value: object) -> type[object]:

@@ -21,7 +21,7 @@ columns are named:
 
 Beyond Souffle: a file with more columns than the relation needs `columns=` (Souffle drops the rest), or with
 `headers=true` a header that holds the declared names, by which columns are matched in any order and others passed over
-with a note; Parquet, Arrow and Zstandard files are told by their extensions.
+with a note; Parquet, Arrow and Zstandard files are recognised by their extensions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lftj import arguments
 from lftj.errors import DataError, Diagnostic
-from lftj.io import files
+from lftj.io import find_files
+from lftj.io.file import File, MissingFileError
+from lftj.io.formats import TEXT, Format, format_of
 from lftj.io.rejects import Rejects
 from lftj.io.write import UnwritableFileError, write
 from lftj.language.clause import Directive
@@ -121,7 +123,7 @@ def read_inputs(
     """
     folder = arguments.folder(directory)
     if not folder.is_dir():
-        raise files.MissingFileError(
+        raise MissingFileError(
             "there is no such folder to read facts from",
             where=str(folder),
             why="the files of `.input` directives are read from it; nothing was loaded",
@@ -155,8 +157,8 @@ def _read(db: Target, directive: Directive, directory: Path, on_error: str) -> R
     names = db._stored(directive.relation).schema.names
     columns = None if directive.columns is None else dict(zip(names, directive.columns, strict=True))
     given = dict(directive.options)
-    binary = directive.io == "file" and files.told_format(Path(directive.filename))[0] in ("parquet", "arrow")
-    with _told(directive, "read"):
+    binary = directive.io == "file" and _without_text(Path(directive.filename)) is not None
+    with _as_directive_error(directive, "read"):
         source = _source(directive, directory, None if binary and "delimiter" not in given else directive.delimiter)
         return db.load(
             directive.relation,
@@ -168,18 +170,24 @@ def _read(db: Target, directive: Directive, directory: Path, on_error: str) -> R
         )
 
 
-def _source(directive: Directive, directory: Path, delimiter: str | None) -> list[files.File]:
+def _without_text(path: Path) -> Format | None:
+    """The format that a name tells, if that says itself what its columns are; every other name is one of text."""
+    kind = format_of(path).format
+    return None if kind is None or kind.text else kind
+
+
+def _source(directive: Directive, directory: Path, delimiter: str | None) -> list[File]:
     path = input_path(directive, directory)
     if path is not None:
-        return [_as_gzip_if_it_is(file) for file in files.find(path, delimiter)]
+        return [_as_gzip_if_it_is(file) for file in find_files.find(path, delimiter)]
     assert delimiter is not None, "stdin is text"
     content = sys.stdin.buffer.read()
-    return [_as_gzip_if_it_is(files.File(Path("<stdin>"), "text", delimiter, None, content))]
+    return [_as_gzip_if_it_is(File(Path("<stdin>"), TEXT, delimiter, None, content))]
 
 
-def _as_gzip_if_it_is(file: files.File) -> files.File:
+def _as_gzip_if_it_is(file: File) -> File:
     """Souffle tells gzip by its first bytes, whatever the name."""
-    if file.format != "text" or file.compression:
+    if file.format != TEXT or file.compression:
         return file
     with file.reading(), file.open() as stream:
         return replace(file, compression="gzip") if stream.read(len(_GZIP)) == _GZIP else file
@@ -207,7 +215,7 @@ def write_outputs(db: Target, directory: str | os.PathLike[str] = ".") -> None:
         if directive.kind == "printsize":
             to_stdout(f"{relation.name}\t{len(relation)}\n".encode())
         elif directive.io == "stdout" or everything_to_stdout:
-            with _told(directive, "written"):
+            with _as_directive_error(directive, "written"):
                 _print(relation, directive, named=directive.headers or everything_to_stdout)
         else:
             _write(relation, directive, folder)
@@ -275,12 +283,11 @@ def _write(relation: Relation, directive: Directive, directory: Path) -> None:
         "headers": directive.headers,
         "rfc4180": directive.rfc4180,
         "compress": directive.compress,
-        "format": "text",
+        "format": TEXT,
     }
-    told = files.told_format(path)[0]
-    if told in ("parquet", "arrow"):
-        options = {name: value for name, value in options.items() if name in given} | {"format": told}
-    with _told(directive, "written"):
+    if (kind := _without_text(path)) is not None:
+        options = {name: value for name, value in options.items() if name in given} | {"format": kind.name}
+    with _as_directive_error(directive, "written"):
         write(relation._schema, relation._sorted, relation._symbols, path, rows=len(relation), **options)
 
 
@@ -288,7 +295,7 @@ def _write(relation: Relation, directive: Directive, directory: Path) -> None:
 
 
 @contextmanager
-def _told(directive: Directive, verb: str) -> Iterator[None]:
+def _as_directive_error(directive: Directive, verb: str) -> Iterator[None]:
     """Turn what a file or its rows raise into a `DirectiveError`, its remedy in the words of directives."""
     try:
         yield

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lftj.io.staging import Finding, Part
+from lftj.io.staging import ColumnPart, Finding
 from lftj.values import faults
 from lftj.values.codes import encode_array, to_code
 from lftj.values.faults import Fault, shown
@@ -35,18 +35,18 @@ _FLOAT = re.compile(rb"-?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|(?i:inf|i
 _NAN = re.compile(rb"(?i)[-+]?nan")
 
 
-def text_part(fields: Sequence[bytes], type: str) -> Part:
+def text_part(fields: Sequence[bytes], type: str) -> ColumnPart:
     """The codes of the fields of one column: in bulk, or one by one if some field does not convert."""
     import pyarrow as pa
 
     array = pa.array(fields, pa.binary())
     if type == "symbol":
         try:
-            return Part(stage(array.cast(pa.string())))
+            return ColumnPart(stage(array.cast(pa.string())))
         except pa.ArrowInvalid:
             pass
     elif (codes := numeric_codes(array, type)) is not None:
-        return Part(codes)
+        return ColumnPart(codes)
     filler: int | str = "" if type == "symbol" else 0
     read = [text_value(field, type) for field in fields]
     bad = [row for row, value in enumerate(read) if isinstance(value, Fault)]
@@ -58,7 +58,9 @@ def text_part(fields: Sequence[bytes], type: str) -> Part:
         text = fields[row].decode(errors="backslashreplace")
         return Finding(text, shown(text), fault)
 
-    return Part(stage(values) if type == "symbol" else np.array(values, np.int64), np.array(bad, np.int64), describe)
+    return ColumnPart(
+        stage(values) if type == "symbol" else np.array(values, np.int64), np.array(bad, np.int64), describe
+    )
 
 
 def text_value(field: bytes, type: str) -> int | str | Fault:

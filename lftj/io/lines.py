@@ -1,6 +1,6 @@
 r"""Records of a text file, one at a time, with the line each starts on: the careful reader.
 
-It is the reference for what a text file says; `lftj.io.text` reads with pyarrow where both say the same and comes back
+It is the reference for what a text file says. `read_text.py` reads with pyarrow where both say the same and comes back
 here for everything else. The grammar works on bytes, so a field that no column needs may hold anything:
 
     file    = [BOM] record*                         a line ends in \n, \r\n or \r, the last one perhaps in nothing

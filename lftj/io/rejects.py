@@ -2,8 +2,8 @@
 
 A row is *bad* when it has the wrong number of fields or one of its values has a `Fault`. Under `on_error="raise"` the
 first bad row of a source becomes a `BadRowsError` that also says how many there are; under "quarantine" every bad row
-is kept here, once, with the first fault found in it, and the good rows load. A row is therefore either loaded or told
-about, never dropped silently.
+is kept here, once, with the first fault found in it, and the good rows load. A row is therefore either loaded or
+reported, never dropped silently.
 
 `line` is the line of a text file, counted from 1, the header included; for a source without lines (Arrow, DataFrames,
 numpy, tuples) it is the row, counted from 0 as Python counts.
@@ -96,9 +96,9 @@ class BadRowsError(DataError):
     def __init__(self, rejects: Rejects, count: int) -> None:
         self.rejects, self.count = rejects, count
         first = rejects[0]
-        told = f"{counted(count)}: " if count == 1 else f"{counted(count)}; the first: "
+        opening = f"{counted(count)}: " if count == 1 else f"{counted(count)}; the first: "
         remedy = f'{first.remedy}, or keep the good rows with on_error="quarantine"'
-        super().__init__(told + first.reason, where=first.where, why=first.why, remedy=remedy)
+        super().__init__(opening + first.reason, where=first.where, why=first.why, remedy=remedy)
 
 
 def counted(count: int) -> str:

@@ -9,18 +9,18 @@ loaded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lftj import arguments
 from lftj.errors import DataError
-from lftj.io.pick import Columns, check_columns
+from lftj.io.pick import Columns
+from lftj.io.read_options import DEFAULTS, ReadOptions
 from lftj.io.staging import Loaded, Staging
 from lftj.values.codes import Schema
 from lftj.values.faults import with_article
 from lftj.values.symbols import SymbolTable
 
-ON_ERROR = ("raise", "quarantine")
-EXTRA = ("note", "error")
+if TYPE_CHECKING:
+    from lftj.io.file import File
 
 
 class SourceError(DataError, TypeError):
@@ -33,70 +33,47 @@ def read(
     source: Any,
     schema: Schema,
     symbols: SymbolTable,
+    options: ReadOptions = DEFAULTS,
     *,
-    columns: Columns | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    quoting: bool | None = None,
-    on_error: str = "raise",
-    extra: str = "note",
     only: frozenset[int] | None = None,
 ) -> Loaded:
     """Read all rows of `source` as rows of `schema`.
 
-    `columns` picks the source's columns by position (from 0) or name. `delimiter`, `header` and `quoting` are for text
-    files only; None decides from the file (see `lftj.io.text`). `on_error="raise"` refuses the source if it has a bad
-    row, "quarantine" loads the others and keeps the bad ones in `Loaded.rejects`. `extra`: columns beyond those of the
-    relation, where all of these are there by name, are passed over ("note": `Loaded.note` says which) or refused
-    ("error"). `only`: the columns whose texts somebody reads; those of others are checked, but not interned, and their
-    codes mean nothing. When this raises, `symbols` is as it was.
+    With `on_error="quarantine"` bad rows are in `Loaded.rejects`; of columns that are passed over `Loaded.note` tells.
+    `only`: the columns whose texts somebody reads; those of others are checked, but not interned, and their codes mean
+    nothing. When this raises, `symbols` is as it was.
     """
-    arguments.one_of("on_error", on_error, ON_ERROR, "a source with bad rows is refused, or they are kept apart")
-    header, quoting = arguments.flag("header", header), arguments.flag("quoting", quoting)
-    if delimiter is not None:
-        arguments.text(
-            "delimiter", delimiter, "it is what stands between two fields", 'give a text such as `delimiter=";"`'
-        )
-    arguments.one_of("extra", extra, EXTRA, "columns that the relation does not have are passed over, or refused")
-    check_columns(schema, columns)
-    staging = Staging(schema, quarantine=on_error == "quarantine", extra=extra)
-    from lftj.io import files
+    options = options.checked(schema)
+    staging = Staging(schema, quarantine=options.on_error == "quarantine", extra=options.extra)
+    from lftj.io import find_files
 
-    if files.is_paths(source):
-        _read_files(files.find(source, delimiter), staging, columns, header, quoting)
+    if find_files.is_paths(source):
+        _read_files(find_files.find(source, options.delimiter), staging, options)
     else:
-        for option, value in (("delimiter", delimiter), ("header", header), ("quoting", quoting)):
-            if value is not None:
-                raise SourceError(
-                    f"{option}= is for text files; the source is {_kind(source)}",
-                    why="it says how text is cut into fields, and here there is no text",
-                    remedy=f"leave {option}= out",
-                )
-        _read_object(source, staging, columns)
+        if option := options.given("delimiter", "header", "quoting"):
+            raise SourceError(
+                f"{option}= is for text files; the source is {_kind(source)}",
+                why="it says how text is cut into fields, and here there is no text",
+                remedy=f"leave {option}= out",
+            )
+        _read_object(source, staging, options.columns)
         staging.end_of_source()
     return staging.finish(symbols, only)
 
 
-def _read_files(
-    found: Iterable[Any], staging: Staging, columns: Columns | None, header: bool | None, quoting: bool | None
-) -> None:
+def _read_files(found: Iterable[File], staging: Staging, options: ReadOptions) -> None:
+    from lftj.io.formats import FORMATS
+
     for file in found:
-        if file.format == "text":
-            from lftj.io.text import read_text
-
-            read_text(file, staging, columns, header, quoting)
-        else:
-            for option, value in (("header", header), ("quoting", quoting)):
-                if value is not None:
-                    raise SourceError(
-                        f"{option}= does not apply to {with_article(file.format)} file",
-                        where=file.name,
-                        why=f"{with_article(file.format)} file says itself what its columns are",
-                        remedy=f"leave {option}= out",
-                    )
-            from lftj.io.binary import read_arrow, read_parquet
-
-            (read_parquet if file.format == "parquet" else read_arrow)(file, staging, columns)
+        format = FORMATS[file.format]
+        if not format.text and (option := options.given("header", "quoting")):
+            raise SourceError(
+                f"{option}= does not apply to {with_article(format.name)} file",
+                where=file.name,
+                why=f"{with_article(format.name)} file says itself what its columns are",
+                remedy=f"leave {option}= out",
+            )
+        format.read(file, staging, options)
         staging.end_of_source()
 
 

@@ -1,9 +1,9 @@
 """Staging: where the rows of a load wait until all of it is known to be good.
 
-A reader hands over *batches*: one `Part` per column of the schema, with the places of the rows. Numeric parts are codes
-already; parts of a symbol column stay texts. Bad rows are taken out on the way in and told
-to `Rejects`. When every source is read, `finish` joins the batches and interns the texts of all columns in one
-step: it is the only place where a load touches the symbol table, so a load that raises has changed nothing.
+A reader hands over *batches*: one `ColumnPart` per column of the schema, with the places of the rows. Numeric parts are
+codes already; parts of a symbol column stay texts. Bad rows are taken out on the way in and added to `Rejects`. When
+every source is read, `finish` joins the batches and interns the texts of all columns in one step: it is the only place
+where a load touches the symbol table, so a load that raises has changed nothing.
 
     add(batch) ... end_of_source() ... add(batch) ... end_of_source() -> finish(symbols) -> Loaded
 
@@ -23,7 +23,7 @@ from lftj.io.pick import Columns, listed, pick
 from lftj.io.rejects import KEPT_ON_RAISE, BadRowsError, Reject, Rejects
 from lftj.values.codes import Column, Schema, as_codes
 from lftj.values.faults import Fault, not_spelled
-from lftj.values.symbols import Staged, SymbolTable, coded
+from lftj.values.symbols import StagedTexts, SymbolTable, coded
 
 NO_ROWS: NDArray[np.int64] = np.empty(0, np.int64)
 
@@ -55,10 +55,10 @@ class Finding(NamedTuple):
     fault: Fault
 
 
-class Part(NamedTuple):
+class ColumnPart(NamedTuple):
     """One column of one batch. The codes of the rows `bad` (ascending) mean nothing; `describe` tells why for one."""
 
-    codes: NDArray[np.int64] | Staged
+    codes: NDArray[np.int64] | StagedTexts
     bad: NDArray[np.int64] = NO_ROWS
     describe: Callable[[int], Finding] | None = None
 
@@ -72,7 +72,7 @@ class Staging:
         self._extra = extra
         self._passed_over: dict[str, str] = {}
         self._quarantine = quarantine
-        self._columns: list[list[NDArray[np.int64] | Staged]] = [[] for _ in schema.columns]
+        self._columns: list[list[NDArray[np.int64] | StagedTexts]] = [[] for _ in schema.columns]
         self._rejects = Rejects()
         self._bad_rows = 0
 
@@ -86,7 +86,7 @@ class Staging:
     def add(
         self,
         source: str,
-        parts: Sequence[Part],
+        parts: Sequence[ColumnPart],
         places: Sequence[int] | NDArray[np.int64],
         *,
         in_text: bool = False,
@@ -124,7 +124,7 @@ class Staging:
                 self._rejects.append(reject)
         for held, part in zip(self._columns, parts, strict=True):
             codes = part.codes if good is None else _filtered(part.codes, good)
-            held.append(codes.reduced() if held and isinstance(codes, Staged) else codes)
+            held.append(codes.reduced() if held and isinstance(codes, StagedTexts) else codes)
 
     def end_of_source(self) -> None:
         """Raise if the source that ends here had bad rows and they are not to be quarantined."""
@@ -136,11 +136,11 @@ class Staging:
         if only is not None:
             for i, held in enumerate(self._columns):
                 if i not in only:
-                    held[:] = [np.zeros(c.rows, np.int64) if isinstance(c, Staged) else c for c in held]
-        staged = [chunk for held in self._columns for chunk in held if isinstance(chunk, Staged)]
+                    held[:] = [np.zeros(c.rows, np.int64) if isinstance(c, StagedTexts) else c for c in held]
+        staged = [chunk for held in self._columns for chunk in held if isinstance(chunk, StagedTexts)]
         interned = iter(coded(staged, symbols.intern_array))
         columns = [
-            _joined([next(interned) if isinstance(chunk, Staged) else chunk for chunk in held])
+            _joined([next(interned) if isinstance(chunk, StagedTexts) else chunk for chunk in held])
             for held in self._columns
         ]
         return Loaded(columns, self._rejects if self._quarantine else None, self.source_rows, self._note())
@@ -162,18 +162,18 @@ def _may_be_a_header(found: Finding, column: Column) -> bool:
     return column.type != "symbol" and found.fault == not_spelled(column.type) and found.text.isidentifier()
 
 
-def _filtered(codes: NDArray[np.int64] | Staged, good: NDArray[np.bool_]) -> NDArray[np.int64] | Staged:
+def _filtered(codes: NDArray[np.int64] | StagedTexts, good: NDArray[np.bool_]) -> NDArray[np.int64] | StagedTexts:
     """The good rows. Texts that only bad rows used go as well: what was not loaded is not interned."""
-    if not isinstance(codes, Staged):
+    if not isinstance(codes, StagedTexts):
         return codes[good]
     import pyarrow as pa
 
     if codes.indices is None:
-        return Staged(None, codes.texts.filter(pa.array(good)))
+        return StagedTexts(None, codes.texts.filter(pa.array(good)))
     indices = codes.indices[good]
     used = np.zeros(len(codes.texts), bool)
     used[indices] = True
-    return Staged((np.cumsum(used) - 1)[indices], codes.texts.filter(pa.array(used)))
+    return StagedTexts((np.cumsum(used) - 1)[indices], codes.texts.filter(pa.array(used)))
 
 
 def _joined(chunks: list[NDArray[np.int64]]) -> NDArray[np.int64]:

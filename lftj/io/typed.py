@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lftj.errors import DataError
 from lftj.io.convert import ColumnTypeError, arrow_fault, arrow_part, list_part, numpy_fault, numpy_part
 from lftj.io.pick import Columns
-from lftj.io.staging import Part, Staging
+from lftj.io.staging import ColumnPart, Staging
 from lftj.values import faults
 from lftj.values.codes import Column
 
@@ -153,7 +153,7 @@ def _read_columns(
     staging.add(source, parts, range(rows))
 
 
-def _part(values: Any, column: Column, staging: Staging, given: str, source: str, rows: int) -> Part:
+def _part(values: Any, column: Column, staging: Staging, given: str, source: str, rows: int) -> ColumnPart:
     import pyarrow as pa
 
     if _of_pandas(values):

@@ -11,7 +11,7 @@ it. `tests/language` holds what each message says.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from lftj.language.check import check, check_query
+from lftj.language.checker import check, check_query
 from lftj.language.clause import Apply, BodyAtom, CheckedProgram, Clause, Compare, Directive, Value, Var
 from lftj.language.functors import FUNCTORS, Signature
 from lftj.language.parse import parse

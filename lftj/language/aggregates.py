@@ -1,4 +1,4 @@
-"""Braces: an aggregate as a relation of its own, and an atom of the rule that reads it.
+"""Aggregates in rules: each becomes a relation of its own, and an atom of the rule that reads it.
 
     p(x, n) :- q(x), n = count : { e(x, y), f(y) }.
       ->   @p.1(x, count)    :- e(x, y), f(y).             one row per group that has a binding
@@ -34,32 +34,31 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lftj.language import ast
-from lftj.language.internal_relations import GROUPS, WITH_ZERO, Fold, Part
+from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.internal_relations import GROUPS, WITH_ZERO, Fold, InternalRule
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
+from lftj.language.types import NUMBER
 from lftj.language.visitors import Node, all_names, nodes
 
 if TYPE_CHECKING:
-    from lftj.language.desugar import Scope, TakenApart
-
-_SCANS = ("min", "max", "cat")  # over one atom; the others over any conjunction
-_WITH_ZERO = ("count", "sum")
+    from lftj.language.desugar import Desugaring, Scope
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _AggregateRelation:
     """An aggregate taken apart. `supplied`: its body reads `@..groups`."""
 
     name: str
     supplied: bool
 
 
-class Braces:
+class AggregateRelations:
     """The aggregates of one rule."""
 
-    def __init__(self, whole: TakenApart) -> None:
+    def __init__(self, whole: Desugaring) -> None:
         self.whole = whole
-        self._made: dict[tuple[ast.Aggregate, tuple[str, ...]], _Made] = {}
+        self._made: dict[tuple[ast.Aggregate, tuple[str, ...]], _AggregateRelation] = {}
 
     def replace(self, scope: Scope) -> None:
         """Replace the aggregates of a scope by atoms, those first whose groups the scope binds without the others."""
@@ -151,7 +150,7 @@ class Braces:
         if made is None:
             made = self._made[key] = self._make(aggregate, variables, scope)
         name = made.name
-        with0 = zero and aggregate.op in _WITH_ZERO
+        with0 = zero and AGGREGATES[aggregate.op].empty is not None
         if with0 and scope.splits and _simple(aggregate, variables, scope):
             with0 = False
             scope.empty = self._without(aggregate, name, variables, results, scope)
@@ -173,10 +172,16 @@ class Braces:
         """The body of the rule for the groups without a binding."""
         body, span = scope.body, aggregate.span
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
-        zeros = (ast.Comparison("=", result, ast.Constant(0, "number", span), span) for result in results)
+        zeros = (ast.Comparison("=", result, self._empty(aggregate), span) for result in results)
         return replace(body, negated=(*body.negated, none), compares=(*zeros, *body.compares))
 
-    def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _Made:
+    def _empty(self, aggregate: ast.Aggregate) -> ast.Constant:
+        """The result of a group without a binding."""
+        value = AGGREGATES[aggregate.op].empty
+        assert value is not None
+        return ast.Constant(value, NUMBER, aggregate.span)
+
+    def _make(self, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> _AggregateRelation:
         """Derive the relation of an aggregate over a group."""
         whole, op, name = self.whole, aggregate.op, self.whole.name()
         operand = () if aggregate.operand is None else (aggregate.operand,)
@@ -190,7 +195,7 @@ class Braces:
             for body in whole.alternatives(aggregate.body, terms, braces=True) or ()
         ]
         if whole.failed or not self._ground(aggregate, done):
-            return _Made(name, bool(supplied))
+            return _AggregateRelation(name, bool(supplied))
         head, body = done[0]
         groups_count = len(variables)
         one_atom = (
@@ -199,11 +204,11 @@ class Braces:
             and not (body.compares or body.negated)
             and _distinct(body.atoms[0], head)
         )
-        if len(done) > 1 or not (one_atom if op in _SCANS else body.atoms):
+        if len(done) > 1 or not (one_atom if AGGREGATES[op].by_rows else body.atoms):
             body, head = self._all(aggregate, name, done, variables)
         fold = Fold(op, groups_count)
-        whole.made.append(Part(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
-        return _Made(name, bool(supplied))
+        whole.made.append(InternalRule(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
+        return _AggregateRelation(name, bool(supplied))
 
     def _enter(
         self, name: str, aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], *, functional: bool = False
@@ -219,13 +224,13 @@ class Braces:
         if with0 in self.whole.parts.names.relations:
             return with0
         self._enter(with0, aggregate, variables)
-        result, zero = ast.Variable(self.whole.fresh(), span), ast.Constant(0, "number", span)
+        result, zero = ast.Variable(self.whole.fresh(), span), self._empty(aggregate)
         plain = ast.Atom(name, (*variables, result), span)
         none = ast.Atom(name, (*variables, ast.Wildcard(span)), span)
         groups = (ast.Atom(f"{name}{GROUPS}", scope.placed(variables), span),) if variables else ()
         self.whole.made += [
-            Part(rule, replace(plain, name=with0), Conjunction((plain,))),
-            Part(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, negated=(none,))),
+            InternalRule(rule, replace(plain, name=with0), Conjunction((plain,))),
+            InternalRule(rule, ast.Atom(with0, (*variables, zero), span), Conjunction(groups, negated=(none,))),
         ]
         return with0
 
@@ -287,7 +292,7 @@ class Braces:
             words = [f"a variable in the braces of `{aggregate.op}`"] * len(columns)
             whole.parts.relation(relation, list(columns), words, aggregate.span)
             args = tuple(columns.values())
-            whole.made += [Part(whole.rule, ast.Atom(relation, args, aggregate.span), body) for body in bodies]
+            whole.made += [InternalRule(whole.rule, ast.Atom(relation, args, aggregate.span), body) for body in bodies]
         return Conjunction((ast.Atom(relation, tuple(columns.values()), aggregate.span),)), head
 
     def _columns(self, aggregate: ast.Aggregate, bodies: Sequence[Conjunction]) -> dict[str, ast.Variable]:
@@ -295,7 +300,7 @@ class Braces:
         found = [all_names(body) for body in bodies]
         common = {name: place for name, place in found[0].items() if all(name in other for other in found)}
         written = {name for node in nodes(aggregate.body) if isinstance(node, ast.Variable) for name in (node.name,)}
-        if aggregate.op in ("min", "max"):
+        if not AGGREGATES[aggregate.op].repeats:
             return {name: place for name, place in common.items() if name in written or not name.startswith("_w")}
         for names in found:
             for name, place in names.items():
@@ -324,11 +329,12 @@ def _group(aggregate: ast.Aggregate, names: set[str]) -> dict[str, ast.Variable]
 def _simple(aggregate: ast.Aggregate, variables: tuple[ast.Variable, ...], scope: Scope) -> bool:
     """Whether a rule with one aggregate becomes two, rather than reading `@..with0`.
 
-    Only a count: the type of a sum's 0 is known by the column of its relation, and nothing else in a body without it.
+    Only a number, as of a count: the type of a sum's 0 is known by the column of its relation, and nothing else in a
+    body without it.
     Without a group the question is whether a whole relation is empty, which is not to be asked about every other row.
     """
-    atoms = scope.body.atoms
-    if aggregate.op != "count" or len(atoms) > 1 or bool(atoms) != bool(variables):
+    atoms, spec = scope.body.atoms, AGGREGATES[aggregate.op]
+    if spec.result != NUMBER or len(atoms) > 1 or bool(atoms) != bool(variables):
         return False
     bound = {arg.name for atom in atoms for arg in atom.args if isinstance(arg, ast.Variable)}
     return {variable.name for variable in variables} <= bound

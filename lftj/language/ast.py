@@ -68,7 +68,7 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`op operand : { body }`; op is one of `clause.AGGREGATES`, and "count" has no operand."""
+    """`op operand : { body }`; op is one of `aggregate_specs.AGGREGATES`, which says whether it has one."""
 
     op: str
     operand: Term | None

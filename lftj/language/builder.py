@@ -104,8 +104,8 @@ class Program:
         for this rule. They are no part of the program's text: `to_text` leaves them out, `rules` takes them by head.
         """
         span = here()
-        wishes = {"maintain": maintain, "granularity": granularity}
-        for option, value in wishes.items():
+        given = {"maintain": maintain, "granularity": granularity}
+        for option, value in given.items():
             if value not in VALUES[option]:
                 fail(f"{option}={value!r} is unknown", why=WHY[option], remedy=f"give {listed(VALUES[option])}")
         heads = _heads(head if isinstance(head, tuple | list) else (head,))
@@ -116,7 +116,7 @@ class Program:
                 why="a rule derives rows from what its body binds",
                 remedy="give it conditions, or state a fact with `fact`",
             )
-        options = tuple((option, value) for option, value in wishes.items() if value != AUTO)
+        options = tuple((option, value) for option, value in given.items() if value != AUTO)
         self._items.append(tree.Rule(heads, literals, span, options))
 
     def fact(self, *atoms: object) -> None:

@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
 from lftj.language.notation import (
-    AGGREGATES,
     ATOMIC_LEVEL,
     comparison_text,
     functor_text,
@@ -36,7 +35,6 @@ from lftj.language.notation import (
 from lftj.values.codes import Column, Schema
 
 __all__ = [
-    "AGGREGATES",
     "INTERNAL",
     "Aggregate",
     "Apply",
@@ -156,13 +154,14 @@ class Compare:
 class Aggregate:
     """What the head of a clause folds the bindings of its body to: one row per group that has a binding.
 
-    `op` is one of AGGREGATES. The first `groups` arguments of the clause's head are the group; the argument after them,
-    which all but "count" have, is what is folded. The relation has a column more than the group, for the result, of
-    type `type`. Every distinct binding of all variables of the body counts once; a wildcard is a variable of its own.
+    `op` is one of `aggregate_specs.AGGREGATES`. The first `groups` arguments of the clause's head are the group; the
+    argument after them, of all aggregates with an operand, is what is folded. The relation has a column more than the
+    group, for the result, of type `type`. Every distinct binding of all variables of the body counts once; a wildcard
+    is a variable of its own.
 
-    The body of "min", "max" and "cat" is one atom of distinct variables, and what they fold is one of them.
+    The body of an aggregate by rows is one atom of distinct variables, and what is folded is one of them.
 
-    The heads of `Database.path_counts` have ops of their own, which no rule can write (lftj/paths/declare.py).
+    The heads of `Database.path_counts` have ops of their own, which no rule can write (lftj/program/declare_paths.py).
     """
 
     op: str
@@ -191,6 +190,8 @@ class Clause:
     negated: tuple[BodyAtom, ...] = ()
     aggregate: Aggregate | None = None
     best: str = ""
+    # How its texts are split off, once that was asked for (`program/text_split.py`); a changed clause has its own.
+    text_split: list[object] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def reads(self) -> dict[str, None]:

@@ -3,7 +3,7 @@
 A relation may not depend on its own negation, nor on an aggregate over itself: it would have to be complete before it
 is complete (the program is not stratified). Such a cycle is an error of the program. A minimum or maximum that is the
 value of a functional predicate means something even so (shortest paths): where it is all that a rule says, its rule is
-among candidates and on no such cycle (extremes.py). In other places it is refused only because it is not evaluated
+among candidates and on no such cycle (min_max.py). In other places it is refused only because it is not evaluated
 yet, and so is an aggregate whose groups alone come from the cycle. What recursion without such a cycle may not hold is
 in recursion.py.
 
@@ -19,14 +19,13 @@ from typing import NamedTuple
 
 from lftj.errors import Span
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL, Clause
 from lftj.language.diagnostics import Findings
 from lftj.language.infer import TypedClause
 from lftj.language.internal_relations import GROUPS
 from lftj.language.stratify import path
 from lftj.language.visitors import atoms_of
-
-EXTREMES = {"min": "minimum", "max": "maximum"}
 
 
 class Need(NamedTuple):
@@ -112,9 +111,10 @@ def refuse_cycles(
             continue
         round_, need = negative
         needs = {n.op for (h, r), n in dependencies.complete.items() if h in component and r in component}
-        if need.op in EXTREMES and needs == {need.op} and any(functional(name) for name in _named(round_)):
+        extreme = AGGREGATES[need.op].extreme if need.op in AGGREGATES else ""
+        if extreme and needs == {need.op} and any(functional(name) for name in _named(round_)):
             findings.unsupported(
-                f"recursive {EXTREMES[need.op]} ({shown(round_)})",
+                f"recursive {extreme} ({shown(round_)})",
                 need.span,
                 remedy=f"make it all that a rule says, `f[key] = {need.op} value : {{ ... }}`, and load the rules of "
                 "the recursion together",

@@ -1,4 +1,4 @@
-"""Taking rules apart: from rules with aggregates, lookups and negated conjunctions to plain conjunctions.
+"""Desugaring: from rules with aggregates, lookups and negated conjunctions to plain conjunctions.
 
     p(x, n) :- q(x), n = count : { e(x, y) }, !(f(x, z), g(z)).
       ->   @p.1(x, count) :- e(x, y).  ...                              an aggregate is a relation    aggregates.py
@@ -7,9 +7,9 @@
 
 This happens before types are inferred, one alternative of a body at a time, so that groundness, inference and lowering
 see atoms and comparisons only. Scopes nest: what stands in braces is a body of its own, whose variables are shared with
-the outside by name, and it is taken apart by the same steps with its group as its head.
+the outside by name, and it is desugared by the same steps with its group as its head.
 
-`normal_form.py` distributes, `key_conflicts.py` takes out lookups, `internal_relations.py` names the relations.
+`normal_form.py` distributes, `functional.py` takes out lookups, `internal_relations.py` names the relations.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import replace
 from itertools import count
 
 from lftj.language import ast
-from lftj.language.aggregates import Braces
+from lftj.language.aggregates import AggregateRelations
 from lftj.language.diagnostics import Findings
 from lftj.language.functional import Lookups
-from lftj.language.internal_relations import GROUPS, Part, Parts
+from lftj.language.internal_relations import GROUPS, InternalRelations, InternalRule
 from lftj.language.min_max import extreme_of
 from lftj.language.normal_form import LIMIT, Conjunction, conjunctions
 from lftj.language.safety import bound_variables, check_bound
@@ -32,7 +32,7 @@ Supply = Callable[[], ast.Atom]
 
 
 class Scope:
-    """One alternative of a body while it is taken apart: what binds its variables, and what does not yet.
+    """One alternative of a body while it is desugared: what binds its variables, and what does not yet.
 
     `head`: the terms of its head, which share its variables. `supply` gives an atom that binds the group, for a body in
     braces or under a negation; `keys` are the variables that aggregates may bind, in the head form `deg[x] = ...`.
@@ -79,32 +79,35 @@ class Scope:
             self.supply = None
 
 
-class TakenApart:
-    """One rule, and the clauses made of it so far. `unbound`: variables that a finding says are not bound."""
+class Desugaring:
+    """One rule while it is desugared, and the clauses made of it so far.
 
-    def __init__(self, rule: ast.Rule, parts: Parts, findings: Findings) -> None:
+    `unbound`: variables that a finding reports as not bound.
+    """
+
+    def __init__(self, rule: ast.Rule, parts: InternalRelations, findings: Findings) -> None:
         self.rule = rule
         self.parts = parts
         self.findings = findings
         self.failed = False
         self.unbound: set[str] = set()
-        self.made: list[Part] = []
+        self.made: list[InternalRule] = []
         self._taken = set(all_names((*rule.heads, *rule.body)))
         self._counts = {prefix: count(1) for prefix in "vw"}
         self._wildcards: dict[int, str] = {}
         self._nones: dict[tuple[Literals, tuple[str, ...]], tuple[str, bool]] = {}
-        self._braces = Braces(self)
+        self._aggregates = AggregateRelations(self)
 
-    def clauses(self, *, query: bool = False, best: Container[str] = ()) -> list[Part]:
+    def clauses(self, *, query: bool = False, best: Container[str] = ()) -> list[InternalRule]:
         """The clauses of the rule, internal ones first; none if it makes no sense, with the findings that say why.
 
-        The head of a query asks for no values. `best`: heads in recursion, whose extremes are taken apart into
-        candidates (extremes.py).
+        The head of a query asks for no values. `best`: heads in recursion, whose extremes become rules of
+        candidates (min_max.py).
         """
         bodies = self.alternatives(self.rule.body, self.rule.heads)
         if bodies is None:
             return []
-        plain: list[Part] = []
+        plain: list[InternalRule] = []
         for head in self.rule.heads:
             if head.name in best and (extreme := extreme_of(head, self.rule)) is not None:
                 plain += self._candidates(head, extreme)
@@ -117,17 +120,20 @@ class TakenApart:
                 heads = () if query else atoms
                 check_bound(self.rule, heads, [scope.body for scope in done], self.findings, self.unbound)
             for atom, scope in zip(atoms, done, strict=True):
-                plain += [Part(self.rule, atom, body) for body in (scope.body, scope.empty) if body is not None]
+                plain += [InternalRule(self.rule, atom, body) for body in (scope.body, scope.empty) if body is not None]
         return [] if self.failed else [*self.made, *plain]
 
-    def _candidates(self, head: ast.Head, extreme: ast.Aggregate) -> list[Part]:
+    def _candidates(self, head: ast.Head, extreme: ast.Aggregate) -> list[InternalRule]:
         """A clause for each alternative in the braces of an extreme: all derive the head, and the best values stand."""
         terms = (*head.args[:-1], *(() if extreme.operand is None else (extreme.operand,)))
         scopes = [self._scope(terms, body) for body in self.alternatives(extreme.body, terms) or ()]
         atoms = [ast.Atom(head.name, scope.head, head.span) for scope in scopes]
         if not self.failed:
             self.unbound |= check_bound(self.rule, atoms, [scope.body for scope in scopes], self.findings)
-        return [Part(self.rule, atom, scope.body, best=extreme.op) for atom, scope in zip(atoms, scopes, strict=True)]
+        return [
+            InternalRule(self.rule, atom, scope.body, best=extreme.op)
+            for atom, scope in zip(atoms, scopes, strict=True)
+        ]
 
     # What its constructs need
 
@@ -198,7 +204,7 @@ class TakenApart:
         shared = scope.names()
         if not groups <= scope.bound():
             scope.call_supply()
-        self._braces.replace(scope)
+        self._aggregates.replace(scope)
         for group in scope.body.none:
             self._none(group, shared, scope)
         scope.body = replace(scope.body, none=())
@@ -242,7 +248,7 @@ class TakenApart:
         done = [self.conjunction(variables, body, supply, groups=names)[1] for body in bodies]
         if not self.failed:
             self.unbound |= check_bound(self.rule, (), done, self.findings)
-        self.made += [Part(self.rule, ast.Atom(name, variables, span), body) for body in done]
+        self.made += [InternalRule(self.rule, ast.Atom(name, variables, span), body) for body in done]
         return name, bool(supplied)
 
     # Groups
@@ -260,7 +266,7 @@ class TakenApart:
 
     def groups(self, name: str, variables: tuple[ast.Variable, ...], scope: Scope) -> None:
         """Derive `@..groups` from what binds these variables in a scope."""
-        part = Part(self.rule, ast.Atom(f"{name}{GROUPS}", variables), binders(variables, scope.body))
+        part = InternalRule(self.rule, ast.Atom(f"{name}{GROUPS}", variables), binders(variables, scope.body))
         if part not in self.made:
             self.made.append(part)
 

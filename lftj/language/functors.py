@@ -1,9 +1,10 @@
-"""The functors: one table of every operator and intrinsic a term may apply.
+"""The functors: one table of every operator and intrinsic a term may apply, and one of the tests of texts.
 
-The table drives the checker (types and arity), the builder (`lftj.fn`), the documentation (`lftj functors`) and the
-evaluators: an `Apply.op` is always a key of `FUNCTORS`. A parameter type is a base type, `T` (one type for all `T` of
-the functor, one of `domain`) or `any` (each argument has whatever type it has; the evaluator tells the cases apart by
-the argument's type). Every `example` is a comparison that holds.
+The table drives the checker (types and arity), the builder (`lftj.fn`), the documentation (`lftj functors`), the
+planner (which terms need texts, which may have no value) and the evaluators: an `Apply.op` is always a key of
+`FUNCTORS`. A parameter type is a base type, `T` (one type for all `T` of the functor, one of `domain`) or `any` (each
+argument has whatever type it has; the evaluator tells the cases apart by the argument's type). Every `example` is a
+comparison that holds.
 
 Semantics that the name alone does not settle follow Souffle: `/` and `%` on integers truncate towards zero; integer
 arithmetic wraps at 64 bits; shift counts are taken modulo 64; `ord` is the symbol's internal number. What Souffle
@@ -21,8 +22,11 @@ that is no number, a pattern that is none. Where it differs on purpose:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from lftj.language import text_functors
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import ANY, FLOAT, INTEGRAL, NUMBER, NUMERIC, SYMBOL, UNSIGNED
 
 SAME = "T"
@@ -31,9 +35,17 @@ EACH = "any"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Name, parameter types, result type, one line of documentation and a comparison that holds.
+    """Everything that is known of one functor; a functor over texts needs no other entry.
 
-    A variadic functor takes one argument or more, all of its last parameter's type.
+    `doc` is one line, `example` a comparison that holds. A `variadic` functor takes one argument or more, all of its
+    last parameter's type.
+
+    How it is evaluated: `text`, a function of Python values, where an argument or the result is a symbol; it raises
+    `ValueError`, which says why, where it has no value. Else `opcode`, the name of its operation in
+    `lftj/join/expression_vm.py`; a functor with neither converts between two types, which tell the operation.
+
+    `partial`: the types of the first argument for which it may have no value. If `total_with` is given and the types
+    are integers, it has one with every second argument for which that holds.
     """
 
     name: str
@@ -43,6 +55,10 @@ class Signature:
     example: str
     domain: frozenset[str] = ANY
     variadic: bool = False
+    opcode: str = ""
+    text: Callable[..., object] | None = None
+    partial: frozenset[str] = frozenset()
+    total_with: Callable[[int], bool] | None = None
 
     def accepts(self, count: int) -> bool:
         """Whether the functor can be applied to `count` arguments."""
@@ -52,52 +68,114 @@ class Signature:
         """The type of the argument at `position` (from 0)."""
         return self.parameters[min(position, len(self.parameters) - 1)]
 
+    def computes_text(self, first: str) -> bool:
+        """Whether it needs or makes texts, which kernels do not see, when its first argument has type `first`."""
+        return self.text is not None and SYMBOL in (first, self.result, *self.parameters)
+
     def __str__(self) -> str:
         dots = ", ..." if self.variadic else ""
         return f"{self.name}({', '.join(self.parameters)}{dots}):{self.result}"
 
 
+def _not_zero(divisor: int) -> bool:
+    return divisor != 0
+
+
+def _not_negative(exponent: int) -> bool:
+    return exponent >= 0
+
+
 def _table() -> dict[str, Signature]:
     same1, same2 = (SAME,), (SAME, SAME)
+    of_float, of_symbol = frozenset({FLOAT}), frozenset({SYMBOL})
     rows = [
-        Signature("+", same2, SAME, "Sum.", "2 + 3 = 5", NUMERIC),
-        Signature("-", same2, SAME, "Difference.", "2 - 3 = -1", NUMERIC),
-        Signature("*", same2, SAME, "Product.", "0.5 * 3.0 = 1.5", NUMERIC),
+        Signature("+", same2, SAME, "Sum.", "2 + 3 = 5", NUMERIC, opcode="ADD", partial=of_float),
+        Signature("-", same2, SAME, "Difference.", "2 - 3 = -1", NUMERIC, opcode="SUB", partial=of_float),
+        Signature("*", same2, SAME, "Product.", "0.5 * 3.0 = 1.5", NUMERIC, opcode="MUL", partial=of_float),
         Signature(
-            "/", same2, SAME, "Quotient; on integers truncated towards zero. By 0: an error.", "-7 / 2 = -3", NUMERIC
+            "/",
+            same2,
+            SAME,
+            "Quotient; on integers truncated towards zero. By 0: an error.",
+            "-7 / 2 = -3",
+            NUMERIC,
+            opcode="DIV",
+            partial=NUMERIC,
+            total_with=_not_zero,
         ),
         Signature(
-            "%", same2, SAME, "Remainder of `/`: the sign of the dividend. By 0: an error.", "-7 % 2 = -1", INTEGRAL
-        ),
-        Signature("^", same2, SAME, "Power; 0 ^ -1 of numbers is an error, 2 ^ -1 is 0.", "2 ^ 10 = 1024", NUMERIC),
-        Signature("neg", same1, SAME, "Arithmetic negation, written `-x`.", "-(2 + 3) = -5", NUMERIC),
-        Signature("band", same2, SAME, "Bitwise and.", "6 band 3 = 2", INTEGRAL),
-        Signature("bor", same2, SAME, "Bitwise or.", "6 bor 3 = 7", INTEGRAL),
-        Signature("bxor", same2, SAME, "Bitwise exclusive or.", "6 bxor 3 = 5", INTEGRAL),
-        Signature("bnot", same1, SAME, "Bitwise complement.", "bnot 0 = -1", INTEGRAL),
-        Signature("bshl", same2, SAME, "Shift left, by the count modulo 64.", "1 bshl 4 = 16", INTEGRAL),
-        Signature("bshr", same2, SAME, "Shift right; arithmetic on number.", "-16 bshr 2 = -4", INTEGRAL),
-        Signature("bshru", same2, SAME, "Shift right, filling with zeros.", "-1 bshru 63 = 1", INTEGRAL),
-        Signature("land", same2, SAME, "1 if both are non-zero, else 0.", "2 land 3 = 1", INTEGRAL),
-        Signature("lor", same2, SAME, "1 if either is non-zero, else 0.", "0 lor 3 = 1", INTEGRAL),
-        Signature("lxor", same2, SAME, "1 if exactly one is non-zero, else 0.", "2 lxor 3 = 0", INTEGRAL),
-        Signature("lnot", same1, SAME, "1 if zero, else 0.", "lnot 2 = 0", INTEGRAL),
-        Signature(
-            "min", same1, SAME, "The least argument; symbols compare by text.", "min(3, 1, 2) = 1", variadic=True
+            "%",
+            same2,
+            SAME,
+            "Remainder of `/`: the sign of the dividend. By 0: an error.",
+            "-7 % 2 = -1",
+            INTEGRAL,
+            opcode="MOD",
+            partial=INTEGRAL,
+            total_with=_not_zero,
         ),
         Signature(
-            "max", same1, SAME, "The greatest argument; symbols compare by text.", 'max("a", "b") = "b"', variadic=True
+            "^",
+            same2,
+            SAME,
+            "Power; 0 ^ -1 of numbers is an error, 2 ^ -1 is 0.",
+            "2 ^ 10 = 1024",
+            NUMERIC,
+            opcode="POW",
+            partial=frozenset({NUMBER, FLOAT}),
+            total_with=_not_negative,
+        ),
+        Signature("neg", same1, SAME, "Arithmetic negation, written `-x`.", "-(2 + 3) = -5", NUMERIC, opcode="NEG"),
+        Signature("band", same2, SAME, "Bitwise and.", "6 band 3 = 2", INTEGRAL, opcode="BAND"),
+        Signature("bor", same2, SAME, "Bitwise or.", "6 bor 3 = 7", INTEGRAL, opcode="BOR"),
+        Signature("bxor", same2, SAME, "Bitwise exclusive or.", "6 bxor 3 = 5", INTEGRAL, opcode="BXOR"),
+        Signature("bnot", same1, SAME, "Bitwise complement.", "bnot 0 = -1", INTEGRAL, opcode="BNOT"),
+        Signature("bshl", same2, SAME, "Shift left, by the count modulo 64.", "1 bshl 4 = 16", INTEGRAL, opcode="SHL"),
+        Signature("bshr", same2, SAME, "Shift right; arithmetic on number.", "-16 bshr 2 = -4", INTEGRAL, opcode="SHR"),
+        Signature("bshru", same2, SAME, "Shift right, filling with zeros.", "-1 bshru 63 = 1", INTEGRAL, opcode="SHRU"),
+        Signature("land", same2, SAME, "1 if both are non-zero, else 0.", "2 land 3 = 1", INTEGRAL, opcode="LAND"),
+        Signature("lor", same2, SAME, "1 if either is non-zero, else 0.", "0 lor 3 = 1", INTEGRAL, opcode="LOR"),
+        Signature(
+            "lxor", same2, SAME, "1 if exactly one is non-zero, else 0.", "2 lxor 3 = 0", INTEGRAL, opcode="LXOR"
+        ),
+        Signature("lnot", same1, SAME, "1 if zero, else 0.", "lnot 2 = 0", INTEGRAL, opcode="LNOT"),
+        Signature(
+            "min",
+            same1,
+            SAME,
+            "The least argument; symbols compare by text.",
+            "min(3, 1, 2) = 1",
+            variadic=True,
+            opcode="MIN",
+            text=text_functors.least,
         ),
         Signature(
-            "cat", (SYMBOL,), SYMBOL, "The arguments joined into one text.", 'cat("a", "b", "c") = "abc"', variadic=True
+            "max",
+            same1,
+            SAME,
+            "The greatest argument; symbols compare by text.",
+            'max("a", "b") = "b"',
+            variadic=True,
+            opcode="MAX",
+            text=text_functors.greatest,
         ),
-        Signature("strlen", (SYMBOL,), NUMBER, "The length of a text.", 'strlen("Käse") = 4'),
+        Signature(
+            "cat",
+            (SYMBOL,),
+            SYMBOL,
+            "The arguments joined into one text.",
+            'cat("a", "b", "c") = "abc"',
+            variadic=True,
+            text=text_functors.joined,
+        ),
+        Signature("strlen", (SYMBOL,), NUMBER, "The length of a text.", 'strlen("Käse") = 4', text=len),
         Signature(
             "substr",
             (SYMBOL, NUMBER, NUMBER),
             SYMBOL,
             'Characters from an index (from 0), of a length (negative: the rest); "" out of range.',
             'substr("Hello", 1, 3) = "ell"',
+            text=text_functors.substr,
         ),
         Signature(
             "ord",
@@ -112,6 +190,8 @@ def _table() -> dict[str, Signature]:
             NUMBER,
             "To number: a text is parsed, an unsigned reinterpreted, a float truncated.",
             'to_number("-0x1f") = -31',
+            text=text_functors.integer,
+            partial=frozenset({SYMBOL, FLOAT}),
         ),
         Signature(
             "to_unsigned",
@@ -119,38 +199,99 @@ def _table() -> dict[str, Signature]:
             UNSIGNED,
             "To unsigned: a text is parsed, a number reinterpreted, a float truncated.",
             'to_unsigned("0b101") = 5u',
+            text=text_functors.integer,
+            partial=frozenset({SYMBOL, FLOAT}),
         ),
         Signature(
-            "to_float", (EACH,), FLOAT, "To float: a text is parsed, an integer converted.", 'to_float("1e3") = 1000.0'
+            "to_float",
+            (EACH,),
+            FLOAT,
+            "To float: a text is parsed, an integer converted.",
+            'to_float("1e3") = 1000.0',
+            text=text_functors.floating,
+            partial=of_symbol,
         ),
-        Signature("to_string", (EACH,), SYMBOL, "The shortest text that reads back.", 'to_string(0.5) = "0.5"'),
+        Signature(
+            "to_string",
+            (EACH,),
+            SYMBOL,
+            "The shortest text that reads back.",
+            'to_string(0.5) = "0.5"',
+            text=text_functors.to_text,
+        ),
         Signature("itof", (NUMBER,), FLOAT, "number to float, the nearest.", "itof(2) = 2.0"),
         Signature("itou", (NUMBER,), UNSIGNED, "number to unsigned, same 64 bits.", "itou(2) = 2u"),
         Signature("utoi", (UNSIGNED,), NUMBER, "unsigned to number, same 64 bits.", "utoi(2u) = 2"),
         Signature("utof", (UNSIGNED,), FLOAT, "unsigned to float, the nearest.", "utof(2u) = 2.0"),
-        Signature("ftoi", (FLOAT,), NUMBER, "float to number, truncated; an error out of range.", "ftoi(-2.5) = -2"),
-        Signature("ftou", (FLOAT,), UNSIGNED, "float to unsigned, truncated; an error out of range.", "ftou(2.5) = 2u"),
+        Signature(
+            "ftoi",
+            (FLOAT,),
+            NUMBER,
+            "float to number, truncated; an error out of range.",
+            "ftoi(-2.5) = -2",
+            partial=of_float,
+        ),
+        Signature(
+            "ftou",
+            (FLOAT,),
+            UNSIGNED,
+            "float to unsigned, truncated; an error out of range.",
+            "ftou(2.5) = 2u",
+            partial=of_float,
+        ),
     ]
     return {row.name: row for row in rows}
 
 
 FUNCTORS = _table()
 
-CONSTRAINTS = {
-    "contains": "contains(part, text): the text contains the part.",
-    "match": "match(pattern, text): the regular expression matches the whole text.",
-}
-CONSTRAINT_EXAMPLES = {"contains": 'contains("ell", "Hello")', "match": 'match("[A-Z][a-z]*", "Hello")'}
 
-# What an aggregate says of the distinct bindings of all variables in its braces.
-AGGREGATE_DOCS = {
-    "count": "How many bindings there are; 0 of none.",
-    "sum": "The sum of a numeric term; 0 of nothing.",
-    "mean": "The mean of a numeric term, a float: the exact sum by the count, rounded once; no value of nothing.",
-    "min": "The least value of a term; no value of nothing. Symbols compare by text.",
-    "max": "The greatest value of a term; no value of nothing. Symbols compare by text.",
-    "cat": "The values of a symbol joined into one text, in the order of the bindings; no value of nothing.",
-}
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A test of two texts, which stands as a condition. `parameters` are their names, `text` gives 1 if it holds.
+
+    The other fields are those of `Signature`.
+    """
+
+    name: str
+    parameters: tuple[str, str]
+    doc: str
+    example: str
+    text: Callable[..., int]
+    partial: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(self.parameters)}): {self.doc[0].lower()}{self.doc[1:]}"
+
+
+# The name of the test that may have no value: a pattern may be none.
+MATCH = "match"
+_TESTS = (
+    Constraint(
+        "contains",
+        ("part", "text"),
+        "The text contains the part.",
+        'contains("ell", "Hello")',
+        text_functors.contains,
+    ),
+    Constraint(
+        MATCH,
+        ("pattern", "text"),
+        "The regular expression matches the whole text.",
+        'match("[A-Z][a-z]*", "Hello")',
+        text_functors.match,
+        partial=frozenset({SYMBOL}),
+    ),
+)
+CONSTRAINTS = {test.name: test for test in _TESTS}
+# The operators of conditions on texts.
+TEXT_TESTS = frozenset(CONSTRAINTS) | {f"not_{name}" for name in CONSTRAINTS}
+
+
+def known_as(op: str) -> Signature | Constraint:
+    """What is known of the functor, or of the test, that a term `op(...)` applies."""
+    return FUNCTORS[op] if op in FUNCTORS else CONSTRAINTS[op]
+
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 NEGATED = {
@@ -160,10 +301,8 @@ NEGATED = {
     "<=": ">",
     ">": "<=",
     ">=": "<",
-    "contains": "not_contains",
-    "match": "not_match",
-    "not_contains": "contains",
-    "not_match": "match",
+    **{name: f"not_{name}" for name in CONSTRAINTS},
+    **{f"not_{name}": name for name in CONSTRAINTS},
 }
 
 # Souffle's functors that lftj names and refuses.
@@ -178,7 +317,7 @@ UNSUPPORTED_FUNCTORS = {
 
 # Words that cannot name a relation, since the text would read them as something else.
 RESERVED = frozenset(name for name in FUNCTORS if name.isidentifier() and name != "neg") | frozenset(
-    {*CONSTRAINTS, *UNSUPPORTED_FUNCTORS, "count", "sum", "mean", "nil", "true", "false", "_"}
+    {*CONSTRAINTS, *UNSUPPORTED_FUNCTORS, *AGGREGATES, "nil", "true", "false", "_"}
 )
 # Words that cannot name a variable.
 RESERVED_VARIABLES = frozenset(

@@ -17,17 +17,14 @@ from dataclasses import dataclass, field
 
 from lftj.errors import Span
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME
 from lftj.language.internal_relations import Fold
 from lftj.language.names import Names
 from lftj.language.normal_form import Conjunction
 from lftj.language.text import term_source
-from lftj.language.types import ANY, BASE_TYPES, FLOAT, INTEGRAL, NUMBER, NUMERIC, SYMBOL
-
-# Of aggregates: the operand's types, where not any; the result's, where it is not the operand's.
-OPERANDS = {"sum": NUMERIC, "mean": NUMERIC, "cat": frozenset({SYMBOL})}
-RESULTS = {"count": NUMBER, "mean": FLOAT, "cat": SYMBOL}
+from lftj.language.types import ANY, BASE_TYPES, INTEGRAL, NUMBER, NUMERIC, SYMBOL
 
 
 @dataclass(slots=True, eq=False)
@@ -139,20 +136,20 @@ class Inference:
             if slot is not None:
                 self._join(slot, column, arg, clause.head, f"a group of `{fold.op}`")
         result = columns[fold.groups]
-        if fold.op in RESULTS:
-            result.domain, result.reason = frozenset({RESULTS[fold.op]}), f"the result of `{fold.op}`"
+        spec = AGGREGATES[fold.op]
+        if spec.result:
+            result.domain, result.reason = frozenset({spec.result}), f"the result of `{fold.op}`"
             result.span = clause.head.span
         for arg in args[fold.groups :]:
             slot = self._term(clause, arg)
             if slot is None:
                 continue
-            wanted = OPERANDS.get(fold.op, ANY)
-            if not slot.root().domain & wanted:
-                self._misfit(slot, wanted, fold.op, arg)
+            if not slot.root().domain & spec.operand:
+                self._misfit(slot, spec.operand, fold.op, arg)
                 continue
-            narrow = Slot(wanted)
+            narrow = Slot(spec.operand)
             self._merge(slot.root(), narrow, "", arg.span)
-            if fold.op not in RESULTS:
+            if not spec.result:
                 self._join(result, slot, arg, clause.head, f"the operand of `{fold.op}`")
 
     def _compare(self, clause: TypedClause, compare: ast.Comparison) -> None:

@@ -1,4 +1,4 @@
-"""Parts: the internal relations that the rules of a program are taken apart into, and the clauses that derive them.
+"""Internal relations: those that desugaring makes of parts of rules, and the clauses that derive them.
 
 An internal relation is named after the first head of its rule and numbered within it, `@p.1`, `@p.2`, in the order in
 which the rule's constructs are met; what an aggregate needs besides its own relation has the number of the aggregate.
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.clause import INTERNAL
-from lftj.language.names import Names, Relation
+from lftj.language.names import KnownRelation, Names
 from lftj.language.normal_form import Conjunction
 
 # How the names of the last two end.
@@ -36,7 +36,7 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InternalRule:
     """One head with one conjunction, in AST terms; made from one alternative of `rule`.
 
     `best`: as in `clause.Clause`.
@@ -49,7 +49,7 @@ class Part:
     best: str = ""
 
 
-class Parts:
+class InternalRelations:
     """The internal relations of a program so far; new ones are entered into `names`."""
 
     def __init__(self, names: Names, known: Mapping[str, object]) -> None:
@@ -71,6 +71,8 @@ class Parts:
     def relation(self, name: str, columns: list[str], words: list[str], span: Span, *, functional: bool = False) -> str:
         """Enter an internal relation. `words` say what each column is, as a reason in a message about types."""
         distinct = [column if columns.index(column) == at else f"{column}_" for at, column in enumerate(columns)]
-        relation = Relation(name, distinct, [None] * len(columns), span, "internal", functional=functional, words=words)
+        relation = KnownRelation(
+            name, distinct, [None] * len(columns), span, "internal", functional=functional, words=words
+        )
         self.names.relations.setdefault(name, relation)
         return name

@@ -23,8 +23,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lftj.errors import Span
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Clause
-from lftj.language.cycles import EXTREMES, shown
+from lftj.language.cycles import shown
 from lftj.language.diagnostics import Findings
 from lftj.language.infer import TypedClause
 from lftj.language.stratify import components, cycle
@@ -36,7 +37,7 @@ def extreme_of(head: ast.Head, rule: ast.Rule) -> ast.Aggregate | None:
     if not isinstance(head, ast.Assignment) or rule.body:
         return None
     plain = all(isinstance(key, ast.Variable | ast.Constant) for key in head.keys)
-    extreme = isinstance(head.value, ast.Aggregate) and head.value.op in EXTREMES
+    extreme = isinstance(head.value, ast.Aggregate) and bool(AGGREGATES[head.value.op].extreme)
     return head.value if plain and extreme and isinstance(head.value, ast.Aggregate) else None
 
 
@@ -84,7 +85,7 @@ def refuse_mixed(
         if not ops:
             others.append(component)
             continue
-        word = EXTREMES[next(iter(ops))]
+        word = AGGREGATES[next(iter(ops))].extreme
         for name in component:
             if name not in kinds:
                 around = cycle((name, *(member for member in component if member != name)), reads)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 from lftj.errors import Span
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import Findings, counted, did_you_mean, given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
-from lftj.language.notation import AGGREGATES
 from lftj.language.text import term_source
 from lftj.language.types import BASE_TYPES, FOREIGN, FOREIGN_NOTES, base_type, chain
 from lftj.language.visitors import literals_of, nodes, terms_of
@@ -28,7 +28,7 @@ _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")
 
 
 @dataclass(slots=True)
-class Relation:
+class KnownRelation:
     """A relation while the program is being checked. A type is None until it is inferred, or if it has no base."""
 
     name: str
@@ -64,7 +64,7 @@ class Relation:
 class Names:
     """The relations and the base types of the named types. `open`: the program includes text that was not read."""
 
-    relations: dict[str, Relation]
+    relations: dict[str, KnownRelation]
     definitions: dict[str, str]
     opaque: set[str]
     open: bool = False
@@ -77,7 +77,7 @@ class Names:
 def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Findings) -> Names:
     """The names a program defines, on top of the `known` relations."""
     relations = {
-        name: Relation(
+        name: KnownRelation(
             name,
             [c.name for c in schema.columns],
             [c.type for c in schema.columns],
@@ -105,7 +105,9 @@ def resolve(program: ast.Program, known: Mapping[str, Schema], findings: Finding
                 elif head.name not in relations and head.name not in names.opaque:
                     columns: list[str | None] = [None] * len(head.args)
                     functional = isinstance(head, ast.Assignment)
-                    relations[head.name] = Relation(head.name, [], columns, head.span, "derived", functional=functional)
+                    relations[head.name] = KnownRelation(
+                        head.name, [], columns, head.span, "derived", functional=functional
+                    )
     return names
 
 
@@ -228,7 +230,7 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
         )
         return
     columns, places = [a.name for a in item.attributes], [a.span for a in item.attributes]
-    relation = Relation(item.name, columns, types, item.span, "declared", places, functional=item.functional)
+    relation = KnownRelation(item.name, columns, types, item.span, "declared", places, functional=item.functional)
     names.relations[item.name] = relation
 
 
@@ -274,7 +276,7 @@ def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
     if relation is None:
         if atom.name in CONSTRAINTS:
             what = f"`{atom.name}` takes 2 arguments, and {given(count)}"
-            findings.error(what, atom.span, why="it compares two texts", remedy=CONSTRAINTS[atom.name])
+            findings.error(what, atom.span, why="it compares two texts", remedy=str(CONSTRAINTS[atom.name]))
         elif atom.name in AGGREGATES:
             args = [term_source(arg) for arg in atom.args]
             _called_aggregate(atom.name, args, atom.span, findings)
@@ -353,7 +355,7 @@ def _check_keyed(term: ast.Lookup | ast.Assignment, names: Names, findings: Find
 
 
 def _called_aggregate(op: str, args: list[str], span: Span, findings: Findings) -> None:
-    operand = "" if op == "count" else f" {args[0] if args else 'x'}"
+    operand = f" {args[0] if args else 'x'}" if AGGREGATES[op].operand else ""
     findings.error(
         f"`{op}` is an aggregate, not a functor",
         span,

@@ -35,8 +35,6 @@ UNARY_LEVEL = 10
 POWER_LEVEL = 11
 ATOMIC_LEVEL = 12
 
-AGGREGATES = ("count", "sum", "mean", "min", "max", "cat")
-
 _ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',
@@ -134,9 +132,8 @@ def _wrap(text: str, needed: bool) -> str:
 
 
 def comparison_text(op: str, left: str, right: str) -> str:
-    """`left op right`, or the call form of `contains` and `match` (with `!` for their negations)."""
-    if op in ("contains", "match"):
-        return f"{op}({left}, {right})"
-    if op in ("not_contains", "not_match"):
-        return f"!{op.removeprefix('not_')}({left}, {right})"
+    """`left op right`, or the call form of the tests of texts, whose operators are words (`!` for `not_`)."""
+    if op.isidentifier():
+        name = op.removeprefix("not_")
+        return f"{'' if name == op else '!'}{name}({left}, {right})"
     return f"{left} {op} {right}"

@@ -10,11 +10,13 @@ query is an error.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, ProgramError
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.reader import Reader
 from lftj.language.source import Source
 from lftj.language.syntax import syntax_error
@@ -24,9 +26,16 @@ if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
 
-_WORDS = "(?:sum|min|max|mean|cat)"  # of the aggregates with an operand
-_END = r"(?![A-Za-z0-9_?])"
-_MAY_AGGREGATE = re.compile(_WORDS + _END)
+_END = r"(?![A-Za-z0-9_?])"  # of a word
+
+
+def _words(names: Iterable[str]) -> str:
+    return f"(?:{'|'.join(names)})"
+
+
+def _folding() -> str:
+    """The pattern of the words of the aggregates with an operand."""
+    return _words(name for name, spec in AGGREGATES.items() if spec.operand)
 
 
 def _aggregate() -> str:
@@ -35,13 +44,13 @@ def _aggregate() -> str:
     What is nested in an operand is skipped to a depth of 12, and strings anywhere; no word of another aggregate may
     stand between the two, unless in parentheses. A word before several arguments, `max(x, y)`, is a functor's.
     """
-    words, end, name = _WORDS, _END, r"[A-Za-z0-9_?]"
+    words, end, name = _folding(), _END, r"[A-Za-z0-9_?]"
     text, nested = r'"(?:\\.|[^"\\])*"', "(?!)"
     for _ in range(12):
         nested = rf'[(\[{{](?:[^()\[\]{{}}"]|{text}|{nested})*+[)\]}}]'
     operators = rf"(?!\s*(?:bshru|bshr|bshl|band|bor|bxor|land|lor|lxor){end})"
     functor = rf'(?!\s*\((?:[^()\[\]{{}}",]|{text}|{nested})*+,)'
-    other = rf"(?!(?<!{name})(?:count|{words}){end}{functor})"
+    other = rf"(?!(?<!{name}){_words(AGGREGATES)}{end}{functor})"
     operand = rf'(?:\d\.\d|{other}[^,.;:{{}}()\[\]"]|{text}|(?!{{){nested})*+'
     return rf'{words}{end}{functor}{operators}(?=\s*[A-Za-z0-9_?("@\[-])(?={operand}:\s*[A-Za-z0-9_?{{])'
 
@@ -58,6 +67,8 @@ def _lark(*, aggregates: bool) -> Lark:
     grammar = pkgutil.get_data("lftj.language", "grammar.lark")
     assert grammar is not None, "every loader of packages reads their files"
     text = grammar.decode("utf-8").replace("%AGGREGATE%", _aggregate() if aggregates else "(?!)sum")
+    counting = _words(name for name, spec in AGGREGATES.items() if not spec.operand)
+    text = text.replace("%COUNT%", counting).replace("%WORDS%", _words(AGGREGATES))
     return lalr(text, ["program", "query"])
 
 
@@ -107,7 +118,7 @@ def _tree(place: Source, start: int, end: int, rule: str) -> Tree[Token] | Diagn
 
     text = place.text[start:end]
     try:
-        return _lark(aggregates=bool(_MAY_AGGREGATE.search(text))).parse(text, start=rule)
+        return _lark(aggregates=re.search(_folding() + _END, text) is not None).parse(text, start=rule)
     except UnexpectedInput as error:
         at = stop = len(text.rstrip())
         expected: set[str] = set()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.functors import CONSTRAINTS, UNSUPPORTED_FUNCTORS
 from lftj.language.notation import (
     BINARY_LEVEL,
@@ -216,8 +217,8 @@ class Reader:
         """`agg<<s = sum(v)>> body` as the comparison `s = sum v : { body }`."""
         result, op, operand = [*re.findall(r"[A-Za-z0-9_?]+", token), ""][1:4]
         span = self._span(token)
-        if (op == "count") != (not operand):
-            what = "`count` takes no operand" if operand else f"`{op}` takes an operand"
+        if bool(AGGREGATES[op].operand) != bool(operand):
+            what = f"`{op}` takes no operand" if operand else f"`{op}` takes an operand"
             raise self._refuse(
                 what,
                 token,

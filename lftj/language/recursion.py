@@ -2,7 +2,7 @@
 
 Refused by name, since they are not evaluated yet: a functional predicate that is derived from itself (each of its keys
 would have to keep one value through the rounds) without a minimum or maximum that says which value stands
-(extremes.py), and texts computed in a clause that reads its own component (each round would make new symbols). A
+(min_max.py), and texts computed in a clause that reads its own component (each round would make new symbols). A
 component in which no rule says what type a column has derives nothing at all; that is a mistake.
 
 Runs after the types are inferred: `to_number` computes with a text or does not, by the type of its argument.
@@ -17,16 +17,11 @@ from lftj.language import ast
 from lftj.language.clause import INTERNAL, Apply, Clause, Term
 from lftj.language.cycles import shown
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import CONSTRAINTS
+from lftj.language.functors import CONSTRAINTS, FUNCTORS
 from lftj.language.infer import TypedClause
 from lftj.language.names import Names
 from lftj.language.stratify import cycle
-from lftj.language.types import SYMBOL
 from lftj.language.visitors import subterms
-
-# Functors that need the text of a symbol, or make one; those of `_OF_TEXT` do if their argument is a symbol.
-_ALWAYS = frozenset({"cat", "strlen", "substr", "to_string"})
-_OF_TEXT = frozenset({"to_number", "to_unsigned", "to_float", "min", "max"})
 
 
 def refuse_functional(
@@ -105,9 +100,9 @@ def _texts(clause: TypedClause) -> Iterator[tuple[str, Span]]:
         terms += [compare.left, compare.right]
     for term in terms:
         for part in subterms(term):
-            if isinstance(part, ast.Functor) and (
-                part.name in _ALWAYS or (part.name in _OF_TEXT and clause.type_of(part.args[0]) == SYMBOL)
-            ):
+            if not isinstance(part, ast.Functor) or part.name not in FUNCTORS or not part.args:
+                continue
+            if FUNCTORS[part.name].computes_text(clause.type_of(part.args[0])):
                 yield part.name, part.span
 
 
@@ -118,6 +113,6 @@ def _known_texts(clause: Clause) -> Iterator[str]:
     while waiting:
         term = waiting.pop()
         if isinstance(term, Apply):
-            if term.op in _ALWAYS or (term.op in _OF_TEXT and term.args[0].type == SYMBOL):
+            if FUNCTORS[term.op].computes_text(term.args[0].type):
                 yield term.op
             waiting += term.args

@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection
 
 from lftj.errors import Diagnostic
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.diagnostics import did_you_mean
-from lftj.language.notation import AGGREGATES
 from lftj.language.source import Source
 
 _SHOWN = {
@@ -223,8 +223,8 @@ def _aggregate(text: str, begin: int, start: int) -> str:
     for found in re.compile(r"([A-Za-z_]\w*)\b([^:{}.,=<>\n]*):\s*\{").finditer(text, begin):
         if found.start() <= start <= found.end():
             word, operand = found[1], found[2].strip()
-            if word == "count" and operand:
-                return "`count` takes no operand: it is written `n = count : { ... }`"
+            if word in AGGREGATES and operand and not AGGREGATES[word].operand:
+                return f"`{word}` takes no operand: it is written `n = {word} : {{ ... }}`"
             if word in AGGREGATES and not operand:
                 return f"`{word}` takes an operand: it is written `n = {word} x : {{ ... }}`"
             return did_you_mean(word, AGGREGATES, f"the aggregates are {', '.join(f'`{op}`' for op in AGGREGATES)}")

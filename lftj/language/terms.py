@@ -21,9 +21,9 @@ from typing import NoReturn, SupportsIndex
 
 from lftj.errors import BuilderError, Span
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.diagnostics import counted, given
-from lftj.language.functors import AGGREGATE_DOCS, CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
-from lftj.language.notation import AGGREGATES
+from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
 from lftj.language.text import literal_source, term_source
 from lftj.language.types import FLOAT, NUMBER, SYMBOL
 
@@ -441,7 +441,9 @@ class _Function:
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
-        return CONSTRAINTS.get(self.name) or f"{FUNCTORS[self.name]}: {FUNCTORS[self.name].doc}"
+        if self.name in CONSTRAINTS:
+            return str(CONSTRAINTS[self.name])
+        return f"{FUNCTORS[self.name]}: {FUNCTORS[self.name].doc}"
 
     def __repr__(self) -> str:
         return f"<functor {self.__doc__}>"
@@ -487,23 +489,23 @@ class _Aggregate:
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
-        return f"{self.name}: {AGGREGATE_DOCS[self.name]}"
+        return f"{self.name}: {AGGREGATES[self.name].doc}"
 
     def __repr__(self) -> str:
         return f"<aggregate {self.__doc__}>"
 
     def __call__(self, *args: object) -> Term:
         """The aggregate over the bindings of its conditions, as a term."""
-        counts = self.name == "count"
-        body = args if counts else args[1:]
-        example = "agg.count(edge(x, ...))" if counts else f"agg.{self.name}(v, sale(x, v))"
+        alone = not AGGREGATES[self.name].operand
+        body = args if alone else args[1:]
+        example = f"agg.{self.name}(edge(x, ...))" if alone else f"agg.{self.name}(v, sale(x, v))"
         if not conditions(body):
             fail(
                 f"`{self.name}` without a condition",
                 why="an aggregate folds what its conditions bind",
                 remedy=f"write what it ranges over, as in `{example}`",
             )
-        operand = None if counts else _term(args[0], self.name)
+        operand = None if alone else _term(args[0], self.name)
         return Term(ast.Aggregate(self.name, operand, conditions(body), here()))
 
 

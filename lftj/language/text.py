@@ -8,10 +8,10 @@ the base of an integer, redundant parentheses. An `Unsupported` item prints its 
 from __future__ import annotations
 
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.diagnostics import too_deep
 from lftj.language.functors import CONSTRAINTS
 from lftj.language.notation import (
-    AGGREGATES,
     ATOMIC_LEVEL,
     comparison_text,
     functor_text,

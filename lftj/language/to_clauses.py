@@ -9,9 +9,10 @@ from __future__ import annotations
 from itertools import count
 
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Term, Value, Var
 from lftj.language.diagnostics import Findings
-from lftj.language.infer import RESULTS, TypedClause
+from lftj.language.infer import TypedClause
 from lftj.language.types import FLOAT, RANGES, SYMBOL
 from lftj.language.visitors import subterms, terms_of
 
@@ -117,7 +118,7 @@ def _aggregate(clause: TypedClause) -> Aggregate | None:
     if clause.fold is None:
         return None
     op, groups = clause.fold.op, clause.fold.groups
-    return Aggregate(op, groups, RESULTS.get(op) or clause.type_of(clause.head.args[groups]))
+    return Aggregate(op, groups, AGGREGATES[op].result or clause.type_of(clause.head.args[groups]))
 
 
 class _Computed:

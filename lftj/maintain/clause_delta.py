@@ -107,7 +107,7 @@ def variants_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> list
 
 
 class _Arrays:
-    """All variants as one walk (join/changed.py), made once for many changes."""
+    """All variants as one walk (join/delta_join.py), made once for many changes."""
 
     def __init__(self, variants: Sequence[Variant], names: tuple[str, ...], versions: Versions, encode: Encode) -> None:
         walks, self.ranked = [], False

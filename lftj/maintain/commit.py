@@ -208,7 +208,7 @@ class Commit:
 
         Adds to `changes` those of relations that no rule derives (any more).
         """
-        relations, evaluations, refused = before.relations.copy(), before.evaluations, before.refused
+        relations, evaluations, undefined = before.relations.copy(), before.evaluations, before.undefined
         self._stale = set(before.stale)
         program = self._program
         if program is not None:
@@ -220,7 +220,7 @@ class Commit:
                 if clause in kept and clause.head not in self._new_heads
             }
             self._stale = {head for head in self._stale if strata.of(head)}
-            refused = {head: rows for head, rows in refused.items() if strata.of(head)}
+            undefined = {head: rows for head, rows in undefined.items() if strata.of(head)}
         for name in {**facts, **dict.fromkeys(self._new_heads)} if self._new_heads else facts:
             relation = relations[name]
             new = facts.get(name, relation.facts)
@@ -244,7 +244,7 @@ class Commit:
             info.maintain,
             info.granularity,
             self.base.not_stopped_in(concerned) if self.base.stopped else self.base.stopped,
-            refused,
+            undefined,
         )
 
     # -- heads --------------------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ class Commit:
 
     def _look_for_undefined(self, step: Step, heads: Heads, staged: Staged | None, limits: Limits) -> None:
         """Look at what is undefined in heads that were derived, or that read what is undefined now."""
-        evaluator, before = step.evaluator, step.evaluator.state.refused
+        evaluator, before = step.evaluator, step.evaluator.state.undefined
         if staged is None:
             found = undefined_of(evaluator, heads, {}, groups_of(before.get(heads.name, ())), limits)
         else:
@@ -314,7 +314,7 @@ class Commit:
                 self._other_undefined.add(head)
         after = with_undefined(before, heads.names, found)
         if after is not before:
-            evaluator.state = evaluator.state._replace(refused=after)
+            evaluator.state = evaluator.state._replace(undefined=after)
 
     def _report(self, heads: Heads, staged: Staged, causes: Causes, seconds: float) -> None:
         steps, removed, added = staged.steps, staged.removed, staged.added

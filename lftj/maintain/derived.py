@@ -6,21 +6,21 @@ from collections.abc import Iterable, Mapping
 
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_content
-from lftj.evaluate.undefined_groups import refused_in, refused_together
+from lftj.evaluate.undefined_groups import undefined_in, undefined_together
 from lftj.join.run import Limits
 from lftj.program.strata import Heads
-from lftj.program.undefined import Refused
+from lftj.program.undefined import UndefinedRows
 from lftj.store.change import INSERTED, Change
 from lftj.store.stored import StoredRelation
 
-Undefined = dict[str, tuple[Refused, ...]]
+Undefined = dict[str, tuple[UndefinedRows, ...]]
 
 
 def undefined_of(
     evaluator: Evaluator,
     heads: Heads,
     relations: Mapping[str, StoredRelation],
-    own: tuple[Refused, ...],
+    own: tuple[UndefinedRows, ...],
     limits: Limits,
 ) -> Undefined:
     """Rows of `heads` without a value, where there are any; `relations`: their contents, `own`: groups of their own.
@@ -28,11 +28,11 @@ def undefined_of(
     Raises `EvaluationError` if a row that the user sees needs such a value.
     """
     if not heads.recursive:
-        found = refused_in(evaluator, heads.name, own, limits)
+        found = undefined_in(evaluator, heads.name, own, limits)
         return {heads.name: found} if found else {}
-    if not evaluator.state.refused:
+    if not evaluator.state.undefined:
         return {}
-    together = refused_together(evaluator, heads.names, {**evaluator.relations, **relations}, limits)
+    together = undefined_together(evaluator, heads.names, {**evaluator.relations, **relations}, limits)
     return {head: together[head] for head in heads.names if head in together}
 
 
@@ -52,8 +52,8 @@ def check_keys(
             check_content(evaluator, head, relation.content, inserted, limits)
 
 
-def with_undefined(refused: Undefined, names: Iterable[str], found: Undefined) -> Undefined:
-    """`refused` once `found` is what is refused of the heads `names`."""
-    if not found and refused.keys().isdisjoint(names):
-        return refused
-    return {**{name: rows for name, rows in refused.items() if name not in names}, **found}
+def with_undefined(undefined: Undefined, names: Iterable[str], found: Undefined) -> Undefined:
+    """`undefined` with `found` for the heads `names`."""
+    if not found and undefined.keys().isdisjoint(names):
+        return undefined
+    return {**{name: rows for name, rows in undefined.items() if name not in names}, **found}

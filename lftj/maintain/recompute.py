@@ -27,7 +27,7 @@ from lftj.plan.join_stats import JoinStatsByJoin
 from lftj.program.declare_paths import NUMBERS, PATHS
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
-from lftj.program.undefined import Refused
+from lftj.program.undefined import UndefinedRows
 from lftj.recursion import semi_naive
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
@@ -46,7 +46,7 @@ class Evaluated:
 
     relations: Mapping[str, StoredRelation]
     evaluations: dict[Clause, Evaluation]
-    undefined: tuple[Refused, ...] = ()
+    undefined: tuple[UndefinedRows, ...] = ()
     steps: int = 0
     more: Mapping[str, Any] = field(default_factory=dict)
     join_stats: JoinStatsByJoin | None = None
@@ -64,12 +64,12 @@ def maker_of(clause: Clause) -> Callable[[Evaluator, Clause, Limits], Version] |
 def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
     """`heads` over the evaluator's state, from scratch, with their facts."""
     if heads.recursive:
-        work, done = semi_naive.evaluate(evaluator, heads.names, limits)
-        more = {"rounds": work.rounds, "examined": 0, "returned": 0}
-        found = {head: work.relations[head] for head in heads.names}
-        return Evaluated(found, done, (), work.joins.steps, more, work.joins.join_stats)
+        fixpoint, done = semi_naive.evaluate(evaluator, heads.names, limits)
+        more = {"rounds": fixpoint.rounds, "examined": 0, "returned": 0}
+        found = {head: fixpoint.relations[head] for head in heads.names}
+        return Evaluated(found, done, (), fixpoint.joins.steps, more, fixpoint.joins.join_stats)
     relation, clauses = evaluator.relations[heads.name], heads.clauses
-    undefined: tuple[Refused, ...] = ()
+    undefined: tuple[UndefinedRows, ...] = ()
     if clauses and (make := maker_of(clauses[0])) is not None:
         return Evaluated({heads.name: relation.successor(make(evaluator, clauses[0], limits))}, {})
     if clauses and clauses[0].aggregate is not None:

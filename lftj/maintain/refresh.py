@@ -70,5 +70,5 @@ def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits) -> None:
         relations={**state.relations, **made.relations},
         stale=state.stale - set(heads.names),
         evaluations={**state.evaluations, **made.evaluations},
-        refused=with_undefined(state.refused, heads.names, found),
+        undefined=with_undefined(state.undefined, heads.names, found),
     )

@@ -24,7 +24,7 @@ from lftj.recursion.fixpoint import STOPS, not_among
 from lftj.recursion.min_max_fixpoint import TooManyError, UnsettledError
 from lftj.recursion.propagation import maintain
 from lftj.recursion.round_column import has_rounds
-from lftj.recursion.semi_naive import joins_of, work_of
+from lftj.recursion.semi_naive import fixpoint_of, joins_of
 from lftj.store.change import ERASED, INSERTED, Change
 from lftj.store.stored import StoredRelation
 
@@ -35,9 +35,9 @@ BULK_ROWS, BULK_PART = 1_000, 1 / 8
 # all of it anew (bench.erased): for closures, which derive far more than they read, between one row in two hundred and
 # one in fifty; for reachability, which derives less, later.
 LOST_ROWS, LOST_PART = 100, 1 / 100
-# A wish that recursive rules cannot be granted.
+# What may be asked for, and recursive rules cannot do.
 TRACE, UNTRACED = "trace", "recursive rules keep no traces"
-# Wishes for being maintained, however much changes.
+# What asks for being maintained, however much changes.
 FORCED = (TRACE, "delta")
 Changes = dict[str, Change]
 
@@ -98,26 +98,26 @@ class KeptRounds:
 
     def _maintained(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         before, joins = step.before.relations, self.joins
-        work = work_of(step.evaluator, joins, heads.names, dict(step.after), limits)
-        waiting = {head: work.relations[head].rest() for head in heads.names}
+        fixpoint = fixpoint_of(step.evaluator, joins, heads.names, dict(step.after), limits)
+        waiting = {head: fixpoint.relations[head].defer_orders() for head in heads.names}
         try:
-            retraction = maintain(work, before, self.below, self.facts, self.top)
+            retraction = maintain(fixpoint, before, self.below, self.facts, self.top)
         except STOPS as stop:
-            raise work.told(stop) from None
+            raise fixpoint.located(stop) from None
         found: dict[str, StoredRelation] = {}
         changes: Changes = {}
         returned, removed = 0, retraction.rows_removed()
         for head in heads.names:
-            relation, gone = work.relations[head], removed.get(head)
-            change = work.change(head, before[head], [] if gone is None else [gone])
-            relation.rested(waiting[head], change)
+            relation, gone = fixpoint.relations[head], removed.get(head)
+            change = fixpoint.change(head, before[head], [] if gone is None else [gone])
+            relation.settle_orders(waiting[head], change)
             if gone is not None:
                 if joins.ops:  # of best values, others went too
                     returned += not_among(gone, change.of_kind(ERASED)).shape[1]
                 else:
                     returned += gone.shape[1] - _count(change, ERASED)
             found[head], changes[head] = relation, change
-        more = {"rounds": work.rounds, "examined": retraction.examined + work.examined, "returned": returned}
+        more = {"rounds": fixpoint.rounds, "examined": retraction.examined + fixpoint.examined, "returned": returned}
         return Staged(self.strategy, why, found, changes, steps=joins.steps, more=more, join_stats=joins.join_stats)
 
     def memory(self) -> dict[str, int]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lftj.evaluate import group_scan
-from lftj.evaluate.aggregate import reading
+from lftj.evaluate.aggregate import scan_of
 from lftj.evaluate.group_scan import GroupScan
 from lftj.join.run import Limits
 from lftj.maintain.recompute import RECOMPUTE
@@ -33,7 +33,7 @@ class KeptScan:
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """Worth it unless the change is bulk; where "trace" is asked for, always."""
         too_many = step.bulk(heads, unless="trace")
-        return Cost(too_many or self.scan.said(step.after[self.scan.relation]), worth=not too_many)
+        return Cost(too_many or self.scan.describe(step.after[self.scan.relation]), worth=not too_many)
 
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Read the touched groups."""
@@ -59,7 +59,7 @@ class Scan:
     name = "scan"
 
     def _scan(self, step: Step, heads: Heads) -> GroupScan | None:
-        return None if heads.recursive or not heads.clauses else reading(step.evaluator, heads.clauses[0])
+        return None if heads.recursive or not heads.clauses else scan_of(step.evaluator, heads.clauses[0])
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits a head that is one min, max or cat."""
@@ -83,7 +83,7 @@ class Scan:
         """What is read of a touched group."""
         found = self._scan(step, heads)
         assert found is not None
-        return {"why": found.said(step.after[found.relation])}
+        return {"why": found.describe(step.after[found.relation])}
 
     def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
         """One line."""

@@ -83,7 +83,7 @@ class Step:
         return self.evaluator.state.relations
 
     def asked(self, heads: Heads) -> set[str]:
-        """What users ask for as the strategy of these heads ("auto" for rules without a wish)."""
+        """What users ask for as the strategy of these heads ("auto" where nothing is asked for)."""
         maintain = self.evaluator.state.maintain
         return {maintain.get(clause.rule, AUTO) for clause in heads.clauses} if maintain else {AUTO}
 

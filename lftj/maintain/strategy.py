@@ -27,7 +27,7 @@ from lftj.maintain.step import Step
 from lftj.plan.join_stats import JoinStatsByJoin
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
-from lftj.program.undefined import Refused
+from lftj.program.undefined import UndefinedRows
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 
@@ -62,7 +62,7 @@ class Staged:
     added: int = 0
     work: Sequence[RuleWork] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
-    undefined: tuple[Refused, ...] = ()
+    undefined: tuple[UndefinedRows, ...] = ()
     join_stats: JoinStatsByJoin | None = None
     kept: Kept | None = None
 

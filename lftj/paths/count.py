@@ -28,7 +28,7 @@ from scantree.version import Version
 TERMS = 1 << 20
 
 
-class Graph:
+class PathGraph:
     """The edges int64[2, m], distinct and in order, with nodes numbered in the order of their codes."""
 
     __slots__ = ("degrees", "nodes", "starts", "targets")
@@ -82,7 +82,7 @@ def counted(evaluator: Evaluator, holder: StoredRelation, edge: str, into: str, 
     Raises `CycleError`, `TimeoutExpired`.
     """
     edges = evaluator.relations[edge].content.columns()
-    graph = Graph(edges)
+    graph = PathGraph(edges)
     levels, waiting = graph.levels()
     if waiting.any():
         raise cycle_error(evaluator, edge, into, graph.cycle(waiting))
@@ -103,7 +103,7 @@ def counted(evaluator: Evaluator, holder: StoredRelation, edge: str, into: str, 
     return holder.assemble([rows_of(src, dst, np.concatenate([np.empty(0, np.int64), *counts]))], in_order=True)
 
 
-def _parts(graph: Graph, level: Ints, sizes: Ints) -> Iterator[Ints]:
+def _parts(graph: PathGraph, level: Ints, sizes: Ints) -> Iterator[Ints]:
     """The nodes of a level in parts of some TERMS terms each, or one node."""
     if not len(level):
         return
@@ -113,7 +113,7 @@ def _parts(graph: Graph, level: Ints, sizes: Ints) -> Iterator[Ints]:
 
 
 def _summed(
-    graph: Graph, some: Ints, sizes: Ints, reached: list[Ints], counts: list[Counts]
+    graph: PathGraph, some: Ints, sizes: Ints, reached: list[Ints], counts: list[Counts]
 ) -> tuple[Ints, Ints, Counts]:
     """What `some` nodes lead to: (where each begins [k + 1], other ends, counts)."""
     targets, n = graph.successors(some), len(graph.nodes)

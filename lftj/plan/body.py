@@ -26,10 +26,8 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from lftj.language.aggregate_specs import by_rows
 from lftj.language.clause import Clause, Compare, Term, Value, Var, variables_of
-
-# Aggregates of one relation, whose rows are folded as they are: no join binds them.
-READ_AS_IT_IS = ("min", "max", "cat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ def body_of(clause: Clause, whole: Collection[int] = (), *, apart: bool = False)
     `apart`: bindings of an aggregate are told apart, and not counted by multiplicities.
     """
     every = clause.aggregate is not None
-    counted = clause.aggregate is not None and clause.aggregate.op not in READ_AS_IT_IS and not apart
+    counted = clause.aggregate is not None and not by_rows(clause.aggregate.op) and not apart
     literals = (*clause.atoms, *clause.negated)
     uses = Counter(v.name for atom in literals for arg in atom.args for v in variables_of(arg))
     uses.update(v.name for c in clause.compares for term in (c.left, c.right) for v in variables_of(term))

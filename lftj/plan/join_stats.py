@@ -9,7 +9,13 @@ from lftj.language.clause import Clause
 from lftj.plan.joinplan import JoinPlan
 
 # The kinds of joins of a component.
-FORWARD, CONSUMERS, OLDER, CHECK, UNDER = "forward", "consumers", "consumers of older rows", "check", "under"
+DELTA_RULE, DEPENDENTS, OLDER_DEPENDENTS, REDERIVE, CANDIDATES = (
+    "delta rule",
+    "dependents",
+    "dependents of older rows",
+    "rederive",
+    "candidates",
+)
 # A join of a component: its kind, the number of its clause, and of the atom that ranges over changed rows.
 Key = tuple[str, int, int | None]
 
@@ -53,14 +59,14 @@ def purpose(key: Key, clause: Clause) -> str:
     """What the join `key` of a clause finds, for people."""
     kind, _, i = key
     head = f"{clause.head}({', '.join(map(str, clause.head_args))})"
-    if kind == CHECK:
+    if kind == REDERIVE:
         return f"other support of {head}"
-    if kind == UNDER:
+    if kind == CANDIDATES:
         return f"all values of the key of {head}"
     if i is None:
         return "all rows"
     negated = i >= len(clause.atoms)
     atom = clause.negated[i - len(clause.atoms)] if negated else clause.atoms[i]
-    if kind == FORWARD:
+    if kind == DELTA_RULE:
         return f"what comes with {'the loss of ' if negated else ''}{atom}"
     return f"what goes with {'' if negated else 'the loss of '}{atom}"

@@ -20,34 +20,13 @@ from lftj.join import join_state as cells
 from lftj.join.first_key_index import JumpTable, jump_table
 from lftj.join.triejoin import OPENING
 from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
+from lftj.language.functors import FUNCTORS, Signature
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.partial_functions import UNDEFINED, partial_of, partial_terms
 from scantree.version import Version
 
 Encode = Callable[[object, str], int]
 
-OPERATIONS = {
-    "+": expression_vm.ADD,
-    "-": expression_vm.SUB,
-    "*": expression_vm.MUL,
-    "/": expression_vm.DIV,
-    "%": expression_vm.MOD,
-    "^": expression_vm.POW,
-    "neg": expression_vm.NEG,
-    "min": expression_vm.MIN,
-    "max": expression_vm.MAX,
-    "band": expression_vm.BAND,
-    "bor": expression_vm.BOR,
-    "bxor": expression_vm.BXOR,
-    "bnot": expression_vm.BNOT,
-    "bshl": expression_vm.SHL,
-    "bshr": expression_vm.SHR,
-    "bshru": expression_vm.SHRU,
-    "land": expression_vm.LAND,
-    "lor": expression_vm.LOR,
-    "lxor": expression_vm.LXOR,
-    "lnot": expression_vm.LNOT,
-}
 COMPARISONS = {
     "=": expression_vm.EQ,
     "!=": expression_vm.NE,
@@ -66,6 +45,12 @@ CONVERSIONS = {
     ("float", "unsigned"): expression_vm.F_TO_U,
 }
 LIMITS = {">=": cells.FROM_LIMIT, ">": cells.ABOVE_LIMIT, "<=": cells.TO_LIMIT, "<": cells.BELOW_LIMIT}
+
+
+def opcode(signature: Signature) -> int:
+    """The number of the operation that a functor of numbers names."""
+    code: int = getattr(expression_vm, signature.opcode)
+    return code
 
 
 @dataclass(slots=True)
@@ -101,9 +86,10 @@ class _Code:
     def _apply(self, term: Apply, rows: list[tuple[int, int, int, int]]) -> int:
         arguments = [self.value(arg) for arg in term.args]
         source = term.args[0].type
-        if term.op in OPERATIONS:
-            operation = OPERATIONS[term.op] + FAMILY[term.type]
-            if len(arguments) == 1 and term.op in ("min", "max"):
+        signature = FUNCTORS[term.op]
+        if signature.opcode:
+            operation = opcode(signature) + FAMILY[term.type]
+            if len(arguments) == 1 and signature.variadic:
                 return arguments[0]
             left = arguments[0]
             for right in arguments[1:] or [left]:

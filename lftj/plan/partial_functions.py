@@ -9,29 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lftj.language.clause import Apply, Clause, Compare, Term, Value
+from lftj.language.functors import TEXT_TESTS, Constraint, known_as
+from lftj.language.types import INTEGRAL, NUMBER
 
-# The functor's name in a term that stands for the test of the same name: a bad pattern has no value.
-MATCH = "match"
 # The operator of a comparison that holds where its left side has no value, though the arguments of that have one.
 UNDEFINED = "undefined"
-_INTEGRAL = frozenset({"/", "%", "^"})
-_FLOAT = frozenset({"+", "-", "*", "/", "^"})
-_PARSERS = frozenset({"to_number", "to_unsigned", "to_float"})
 
 
 def _may_fail(term: Apply) -> bool:
-    source = term.args[0].type
-    if term.op == MATCH or (term.op in _PARSERS and source == "symbol"):
-        return True
-    if term.type == "float" and term.op in _FLOAT:
-        return True
-    if source == "float" and term.type in ("number", "unsigned"):
-        return True
-    if term.op not in _INTEGRAL or term.type == "float" or (term.op == "^" and term.type == "unsigned"):
+    spec, first = known_as(term.op), term.args[0].type
+    if first not in spec.partial:
         return False
-    known = term.args[1]
-    # Only a divisor that is 0, and a negative exponent, can fail.
-    return not (isinstance(known, Value) and (int(known.value) >= 0 if term.op == "^" else known.value != 0))
+    if isinstance(spec, Constraint) or spec.total_with is None or first not in INTEGRAL:
+        return True
+    second = term.args[1]
+    return not (isinstance(second, Value) and spec.total_with(int(second.value)))
 
 
 def partial_terms(term: Term) -> Iterator[Apply]:
@@ -47,10 +39,15 @@ def partial_of(compare: Compare) -> Iterator[Apply]:
     """The terms of a comparison that may have no value."""
     yield from partial_terms(compare.left)
     yield from partial_terms(compare.right)
-    if compare.op in (MATCH, f"not_{MATCH}"):
-        term = Apply(MATCH, (compare.left, compare.right), "number")
+    if compare.op in TEXT_TESTS:
+        term = term_of_test(compare)
         if _may_fail(term):
             yield term
+
+
+def term_of_test(compare: Compare) -> Apply:
+    """The term that stands for a test of texts: 1 if it holds."""
+    return Apply(compare.op.removeprefix("not_"), (compare.left, compare.right), NUMBER)
 
 
 def partial_in(clause: Clause) -> tuple[Apply, ...]:

@@ -19,7 +19,7 @@ class Noted(NamedTuple):
     as_written: bool
 
 
-class Rounds:
+class ComponentRounds:
     """What a database keeps of its recursive components besides their contents.
 
     `joins`: the variants of their clauses, planned, by their heads and form (component_joins.py).

@@ -16,10 +16,10 @@ from lftj import arguments
 from lftj.errors import Diagnostic
 from lftj.language import ast
 from lftj.language.builder import Program
-from lftj.language.check import check
+from lftj.language.checker import check
 from lftj.language.parse import parse
 from lftj.program.closed_heads import refuse_rows
-from lftj.program.rule_options import Wishes
+from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
@@ -42,7 +42,7 @@ class Extension(NamedTuple):
 def extended(
     state: State,
     program: str | Program | ast.Program,
-    wishes: Wishes,
+    options: RuleOptions,
     new: Callable[[Schema], StoredRelation],
     symbols: SymbolTable,
     *,
@@ -62,7 +62,7 @@ def extended(
     checked = check(parsed, known=known, clauses=state.strata.clauses)
     for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
         refuse_rows(state, name)
-    wishes.check(checked.clauses)
+    options.check(checked.clauses)
     fresh = {name: new(schema) for name, schema in checked.schemas.items() if name not in known}
     relations = {**state.relations, **fresh}
     facts = {}
@@ -74,9 +74,9 @@ def extended(
     after = state._replace(
         relations=relations,
         strata=state.strata.extended(checked.clauses, order),
-        key_orders={**state.key_orders, **wishes.orders_by_rule(checked)},
+        key_orders={**state.key_orders, **options.orders_by_rule(checked)},
         directives=(*state.directives, *checked.directives),
-        maintain={**state.maintain, **wishes.by_rule(checked, "maintain")},
-        granularity={**state.granularity, **wishes.by_rule(checked, "granularity")},
+        maintain={**state.maintain, **options.by_rule(checked, "maintain")},
+        granularity={**state.granularity, **options.by_rule(checked, "granularity")},
     )
     return Extension(after, facts, frozenset(c.head for c in checked.clauses), checked.warnings)

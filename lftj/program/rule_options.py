@@ -1,12 +1,12 @@
-"""Wishes: what the user asks for the rules of a head, beside what they say.
+"""Rule options: what the user asks for the rules of a head, beside what they say.
 
     key_orders     {"tri": ("y", "x", "z")}   the order in which its rules bind their variables
     maintain       {"tri": "recompute"}       as in `lftj.language.options`
     granularity    {"tri": "interval"}
 
-They hold for rules of the program they are given with, and are kept by rule number; "auto" is the absence of a wish. A
-wish for a head comes before one the builder gave with a rule. A rule with several heads is one rule: what is wished for
-one of its heads holds for all. A head is followed as a whole: one rule of it that wishes "recompute" decides.
+They hold for rules of the program they are given with, and are kept by rule number; "auto" is the same as no option. An
+option for a head overrides one that the builder gave with a rule. A rule with several heads is one rule: an option of
+one of its heads holds for all. A head is maintained as a whole: one rule of it with "recompute" decides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ORDERS = 'as in `key_orders={"tri": ("y", "x", "z")}`'
 _NAMES = {"key_orders": "a key order", "maintain": "`maintain`", "granularity": "`granularity`"}
 
 
-class Wishes(NamedTuple):
+class RuleOptions(NamedTuple):
     """What a call of `rules` asks for, by head."""
 
     key_orders: Mapping[str, tuple[str, ...]]
@@ -38,7 +38,7 @@ class Wishes(NamedTuple):
         key_orders: Mapping[str, tuple[str, ...] | list[str]] | None,
         maintain: Mapping[str, str] | None,
         granularity: Mapping[str, str] | None,
-    ) -> Wishes:
+    ) -> RuleOptions:
         """From the keyword arguments of `rules`."""
         return cls(
             {
@@ -78,11 +78,11 @@ class Wishes(NamedTuple):
         return {c.rule: self.key_orders[c.head] for c in checked.clauses if c.head in self.key_orders}
 
     def by_rule(self, checked: CheckedProgram, option: str) -> dict[int, str]:
-        """What is wished for `option` ("maintain" or "granularity"), by rule number."""
+        """What is asked for as `option` ("maintain" or "granularity"), by rule number."""
         by_head: Mapping[str, str] = getattr(self, option)
         found = {rule: dict(given).get(option, AUTO) for rule, given in checked.options.items()}
         found |= {c.rule: by_head[c.head] for c in checked.clauses if c.head in by_head}
-        return {rule: wish for rule, wish in found.items() if wish != AUTO}
+        return {rule: value for rule, value in found.items() if value != AUTO}
 
 
 def check_order(clause: Clause, order: tuple[str, ...]) -> None:

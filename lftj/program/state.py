@@ -19,7 +19,7 @@ from scantree.version import Version
 
 if TYPE_CHECKING:
     from lftj.program.evaluation import Evaluation
-    from lftj.program.undefined import Refused
+    from lftj.program.undefined import UndefinedRows
 
 
 class State(NamedTuple):
@@ -27,7 +27,7 @@ class State(NamedTuple):
 
     `key_orders`: variable orders forced by the user, by rule number; `maintain`: strategies ("trace", "delta"...);
     `granularity`: of traces ("node" or "interval"). `stopped`: stale heads whose evaluation over these relations ran
-    out of time, and in words how: a commit does not begin it again to learn what they were. `refused`: the rows of
+    out of time, and in words how: a commit does not begin it again to learn what they were. `undefined`: the rows of
     internal heads that have no value (undefined_groups.py), of those that have such rows.
     """
 
@@ -40,7 +40,7 @@ class State(NamedTuple):
     maintain: dict[int, str] = {}  # noqa: RUF012
     granularity: dict[int, str] = {}  # noqa: RUF012
     stopped: dict[str, str] = {}  # noqa: RUF012
-    refused: dict[str, tuple[Refused, ...]] = {}  # noqa: RUF012
+    undefined: dict[str, tuple[UndefinedRows, ...]] = {}  # noqa: RUF012
 
     def together(self, head: str) -> tuple[str, ...]:
         """The heads of the recursive component of `head`, which are derived by rounds (lftj/recursion); else none."""
@@ -86,7 +86,7 @@ class State(NamedTuple):
             stopped=self.not_stopped_in({head} | gone),
             evaluations={c: e for c, e in self.evaluations.items() if c in kept},
             key_orders={rule: order for rule, order in self.key_orders.items() if rule in rules},
-            maintain={rule: wish for rule, wish in self.maintain.items() if rule in rules},
-            granularity={rule: wish for rule, wish in self.granularity.items() if rule in rules},
-            refused={name: rows for name, rows in self.refused.items() if name not in gone},
+            maintain={rule: value for rule, value in self.maintain.items() if rule in rules},
+            granularity={rule: value for rule, value in self.granularity.items() if rule in rules},
+            undefined={name: rows for name, rows in self.undefined.items() if name not in gone},
         )

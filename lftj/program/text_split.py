@@ -19,27 +19,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Var, variables_of
-from lftj.plan.partial_functions import MATCH
+from lftj.language.functors import TEXT_TESTS, Constraint, known_as
 from lftj.values.codes import Column, Schema
 
 INNER = "·"
-
-_ALWAYS = frozenset({"cat", "strlen", "substr", "to_string", MATCH})
-_OF_TEXT = frozenset({"to_number", "to_unsigned", "to_float", "min", "max"})
-TESTS = frozenset({"contains", "match", "not_contains", "not_match"})
 
 
 def computes_text(term: Term) -> bool:
     """Whether `term` holds a functor over texts."""
     if not isinstance(term, Apply):
         return False
-    if term.op in _ALWAYS or (term.op in _OF_TEXT and term.args[0].type == "symbol"):
+    spec = known_as(term.op)
+    if isinstance(spec, Constraint) or spec.computes_text(term.args[0].type):
         return True
     return any(computes_text(arg) for arg in term.args)
 
 
 def _needs_step(compare: Compare) -> bool:
-    return compare.op in TESTS or computes_text(compare.left) or computes_text(compare.right)
+    return compare.op in TEXT_TESTS or computes_text(compare.left) or computes_text(compare.right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,15 @@ class TextSplit:
 
 
 def split_text(clause: Clause) -> TextSplit | None:
-    """How to evaluate a clause that computes texts; None for one that does not."""
+    """How to evaluate a clause that computes texts; None for one that does not. Found once, kept with the clause."""
+    if not clause.text_split:
+        clause.text_split.append(_made(clause))
+    split = clause.text_split[0]
+    assert split is None or isinstance(split, TextSplit)
+    return split
+
+
+def _made(clause: Clause) -> TextSplit | None:
     steps = [c for c in clause.compares if _needs_step(c)]
     in_head = [term for term in clause.head_args if computes_text(term)]
     if not steps and not in_head:

@@ -12,31 +12,31 @@ from lftj.language.clause import Clause
 Rows = npt.NDArray[np.int64]
 
 
-class Refused(NamedTuple):
+class UndefinedRows(NamedTuple):
     """Rows of an internal relation without a value: `rows` int64[len(columns), n], distinct and in order.
 
-    `columns`: those that are known; whatever the others hold is refused. `clause`: the aggregate whose groups they are,
-    and for each whether it holds inf and -inf, `undefined` bool[n]; else `told`: the least error below.
+    `columns`: those that are known; every value of the others is undefined. `clause`: the aggregate whose groups they
+    are, and for each whether it holds inf and -inf, `undefined` bool[n]; else `error`: the least error below.
     """
 
     columns: tuple[int, ...]
     rows: Rows
     clause: Clause | None
     undefined: npt.NDArray[np.bool_]
-    told: tuple[str, str, str, str] = ("", "", "", "")
+    error: tuple[str, str, str, str] = ("", "", "", "")
 
-    def equals(self, other: Refused) -> bool:
-        """Whether the same rows are refused for the same reasons."""
-        return (self.columns, self.clause, self.told) == (other.columns, other.clause, other.told) and (
+    def equals(self, other: UndefinedRows) -> bool:
+        """Whether the same rows are undefined for the same reasons."""
+        return (self.columns, self.clause, self.error) == (other.columns, other.clause, other.error) and (
             np.array_equal(self.rows, other.rows) and np.array_equal(self.undefined, other.undefined)
         )
 
 
-def groups_of(refused: tuple[Refused, ...]) -> tuple[Refused, ...]:
-    """Those of a head's refused rows that are groups of its own aggregate."""
-    return tuple(one for one in refused if one.clause is not None)
+def groups_of(undefined: tuple[UndefinedRows, ...]) -> tuple[UndefinedRows, ...]:
+    """The undefined rows of a head that are groups of its own aggregate."""
+    return tuple(one for one in undefined if one.clause is not None)
 
 
-def alike(these: tuple[Refused, ...], others: tuple[Refused, ...]) -> bool:
-    """Whether the same is refused."""
+def alike(these: tuple[UndefinedRows, ...], others: tuple[UndefinedRows, ...]) -> bool:
+    """Whether the same rows are undefined."""
     return len(these) == len(others) and all(a.equals(b) for a, b in zip(these, others, strict=True))

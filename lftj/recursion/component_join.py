@@ -125,9 +125,9 @@ class DeltaJoin:
     young is marked in them (`marking`; place.older). `own`: the last negated atom is the head's own, which a run may
     leave out where it meets no head twice.
 
-    Of the last run: `steps` · `trouble`, whether a term had no value · `met`, how many heads it met that are there ·
-    `marked`, whether a limit was. `key`: which of a component's joins it is. `adopted`: the key orders that plans of
-    these joins read.
+    Of the last run: `steps` · `saw_undefined`, whether a term had no value · `met`, how many heads it met that are
+    there · `marked`, whether a limit was. `key`: which of a component's joins it is. `adopted`: the key orders that
+    plans of these joins read.
     """
 
     key: Key = ("", 0, None)
@@ -158,7 +158,7 @@ class DeltaJoin:
         self._made: _Made | None = None
         self._out: Rows | None = None
         self.steps = self.met = 0
-        self.trouble = self.marked = False
+        self.saw_undefined = self.marked = False
 
     def plan(self, relations: Relations, *, look: bool = True) -> JoinPlan:
         """The plan for relations of about the present sizes: statistics of large ones take longer than most runs.
@@ -259,9 +259,9 @@ class DeltaJoin:
     def _with_texts(self, evaluator: Evaluator, relations: Relations, limits: Limits) -> Rows:
         """The distinct heads of a clause that computes texts, in the steps that takes; it reads no member."""
         chunks: list[Rows] = []
-        evaluation, trouble = evaluator.walk(self.clause, limits, chunks.append, also=relations)
+        evaluation, saw_undefined = evaluator.walk(self.clause, limits, chunks.append, also=relations)
         self.steps += sum(part.counters.steps for part in evaluation.parts() if part.counters is not None)
-        self.trouble |= trouble
+        self.saw_undefined |= saw_undefined
         return evaluator.distinct(chunks, len(self.clause.head_args))[0]
 
     def rows(
@@ -278,7 +278,7 @@ class DeltaJoin:
         `limit`: of the rounds of tested rows, None if every changed row has its own. `look=False`: heads that are there
         already may be among them.
         """
-        width, self.met, self.steps, self.trouble, self.marked = self._width, 0, 0, False, False
+        width, self.met, self.steps, self.saw_undefined, self.marked = self._width, 0, 0, False, False
         if self.texts:
             return self._with_texts(evaluator, relations, limits)
         counts = self._counts(relations)
@@ -334,7 +334,7 @@ class DeltaJoin:
             walk.control[cells.WRITTEN] = 0
             return self._heads(evaluator, walk, prelude, limits, buffer, [heads])
         self.steps += int(walk.control[cells.STEPS])
-        self.trouble |= bool(walk.cell[expression_vm.TROUBLE])
+        self.saw_undefined |= bool(walk.cell[expression_vm.TROUBLE])
         return heads if heads.shape[1] < 2 else evaluator.distinct([heads], len(heads))[0]
 
     def _heads(
@@ -350,5 +350,5 @@ class DeltaJoin:
                 chunks = [evaluator.distinct(chunks, self._width)[0]]
                 waiting = 0
         self.steps += run.counters.steps
-        self.trouble |= run.trouble
+        self.saw_undefined |= run.trouble
         return evaluator.distinct(chunks, self._width)[0]

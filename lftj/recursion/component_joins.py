@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable
 
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import Clause
-from lftj.plan.join_stats import CHECK, CONSUMERS, FORWARD, OLDER, UNDER, JoinStats, Key
+from lftj.plan.join_stats import CANDIDATES, DELTA_RULE, DEPENDENTS, OLDER_DEPENDENTS, REDERIVE, JoinStats, Key
 from lftj.program.strata import Strata
 from lftj.recursion import variants
 from lftj.recursion.component_join import DeltaJoin, Order
-from lftj.recursion.scratch_relation import Slate
+from lftj.recursion.scratch_relation import ScratchRelation
 
 
 class Joins:
@@ -39,11 +39,11 @@ class Joins:
                 self._negated.setdefault(atom.predicate, []).append((c, i))
         self.adopted: set[Order] = set()
         self._made: dict[Key, DeltaJoin] = {}
-        self._slates: dict[tuple[int, bool], Slate] = {}
+        self._scratch: dict[tuple[int, bool], ScratchRelation] = {}
         self.fresh: dict[str, float] = {}
         self.steps = 0
         self.join_stats: dict[Key, JoinStats] = {}
-        self._troubled: set[DeltaJoin] = set()
+        self._saw_undefined: set[DeltaJoin] = set()
 
     @property
     def negates(self) -> Collection[str]:
@@ -55,55 +55,55 @@ class Joins:
         self._made[key] = join
         return join
 
-    def forward(self, c: int, i: int | None) -> DeltaJoin:
+    def delta_rule(self, c: int, i: int | None) -> DeltaJoin:
         """Clause `c`: new heads by atom `i` over changed rows."""
-        if (join := self._made.get((FORWARD, c, i))) is None:
-            join = self._keep((FORWARD, c, i), DeltaJoin(variants.forward(self.clauses[c], i), own=True))
+        if (join := self._made.get((DELTA_RULE, c, i))) is None:
+            join = self._keep((DELTA_RULE, c, i), DeltaJoin(variants.delta_rule(self.clauses[c], i), own=True))
         return join
 
-    def consumers(self, c: int, i: int, *, older: bool) -> DeltaJoin:
+    def dependents(self, c: int, i: int, *, older: bool) -> DeltaJoin:
         """Clause `c`: heads of the derivations that atom `i` has with changed rows; `older`: from older rows only."""
-        kind = OLDER if older else CONSUMERS
+        kind = OLDER_DEPENDENTS if older else DEPENDENTS
         if (join := self._made.get((kind, c, i))) is None:
-            found = variants.consumers(self.clauses[c], i, self.members if older else ())
+            found = variants.dependents(self.clauses[c], i, self.members if older else ())
             join = self._keep((kind, c, i), DeltaJoin(*found, apart=True))
         return join
 
-    def check(self, c: int) -> DeltaJoin:
+    def rederive(self, c: int) -> DeltaJoin:
         """Clause `c`: which of the asked rows it derives."""
-        if (join := self._made.get((CHECK, c, None))) is None:
-            join = self._keep((CHECK, c, None), DeltaJoin(*variants.check(self.clauses[c], self.members)))
+        if (join := self._made.get((REDERIVE, c, None))) is None:
+            join = self._keep((REDERIVE, c, None), DeltaJoin(*variants.rederive(self.clauses[c], self.members)))
         return join
 
-    def under(self, c: int) -> DeltaJoin:
+    def candidates_for_keys(self, c: int) -> DeltaJoin:
         """Clause `c`: all heads under the asked keys."""
-        if (join := self._made.get((UNDER, c, None))) is None:
-            join = self._keep((UNDER, c, None), DeltaJoin(variants.under(self.clauses[c])))
+        if (join := self._made.get((CANDIDATES, c, None))) is None:
+            join = self._keep((CANDIDATES, c, None), DeltaJoin(variants.candidates_for_keys(self.clauses[c])))
         return join
 
-    def any_forward(self, c: int) -> DeltaJoin:
-        """Clause `c`: the first of its `forward` joins that was made."""
-        made = (join for (kind, k, _), join in self._made.items() if kind == FORWARD and k == c)
-        return next(made, None) or self.forward(c, None)
+    def any_delta_rule(self, c: int) -> DeltaJoin:
+        """Clause `c`: the first of its `delta_rule` joins that was made."""
+        made = (join for (kind, k, _), join in self._made.items() if kind == DELTA_RULE and k == c)
+        return next(made, None) or self.delta_rule(c, None)
 
-    def slate(self, evaluator: Evaluator, arity: int, *, rounds: bool) -> Slate:
-        """What changed rows of `arity` columns, or those and a round, are written on."""
-        if (arity, rounds) not in self._slates:
-            self._slates[arity, rounds] = Slate(evaluator, arity, rounds=rounds)
-        return self._slates[arity, rounds]
+    def scratch(self, evaluator: Evaluator, arity: int, *, rounds: bool) -> ScratchRelation:
+        """The scratch relation of `arity` columns, with or without rounds."""
+        if (arity, rounds) not in self._scratch:
+            self._scratch[arity, rounds] = ScratchRelation(evaluator, arity, rounds=rounds)
+        return self._scratch[arity, rounds]
 
-    def forward_from(self, name: str, *, negated: bool = False) -> list[DeltaJoin]:
-        """New heads by each positive (or negated) atom over `name`, over changed rows."""
-        return [self.forward(c, i) for c, i in (self._negated if negated else self._positive).get(name, ())]
+    def delta_rules(self, name: str, *, negated: bool = False) -> list[DeltaJoin]:
+        """The joins `delta_rule` of each positive (or negated) atom over `name`."""
+        return [self.delta_rule(c, i) for c, i in (self._negated if negated else self._positive).get(name, ())]
 
-    def consumers_of(self, name: str, *, negated: bool = False, older: bool) -> list[DeltaJoin]:
-        """Heads that each positive (or negated) atom over `name` has a part in with changed rows, as `consumers`."""
+    def dependents_of(self, name: str, *, negated: bool = False, older: bool) -> list[DeltaJoin]:
+        """The joins `dependents` of each positive (or negated) atom over `name`."""
         atoms = self._negated if negated else self._positive
-        return [self.consumers(c, i, older=older) for c, i in atoms.get(name, ())]
+        return [self.dependents(c, i, older=older) for c, i in atoms.get(name, ())]
 
     def begin(self) -> None:
         """Count from zero."""
-        self.fresh, self.steps, self.join_stats, self._troubled = {}, 0, {}, set()
+        self.fresh, self.steps, self.join_stats, self._saw_undefined = {}, 0, {}, set()
 
     def ran(self, join: DeltaJoin, rows: int, seconds: float) -> None:
         """One of them has run, and found so many rows."""
@@ -115,13 +115,13 @@ class Joins:
         stats.rows += rows
         stats.steps += join.steps
         stats.seconds += seconds
-        if join.trouble:
-            self._troubled.add(join)
+        if join.saw_undefined:
+            self._saw_undefined.add(join)
 
     @property
-    def trouble(self) -> set[int]:
+    def saw_undefined(self) -> set[int]:
         """The clauses in which a term had no value, for a head that is asked for."""
-        if not self._troubled:
+        if not self._saw_undefined:
             return set()
-        made = self._made.items()
-        return {c for (kind, c, _), join in made if join in self._troubled and kind not in (CONSUMERS, OLDER)}
+        counted = (DELTA_RULE, REDERIVE, CANDIDATES)
+        return {c for (kind, c, _), join in self._made.items() if join in self._saw_undefined and kind in counted}

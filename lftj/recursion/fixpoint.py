@@ -1,7 +1,7 @@
 """A component while it is evaluated or maintained: the relations as they are so far, and what its joins find in them.
 
 A head that is there already is not proposed: a variant's last atom is the head's own negation, looked at while it
-walks (variants.forward), except where a round is large and most of what it meets is new: then storing the rows, in
+walks (`variants.delta_rule`), except where a round is large and most of what it meets is new: then storing the rows, in
 order, finds the others. What a round proposes twice is made distinct before it is stored. Semi-naive evaluation: F.
 Bancilhon, R. Ramakrishnan, SIGMOD 1986; the delta of nonlinear rules: every atom in turn ranges over the new rows, the
 others over all.
@@ -24,7 +24,7 @@ from lftj.language.clause import Apply, Clause
 from lftj.recursion import variants
 from lftj.recursion.component_join import LARGE, NO_LIMIT, DeltaJoin, Order
 from lftj.recursion.component_joins import Joins
-from lftj.recursion.round_column import grown
+from lftj.recursion.round_column import with_rows
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import Private, StoredRelation
 from scantree.memory import ArenaFullError
@@ -53,13 +53,14 @@ def computes(clause: Clause) -> bool:
 
 
 @dataclass(slots=True)
-class Work:
-    """A component while it is evaluated or maintained: the relations as they are so far, and what was done.
+class Fixpoint:
+    """A component while it is evaluated or maintained: its relations so far, and counts of what was done.
 
-    `relations`: those below, and the members; a member's content grows and shrinks here only. `round`: the present one
-    · `rounds`: how many there were · `rows`: how many were stored · `examined`: how many, after the last round ·
-    `anew`: this is an evaluation from scratch · `met`: rows that joins of this round met and that are there, by head ·
-    `stored`: if it is not anew, the rows that were, by head · `private`: what no state knows of the members.
+    `relations`: those below, and the members, whose content changes here only · `round`: the present one · `rounds`:
+    how many there were · `rows`: how many were stored · `examined`: how many rows were examined after the last round ·
+    `anew`: whether this is an evaluation from scratch · `met`: by head, how many heads joins of this round met that
+    were there already · `stored`: by head, the rows that were stored, unless `anew` · `private`: versions of members
+    that no state knows.
     """
 
     evaluator: Evaluator
@@ -83,7 +84,7 @@ class Work:
 
         `limited`: the last row holds the limit of each.
         """
-        return self.joins.slate(self.evaluator, len(rows) - limited, rounds=limited).holding(rows)
+        return self.joins.scratch(self.evaluator, len(rows) - limited, rounds=limited).holding(rows)
 
     def run(
         self,
@@ -130,18 +131,18 @@ class Work:
         """
         return self.joins.fresh.get(head, 0.0) > MOSTLY and changed < ROUND_PART * len(self.relations[head])
 
-    def consumers(
+    def dependents(
         self, name: str, rows: Rows, over: Relations, *, limited: bool = False, negated: bool = False
     ) -> list[tuple[DeltaJoin, Rows]]:
-        """(join, the heads it finds) for the heads that `rows` of `name` support (`negated`: their absence does).
+        """(join, the heads it finds) for the heads that `rows` of `name` support (`negated`: whose absence supports).
 
-        Those that relations `over` hold and derive with them from rows of smaller rounds; they come with their rounds
-        (`DeltaJoin.rounds`), if there are any. `limited`: `rows` are those of a member, and the last row of the array
-        holds their rounds; if these are not known, all heads that are derived with them.
+        A head counts if relations `over` hold it and derive it with such a row from rows of smaller rounds. Heads come
+        with their rounds (`DeltaJoin.rounds`), if they have any. `limited`: `rows` are those of a member, and the last
+        row of the array holds their rounds; without it all heads that are derived with them count.
         """
         if not rows.shape[1]:
             return []
-        joins = self.joins.consumers_of(name, negated=negated, older=limited or name not in self.joins.members)
+        joins = self.joins.dependents_of(name, negated=negated, older=limited or name not in self.joins.members)
         if not joins:
             return []
         delta = self.changed(rows, limited=limited)
@@ -152,8 +153,8 @@ class Work:
                 self.relations[predicate].order(order)
         return found
 
-    def told(self, stop: Stopped) -> Stopped:
-        """What has stopped the work, told the rule and the round it was in."""
+    def located(self, stop: Stopped) -> Stopped:
+        """`stop` with the rule and the round in which it happened."""
         if isinstance(stop, TimeoutExpired):
             remedy = stop.remedy if self.at is None or not computes(self.at) else UNBOUNDED
             return TimeoutExpired(stop.what, where=self.place, why=stop.why, remedy=remedy)
@@ -165,7 +166,7 @@ class Work:
 
     @property
     def place(self) -> str:
-        """The rule and the round that the work is in."""
+        """The present rule and round, for messages."""
         return "" if self.at is None else f"{self.at.span}: in `{self.at.text}`, round {self.round}"
 
     def distinct(self, chunks: list[Rows], arity: int) -> Rows:
@@ -183,7 +184,7 @@ class Work:
             if not rows.shape[1]:
                 continue
             met = rows.shape[1] + self.met.get(head, 0)
-            self.relations[head], rows = grown(relation, rows, self.round, self.private)
+            self.relations[head], rows = with_rows(relation, rows, self.round, self.private)
             if met >= LARGE:
                 self.joins.fresh[head] = rows.shape[1] / met
             if rows.shape[1]:
@@ -227,7 +228,7 @@ class Work:
         self.rounds += 1
         found: dict[str, list[Rows]] = {}
         for name in list(new):
-            self.ask(self.joins.forward_from(name), self.relations, new.pop(name), found)
+            self.ask(self.joins.delta_rules(name), self.relations, new.pop(name), found)
         return self.grow(found)
 
     def unsupported(self, head: str, rows: Rows, *, limited: bool = False) -> Rows:
@@ -240,9 +241,9 @@ class Work:
         for c, clause in enumerate(self.joins.clauses):
             if clause.head != head or not rows.shape[1]:
                 continue
-            check, limit = self.joins.check(c), None if limited else NO_LIMIT
-            greatest = check.nullary_round(self.relations) if limited else -1
-            if limited and check.marking and (greatest >= 0 or len(rows) == 1):
+            rederive, limit = self.joins.rederive(c), None if limited else NO_LIMIT
+            greatest = rederive.nullary_round(self.relations) if limited else -1
+            if limited and rederive.marking and (greatest >= 0 or len(rows) == 1):
                 # Of rows without columns the walk knows nothing, as a limit or as what it is compared with.
                 rows, delta = np.concatenate([rows[:-1], ~unmarked(rows)[-1:]]), None
             if greatest >= 0:
@@ -254,8 +255,8 @@ class Work:
                 asked = delta = self.changed(rows, limited=limited) if delta is None else delta
             if limited and len(rows) == 1:
                 limit = int(unmarked(rows)[-1, 0])
-            heads = self.run(check, self.relations, asked, limit)
-            if check.marked and asked is delta:
+            heads = self.run(rederive, self.relations, asked, limit)
+            if rederive.marked and asked is delta:
                 rows = delta.content.columns(hidden=True)
             if heads.shape[1]:
                 rows, delta = not_among(rows, heads), None
@@ -277,11 +278,11 @@ class Work:
         self.limits.look(0)
 
     def may_return(self, removed: Deltas, derivable: Deltas) -> Deltas:
-        """Of the rows that were `removed`, those that `returning` is to look at: some of which may be `derivable`."""
+        """The removed rows to try to re-derive."""
         return derivable
 
     def returning(self, head: str, gone: Rows) -> Rows:
-        """Those of the rows `gone` int64[arity, n] of `head` that have a derivation still."""
+        """The rows of `gone` int64[arity, n] of `head` that still have a derivation."""
         return self.supported(head, gone)
 
     def uncovered(self, head: str, gone: Rows) -> Rows:
@@ -289,7 +290,7 @@ class Work:
         return gone[:, :0]
 
     def finish(self) -> None:
-        """What is left to do after the last round."""
+        """Do what is left after the last round."""
 
 
 def unmarked(rows: Rows) -> Rows:
@@ -306,9 +307,9 @@ def not_among(rows: Rows, others: Rows) -> Rows:
     return np.compress(left, rows, axis=1)
 
 
-def settle(work: Work) -> None:
+def settle(fixpoint: Fixpoint) -> None:
     """Raise `EvaluationError` if a row of a clause is in error over what the component has come to."""
-    for c in work.joins.trouble:
-        state = work.evaluator.state
-        staged = work.evaluator.over(state._replace(relations=work.relations))
-        look_for_error(staged, work.joins.clauses[c], work.limits)
+    for c in fixpoint.joins.saw_undefined:
+        state = fixpoint.evaluator.state
+        staged = fixpoint.evaluator.over(state._replace(relations=fixpoint.relations))
+        look_for_error(staged, fixpoint.joins.clauses[c], fixpoint.limits)

@@ -23,8 +23,8 @@ solution, and no solution is worse than that. Neither needs values to get worse 
 graph without cycles, or negative weights without negative cycles, are maintained by the same steps, and a cycle of
 equal values does not keep itself.
 
-Maintenance is that of other recursive rows (maintain.py): what loses its support goes, all candidates are asked for
-the keys that went (`variants.under`), and with what is new improvement goes on from there.
+Maintenance is that of other recursive rows (propagation.py): what loses its support goes, all candidates are asked for
+the keys that went (`variants.candidates_for_keys`), and with what is new improvement goes on from there.
 
 Source: R. Ross, Y. Sagiv, PODS 1992 (the least solution); design section 7 (rounds).
 """
@@ -41,9 +41,9 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.group_scan import ranked
 from lftj.evaluate.key_conflicts import shown_row
 from lftj.join.groups import Runs
-from lftj.recursion.fixpoint import Deltas, Relations, Work
+from lftj.recursion.fixpoint import Deltas, Fixpoint, Relations
 from lftj.recursion.retraction import Retraction
-from lftj.recursion.round_column import exchanged, grown, with_rounds
+from lftj.recursion.round_column import exchanged, with_rounds, with_rows
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
@@ -68,7 +68,7 @@ class TooManyError(Exception):
 
 
 @dataclass(slots=True)
-class BestWork(Work):
+class MinMaxFixpoint(Fixpoint):
     """A component of best values while it is evaluated or maintained.
 
     `ops`: "min" or "max" of each head. `only`: the rows that may come back, while that is all that is done.
@@ -153,7 +153,7 @@ class BestWork(Work):
 
     def look(self, examined: int) -> None:
         """Go on after so many suspects, or stop."""
-        Work.look(self, examined)  # slots make another class of this one, which `super()` does not know
+        Fixpoint.look(self, examined)  # slots make another class of this one, which `super()` does not know
         rows = sum(len(self.relations[head]) for head in self.heads)
         if examined >= BULK_ROWS and examined > BULK_PART * rows:
             raise TooManyError(f"{examined:,} rows were to be examined, of {rows:,}")
@@ -168,7 +168,7 @@ class BestWork(Work):
         found = [gone[:, :0]]
         for c, clause in enumerate(self.joins.clauses):
             if clause.head == head and gone.shape[1]:
-                found.append(self.run(self.joins.under(c), self.relations, keys))
+                found.append(self.run(self.joins.candidates_for_keys(c), self.relations, keys))
         return self.distinct(found, len(gone))
 
     def uncovered(self, head: str, gone: Rows) -> Rows:
@@ -180,7 +180,7 @@ class BestWork(Work):
         return Change.between(before.content, self.relations[head].content)
 
     def finish(self) -> None:
-        """See to it that all rows have support of smaller rounds. Raises `UnsettledError`."""
+        """Make sure that every row has support of smaller rounds. Raises `UnsettledError`."""
         if self.anew:
             if self._replaced:
                 self._begin_again()
@@ -237,7 +237,7 @@ class BestWork(Work):
         if self.anew:
             return
         for name, rows in replaced.items():
-            for join, heads in self.consumers(name, rows, before):
+            for join, heads in self.dependents(name, rows, before):
                 self._doubtful.setdefault(join.clause.head, []).append(heads)
                 self._waiting += heads.shape[1]
         if self._waiting > WAITING:
@@ -260,10 +260,10 @@ class BestWork(Work):
         found: dict[str, list[Rows]] = {}
         for c, clause in enumerate(self.joins.clauses):
             if not self.joins.members & clause.reads.keys():
-                heads = self.run(self.joins.forward(c, None), self.relations)
+                heads = self.run(self.joins.delta_rule(c, None), self.relations)
                 found.setdefault(clause.head, []).append(heads)
         for name, rows in new.items():
-            self.ask(self.joins.forward_from(name), self.relations, rows, found)
+            self.ask(self.joins.delta_rules(name), self.relations, rows, found)
         self._restore(missing, found)
 
     def _restore(self, missing: Deltas, found: dict[str, list[Rows]]) -> None:
@@ -285,7 +285,7 @@ class BestWork(Work):
             if head in only:
                 rows = np.compress(only[head].contains(rows) & ~relation.content.contains(rows), rows, axis=1)
                 if rows.shape[1]:
-                    self.relations[head], new[head] = grown(relation, rows, self.round, self.private)
+                    self.relations[head], new[head] = with_rows(relation, rows, self.round, self.private)
         self.limits.look(0)
         return new
 

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.recursion.component_join import DeltaJoin
-from lftj.recursion.fixpoint import Deltas, Work, not_among, unmarked
-from lftj.recursion.round_column import rounds_of, shrunk
+from lftj.recursion.fixpoint import Deltas, Fixpoint, not_among, unmarked
+from lftj.recursion.round_column import rounds_of, without_rows
 from scantree.sort import sort_rows
 
 Rows = npt.NDArray[np.int64]
@@ -35,12 +35,12 @@ AT_ONCE, PART = 1 << 14, 1 / 2
 
 @dataclass(slots=True)
 class Retraction:
-    """Rows under suspicion, with their rounds, and what came of it.
+    """Suspects, rows that may have lost their support, with their rounds, and what was found about them.
 
     `examined`: how many were · `removed`: the rows that went · `derivable`: those of them that a clause may derive.
     """
 
-    work: Work
+    fixpoint: Fixpoint
     examined: int = 0
     removed: dict[str, list[Rows]] = field(default_factory=dict)
     derivable: dict[str, list[Rows]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Retraction:
 
     def add(self, head: str, rows: Rows) -> None:
         """Examine rows of `head`, those that are there and derived."""
-        suspects = rounds_of(self.work.relations[head], rows)
+        suspects = rounds_of(self.fixpoint.relations[head], rows)
         if not (derived := suspects[-1] > 0).all():
             suspects = np.compress(derived, suspects, axis=1)
         if suspects.shape[1]:
@@ -69,12 +69,12 @@ class Retraction:
 
         `gone` holds their rounds as the last row. `derivable`: those of them that a clause may derive, without.
         """
-        relations = self.work.relations
+        relations = self.fixpoint.relations
         for head, rows in derivable.items():
             self.derivable.setdefault(head, []).append(rows)
-        used = [found for head in gone for found in self.work.consumers(head, gone[head], relations, limited=True)]
+        used = [found for head in gone for found in self.fixpoint.dependents(head, gone[head], relations, limited=True)]
         for head, rows in gone.items():
-            relations[head] = shrunk(relations[head], rows[:-1], self.work.private)
+            relations[head] = without_rows(relations[head], rows[:-1], self.fixpoint.private)
             self.removed.setdefault(head, []).append(rows[:-1])
         for join, heads in used:
             head = join.clause.head
@@ -93,24 +93,24 @@ class Retraction:
     def _distinct(self, found: dict[str, list[Rows]]) -> Deltas:
         for head, chunks in found.items():
             if len(chunks) > 1:
-                found[head] = [self.work.distinct([*chunks], self.work.relations[head].arity)]
+                found[head] = [self.fixpoint.distinct([*chunks], self.fixpoint.relations[head].arity)]
         return {head: chunks[0] for head, chunks in found.items()}
 
     def examine(self) -> None:
         """Examine all suspects."""
-        work = self.work
+        fixpoint = self.fixpoint
         while self._suspects:
             gone: Deltas = {}
             derivable: Deltas = {}
             for head, suspects in self._next().items():
                 self.examined += suspects.shape[1]
-                lost = work.unsupported(head, suspects, limited=True)
+                lost = fixpoint.unsupported(head, suspects, limited=True)
                 if lost.shape[1]:
                     gone[head] = unmarked(lost)
                     if (marked := lost[-1] < 0).any():
                         derivable[head] = np.compress(marked, lost[:-1], axis=1)
             self.remove(gone, derivable)
-            work.look(self.examined)
+            fixpoint.look(self.examined)
 
     def _next(self) -> Deltas:
         """The suspects to examine next, with their rounds as the last row, by head; they are none from here on."""

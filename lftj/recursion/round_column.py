@@ -35,7 +35,7 @@ def with_rounds(relation: StoredRelation, rows: Rows, round_: int) -> StoredRela
     return relation.successor(store.assemble([np.full((1, min(1, rows.shape[1])), round_, np.int64)]))
 
 
-def grown(relation: StoredRelation, rows: Rows, round_: int, private: Private) -> tuple[StoredRelation, Rows]:
+def with_rows(relation: StoredRelation, rows: Rows, round_: int, private: Private) -> tuple[StoredRelation, Rows]:
     """(the relation with more rows int64[arity, n] of one round, those of them that it did not have).
 
     They come distinct and in order; rows that are there keep their round. What is `private` of the relation as it was
@@ -56,10 +56,10 @@ def grown(relation: StoredRelation, rows: Rows, round_: int, private: Private) -
         rows = np.compress(new, rows, axis=1)
     if not rows.shape[1] and following is content:
         return relation, rows
-    return relation.moved(following, Change(rows, np.ones(rows.shape[1], np.int8)), LARGE_PART, private), rows
+    return relation.after_change(following, Change(rows, np.ones(rows.shape[1], np.int8)), LARGE_PART, private), rows
 
 
-def shrunk(relation: StoredRelation, rows: Rows, private: Private) -> StoredRelation:
+def without_rows(relation: StoredRelation, rows: Rows, private: Private) -> StoredRelation:
     """The relation without `rows` int64[arity, n], which are there. What is `private` of it is used up."""
     n = rows.shape[1]
     if not n:
@@ -68,7 +68,7 @@ def shrunk(relation: StoredRelation, rows: Rows, private: Private) -> StoredRela
     batch = np.concatenate([rows, np.zeros((1, n), np.int64)])
     following, _ = content.update(batch, kinds, use_up=content in private)
     private.follow(content, following)
-    return relation.moved(following, Change(rows, kinds), LARGE_PART, private)
+    return relation.after_change(following, Change(rows, kinds), LARGE_PART, private)
 
 
 def exchanged(relation: StoredRelation, old: Rows, new: Rows, round_: int) -> StoredRelation:
@@ -77,7 +77,7 @@ def exchanged(relation: StoredRelation, old: Rows, new: Rows, round_: int) -> St
     Both int64[arity, n], distinct and in order.
     """
     if not old.shape[1]:
-        return grown(relation, new, round_, Private())[0]
+        return with_rows(relation, new, round_, Private())[0]
     gone, come = old.shape[1], new.shape[1]
     rounds = np.repeat(np.array([0, round_]), [gone, come])
     kinds = np.repeat(np.array([ERASED, INSERTED], np.int8), [gone, come])

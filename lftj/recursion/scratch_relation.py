@@ -1,7 +1,7 @@
 """The relation of changed rows that a join of a component ranges over.
 
-Most joins are over a few rows, and making a relation of them takes longer than joining them: so what was made for one
-join is written again for the next.
+Most joins are over a few rows, and making a relation takes longer than joining them. So one relation is written again
+for every join.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from lftj.values.codes import Column, Schema
 Rows = npt.NDArray[np.int64]
 
 
-class Slate:
-    """What changed rows of `arity` columns are written on; with `rounds`, a value beside each."""
+class ScratchRelation:
+    """A relation of `arity` columns that is written again and again; with `rounds`, every row has a round beside it."""
 
     def __init__(self, evaluator: Evaluator, arity: int, *, rounds: bool) -> None:
         schema = Schema(CHANGED, tuple(Column(f"c{i}", "number") for i in range(arity)))
@@ -28,7 +28,7 @@ class Slate:
         self._written: StoredRelation | None = None
 
     def holding(self, rows: Rows) -> StoredRelation:
-        """The relation of `rows` int64[columns, n], distinct and in key order: until the next call."""
+        """The relation with `rows` int64[columns, n], distinct and in key order; valid until the next call."""
         if self._written is not None and self._written.overwrite(rows):
             return self._written
         made = self._blank.holding(self._store.assemble([rows]))

@@ -24,8 +24,8 @@ from lftj.recursion import variants
 from lftj.recursion.closure import as_run, run_as_written, written_of
 from lftj.recursion.component_join import DeltaJoin
 from lftj.recursion.component_joins import Joins
-from lftj.recursion.fixpoint import STOPS, Deltas, Work, settle
-from lftj.recursion.min_max_fixpoint import BestWork
+from lftj.recursion.fixpoint import STOPS, Deltas, Fixpoint, settle
+from lftj.recursion.min_max_fixpoint import MinMaxFixpoint
 from lftj.recursion.round_column import with_rounds
 from lftj.store.stored import StoredRelation
 
@@ -50,63 +50,63 @@ def joins_of(evaluator: Evaluator, heads: tuple[str, ...], *, as_written: bool) 
     return joins
 
 
-def work_of(
+def fixpoint_of(
     evaluator: Evaluator, joins: Joins, heads: tuple[str, ...], relations: dict[str, StoredRelation], limits: Limits
-) -> Work:
+) -> Fixpoint:
     """The component `heads` over `relations`, before anything is done."""
     if joins.ops:
-        return BestWork(evaluator, joins, heads, relations, limits, ops=joins.ops)
-    return Work(evaluator, joins, heads, relations, limits)
+        return MinMaxFixpoint(evaluator, joins, heads, relations, limits, ops=joins.ops)
+    return Fixpoint(evaluator, joins, heads, relations, limits)
 
 
-def _evaluate(work: Work) -> None:
-    joins = work.joins
+def _evaluate(fixpoint: Fixpoint) -> None:
+    joins = fixpoint.joins
     new: Deltas = {}
-    for head in work.heads:
-        relation = work.relations[head]
+    for head in fixpoint.heads:
+        relation = fixpoint.relations[head]
         facts = relation.facts.columns()
-        work.relations[head] = with_rounds(relation, facts, 0)
-        work.private.add(work.relations[head].content)
+        fixpoint.relations[head] = with_rounds(relation, facts, 0)
+        fixpoint.private.add(fixpoint.relations[head].content)
         if len(relation.facts):
             new[head] = facts if relation.arity else np.empty((0, 1), np.int64)
-    work.begin_round(1)
+    fixpoint.begin_round(1)
     found: dict[str, list[Rows]] = {}
     for c, clause in enumerate(joins.clauses):
         if not joins.members & clause.reads.keys():
-            found.setdefault(clause.head, []).append(work.run(joins.forward(c, None), work.relations))
+            found.setdefault(clause.head, []).append(fixpoint.run(joins.delta_rule(c, None), fixpoint.relations))
     for name, rows in new.items():
-        work.ask(joins.forward_from(name), work.relations, rows, found)
-    work.go_on(work.grow(found))
-    settle(work)
-    work.finish()
+        fixpoint.ask(joins.delta_rules(name), fixpoint.relations, rows, found)
+    fixpoint.go_on(fixpoint.grow(found))
+    settle(fixpoint)
+    fixpoint.finish()
 
 
-def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Work, dict[Clause, Evaluation]]:
-    """The component `heads` over the evaluator's state, from scratch: its relations are in `Work.relations`."""
+def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Fixpoint, dict[Clause, Evaluation]]:
+    """The component `heads` over the evaluator's state, from scratch: its relations are in `Fixpoint.relations`."""
     joins = joins_of(evaluator, heads, as_written=run_as_written(evaluator.state, heads))
-    work = work_of(evaluator, joins, heads, dict(evaluator.relations), limits)
-    work.anew = True
+    fixpoint = fixpoint_of(evaluator, joins, heads, dict(evaluator.relations), limits)
+    fixpoint.anew = True
     try:
-        _evaluate(work)
+        _evaluate(fixpoint)
     except STOPS as stop:
-        raise work.told(stop) from None
+        raise fixpoint.located(stop) from None
     for head in heads:
-        evaluator.rounds.note(work.relations[head].content, work.round, as_written=joins.as_written)
+        evaluator.rounds.note(fixpoint.relations[head].content, fixpoint.round, as_written=joins.as_written)
     done = {}
     for c, clause in enumerate(joins.written):
-        first, ran = joins.any_forward(c), tuple(of_clause(joins.join_stats, clause))
+        first, ran = joins.any_delta_rule(c), tuple(of_clause(joins.join_stats, clause))
         if first.texts:
             described = evaluator.describe(clause)
         else:
-            plan = first.plan({**work.relations, variants.CHANGED: _none(work, first)})
+            plan = first.plan({**fixpoint.relations, variants.CHANGED: _none(fixpoint, first)})
             described = Evaluation(clause, plan)
         all_runs = total(joins.join_stats, clause)
         counters = Counters(rows=all_runs.rows, steps=all_runs.steps)
         done[clause] = replace(described, counters=counters, seconds=all_runs.seconds, ran=ran)
-    return work, done
+    return fixpoint, done
 
 
-def _none(work: Work, join: DeltaJoin) -> StoredRelation:
+def _none(fixpoint: Fixpoint, join: DeltaJoin) -> StoredRelation:
     """No changed rows, of the arity that `join` reads."""
     columns = next((len(a.args) for a in join.clause.atoms if a.predicate == variants.CHANGED), 0)
-    return work.changed(np.empty((columns, 0), np.int64))
+    return fixpoint.changed(np.empty((columns, 0), np.int64))

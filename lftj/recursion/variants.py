@@ -1,9 +1,9 @@
 """Variants of a clause: what evaluation and maintenance of recursive rules ask for.
 
-    forward    one atom ranges over changed rows, and only heads that are not there yet are wanted
-    consumers  one atom ranges over changed rows, and only heads that are younger than what they are derived from
-    check      the head is one of the asked rows: which of them have a derivation, from rows older than a limit
-    under      the head's key is one of the asked ones: all heads, of a functional predicate
+    delta_rule           one atom ranges over changed rows, and only heads that are not there yet are wanted
+    dependents           one atom ranges over changed rows, and only heads of later rounds than those rows are wanted
+    rederive             the head is one of the asked rows: which have a derivation, from rows older than a limit
+    candidates_for_keys  the head's key is one of the asked ones: all heads, of a functional predicate
 
 For `t(x, z) :- e(x, y), t(y, z)` and its second atom these are
 
@@ -25,7 +25,7 @@ from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Value, Var, v
 CHANGED = "@Δ"
 
 
-def forward(clause: Clause, i: int | None) -> Clause:
+def delta_rule(clause: Clause, i: int | None) -> Clause:
     """New heads by atom `i` over changed rows (None: by all rows).
 
     Atoms are numbered with the negated ones behind the others: a negated atom over changed rows finds what they, gone,
@@ -35,7 +35,7 @@ def forward(clause: Clause, i: int | None) -> Clause:
     return replace(found, negated=(*found.negated, BodyAtom(clause.head, columns)))
 
 
-def consumers(clause: Clause, i: int, members: Collection[str]) -> tuple[Clause, tuple[int, ...]]:
+def dependents(clause: Clause, i: int, members: Collection[str]) -> tuple[Clause, tuple[int, ...]]:
     """(the heads that atom `i` has a part in with changed rows, the atoms whose rows are to be older than the head).
 
     Of a negated atom: with rows it had not. What blocks derivations otherwise is left as it is. The atoms of `members`
@@ -50,14 +50,14 @@ def consumers(clause: Clause, i: int, members: Collection[str]) -> tuple[Clause,
     return replace(found, atoms=(*found.atoms, BodyAtom(clause.head, columns))), tested
 
 
-def check(clause: Clause, members: Collection[str]) -> tuple[Clause, tuple[int, ...]]:
+def rederive(clause: Clause, members: Collection[str]) -> tuple[Clause, tuple[int, ...]]:
     """(which of the changed rows are heads of derivations, the atoms of `members`, whose rows are to be older)."""
     found, columns = _with_head(clause)
     found = replace(found, atoms=(*found.atoms, BodyAtom(CHANGED, columns)))
     return found, tuple(i for i, atom in enumerate(found.atoms) if atom.predicate in members)
 
 
-def under(clause: Clause) -> Clause:
+def candidates_for_keys(clause: Clause) -> Clause:
     """The heads whose columns but the last are one of the changed rows."""
     found, columns = _with_head(clause)
     return replace(found, atoms=(*found.atoms, BodyAtom(CHANGED, columns[:-1])))

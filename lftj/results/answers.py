@@ -14,7 +14,7 @@ from lftj import arguments
 from lftj.errors import CountRangeError, Error, EvaluationError, MemoryLimitError, UnknownRelationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
-from lftj.language.check import check_query
+from lftj.language.checker import check_query
 from lftj.language.clause import INTERNAL, Clause
 from lftj.maintain.refresh import refresh
 from lftj.program.evaluation import Evaluation

@@ -26,8 +26,8 @@ from typing import Any
 from lftj import arguments
 from lftj.errors import DataError, EvaluationError
 
-COMPILED = ("count", "sum", "min", "max", "mean")
-BUILT_IN = (*COMPILED, "cat")
+# The aggregates that scans give, in the order in which messages list them.
+BUILT_IN = ("count", "sum", "min", "max", "mean", "cat")
 
 # Finite floats are multiples of 2^-1074.
 FLOAT_BITS = 1074

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from lftj.results.delta import SortedRows
     from lftj.results.monoids import UserMonoid
+    from lftj.results.transaction_delta import SortedRows
     from lftj.store.stored import StoredRelation
 
 T = TypeVar("T")

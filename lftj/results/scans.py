@@ -31,6 +31,8 @@ import numpy.typing as npt
 
 from lftj import arguments
 from lftj.errors import DataError, UnknownColumnError
+from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.types import ANY, SYMBOL
 from lftj.results import monoids, text_order
 from lftj.results.answers import out_of_memory
 from lftj.results.monoids import UserMonoid
@@ -101,13 +103,14 @@ def ask(
     elif column is not None:
         _column(schema, column)
     type = schema.types[at] if at >= 0 else "number"
-    if type == "symbol" and found in ("sum", "mean"):
+    folds = AGGREGATES[found].operand if isinstance(found, str) and at >= 0 else ANY
+    if type == SYMBOL and type not in folds:
         raise DataError(
             f"column `{schema.names[at]}` holds symbols, which have no {found}",
             why="symbols are texts, and are not added",
             remedy='name a column of numbers, or ask for "min", "max", "cat" or "count"',
         )
-    if type != "symbol" and found == "cat":
+    if type not in folds:
         raise DataError(
             f"column `{schema.names[at]}` holds no texts to concatenate",
             why="cat joins texts",
@@ -232,27 +235,27 @@ def _by_pages(asked: Asked, monoid: UserMonoid, stored: StoredRelation) -> Any:
     interval = asked.interval
     version = stored.order(interval.order)
     lo, hi = _positions(version, interval)
-    told_apart = _told_apart(asked, monoid)
-    if told_apart == 0:
+    before_text = _columns_before_text(asked, monoid)
+    if before_text == 0:
         return _one_by_one(asked, monoid, version.columns(lo, hi)) if lo < hi else monoid.identity
     at = interval.order.index(asked.column)
-    key = (interval.order, monoid, at, told_apart)
+    key = (interval.order, monoid, at, before_text)
 
     def make() -> PageFolds:
         # Nothing of the state: the memory outlives it.
         values = _Values(asked.symbols, asked.type)
-        if told_apart is None:
+        if before_text is None:
             return PageFolds(lambda rows: monoid.fold(values(rows[at])), monoid.combine)
-        rest = [_Values(asked.symbols, asked.schema.types[c]) for c in interval.order[told_apart:]]
+        rest = [_Values(asked.symbols, asked.schema.types[c]) for c in interval.order[before_text:]]
         return text_order.folds(monoid, values, at, rest)
 
     element = stored.page_folds(key, make).fold(version, lo, hi)
     if element is NOTHING:
         return monoid.identity
-    return element if told_apart is None else text_order.closed(monoid, element)
+    return element if before_text is None else text_order.closed(monoid, element)
 
 
-def _told_apart(asked: Asked, monoid: UserMonoid) -> int | None:
+def _columns_before_text(asked: Asked, monoid: UserMonoid) -> int | None:
     """How many columns stand before the first symbol column over which the interval runs.
 
     None if it does not matter: there is no such column, or the order of the rows is nothing to the monoid.

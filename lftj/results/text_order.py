@@ -31,25 +31,25 @@ Rows = npt.NDArray[np.int64]
 Decode = Callable[[Rows], list[Any]]
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """Rows that agree in the first columns, `key`: (other columns as values, value to fold), in any order."""
 
     key: tuple[int, ...]
     rows: list[tuple[tuple[Any, ...], Any]]
 
 
-class Runs(NamedTuple):
+class TextRuns(NamedTuple):
     """The fold of rows of one key (`last` is None) or more; `middle` is NOTHING if there are at most two keys."""
 
-    first: Run
+    first: TextRun
     middle: Any
-    last: Run | None
+    last: TextRun | None
 
 
 def folds(monoid: UserMonoid, values: Decode, at: int, rest: Sequence[Decode]) -> PageFolds:
     """Folds of column `at` in the order of values; `values` decodes it, `rest` the columns from `width` to the last.
 
-    Elements are `Runs`; see `closed`.
+    Elements are `TextRuns`; see `closed`.
     """
     width = -len(rest)
 
@@ -57,37 +57,37 @@ def folds(monoid: UserMonoid, values: Decode, at: int, rest: Sequence[Decode]) -
         others = zip(*(decode(column[lo:hi]) for decode, column in zip(rest, rows[width:], strict=True)), strict=True)
         return list(zip(others, found[lo:hi], strict=True))
 
-    def leaf(rows: Rows) -> Runs:
+    def leaf(rows: Rows) -> TextRuns:
         keys, found, n = rows[:width], values(rows[at]), rows.shape[1]
         starts = [0, *(np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1).tolist(), n]
-        first = Run(tuple(keys[:, 0].tolist()), run(rows, 0, starts[1], found))
+        first = TextRun(tuple(keys[:, 0].tolist()), run(rows, 0, starts[1], found))
         if len(starts) == 2:
-            return Runs(first, NOTHING, None)
-        last = Run(tuple(keys[:, -1].tolist()), run(rows, starts[-2], n, found))
+            return TextRuns(first, NOTHING, None)
+        last = TextRun(tuple(keys[:, -1].tolist()), run(rows, starts[-2], n, found))
         for lo, hi in pairwise(starts[1:-1]):
             if hi - lo > 1:
                 found[lo:hi] = _sorted(run(rows, lo, hi, found))
         between = found[starts[1] : starts[-2]]
-        return Runs(first, monoid.fold(between) if between else NOTHING, last)
+        return TextRuns(first, monoid.fold(between) if between else NOTHING, last)
 
-    def combine(a: Runs, b: Runs) -> Runs:
+    def combine(a: TextRuns, b: TextRuns) -> TextRuns:
         tail = a.first if a.last is None else a.last
         if tail.key == b.first.key:
-            met = Run(tail.key, tail.rows + b.first.rows)
+            met = TextRun(tail.key, tail.rows + b.first.rows)
             if a.last is None:
-                return Runs(met, b.middle, b.last)
+                return TextRuns(met, b.middle, b.last)
             if b.last is None:
-                return Runs(a.first, a.middle, met)
-            return Runs(a.first, _joined(monoid, a.middle, _fold(monoid, met), b.middle), b.last)
+                return TextRuns(a.first, a.middle, met)
+            return TextRuns(a.first, _joined(monoid, a.middle, _fold(monoid, met), b.middle), b.last)
         front = a.middle if a.last is None else _joined(monoid, a.middle, _fold(monoid, a.last))
         if b.last is None:
-            return Runs(a.first, front, b.first)
-        return Runs(a.first, _joined(monoid, front, _fold(monoid, b.first), b.middle), b.last)
+            return TextRuns(a.first, front, b.first)
+        return TextRuns(a.first, _joined(monoid, front, _fold(monoid, b.first), b.middle), b.last)
 
     return PageFolds(leaf, combine)
 
 
-def closed(monoid: UserMonoid, runs: Runs) -> Any:
+def closed(monoid: UserMonoid, runs: TextRuns) -> Any:
     """The element that a fold of all rows amounts to."""
     last = NOTHING if runs.last is None else _fold(monoid, runs.last)
     return _joined(monoid, _fold(monoid, runs.first), runs.middle, last)
@@ -97,7 +97,7 @@ def _sorted(rows: list[tuple[tuple[Any, ...], Any]]) -> list[Any]:
     return [value for _, value in sorted(rows, key=itemgetter(0))]
 
 
-def _fold(monoid: UserMonoid, run: Run) -> Any:
+def _fold(monoid: UserMonoid, run: TextRun) -> Any:
     return monoid.fold(_sorted(run.rows))
 
 

@@ -1,10 +1,10 @@
 """A key order that lags behind the content: what it was, and the changes since.
 
-Most transactions ask for few of the key orders that were ever asked for, and bringing one up to date takes as long as a
-join of a few rows. So a key order follows when it is asked for, by all changes since at once; and where these become
-many, before. One of a relation that a recursive rule derives follows in every round from the one on that asks for it,
-in each transaction anew: what no round asks for follows by what all of them came to, and much of what goes in one round
-comes back in another.
+Most transactions ask for few of the key orders that were ever built, and bringing one up to date takes as long as a
+join of a few rows. So a key order catches up when it is asked for, by all changes at once, or earlier if there are
+many. A key order of a recursive relation is kept up to date in every round once a round of the transaction has asked
+for it. A key order that no round asks for catches up by the change of all rounds together, which is smaller: much of
+what goes in one round comes back in another.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from scantree.version import Version
 MOST, PART = 32, 1 / 64
 
 
-class Behind(NamedTuple):
-    """`version`: the key order as it was · `changes` of the content since, in their order · `rows` of all of them."""
+class LaggingOrder(NamedTuple):
+    """`version`: the key order as it was · `changes` of the content since, in order · `rows`: how many these have."""
 
     version: Version
     changes: tuple[Change, ...]
     rows: int
 
     @classmethod
-    def of(cls, held: Version | Behind, change: Change) -> Behind:
-        """What is `held` of a key order, after one more change of the content."""
-        behind = held if isinstance(held, Behind) else cls(held, (), 0)
-        return cls(behind.version, (*behind.changes, change), behind.rows + len(change.kinds))
+    def of(cls, held: Version | LaggingOrder, change: Change) -> LaggingOrder:
+        """A key order, of which `held` is kept, after one more change of the content."""
+        lagging = held if isinstance(held, LaggingOrder) else cls(held, (), 0)
+        return cls(lagging.version, (*lagging.changes, change), lagging.rows + len(change.kinds))
 
     def far(self, rows: int) -> bool:
-        """Whether that is too far behind a content of so many rows."""
+        """Whether it lags too far behind a content of `rows` rows."""
         return len(self.changes) > MOST or self.rows > PART * rows
 
-    def caught_up(self, columns: tuple[int, ...]) -> Version:
-        """The content in the key order, which permutes the columns so."""
+    def catch_up(self, columns: tuple[int, ...]) -> Version:
+        """The content in the key order `columns`, a permutation of the columns."""
         changes, order = self.changes, list(columns)
         if not changes:
             return self.version

@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from lftj.plan.statistics import Statistics
 from lftj.store.change import ERASED, Change
-from lftj.store.lagging_order import Behind
+from lftj.store.lagging_order import LaggingOrder
 from lftj.store.page_folds import PageFolds
 from lftj.values.codes import Schema
 from scantree.memory import Arena, ArenaFullError
@@ -127,7 +127,7 @@ class StoredRelation:
         self._stores: dict[Built | str, Store] = {}
         self.facts: Version = self._store(self._declared).empty()
         self.content: Version = self.facts
-        self._orders: dict[tuple[int, ...], Version | Behind] = {self._declared: self.facts}
+        self._orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: self.facts}
         self._scans: dict[ScanOrder, Version] = {}
         self._folds: dict[FoldKey, PageFolds] = {}
         self._statistics: Statistics | None = None
@@ -157,7 +157,7 @@ class StoredRelation:
         self,
         content: Version,
         facts: Version,
-        orders: dict[tuple[int, ...], Version | Behind],
+        orders: dict[tuple[int, ...], Version | LaggingOrder],
         scans: dict[ScanOrder, Version],
         folds: dict[FoldKey, PageFolds],
     ) -> StoredRelation:
@@ -214,7 +214,7 @@ class StoredRelation:
         held = self._orders.get(columns)
         if isinstance(held, Version):
             return held
-        made = held.caught_up(columns) if held is not None else self._store(columns).reorder(self.content, columns)
+        made = held.catch_up(columns) if held is not None else self._store(columns).reorder(self.content, columns)
         self._orders[columns] = made
         return made
 
@@ -255,34 +255,36 @@ class StoredRelation:
             return self._folds.setdefault(key, make())
         return self._folds[key]
 
-    def rest(self) -> dict[tuple[int, ...], Behind]:
-        """Before the rounds of a transaction: let the key orders lag behind until one of them is asked for.
+    def defer_orders(self) -> dict[tuple[int, ...], LaggingOrder]:
+        """Let every key order lag behind, before the rounds of a transaction, until a round asks for it.
 
-        For `rested`: what each is.
+        Returns what `settle_orders` takes: the key orders as they are.
         """
         waiting = {}
         for order, held in list(self._orders.items())[1:]:
-            waiting[order] = held if isinstance(held, Behind) else Behind(held, (), 0)
+            waiting[order] = held if isinstance(held, LaggingOrder) else LaggingOrder(held, (), 0)
         self._orders.update(waiting)
         return waiting
 
-    def rested(self, waiting: Mapping[tuple[int, ...], Behind], change: Change) -> None:
-        """After the rounds: what of `waiting` none has asked for lags behind by what they came to, a `change` in all.
+    def settle_orders(self, waiting: Mapping[tuple[int, ...], LaggingOrder], change: Change) -> None:
+        """After the rounds, let the key orders of `waiting` that no round asked for lag by the `change` of all rounds.
 
-        Where it lags too far, it follows; without the memory for that, it goes.
+        A key order that lags too far catches up. If there is no memory for that, it is dropped.
         """
         for order, before in waiting.items():
             held = self._orders.get(order)
-            if isinstance(held, Behind) and held is not before and held.version is before.version:
+            if isinstance(held, LaggingOrder) and held is not before and held.version is before.version:
                 self.forget(order)
                 with suppress(ArenaFullError):
                     self._orders[order] = self._lagging(order, before, change, self.content)
 
     @staticmethod
-    def _lagging(order: tuple[int, ...], held: Version | Behind, change: Change, content: Version) -> Version | Behind:
-        """A key order after one more change, which led to `content`: behind, or caught up where that gets too far."""
-        behind = Behind.of(held, change)
-        return behind.caught_up(order) if behind.far(len(content)) else behind
+    def _lagging(
+        order: tuple[int, ...], held: Version | LaggingOrder, change: Change, content: Version
+    ) -> Version | LaggingOrder:
+        """A key order after one more change, which led to `content`; it catches up if it lags too far."""
+        lagging = LaggingOrder.of(held, change)
+        return lagging.catch_up(order) if lagging.far(len(content)) else lagging
 
     def forget(self, built: Built) -> None:
         """Drop a secondary key order or a scan; it is built again if somebody asks for it."""
@@ -326,7 +328,7 @@ class StoredRelation:
         facts = self.facts if facts is None else facts
         if content is self.content:
             return self._with(content, facts, self._orders, self._scans, self._folds)
-        orders: dict[tuple[int, ...], Version | Behind] = {self._declared: content}
+        orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: content}
         scans: dict[ScanOrder, Version] = {}
         folds: dict[FoldKey, PageFolds] = {}
         follow = len(self._orders) > 1 or self._scans or self._folds
@@ -344,7 +346,7 @@ class StoredRelation:
                     orders, scans = self._follow(content, change, {} if bulk else self._orders)
         return self._with(content, facts, orders, scans, folds)
 
-    def moved(self, content: Version, change: Change, part: float, private: Private) -> StoredRelation:
+    def after_change(self, content: Version, change: Change, part: float, private: Private) -> StoredRelation:
         """The relation after its content became `content` by a `change` that only inserts, or only erases.
 
         Key orders and scans follow: by batch update, or merged where more than `part` of the rows are new, and those
@@ -362,18 +364,17 @@ class StoredRelation:
         self,
         content: Version,
         change: Change,
-        wanted: Mapping[tuple[int, ...], Version | Behind],
+        wanted: Mapping[tuple[int, ...], Version | LaggingOrder],
         private: Private | None = None,
         part: float = math.inf,
-    ) -> tuple[dict[tuple[int, ...], Version | Behind], dict[ScanOrder, Version]]:
+    ) -> tuple[dict[tuple[int, ...], Version | LaggingOrder], dict[ScanOrder, Version]]:
         """(the key orders that are `wanted` of these, the scans) after a `change` that led to `content`.
 
-        With `private`, a key order that is not behind will be asked for in the next round: it follows at once, and is
-        merged where inserts are more than `part` of the rows; one that is behind waits for the last one (`rested`).
-        Without the memory for one, it and what comes behind it go, as with a large change; who asks for them again is
-        told.
+        With `private`, a key order that does not lag will be asked for in the next round: it follows at once, and is
+        merged where inserts are more than `part` of the rows. One that lags waits for `settle_orders`. If there is no
+        memory for one, it and those after it are dropped, as with a large change; asking again raises the error.
         """
-        orders: dict[tuple[int, ...], Version | Behind] = {self._declared: content}
+        orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: content}
         scans: dict[ScanOrder, Version] = {}
         try:
             for order, held in list(wanted.items()):
@@ -382,8 +383,8 @@ class StoredRelation:
                 if private is None:
                     orders[order] = self._lagging(order, held, change, content)
                     continue
-                if isinstance(held, Behind):
-                    orders[order] = Behind.of(held, change)
+                if isinstance(held, LaggingOrder):
+                    orders[order] = LaggingOrder.of(held, change)
                     continue
                 mine = held in private
                 if len(change.kinds) > part * len(held):
@@ -418,7 +419,7 @@ class StoredRelation:
 
         Of a key order that lags behind those it has.
         """
-        found: list[tuple[Built, Version | Behind]] = [*self._orders.items(), *self._scans.items()]
-        versions = {built: held.version if isinstance(held, Behind) else held for built, held in found}
+        found: list[tuple[Built, Version | LaggingOrder]] = [*self._orders.items(), *self._scans.items()]
+        versions = {built: held.version if isinstance(held, LaggingOrder) else held for built, held in found}
         own = (self._stores.get("rounds"), *map(self._stores.get, versions))
         return {built: version.memory() if version.store in own else 0 for built, version in versions.items()}

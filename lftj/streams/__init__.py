@@ -5,11 +5,22 @@
     c.incremental().step({"bid": rows})        algorithm 4.8 (incremental.py)
     streams.zset(rows, weights)                rows with weights (weighted.py)
 
-Files in the order a reader meets them: `zsets` and `integral` (the data), `operators`, `join`, `distinct`, `timed`
-(what nodes do), `graph` (how they run), `nested` (circuits within), `incremental` (the rewriting), `expressions`,
-`functions`, `stream` and `circuit` (how users write them down), `weighted` (what goes in and comes out). Of time that
-rows carry: `clocks`, `windows`, `sessions`, `interval_join` (what nodes do), `timewise` (how users write them down),
-`bounds`, `bounded`, `forget` and `memory` (what is dropped, and what is kept).
+Files in the order a reader meets them:
+
+    zsets, integral                         the data
+    operators, join, distinct, constant     what nodes do, tick by tick
+    by_key, ranking, totals                 the same for functions that act on the rows of each key
+    timed                                   operators over two clocks, in nested circuits
+    graph, nested                           how nodes run; circuits within a circuit
+    incremental, fewer_distincts, narrow    the rewriting
+    expressions, functions, group_by        maps, filters and aggregates, as users write them
+    stream, circuit                         circuits, as users write them
+    weighted, given, batches                what goes in and comes out
+    drawing, circuit_memory                 what a circuit is, and what it holds
+    clocks, windows, sessions,              operators over the time that rows carry,
+    interval_join, timewise                 and how users write them
+    bounds, bounded, forget                 what is dropped because nobody can ask again
+    rules, attached                         circuits of rules; circuits in a database
 """
 
 from __future__ import annotations
@@ -18,9 +29,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lftj.streams.aggregates import count, count_distinct, max, mean, min, sum
     from lftj.streams.circuit import Circuit
     from lftj.streams.given import zset
+    from lftj.streams.group_by import count, count_distinct, max, mean, min, sum
     from lftj.streams.rules import circuit_of, from_rules
     from lftj.streams.stream import Stream
     from lftj.streams.weighted import WeightedRows
@@ -28,13 +39,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "Circuit": "lftj.streams.circuit",
     "circuit_of": "lftj.streams.rules",
-    "count": "lftj.streams.aggregates",
-    "count_distinct": "lftj.streams.aggregates",
+    "count": "lftj.streams.group_by",
+    "count_distinct": "lftj.streams.group_by",
     "from_rules": "lftj.streams.rules",
-    "max": "lftj.streams.aggregates",
-    "mean": "lftj.streams.aggregates",
-    "min": "lftj.streams.aggregates",
-    "sum": "lftj.streams.aggregates",
+    "max": "lftj.streams.group_by",
+    "mean": "lftj.streams.group_by",
+    "min": "lftj.streams.group_by",
+    "sum": "lftj.streams.group_by",
     "Stream": "lftj.streams.stream",
     "WeightedRows": "lftj.streams.weighted",
     "zset": "lftj.streams.given",

@@ -26,17 +26,17 @@ import numpy as np
 from lftj.errors import DataError, ProgramError
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
-from lftj.streams import drawing, sources
+from lftj.streams import drawing
 from lftj.streams import forget as forgetting
+from lftj.streams.batches import ROWS, batches, ticks, ticks_async
+from lftj.streams.circuit_memory import Memory, memory_of
 from lftj.streams.clocks import OnTime
 from lftj.streams.constant import Constant
 from lftj.streams.graph import Graph, Node, named_columns
 from lftj.streams.incremental import incremental
-from lftj.streams.memory import Memory, memory_of
 from lftj.streams.narrow import columns_read
 from lftj.streams.nested import LIMIT, Leave, Nested
 from lftj.streams.operators import Input, Loop, Room, Tick, zset_of
-from lftj.streams.sources import batches, ticks, ticks_async
 from lftj.streams.stream import Stream
 from lftj.streams.weighted import WeightedRows, weights_of
 from lftj.streams.zsets import ZSet
@@ -183,7 +183,7 @@ class Circuit(Loops):
             return made
 
     def run(
-        self, sources: Mapping[str, Any], *, rows: int = sources.ROWS, follow: bool = False
+        self, sources: Mapping[str, Any], *, rows: int = ROWS, follow: bool = False
     ) -> Iterator[dict[str, WeightedRows]]:
         """Step over batches of sources by input until all end; gives what each step gives.
 
@@ -196,7 +196,7 @@ class Circuit(Loops):
             yield self.step(given)
 
     async def run_async(
-        self, sources: Mapping[str, Any], *, rows: int = sources.ROWS
+        self, sources: Mapping[str, Any], *, rows: int = ROWS
     ) -> AsyncIterator[dict[str, WeightedRows]]:
         """`run`, over sources that may be asynchronous iterators of batches. Steps run in a thread."""
         started = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from lftj.errors import DataError, EvaluationError
 from lftj.evaluate.text_steps import TextColumns
-from lftj.language.check import check_query
+from lftj.language.checker import check_query
 from lftj.language.clause import Clause, Compare, Term, Var, variables_of
 from lftj.language.clause import Value as Constant
 from lftj.language.functors import RESERVED, RESERVED_VARIABLES

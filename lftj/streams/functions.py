@@ -27,7 +27,7 @@ class FunctionError(EvaluationError):
 
 
 @dataclass(frozen=True, eq=False)
-class Apply(Operator):
+class ApplyFunction(Operator):
     """Each row with more columns, `made`, that a function computes of the columns `args`. `columns`: of what comes in.
 
     `flat`: the function says itself of which row each of its rows is, as first thing that it gives: int64[n].
@@ -95,7 +95,7 @@ class Apply(Operator):
         """It needs its arguments, and keeps what else is wanted; it gives all that it makes."""
         own = len(self.columns)
         reads = tuple(sorted({i for i in wanted if i < own} | set(self.args)))
-        operator = Apply(
+        operator = ApplyFunction(
             self.function,
             tuple(reads.index(i) for i in self.args),
             tuple(self.columns[i] for i in reads),
@@ -105,7 +105,9 @@ class Apply(Operator):
         return Narrowed(operator, (*reads, *range(own, own + len(self.made))), (reads,))
 
 
-def applied(columns: Columns, function: object, names: Sequence[str], made: Mapping[str, object], flat: bool) -> Apply:
+def applied(
+    columns: Columns, function: object, names: Sequence[str], made: Mapping[str, object], flat: bool
+) -> ApplyFunction:
     """The operator for `Stream.apply`. `DataError` if it makes no sense."""
     from lftj.streams.expressions import unknown_column
     from lftj.streams.graph import named_columns
@@ -127,4 +129,4 @@ def applied(columns: Columns, function: object, names: Sequence[str], made: Mapp
             why="it is called with an Arrow array for each column named, and gives one for each new column",
             remedy="give a function, or use `map` with expressions",
         )
-    return Apply(function, tuple(known.index(name) for name in names), columns, named_columns(made), flat)
+    return ApplyFunction(function, tuple(known.index(name) for name in names), columns, named_columns(made), flat)

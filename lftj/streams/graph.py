@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lftj.errors import ProgramError, Span
-from lftj.streams.memory import bytes_of
+from lftj.streams.circuit_memory import bytes_of
 from lftj.streams.operators import Columns, Input, Operator, Room, Tick, Value
 from lftj.values.codes import Column
 

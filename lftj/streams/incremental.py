@@ -14,8 +14,8 @@ The incremental version of Q is D . Q . I: it maps the changes of the inputs to 
     late rows, lookups     D . f . I                                     definition 3.1
 
 Before that, columns that nobody reads go (narrow.py), and a `distinct` whose effect a later one covers goes
-(propositions 4.5, 4.6: consolidate.py). Streams of a nested circuit are rewritten between a D where they come in and an
-I where they go out, which cancel with the I and D of a fixpoint (inversion, proposition 2.22).
+(propositions 4.5, 4.6: fewer_distincts.py). Streams of a nested circuit are rewritten between a D where they come in
+and an I where they go out, which cancel with the I and D of a fixpoint (inversion, proposition 2.22).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from collections.abc import Callable
 
 from lftj.errors import Diagnostic, ProgramError
 from lftj.streams.clocks import RangeWindow, WindowChange
-from lftj.streams.consolidate import consolidated
 from lftj.streams.constant import Once
 from lftj.streams.distinct import Distinct, DistinctChange
+from lftj.streams.fewer_distincts import consolidated
 from lftj.streams.graph import Graph, Node
 from lftj.streams.integral import Order, ascending
 from lftj.streams.join import LEFT, RIGHT, Join

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lftj.language.builder import Program
-from lftj.language.check import check
+from lftj.language.checker import check
 from lftj.language.clause import INTERNAL, BodyAtom, CheckedProgram, Clause, Compare, Term, Var, variables_of
 from lftj.language.parse import parse
 from lftj.streams.by_key import ByKey

@@ -21,8 +21,8 @@ from lftj.streams.operators import Columns, Delay, Differentiate, Integrate, Neg
 from lftj.values.codes import Column
 
 if TYPE_CHECKING:
-    from lftj.streams.aggregates import Groups
     from lftj.streams.graph import Graph, Node
+    from lftj.streams.group_by import Groups
 
 On = str | Sequence[str] | Mapping[str, str]
 
@@ -265,8 +265,8 @@ class Stream:
     # -- groups -------------------------------------------------------------------------------------------------------
 
     def group_by(self, *names: str) -> Groups:
-        """The rows by the values of columns, for `aggregate`, `top`, `first`, `lag` and `lead`; see aggregates.py."""
-        from lftj.streams.aggregates import Groups
+        """The rows by the values of columns, for `aggregate`, `top`, `first`, `lag` and `lead`; see group_by.py."""
+        from lftj.streams.group_by import Groups
 
         return Groups(self, names)
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import DataError
-from lftj.results.delta import SortedRows
 from lftj.results.relation import Relation
+from lftj.results.transaction_delta import SortedRows
 from lftj.streams.zsets import ZSet, check_sum
 from lftj.values import gate
 from lftj.values.codes import Schema

@@ -42,7 +42,7 @@ SMALL = 2_000
 SHORT = 20_000
 
 
-class Staged(NamedTuple):
+class StagedTexts(NamedTuple):
     """A column of texts before it is interned: `indices`, int64[rows], into `texts`; None: it is these texts."""
 
     indices: NDArray[np.int64] | None
@@ -57,7 +57,7 @@ class Staged(NamedTuple):
         """The codes of the rows, from those of `texts`."""
         return codes if self.indices is None else codes[self.indices]
 
-    def reduced(self) -> Staged:
+    def reduced(self) -> StagedTexts:
         """The same with distinct texts: what waits takes no more memory than it must."""
         return self if self.indices is not None else _reduced(self.texts)
 
@@ -255,7 +255,7 @@ class SymbolTable:
             return np.fromiter((known.get(text, UNKNOWN) for text in texts.to_pylist()), np.int64, len(texts))
 
 
-def coded(parts: Sequence[Staged], intern: Callable[[pa.Array], NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+def coded(parts: Sequence[StagedTexts], intern: Callable[[pa.Array], NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     """The codes of staged columns, all of whose texts are interned by one call."""
     import pyarrow as pa
 
@@ -266,7 +266,7 @@ def coded(parts: Sequence[Staged], intern: Callable[[pa.Array], NDArray[np.int64
     return [part.of_rows(codes[end - len(part.texts) : end]) for part, end in zip(parts, ends, strict=True)]
 
 
-def stage(values: Any) -> Staged:
+def stage(values: Any) -> StagedTexts:
     """A column of texts, reduced to its distinct ones if it is long; `Misfit` if it holds null.
 
     `values` is an Arrow array of any text layout, a numpy array of str or objects, or a list or tuple of str.
@@ -284,18 +284,18 @@ def stage(values: Any) -> Staged:
     if pa.types.is_dictionary(values.type):
         return _stage_dictionary(values)
     texts = values.cast(pa.large_string())
-    return Staged(None, texts) if len(texts) <= SHORT else _reduced(texts)
+    return StagedTexts(None, texts) if len(texts) <= SHORT else _reduced(texts)
 
 
-def _reduced(texts: pa.Array) -> Staged:
+def _reduced(texts: pa.Array) -> StagedTexts:
     """Distinct texts, in the order in which they come, and which of them each row has."""
     import pyarrow.compute as pc
 
     encoded = pc.dictionary_encode(texts)
-    return Staged(encoded.indices.to_numpy().astype(np.int64), encoded.dictionary)
+    return StagedTexts(encoded.indices.to_numpy().astype(np.int64), encoded.dictionary)
 
 
-def _stage_dictionary(values: pa.Array) -> Staged:
+def _stage_dictionary(values: pa.Array) -> StagedTexts:
     """A dictionary may hold texts that no row uses (unused pandas categories) and, by its format, one text twice."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -310,7 +310,7 @@ def _stage_dictionary(values: pa.Array) -> Staged:
         raise Misfit(faults.null("symbol"))
     merged = pc.dictionary_encode(texts)
     place = np.cumsum(used) - 1
-    return Staged(merged.indices.to_numpy().astype(np.int64)[place[indices]], merged.dictionary)
+    return StagedTexts(merged.indices.to_numpy().astype(np.int64)[place[indices]], merged.dictionary)
 
 
 def _array_of(values: Sequence[str] | NDArray[Any]) -> pa.Array:

@@ -49,13 +49,13 @@ def schema_of(clause: Clause) -> Schema:
     return Schema(clause.head, (*columns, Column("result", folding.type)), functional=True)
 
 
-def add(db: lftj.Database, clause: Clause, wish: str | None = None) -> None:
-    """What `db.rules` does with an aggregate clause; `wish`: a strategy."""
+def add(db: lftj.Database, clause: Clause, strategy: str | None = None) -> None:
+    """What `db.rules` does with an aggregate clause; `strategy`: how it is maintained."""
     evaluator = db._evaluator
     state, sizes = evaluator.state, {"page_rows": evaluator.page_rows, "dir_rows": evaluator.dir_rows}
     relation = StoredRelation(schema_of(clause), evaluator.arena, **sizes)
     strata = state.strata.extended((clause,), (*state.strata.order, clause.head))
-    maintain = state.maintain if wish is None else {**state.maintain, clause.rule: wish}
+    maintain = state.maintain if strategy is None else {**state.maintain, clause.rule: strategy}
     evaluator.state = state._replace(
         relations={**state.relations, clause.head: relation},
         strata=strata,

@@ -56,13 +56,13 @@ def expected(clause: Clause, kind: str, facts: set[Row]) -> set[Row]:
     return {(*group, folded(op, kind, values)) for group, values in grouped(rows, len(by)).items()}
 
 
-@given(rng=seeds, kind=st.sampled_from(tuple(VALUES)), wish=st.sampled_from((None, None, "recompute")))
-def test_histories(rng: Random, kind: str, wish: str | None) -> None:
+@given(rng=seeds, kind=st.sampled_from(tuple(VALUES)), strategy=st.sampled_from((None, None, "recompute")))
+def test_histories(rng: Random, kind: str, strategy: str | None) -> None:
     text = f".decl r(g:number, h:number, s:symbol, v:{kind})"
     db = lftj.Database._sized(text, page_rows=rng.choice((2, 4)), directory_rows=2)
     made = clauses(rng, kind)
     for clause in made:
-        add(db, clause, wish)
+        add(db, clause, strategy)
     some = [(rng.randrange(3), rng.randrange(2), rng.choice("yxé"), rng.choice(VALUES[kind])) for _ in range(40)]
     facts = set(rng.sample(some, rng.choice((0, 3, 30))))
     db.load("r", list(facts))
@@ -77,7 +77,7 @@ def test_histories(rng: Random, kind: str, wish: str | None) -> None:
                     else:
                         tx.insert("r", [row])
                         facts.add(row)
-            assert {told["strategy"] for told in tx.stats["heads"].values()} <= {wish or "scan"}
+            assert {told["strategy"] for told in tx.stats["heads"].values()} <= {strategy or "scan"}
         elif rng.random() < 0.3:
             continue
         after = {}

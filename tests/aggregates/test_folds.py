@@ -86,13 +86,13 @@ def check_accumulators(db: lftj.Database, clause: Clause, rows: list[Row]) -> No
     rng=seeds,
     op=st.sampled_from(("count", "sum", "mean")),
     kind=st.sampled_from(tuple(VALUES)),
-    wish=st.sampled_from((None, "trace", "trace", "recompute")),
+    strategy=st.sampled_from((None, "trace", "trace", "recompute")),
 )
-def test_histories(rng: Random, op: str, kind: str, wish: str | None) -> None:
+def test_histories(rng: Random, op: str, kind: str, strategy: str | None) -> None:
     db = lftj.Database._sized(f".decl f(g:number, h:number, v:{kind}) .decl o(h:number)", page_rows=2, directory_rows=2)
     made = clauses(op, kind)
     for clause in made:
-        add(db, clause, wish)
+        add(db, clause, strategy)
     some = [(rng.randrange(3), rng.randrange(3), rng.choice(VALUES[kind])) for _ in range(30)]
     facts, other = set(rng.sample(some, rng.choice((0, 3, 12)))), {(1,)}
     db.load("f", list(facts))
@@ -174,13 +174,13 @@ def test_a_rule_that_computes_texts() -> None:
     assert list(db["n"]) == [(1, 2), (2, 1)]
 
 
-@pytest.mark.parametrize("wish", ["trace", "recompute"])
-def test_variables_of_either_part_of_a_rule_that_computes_texts_count(wish: str) -> None:
+@pytest.mark.parametrize("strategy", ["trace", "recompute"])
+def test_variables_of_either_part_of_a_rule_that_computes_texts_count(strategy: str) -> None:
     db = lftj.Database(".decl r(x:symbol, y:symbol, k:number) .decl q(z:symbol, w:number)")
     x, y, z = (Var(name, "symbol") for name in "xyz")
     k, w = Var("k", "number"), Var("w", "number")
     joined = Compare("=", z, Apply("cat", (x, y), "symbol"))
-    add(db, aggregate("n", "count", [x], None, [("r", (x, y, k)), ("q", (z, w))], [joined]), wish)
+    add(db, aggregate("n", "count", [x], None, [("r", (x, y, k)), ("q", (z, w))], [joined]), strategy)
     db.load("r", [("a", "b", 1), ("a", "b", 2), ("a", "", 1)])
     db.load("q", [("ab", 1), ("ab", 2), ("a", 1)])
     assert list(db["n"]) == [("a", 5)]
@@ -204,13 +204,13 @@ def test_bindings_of_existential_variables_count() -> None:
 
 
 @pytest.mark.parametrize("kind", ["number", "unsigned"])
-@pytest.mark.parametrize("wish", ["trace", "recompute"])
-def test_integer_sums_are_exact_up_to_the_ends_of_the_type(kind: str, wish: str) -> None:
+@pytest.mark.parametrize("strategy", ["trace", "recompute"])
+def test_integer_sums_are_exact_up_to_the_ends_of_the_type(kind: str, strategy: str) -> None:
     top = 2**63 - 1 if kind == "number" else 2**64 - 1
     db = lftj.Database(f".decl f(g:number, k:number, v:{kind})")
     g, k, v = Var("g", "number"), Var("k", "number"), Var("v", kind)
-    add(db, aggregate("s", "sum", [g], v, [("f", (g, k, v))]), wish)
-    add(db, aggregate("m", "mean", [g], v, [("f", (g, k, v))], rule=2), wish)
+    add(db, aggregate("s", "sum", [g], v, [("f", (g, k, v))]), strategy)
+    add(db, aggregate("m", "mean", [g], v, [("f", (g, k, v))], rule=2), strategy)
     db.load("f", [(1, 0, top - 1), (2, 0, 7)])
     for _ in range(2):
         with db.transaction() as tx:
@@ -290,12 +290,12 @@ def test_float_sums_are_fsum_whatever_the_history() -> None:
     assert len(held.table) == len(held.segments) == len(db["s"]) == 0
 
 
-@pytest.mark.parametrize("wish", ["trace", "recompute"])
-def test_infinities_and_sums_beyond_the_floats(wish: str) -> None:
+@pytest.mark.parametrize("strategy", ["trace", "recompute"])
+def test_infinities_and_sums_beyond_the_floats(strategy: str) -> None:
     inf, top = math.inf, 1.7976931348623157e308
     db = lftj.Database(".decl f(g:number, v:float)")
     g, v = Var("g", "number"), Var("v", "float")
-    add(db, aggregate("s", "sum", [g], v, [("f", (g, v))]), wish)
+    add(db, aggregate("s", "sum", [g], v, [("f", (g, v))]), strategy)
     db.load("f", [(1, top), (1, 1.0), (2, 1.0)])
     for _ in range(2):
         assert dict(db["s"]) == {1: top, 2: 1.0}

@@ -53,9 +53,9 @@ def test_line_ends_and_a_byte_order_mark(following: Shell) -> None:
     assert following(*RUN, "--updates", "up.txt") == (0, CHANGED, "")
 
 
-@pytest.mark.parametrize("wish", ["--maintain=tri=trace", "--maintain=tri=recompute", "--granularity=tri=interval"])
-def test_the_same_however_it_is_done(following: Shell, wish: str) -> None:
-    assert following(*RUN, "--updates", "up.txt", wish) == (0, CHANGED, "")
+@pytest.mark.parametrize("option", ["--maintain=tri=trace", "--maintain=tri=recompute", "--granularity=tri=interval"])
+def test_the_same_however_it_is_done(following: Shell, option: str) -> None:
+    assert following(*RUN, "--updates", "up.txt", option) == (0, CHANGED, "")
 
 
 def test_without_outputs_all_heads_are_told(shell: Shell) -> None:

@@ -153,9 +153,9 @@ def test_aggregates(rng: Random) -> None:
         assert set(db["t"]) == {(x, sums[x]) for x, _, _ in joined}
 
 
-def database(text: str, **wishes: str) -> lftj.Database:
+def database(text: str, **options: str) -> lftj.Database:
     db = lftj.Database._sized(page_rows=4, directory_rows=2)
-    db.rules(".decl e(x:number, y:number)\n.decl a(x:number)\n" + text, maintain=wishes)
+    db.rules(".decl e(x:number, y:number)\n.decl a(x:number)\n" + text, maintain=options)
     return db
 
 

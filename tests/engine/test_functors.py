@@ -15,7 +15,7 @@ import pytest
 import lftj
 from lftj.errors import EvaluationError
 from lftj.language.clause import Apply, Value
-from lftj.language.functors import CONSTRAINT_EXAMPLES, CONSTRAINTS, FUNCTORS
+from lftj.language.functors import CONSTRAINTS, FUNCTORS, known_as
 from lftj.language.notation import literal_text
 from tests.conftest import JIT
 from tests.join.test_machine import MAX, MIN, TOP, UNARY, VALUES
@@ -234,7 +234,7 @@ def test_tests(test: str, left: str, right: str, holds: bool | None) -> None:
 
 @pytest.mark.parametrize("name", [*FUNCTORS, *CONSTRAINTS])
 def test_examples_hold(name: str) -> None:
-    example = FUNCTORS[name].example if name in FUNCTORS else CONSTRAINT_EXAMPLES[name]
+    example = known_as(name).example
     assert ("-" if name == "neg" else name) in example
     db = lftj.Database(f".decl p(x:number)\np(1) :- {example}.")
     assert list(db["p"]) == [(1,)]

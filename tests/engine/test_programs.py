@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.join import first_key_index
-from lftj.language.check import check_query
+from lftj.language.checker import check_query
 from lftj.language.clause import Var
 from lftj.plan import sampling
 from tests.engine import programs

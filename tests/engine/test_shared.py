@@ -131,7 +131,7 @@ def test_a_commit_that_fails_leaves_the_sharing_as_it_was() -> None:
     assert set(db["again"]) == {(1, 2), (2, 1)}
 
 
-def test_repeated_variables_constants_and_wishes_are_not_shared() -> None:
+def test_repeated_variables_constants_and_options_are_not_shared() -> None:
     program = """
     .decl e(x:number, y:number)
     .decl f(x:number, y:number)

@@ -232,8 +232,8 @@ def test_a_rule_of_seventy_atoms_is_planned_and_maintained() -> None:
         assert set(db["p"]) == {(x, z) for x, found in reached.items() for z in found}
 
 
-@pytest.mark.parametrize("wish", ["recompute", "trace"])
-def test_a_plan_lives_until_sizes_change_by_half(wish: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("strategy", ["recompute", "trace"])
+def test_a_plan_lives_until_sizes_change_by_half(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     search = evaluate.OrderSearch
 
@@ -243,7 +243,7 @@ def test_a_plan_lives_until_sizes_change_by_half(wish: str, monkeypatch: pytest.
 
     monkeypatch.setattr(evaluate, "OrderSearch", counted)
     db = lftj.Database(".decl e(x:number, y:number)\n.decl f(x:number)")
-    db.rules("p(x, z) :- e(x, y), e(y, z), f(x).", maintain={"p": wish})
+    db.rules("p(x, z) :- e(x, y), e(y, z), f(x).", maintain={"p": strategy})
     rows = {(i, i * 7 % 40) for i in range(40)}
     db.load("e", sorted(rows))
     db.load("f", [(i,) for i in range(40)])
@@ -255,7 +255,7 @@ def test_a_plan_lives_until_sizes_change_by_half(wish: str, monkeypatch: pytest.
     planned = len(asked)
     assert planned > 0
     for i in range(8):
-        if wish == "trace":  # what was recorded is outdated by a load, and recorded anew
+        if strategy == "trace":  # what was recorded is outdated by a load, and recorded anew
             db.load("f", [(200 + i,)])
         with db.transaction() as tx:
             tx.insert("e", [(100 + i, i)])
@@ -268,7 +268,7 @@ def test_a_plan_lives_until_sizes_change_by_half(wish: str, monkeypatch: pytest.
         tx.insert("e", [(1_000 + i, 1) for i in range(60)])
     rows |= {(1_000 + i, 1) for i in range(60)}
     assert set(db["p"]) == answer()
-    if wish == "recompute":
+    if strategy == "recompute":
         assert len(asked) == again + 1
     assert [evaluate.about_as_many(100, n) for n in (49, 50, 150, 151)] == [False, True, True, False]
 

@@ -19,7 +19,7 @@ from hypothesis import given, note
 
 import lftj
 from lftj.errors import EvaluationError
-from lftj.language.check import check
+from lftj.language.checker import check
 from lftj.language.clause import Clause, Compare, Value, Var
 from lftj.language.parse import parse
 from tests.conftest import examples

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.io.staging import Loaded
 from lftj.values.codes import Column, Schema
@@ -32,7 +33,7 @@ class Reader:
         return name
 
     def load(self, source: Any, declared: str, **options: Any) -> Loaded:
-        loaded = read(source, schema(declared), self.symbols, **options)
+        loaded = read(source, schema(declared), self.symbols, ReadOptions(**options))
         for column in loaded.columns:
             assert column.dtype == "int64"
             assert column.flags.c_contiguous
@@ -48,7 +49,7 @@ class Reader:
         """The message of the error that reading must raise; nothing may be interned by it."""
         before = len(self.symbols)
         with pytest.raises(options.pop("error", ValueError)) as caught:
-            read(source, schema(declared), self.symbols, **options)
+            read(source, schema(declared), self.symbols, ReadOptions(**options))
         assert len(self.symbols) == before
         return str(caught.value)
 
@@ -66,7 +67,7 @@ def both_ways(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], 
     def run(reading: Callable[[], Any]) -> list[Any]:
         fast = reading()
         with monkeypatch.context() as patched:
-            patched.setattr("lftj.io.text._read_fast", lambda *_: None)
+            patched.setattr("lftj.io.read_text._read_fast", lambda *_: None)
             return [fast, reading()]
 
     return run

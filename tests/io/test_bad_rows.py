@@ -228,7 +228,7 @@ def test_a_row_is_rejected_once_for_its_first_bad_column(reader):
 
 
 def test_quarantine_keeps_order_across_chunks_and_files(reader, monkeypatch):
-    monkeypatch.setattr("lftj.io.text.CHUNK_ROWS", 2)
+    monkeypatch.setattr("lftj.io.read_text.CHUNK_ROWS", 2)
     reader.file("a.tsv", "1\t2\nx\t1\n1\n3\t4\ny\t1\n")
     reader.file("b.tsv", "5\t6\nz\t1\n")
     loaded = reader.load(["a.tsv", "b.tsv"], E2, on_error="quarantine")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lftj.errors import DataError, Error
-from lftj.io.files import File, MissingFileError, UnreadableFileError
+from lftj.io.file import File, MissingFileError, UnreadableFileError
 
 E2 = "src:number dst:number"
 EDGE = "edge(src:number, dst:number)"

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lftj.io.fields import numeric_codes, text_value
+from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.io.write import write
 from lftj.values.codes import Column, Schema
@@ -85,11 +86,11 @@ def test_files(data, format):
         for fast in (True, False):
             fresh = SymbolTable()
             with (
-                mock.patch("lftj.io.text._read_fast", return_value=None)
+                mock.patch("lftj.io.read_text._read_fast", return_value=None)
                 if not fast
-                else mock.patch("lftj.io.text.CHUNK_ROWS", 3)
+                else mock.patch("lftj.io.read_text.CHUNK_ROWS", 3)
             ):
-                loaded = read(path, schema, fresh, **text)
+                loaded = read(path, schema, fresh, ReadOptions(**text))
             fresh.check()
             assert same(rows, list(to_rows(schema, loaded.columns, fresh)))
 
@@ -179,15 +180,16 @@ def test_the_fast_reader_agrees_with_the_careful_one_on_any_bytes(content, types
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "r.csv"
         path.write_bytes(content)
+        options = ReadOptions(quoting=quoting, header=header, on_error="quarantine")
         for fast in (True, False):
             symbols = SymbolTable()
             with (
-                mock.patch("lftj.io.text._read_fast", return_value=None)
+                mock.patch("lftj.io.read_text._read_fast", return_value=None)
                 if not fast
-                else mock.patch("lftj.io.text.BLOCK_BYTES", block)
+                else mock.patch("lftj.io.read_text.BLOCK_BYTES", block)
             ):
                 try:
-                    loaded = read(path, schema, symbols, quoting=quoting, header=header, on_error="quarantine")
+                    loaded = read(path, schema, symbols, options)
                 except ValueError as error:
                     outcomes.append(str(error))
                 else:

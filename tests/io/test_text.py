@@ -117,7 +117,7 @@ def test_content(reader, both_ways, name, content, declared, options, rows):
 
 def test_the_fast_reader_does_the_usual_files(reader, monkeypatch):
     """Falling back is legal anywhere, so only this test notices if it becomes the rule."""
-    monkeypatch.setattr("lftj.io.text._read_carefully", None)
+    monkeypatch.setattr("lftj.io.read_text._read_carefully", None)
     reader.file("a.tsv", "1\t2\n" * 10)
     reader.file("b.csv", "dst,src\n1,2\n")
     reader.file("c.csv", '"a,b",x\n"c\nd",y')
@@ -131,9 +131,9 @@ def test_the_fast_reader_does_the_usual_files(reader, monkeypatch):
 @pytest.mark.parametrize("block", [7, 64, 1024])
 def test_any_block_size_gives_the_same_rows(reader, both_ways, monkeypatch, block):
     """Records, line ends and quotes on every block border."""
-    monkeypatch.setattr("lftj.io.text.BLOCK_BYTES", block)
+    monkeypatch.setattr("lftj.io.read_text.BLOCK_BYTES", block)
     monkeypatch.setattr("lftj.io.lines.BLOCK_BYTES", block)
-    monkeypatch.setattr("lftj.io.text.CHUNK_ROWS", 3)
+    monkeypatch.setattr("lftj.io.read_text.CHUNK_ROWS", 3)
     rows = [(i * 7919, f'"{i}\r\n' if i % 3 == 0 else f"text {i},") for i in range(40)]
     content = "".join('{},"{}"\r\n'.format(number, text.replace('"', '""')) for number, text in rows)
     reader.file("e.csv", "\ufeff" + content)
@@ -192,12 +192,12 @@ def test_symbols_of_all_columns_share_the_table(reader):
 
 def test_a_crlf_inside_quotes_survives_every_block_border(reader, monkeypatch):
     """arrow #51368: at the border of two blocks pyarrow loses the line feed."""
-    monkeypatch.setattr("lftj.io.text._read_carefully", None)
+    monkeypatch.setattr("lftj.io.read_text._read_carefully", None)
     for length in range(20, 60):
         rows = [(0, "x" * length + "\r\n"), (1, "plain")]
         reader.file("e.csv", f'0,"{rows[0][1]}"\n1,plain\n')
         for block in range(length + 2, length + 8):  # the line feed is byte length + 4
-            monkeypatch.setattr("lftj.io.text.BLOCK_BYTES", block)
+            monkeypatch.setattr("lftj.io.read_text.BLOCK_BYTES", block)
             assert reader.rows("e.csv", "a:number b:symbol") == rows
 
 
@@ -205,6 +205,6 @@ def test_nul_bytes_are_read_carefully(reader, monkeypatch):
     """arrow #50481: near a NUL pyarrow overlooks delimiters, quotes and line ends."""
     reader.file("e.csv", "a long text with a \0,1\nnext,2\n")
     assert reader.rows("e.csv", "a:symbol b:number") == [("a long text with a \0", 1), ("next", 2)]
-    monkeypatch.setattr("lftj.io.text._read_carefully", None)
+    monkeypatch.setattr("lftj.io.read_text._read_carefully", None)
     with pytest.raises(TypeError):
         reader.rows("e.csv", "a:symbol b:number")

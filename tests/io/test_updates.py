@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lftj.io.updates import ERASE, INSERT, UPSERT, ChangeFileError, Changes, Run, change_line, transactions
+from lftj.io.change_file import (
+    ERASE,
+    INSERT,
+    UPSERT,
+    ChangeFileError,
+    ChangeRun,
+    FileTransaction,
+    change_line,
+    transactions,
+)
 from lftj.values.codes import Column, Schema
 
 SCHEMAS = {
@@ -48,20 +57,20 @@ def test_what_is_written_is_read_back(written: list[list[tuple[str, tuple[str, t
 def test_runs_and_transactions() -> None:
     lines = [b"+q 1\n", b"+q 2\n", b"# no\n", b"-q 1\n", b" \t\r\n", b"\n", b"+yes", b"\n", b"# end\n"]
     assert list(transactions(lines, SCHEMAS, "x")) == [
-        Changes([Run("+", "q", [(1,), (2,)]), Run("-", "q", [(1,)])], 1, 5),
-        Changes([], 6, 6),
-        Changes([Run("+", "yes", [()])], 7, 8),
+        FileTransaction([ChangeRun("+", "q", [(1,), (2,)]), ChangeRun("-", "q", [(1,)])], 1, 5),
+        FileTransaction([], 6, 6),
+        FileTransaction([ChangeRun("+", "yes", [()])], 7, 8),
     ]
 
 
 def test_upserts() -> None:
     lines = [b"=price anvil 3\n", b'=price "a b" 1.5\n', b"+price x 1\n", b"=price x 2\n"]
     assert list(transactions(lines, SCHEMAS, "x")) == [
-        Changes(
+        FileTransaction(
             [
-                Run(UPSERT, "price", [("anvil", 3.0), ("a b", 1.5)]),
-                Run(INSERT, "price", [("x", 1.0)]),
-                Run(UPSERT, "price", [("x", 2.0)]),
+                ChangeRun(UPSERT, "price", [("anvil", 3.0), ("a b", 1.5)]),
+                ChangeRun(INSERT, "price", [("x", 1.0)]),
+                ChangeRun(UPSERT, "price", [("x", 2.0)]),
             ],
             1,
             4,

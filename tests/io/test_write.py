@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lftj.errors import DataError
-from lftj.io.write import UnwritableFileError, UnwritableTextError, write
+from lftj.io.write import UnwritableFileError, write
+from lftj.io.write_text import UnwritableTextError
 from lftj.values.codes import Column, Schema
 from lftj.values.gate import encode_row
 from lftj.values.symbols import SymbolTable
@@ -109,7 +110,7 @@ def test_arity_zero():
 
 def test_chunks(monkeypatch):
     whole = written(ROWS * 10, headers=True)
-    monkeypatch.setattr("lftj.io.write.CHUNK_ROWS", 4)
+    monkeypatch.setattr("lftj.io.write_text.CHUNK_ROWS", 4)
     assert written(ROWS * 10, headers=True) == whole
 
 
@@ -208,7 +209,7 @@ def test_a_folder_as_target():
 
 @pytest.mark.parametrize("name", ["r.tsv", "r.tsv.gz"])
 def test_a_failed_write_leaves_the_old_file(monkeypatch, name):
-    monkeypatch.setattr("lftj.io.write.CHUNK_ROWS", 1)
+    monkeypatch.setattr("lftj.io.write_text.CHUNK_ROWS", 1)
     Path(name).write_text("old")
     with pytest.raises(UnwritableTextError):
         save(name, [("good", "x"), ("bad\n", "x")], TEXT)

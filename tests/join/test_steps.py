@@ -20,7 +20,7 @@ from lftj.evaluate.evaluator import Evaluator
 from lftj.join import expression_vm, first_key_index, triejoin
 from lftj.join import run as running
 from lftj.join.run import Limits, Run
-from lftj.language.check import check_query
+from lftj.language.checker import check_query
 from tests.join.leapfrog import Leapfrog
 
 MAX = 2**63 - 1

@@ -43,7 +43,7 @@ class Round:
 
     def __init__(self, db: lftj.Database, head: str, recursive: int, i: int, rows: Any) -> None:
         clause: Clause = db._strata.of(head)[recursive]
-        self.join = DeltaJoin(variants.forward(clause, i), own=True)
+        self.join = DeltaJoin(variants.delta_rule(clause, i), own=True)
         db.load("changed", np.unique(rows, axis=0))
         names = [name for name in self.join.reads if name != variants.CHANGED]
         self.relations = {name: db._relations[name] for name in names}

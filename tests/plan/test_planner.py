@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import lftj
-from lftj.language.check import check_query
+from lftj.language.checker import check_query
 from lftj.plan import keyorder
 from lftj.plan.body import body_of
 from tests.conftest import examples

@@ -55,7 +55,7 @@ def test_a_head_that_leaves_a_recursion_follows_by_its_delta(
     maintain: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its content had rounds still, which were not expected: every later commit raised `ValueError`."""
-    monkeypatch.setattr(delta, "LARGE", 0)  # without a wish: for large relations
+    monkeypatch.setattr(delta, "LARGE", 0)  # with "auto": for large relations
     db = lftj.Database()
     db.rules(".decl k(x:number)\nq(x) :- p(x), k(x).\np(x) :- q(x).", maintain=maintain)
     db.load("k", [(1,)])
@@ -135,19 +135,19 @@ def test_rules_with_braces_are_exchanged_in_one_transaction() -> None:
 
 
 def test_a_rule_that_comes_back_is_maintained_as_it_asks_for() -> None:
-    """The same rule, removed and added with another wish, was followed by the traces it had before."""
+    """The same rule, removed and added with another strategy, was followed by the traces it had before."""
     db = lftj.Database(".decl e(x:number, y:number)")
     rule = "t(x, z) :- e(x, y), e(y, z)."
     db.rules(rule, maintain={"t": "trace"})
-    for node, wish in enumerate(("trace", "delta"), 3):
+    for node, strategy in enumerate(("trace", "delta"), 3):
         with db.transaction() as tx:
             tx.insert("e", [(1, 2)])
         with db.transaction() as tx:
             tx.remove_rules("t")
-            tx.rules(rule, maintain={"t": wish})
+            tx.rules(rule, maintain={"t": strategy})
         with db.transaction() as tx:
             tx.insert("e", [(2, node)])
-        assert tx.stats["heads"]["t"]["strategy"] == wish
+        assert tx.stats["heads"]["t"]["strategy"] == strategy
     assert list(db["t"]) == [(1, 3), (1, 4)]
 
 

@@ -16,7 +16,7 @@ import lftj
 from lftj.errors import EvaluationError, ProgramError, TimeoutExpired
 from lftj.join.run import Limits
 from lftj.recursion import min_max_fixpoint
-from lftj.recursion.min_max_fixpoint import BestWork
+from lftj.recursion.min_max_fixpoint import MinMaxFixpoint
 from scantree.version import Version
 from tests.conftest import JIT, examples
 from tests.engine.programs import make_sizes, seeds
@@ -321,7 +321,12 @@ def test_a_term_without_a_value_is_an_error_over_what_stands() -> None:
     assert list(db["dist"]) == [(1, 0), (2, 4), (3, 6), (4, 11)]
 
 
-STEPS: list[tuple[Any, str]] = [(Version, "update"), (Limits, "look"), (BestWork, "run"), (BestWork, "grow")]
+STEPS: list[tuple[Any, str]] = [
+    (Version, "update"),
+    (Limits, "look"),
+    (MinMaxFixpoint, "run"),
+    (MinMaxFixpoint, "grow"),
+]
 
 
 @pytest.mark.parametrize(("owner", "name"), STEPS, ids=lambda value: getattr(value, "__name__", value))

@@ -13,7 +13,7 @@ import pytest
 
 import lftj
 from lftj.recursion import component_join, fixpoint
-from lftj.recursion.fixpoint import Work
+from lftj.recursion.fixpoint import Fixpoint
 from lftj.recursion.variants import CHANGED
 from tests.conftest import JIT
 
@@ -41,10 +41,10 @@ def test_rows_are_looked_for_where_many_are_there(
 ) -> None:
     monkeypatch.setattr(component_join, "LARGE", 4)
     monkeypatch.setattr(fixpoint, "LARGE", 4)
-    run, looks = Work.run, list[bool]()
+    run, looks = Fixpoint.run, list[bool]()
     blocked = set[tuple[bool, ...]]()
 
-    def watching(self: Work, join: Any, over: Any, delta: Any = None, *rest: Any, **options: Any) -> Any:
+    def watching(self: Fixpoint, join: Any, over: Any, delta: Any = None, *rest: Any, **options: Any) -> Any:
         looks.append(options.get("look", True))
         rows = run(self, join, over, delta, *rest, **options)
         if delta is not None and len(delta) >= component_join.LARGE:
@@ -52,7 +52,7 @@ def test_rows_are_looked_for_where_many_are_there(
             blocked.add((looks[-1], *(any(depth.negated for depth in plan.depths) for plan in plans)))
         return rows
 
-    monkeypatch.setattr(Work, "run", watching)
+    monkeypatch.setattr(Fixpoint, "run", watching)
     db = lftj.Database._sized(CLOSURE, page_rows=4, directory_rows=4)
     db.load("e", edges)
     assert set(db["t"]) == closure(edges)
@@ -73,15 +73,15 @@ def test_heads_that_are_there_are_counted(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(fixpoint, "MOSTLY", mostly)
         monkeypatch.setattr(fixpoint, "ROUND_PART", 1e9)
         told = list[float]()
-        grow = Work.grow
+        grow = Fixpoint.grow
 
-        def noted(self: Work, rows: Any, grow: Any = grow, told: list[float] = told) -> Any:
+        def noted(self: Fixpoint, rows: Any, grow: Any = grow, told: list[float] = told) -> Any:
             new = grow(self, rows)
             told.append(self.joins.fresh.get("t", -1.0))
             return new
 
         with monkeypatch.context() as patched:
-            patched.setattr(Work, "grow", noted)
+            patched.setattr(Fixpoint, "grow", noted)
             db = lftj.Database(CLOSURE)
             db.load("e", CHAIN)
             db.evaluate()

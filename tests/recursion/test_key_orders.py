@@ -13,7 +13,7 @@ import pytest
 
 import lftj
 from lftj.recursion import fixpoint
-from lftj.store.lagging_order import Behind
+from lftj.store.lagging_order import LaggingOrder
 from scantree.memory import ArenaFullError
 from scantree.version import Store, Version
 from tests.engine.histories import check_stored
@@ -116,7 +116,7 @@ def test_what_no_round_asks_for_waits_for_the_last() -> None:
     before = built(db)
     gone = erase(db, (5, 6))  # in five rounds: rows of 5, of 4, ...
     held = built(db)
-    assert isinstance(held, Behind)
+    assert isinstance(held, LaggingOrder)
     assert held.version is before
     assert (len(held.changes), held.rows) == (1, gone)
     check_stored(db._state.relations["t"])
@@ -134,7 +134,7 @@ def test_what_comes_back_in_another_round_is_no_change() -> None:
         tx.erase("e", [(3, 8), (4, 8), (5, 8)])
     assert tx.stats["heads"]["t"]["returned"] > 0
     held = built(db)
-    assert isinstance(held, Behind)
+    assert isinstance(held, LaggingOrder)
     assert held.rows == len(tx.delta["t"].erased)
     check_stored(db._state.relations["t"])
 
@@ -164,29 +164,29 @@ def test_one_that_lags_too_far_follows() -> None:
     tails(db, 3)  # by so many changes tests let a key order lag
     assert built(db).version is before
     erase(db, (5, 6))
-    assert not isinstance(built(db), Behind)
+    assert not isinstance(built(db), LaggingOrder)
     check_stored(db._state.relations["t"])
 
 
 def test_what_rounds_ask_for_follows_with_them() -> None:
     db = closed(BY_EITHER_END)
     erase(db, (3, 4), (3, 5), (3, 6))
-    assert not isinstance(built(db), Behind)
+    assert not isinstance(built(db), LaggingOrder)
     check_stored(db._state.relations["t"])
 
 
 def test_without_the_memory_to_follow_a_key_order_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     db = chain()
     tails(db, 3)
-    late, catch_up = built(db).version, Behind.caught_up
+    late, catch_up = built(db).version, LaggingOrder.catch_up
 
-    def full(self: Behind, columns: tuple[int, ...]) -> Any:
+    def full(self: LaggingOrder, columns: tuple[int, ...]) -> Any:
         if self.version is late and self.changes:
             raise ArenaFullError(2, 1)
         return catch_up(self, columns)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Behind, "caught_up", full)
+        patch.setattr(LaggingOrder, "catch_up", full)
         erase(db, (5, 6))
     assert orders(db) == [(0, 1)]
     check_stored(db._state.relations["t"])

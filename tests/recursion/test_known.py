@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.recursion.fixpoint import Work
+from lftj.recursion.fixpoint import Fixpoint
 from tests.plain.evaluate import evaluate, parse
 from tests.recursion.programs import WRITTEN
 
@@ -126,21 +126,21 @@ def test_changed_rows_become_a_relation_only_for_who_reads_them(monkeypatch: pyt
     """An erased edge was once made a relation for negated atoms as well, of which there were none."""
     made: list[object] = []
     read: list[object] = []
-    changed, run = Work.changed, Work.run
+    changed, run = Fixpoint.changed, Fixpoint.run
 
-    def watched(self: Work, *arguments: Any, **options: Any) -> Any:
+    def watched(self: Fixpoint, *arguments: Any, **options: Any) -> Any:
         made.append(changed(self, *arguments, **options))
         return made[-1]
 
-    def watching(self: Work, join: Any, over: Any, delta: Any = None, *more: Any, **options: Any) -> Any:
+    def watching(self: Fixpoint, join: Any, over: Any, delta: Any = None, *more: Any, **options: Any) -> Any:
         read.append(delta)
         return run(self, join, over, delta, *more, **options)
 
     db = lftj.Database(".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z).")
     db.load("e", RING)
     db.evaluate()
-    monkeypatch.setattr(Work, "changed", watched)
-    monkeypatch.setattr(Work, "run", watching)
+    monkeypatch.setattr(Fixpoint, "changed", watched)
+    monkeypatch.setattr(Fixpoint, "run", watching)
     for change in (lambda tx: tx.erase("e", [(2, 3)]), lambda tx: tx.insert("e", [(2, 3)])):
         with db.transaction() as tx:
             change(tx)

@@ -81,14 +81,14 @@ def test_closures(
     monkeypatch.setattr(fixpoint, "MOSTLY", mostly)
     monkeypatch.setattr(fixpoint, "ROUND_PART", 1e9)
     there = list[int]()
-    grown = fixpoint.grown
+    with_rows = fixpoint.with_rows
 
     def watching(relation: Any, rows: Any, *rest: Any) -> Any:
-        following, new = grown(relation, rows, *rest)
+        following, new = with_rows(relation, rows, *rest)
         there.append(rows.shape[1] - new.shape[1])
         return following, new
 
-    monkeypatch.setattr(fixpoint, "grown", watching)
+    monkeypatch.setattr(fixpoint, "with_rows", watching)
     rng = np.random.default_rng([page_rows, buffer_rows, len(rule)])
     for degree in (1.1, 4.0):
         edges = random_edges(rng, degree)

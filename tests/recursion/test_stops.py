@@ -16,7 +16,7 @@ import pytest
 import lftj
 from lftj.errors import EvaluationError, MemoryLimitError, TimeoutExpired
 from lftj.join.run import Limits
-from lftj.recursion.fixpoint import Work
+from lftj.recursion.fixpoint import Fixpoint
 from scantree.memory import Arena
 from scantree.version import Store, Version
 from tests.conftest import JIT
@@ -140,9 +140,9 @@ STEPS: list[tuple[Any, str]] = [
     (Store, "assemble"),
     (Limits, "look"),
     (Arena, "room"),
-    (Work, "run"),
-    (Work, "grow"),
-    (Work, "go_on"),
+    (Fixpoint, "run"),
+    (Fixpoint, "grow"),
+    (Fixpoint, "go_on"),
 ]
 
 
@@ -181,7 +181,7 @@ def test_a_stop_at_every_round_of_evaluation(name: str, monkeypatch: pytest.Monk
         db = lftj.Database._sized(CLOSURE, page_rows=4, directory_rows=4)
         db.load("e", CHAIN)
         with monkeypatch.context() as patch:
-            fails_at(patch, Work, name, number, KeyboardInterrupt(), after=number % 2 == 0)
+            fails_at(patch, Fixpoint, name, number, KeyboardInterrupt(), after=number % 2 == 0)
             try:
                 db.evaluate()
             except KeyboardInterrupt as stop:

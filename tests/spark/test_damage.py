@@ -9,8 +9,8 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from spark_bridge.bridge_errors import StateError
 from spark_bridge.driver import Partitioned
-from spark_bridge.errors import StateError
 from spark_bridge.files import DamagedError, publish, read_json, read_part, write_json, write_part
 from spark_bridge.local import InProcess
 from spark_bridge.store import Body

@@ -45,7 +45,7 @@ DRIVER = """
 import json, os, pickle, sys
 from pathlib import Path
 from spark_bridge.preflight import session
-from spark_bridge.query import SparkQuery
+from spark_bridge.spark_query import SparkQuery
 
 master, folder, *batches = sys.argv[1:]
 passed = {f"spark__executorEnv__{k}": os.environ[k] for k in ("PYTHONPATH", "LFTJ_CACHE_DIR", "LFTJ_SPARK_FAULTS")}

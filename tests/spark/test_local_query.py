@@ -24,14 +24,14 @@ from lftj.errors import EvaluationError
 from lftj.values.codes import Column, Schema
 from spark_bridge import __main__ as command
 from spark_bridge import local
+from spark_bridge.bridge_errors import BatchError, PlanError, SetupError, StateError
 from spark_bridge.driver import Partitioned
-from spark_bridge.errors import BatchError, PlanError, SetupError, StateError
 from spark_bridge.holder import HolderDiedError
 from spark_bridge.keys import canonical
 from spark_bridge.local import InProcess
 from spark_bridge.local_query import LocalQuery
+from spark_bridge.local_tables import arrow_of
 from spark_bridge.nursery import alive, node_folder
-from spark_bridge.sources import arrow_of
 from tests.conftest import ROOT
 from tests.spark.graph import OUTPUTS, PROGRAM, Graph
 from tests.spark.twin import rows_of

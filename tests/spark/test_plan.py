@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import lftj
+from spark_bridge.bridge_errors import PlanError
 from spark_bridge.emit import program_text
-from spark_bridge.errors import PlanError
 from spark_bridge.plan import ALL, Pattern, make_plan
 
 BASE = """

@@ -19,8 +19,8 @@ import pytest
 
 import lftj
 from spark_bridge import store
+from spark_bridge.bridge_errors import BatchError, PlanError, StateError
 from spark_bridge.driver import Partitioned
-from spark_bridge.errors import BatchError, PlanError, StateError
 from spark_bridge.local import InProcess
 from spark_bridge.partition import FAULTS
 from spark_bridge.store import Body, write_json
@@ -136,7 +136,7 @@ def test_a_refused_batch_changes_nothing_and_is_undone(tmp_path: Path) -> None:
     assert query.verify()["ok"]
 
 
-def test_wishes_reach_the_partitions(tmp_path: Path) -> None:
+def test_rule_options_reach_the_partitions(tmp_path: Path) -> None:
     graph = Graph()
     query = graph.create(InProcess(), tmp_path / "q", maintain={"tri": "recompute", "degree": "trace"})
     graph.check_delta(query, query.apply(graph.changes(), batch_id="0"))

@@ -22,12 +22,12 @@ import pytest
 from spark_bridge import __main__ as command
 from spark_bridge import example
 from spark_bridge import spark as on_spark
+from spark_bridge.bridge_errors import BatchError, PlanError
 from spark_bridge.driver import Applied, Partitioned
-from spark_bridge.errors import BatchError, PlanError
 from spark_bridge.local import InProcess
 from spark_bridge.nursery import node_folder
 from spark_bridge.preflight import missing
-from spark_bridge.query import SparkQuery
+from spark_bridge.spark_query import SparkQuery
 from tests.conftest import JIT, ROOT
 from tests.spark.graph import OUTPUTS, PROGRAM, Graph
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 import lftj
 from lftj.language.clause import INTERNAL
 from lftj.values.codes import Schema
+from spark_bridge.bridge_errors import PlanError
 from spark_bridge.driver import Executor, Partitioned
 from spark_bridge.emit import copy_names, program_text
-from spark_bridge.errors import PlanError
 from spark_bridge.keys import OP, UNIT, Keyed, arrow_schema
 from spark_bridge.placement import Placement, key_work, place
 from spark_bridge.plan import PartitionPlan, make_plan

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, note, settings
 
 from lftj import streams
-from lftj.streams.consolidate import consolidated
+from lftj.streams.fewer_distincts import consolidated
 from lftj.streams.distinct import Distinct
 from lftj.streams.graph import Graph
 from lftj.streams.stream import Stream

@@ -19,7 +19,7 @@ import pytest
 
 import lftj
 from lftj import streams
-from lftj.streams import sources
+from lftj.streams import batches as sources
 from tests.cli.conftest import Shell, shell
 
 __all__ = ["shell"]

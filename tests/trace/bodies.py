@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from lftj.language.check import check_query
+from lftj.language.checker import check_query
 from lftj.language.clause import BodyAtom, Clause, Schema, Value, Var
 from lftj.plan.keyorder import Choice
 from lftj.plan.traceplan import TracePlan

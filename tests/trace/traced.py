@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lftj.join.run import Limits
-from lftj.language.check import check, check_query
+from lftj.language.checker import check, check_query
 from lftj.language.clause import Clause, Schema
 from lftj.language.parse import parse
 from lftj.maintain.branches import trace_change

@@ -9,7 +9,6 @@ A functor without a value for its arguments raises `ValueError`, which says why.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 
 from lftj.language.notation import float_text
@@ -82,16 +81,21 @@ def match(pattern: str, text: str) -> int:
     return int(pattern_of(pattern).fullmatch(text) is not None)
 
 
-FUNCTIONS: dict[str, Callable[..., object]] = {
-    "cat": lambda *texts: "".join(texts),
-    "strlen": len,
-    "substr": substr,
-    "to_string": to_text,
-    "min": lambda *texts: min(texts),
-    "max": lambda *texts: max(texts),
-    "to_number": integer,
-    "to_unsigned": integer,
-    "to_float": floating,
-    "match": match,
-    "contains": lambda part, text: int(part in text),
-}
+def contains(part: str, text: str) -> int:
+    """1 if `part` stands somewhere in `text`, else 0."""
+    return int(part in text)
+
+
+def joined(*texts: str) -> str:
+    """The texts, one behind the other."""
+    return "".join(texts)
+
+
+def least(*texts: str) -> str:
+    """The least of the texts."""
+    return min(texts)
+
+
+def greatest(*texts: str) -> str:
+    """The greatest of the texts."""
+    return max(texts)

@@ -33,11 +33,12 @@ import numpy as np
 
 from lftj.errors import DataError
 from lftj.io.fields import numeric_codes, text_part
-from lftj.io.files import File
+from lftj.io.file import File
 from lftj.io.lines import Record, records
 from lftj.io.pick import Columns, ColumnsError
 from lftj.io.pick import named as are_named
-from lftj.io.staging import Finding, Part, Staging
+from lftj.io.read_options import ReadOptions
+from lftj.io.staging import ColumnPart, Finding, Staging
 from lftj.values import faults
 from lftj.values.codes import Schema
 from lftj.values.faults import Fault, shown
@@ -56,7 +57,7 @@ class TextError(DataError):
     """An option of a text file, or the file as a whole, that cannot be read."""
 
 
-class Layout(NamedTuple):
+class TextLayout(NamedTuple):
     """How a text file is cut: `width` fields per row, of which `positions` are the columns of the relation."""
 
     delimiter: bytes
@@ -66,13 +67,13 @@ class Layout(NamedTuple):
     positions: list[int]
 
 
-def read_text(file: File, staging: Staging, columns: Columns | None, header: bool | None, quoting: bool | None) -> None:
+def read_text(file: File, staging: Staging, options: ReadOptions) -> None:
     """Read one text file into `staging`."""
     with file.reading():
         if not staging.schema.arity:
             _read_units(file, staging)
             return
-        layout = _laid_out(file, staging, columns, header, quoting)
+        layout = _laid_out(file, staging, options)
         if layout is None:
             return
         batches = _read_fast(file, layout, staging.schema.types)
@@ -99,12 +100,10 @@ def check_delimiter(delimiter: str, quoting: bool, source: str) -> None:
         )
 
 
-def _laid_out(
-    file: File, staging: Staging, columns: Columns | None, header: bool | None, quoting: bool | None
-) -> Layout | None:
+def _laid_out(file: File, staging: Staging, options: ReadOptions) -> TextLayout | None:
     """The layout of a file, from its first records; None if it is empty."""
-    relation = staging.schema
-    quoting = file.delimiter == "," if quoting is None else quoting
+    relation, columns, header = staging.schema, options.columns, options.header
+    quoting = file.delimiter == "," if options.quoting is None else options.quoting
     check_delimiter(file.delimiter, quoting, file.name)
     delimiter = file.delimiter.encode()
     with file.open() as stream:
@@ -131,10 +130,10 @@ def _laid_out(
     if header is None:
         header = named or _looks_like_header(first, relation, columns, file.name)
     if header:
-        return Layout(delimiter, quoting, True, len(first), staging.pick(columns, first, len(first), file.name))
+        return TextLayout(delimiter, quoting, True, len(first), staging.pick(columns, first, len(first), file.name))
     widths = {1 if record.text == b"" else len(record.fields or ()) for record in peeked}
     if columns is None and (len(widths) > 1 or first == [""] or peeked[0].fields is None):
-        return Layout(delimiter, quoting, False, relation.arity, list(range(relation.arity)))
+        return TextLayout(delimiter, quoting, False, relation.arity, list(range(relation.arity)))
     if columns is None and len(first) < relation.arity:
         fields = "1 field" if len(first) == 1 else f"{len(first)} fields"
         raise ColumnsError(
@@ -144,7 +143,7 @@ def _laid_out(
             remedy="give the right delimiter= or declare fewer columns",
         )
     positions = staging.pick(columns, None, len(first), file.name)
-    return Layout(delimiter, quoting, False, len(first), positions)
+    return TextLayout(delimiter, quoting, False, len(first), positions)
 
 
 def _looks_like_header(first: Sequence[str], relation: Schema, columns: Columns | None, source: str) -> bool:
@@ -211,7 +210,7 @@ class _Guarded(io.RawIOBase):
         return last if not last or self._end in b"\r\n" else b"\n" + last
 
 
-def _read_fast(file: File, layout: Layout, types: Sequence[str]) -> list[tuple[int, list[Part]]] | None:
+def _read_fast(file: File, layout: TextLayout, types: Sequence[str]) -> list[tuple[int, list[ColumnPart]]] | None:
     """The whole file as (rows, parts), or None if anything about it needs the careful reader."""
     import pyarrow as pa
     import pyarrow.csv as csv
@@ -240,7 +239,7 @@ def _read_fast(file: File, layout: Layout, types: Sequence[str]) -> list[tuple[i
         quoted_strings_can_be_null=False,
     )
     last = layout.delimiter.join([b"0"] * layout.width) + b"\n" if layout.quoting else b""
-    done: list[tuple[int, list[Part]]] = []
+    done: list[tuple[int, list[ColumnPart]]] = []
     with file.open() as stream:
         try:
             guarded = _Guarded(stream, last)
@@ -263,15 +262,17 @@ def _read_fast(file: File, layout: Layout, types: Sequence[str]) -> list[tuple[i
     return done if held is None or _converted(held, layout, types, done) else None
 
 
-def _converted(batch: pa.RecordBatch, layout: Layout, types: Sequence[str], done: list[tuple[int, list[Part]]]) -> bool:
+def _converted(
+    batch: pa.RecordBatch, layout: TextLayout, types: Sequence[str], done: list[tuple[int, list[ColumnPart]]]
+) -> bool:
     """Convert one batch; False if some value does not."""
     parts = []
     for position, type in zip(layout.positions, types, strict=True):
         column = batch.column(str(position))
         if type == "symbol":
-            parts.append(Part(stage(column)))
+            parts.append(ColumnPart(stage(column)))
         elif (codes := numeric_codes(column, type)) is not None:
-            parts.append(Part(codes))
+            parts.append(ColumnPart(codes))
         else:
             return False
     if layout.width > 1 and set(types) == {"symbol"} and _any_row_empty(batch):
@@ -293,7 +294,7 @@ def _any_row_empty(batch: pa.RecordBatch) -> bool:
 # --- careful ----------------------------------------------------------------------------------------------------------
 
 
-def _read_carefully(file: File, layout: Layout, staging: Staging) -> None:
+def _read_carefully(file: File, layout: TextLayout, staging: Staging) -> None:
     """Read record by record; every bad row is told with its line."""
     places: list[int] = []
     rows: list[list[bytes]] = []
@@ -320,7 +321,7 @@ def _read_carefully(file: File, layout: Layout, staging: Staging) -> None:
     flush()
 
 
-def _shape_finding(record: Record, layout: Layout) -> Finding:
+def _shape_finding(record: Record, layout: TextLayout) -> Finding:
     text = _decoded(record.text)
     due = "1 field is" if layout.width == 1 else f"{layout.width} fields are"
     if record.fields is None:

@@ -33,7 +33,7 @@ ROWS = "rows_"
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class GroupAggregate:
     """One aggregate: its name, the expression that it is of (None: rows), and which rows count (None: all)."""
 
     op: str
@@ -44,34 +44,34 @@ class Aggregate:
         return f"{self.op} {self.of or ''}".strip() + (f" where {self.where}" if self.where else "")
 
 
-def count(*, where: str | None = None) -> Aggregate:
+def count(*, where: str | None = None) -> GroupAggregate:
     """How often rows are there, by their weights."""
-    return Aggregate("count", None, where)
+    return GroupAggregate("count", None, where)
 
 
-def sum(of: str, *, where: str | None = None) -> Aggregate:
+def sum(of: str, *, where: str | None = None) -> GroupAggregate:
     """The exact sum of an expression. Beyond 64 bits (of integers) the step is refused."""
-    return Aggregate("sum", of, where)
+    return GroupAggregate("sum", of, where)
 
 
-def mean(of: str, *, where: str | None = None) -> Aggregate:
+def mean(of: str, *, where: str | None = None) -> GroupAggregate:
     """The exact mean of an expression, rounded once to a float."""
-    return Aggregate("mean", of, where)
+    return GroupAggregate("mean", of, where)
 
 
-def min(of: str, *, where: str | None = None) -> Aggregate:
+def min(of: str, *, where: str | None = None) -> GroupAggregate:
     """The least value of an expression. Texts compare as texts."""
-    return Aggregate("min", of, where)
+    return GroupAggregate("min", of, where)
 
 
-def max(of: str, *, where: str | None = None) -> Aggregate:
+def max(of: str, *, where: str | None = None) -> GroupAggregate:
     """The greatest value of an expression. Texts compare as texts."""
-    return Aggregate("max", of, where)
+    return GroupAggregate("max", of, where)
 
 
-def count_distinct(of: str, *, where: str | None = None) -> Aggregate:
+def count_distinct(of: str, *, where: str | None = None) -> GroupAggregate:
     """How many different values an expression has."""
-    return Aggregate("count_distinct", of, where)
+    return GroupAggregate("count_distinct", of, where)
 
 
 class Groups:
@@ -83,10 +83,10 @@ class Groups:
 
     # -- aggregates ---------------------------------------------------------------------------------------------------
 
-    def aggregate(self, **aggregates: Aggregate) -> Stream:
+    def aggregate(self, **aggregates: GroupAggregate) -> Stream:
         """A row (group..., aggregates...) for each group."""
         for name, given in aggregates.items():
-            if not isinstance(given, Aggregate):
+            if not isinstance(given, GroupAggregate):
                 raise DataError(
                     f"{given!r} is no aggregate",
                     where=f"column `{name}`",
@@ -111,7 +111,7 @@ class Groups:
         assert made is not None
         return made.select(*self._keys, *aggregates)
 
-    def _totals(self, linear: dict[str, Aggregate]) -> Stream:
+    def _totals(self, linear: dict[str, GroupAggregate]) -> Stream:
         """Counts, sums and means."""
         stream, keys = self._stream, self._keys
         wanted: dict[str, str | None] = dict.fromkeys(keys)
@@ -145,7 +145,7 @@ class Groups:
         text = ", ".join(f"{name} = {a}" for name, a in linear.items())
         return rows._made(Totals(tuple(range(len(keys))), tuple(totals), text), tuple(result))
 
-    def _of(self, name: str, aggregate: Aggregate) -> Stream:
+    def _of(self, name: str, aggregate: GroupAggregate) -> Stream:
         """The rows (group..., value) that count."""
         assert aggregate.of is not None
         stream = self._stream if aggregate.where is None else self._stream.filter(aggregate.where)
@@ -153,12 +153,12 @@ class Groups:
         operator, columns = mapped(stream._node.columns, wanted)
         return stream._made(operator, columns)
 
-    def _best(self, name: str, aggregate: Aggregate) -> Stream:
+    def _best(self, name: str, aggregate: GroupAggregate) -> Stream:
         values = self._of(name, aggregate)
         ranking = Ranking(self._first(), ((len(self._keys), aggregate.op == "max"),), values._node.columns)
         return values._made(ByKey(TopK(ranking, 1, once=True, symbol=str(aggregate))), values._node.columns)
 
-    def _counted(self, name: str, aggregate: Aggregate) -> Stream:
+    def _counted(self, name: str, aggregate: GroupAggregate) -> Stream:
         distinct = self._of(name, aggregate).distinct()
         return Groups(distinct, self._keys)._totals({name: count()})
 
@@ -234,4 +234,4 @@ class Groups:
         return Ranking(self._stream._places(self._keys), order, self._stream._node.columns)
 
 
-__all__ = ["Aggregate", "Groups", "count", "count_distinct", "max", "mean", "min", "sum"]
+__all__ = ["GroupAggregate", "Groups", "count", "count_distinct", "max", "mean", "min", "sum"]

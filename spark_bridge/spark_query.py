@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from lftj.values.codes import Schema
 from spark_bridge.driver import Partitioned
-from spark_bridge.interface import Query
+from spark_bridge.interface import PartitionedQuery
 from spark_bridge.preflight import check
 from spark_bridge.spark import SparkExecutor
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class SparkQuery(Query):
+class SparkQuery(PartitionedQuery):
     """A program, its inputs and its answers, partitioned over a Spark cluster. See the module's text."""
 
     def __init__(self, executor: SparkExecutor, query: Partitioned) -> None:

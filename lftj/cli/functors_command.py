@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 from lftj.cli.outcome import Code
-from lftj.language.functors import CONSTRAINT_EXAMPLES, CONSTRAINTS, FUNCTORS, SAME, Signature
+from lftj.language.functors import CONSTRAINTS, FUNCTORS, SAME, Constraint, Signature
 from lftj.language.types import ANY
 
 
 def show_functors(*, as_json: bool) -> int:
     """Print all functors: name, types, what it gives and an example that holds."""
     rows = [_functor(signature) for signature in FUNCTORS.values()]
-    rows += [_test(name) for name in CONSTRAINTS]
+    rows += [_test(constraint) for constraint in CONSTRAINTS.values()]
     print(json.dumps(rows, indent=2) if as_json else "\n".join(_lines(rows)))
     return Code.DONE
 
@@ -29,14 +29,13 @@ def _functor(signature: Signature) -> dict[str, Any]:
     }
 
 
-def _test(name: str) -> dict[str, Any]:
-    does = CONSTRAINTS[name].partition(": ")[2]
+def _test(constraint: Constraint) -> dict[str, Any]:
     return {
-        "name": name,
+        "name": constraint.name,
         "types": "symbol, symbol",
         "T": None,
-        "does": f"{does[:1].upper()}{does[1:]}",
-        "example": CONSTRAINT_EXAMPLES[name],
+        "does": constraint.doc,
+        "example": constraint.example,
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from lftj.cli.outcome import UsageError
 from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.language import ast
-from lftj.language.check import check
+from lftj.language.checker import check
 from lftj.language.clause import CheckedProgram
 from lftj.language.parse import parse
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from lftj.cli.outcome import Code, UsageError, painted, say, told, worded
-from lftj.cli.source import checked
+from lftj.cli.outcome import Code, UsageError, painted, rendered, say, worded
+from lftj.cli.program_file import checked
 from lftj.errors import Diagnostic, ProgramError, Span
 
 
@@ -21,7 +21,7 @@ def check_programs(programs: Sequence[str], *, as_json: bool) -> int:
         except ProgramError as error:
             found += error.diagnostics
         except UsageError as error:  # the others are checked all the same
-            say(told(error))
+            say(rendered(error))
             unread += 1
     if as_json:
         import json

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 import lftj
 from lftj.values.codes import Schema
+from spark_bridge.bridge_errors import StateError
 from spark_bridge.emit import copy_names, program_text
-from spark_bridge.errors import StateError
 from spark_bridge.files import DamagedError
 from spark_bridge.keys import OP, UNIT, Keyed, arrow_schema
 from spark_bridge.placement import Placement
@@ -29,7 +29,7 @@ from spark_bridge.plan import ALL, Copy, PartitionPlan, make_plan
 from spark_bridge.store import Body, Checkpoint
 
 
-class Change(NamedTuple):
+class ChangeTables(NamedTuple):
     """Rows erased, then rows inserted."""
 
     erased: pa.Table
@@ -46,10 +46,10 @@ class Change(NamedTuple):
         return pa.concat_tables(t.append_column(OP, pa.array(np.full(t.num_rows, op, np.int32))) for op, t in parts)
 
 
-Changes = dict[str, Change]
+Changes = dict[str, ChangeTables]
 
 
-class Layout:
+class StateLayout:
     """How a base is partitioned: the plan, the placement, and the program of a partition."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Layout:
         self.maintain = {self.names[c]: maintain[c[0]] for c in plan.copies if c[0] in maintain}
 
     @staticmethod
-    def of(query: Body, base: Body) -> Layout:
+    def of(query: Body, base: Body) -> StateLayout:
         """The layout that a base commit describes."""
         chosen = base["layout"]
         plan = make_plan(
@@ -73,7 +73,7 @@ class Layout:
             rows=chosen["rows"],
             partitions=chosen["placement"]["partitions"],
         )
-        return Layout(plan, Placement.from_json(chosen["placement"]), query["maintain"])
+        return StateLayout(plan, Placement.from_json(chosen["placement"]), query["maintain"])
 
     @cached_property
     def copies(self) -> dict[str, list[Copy]]:
@@ -98,10 +98,10 @@ class Layout:
             mask |= self.placement.hits(partition, pattern, rows)
         return table if mask.all() else table.filter(pa.array(mask))
 
-    def routed(self, partition: int, changes: Mapping[str, Change]) -> Changes:
+    def routed(self, partition: int, changes: Mapping[str, ChangeTables]) -> Changes:
         """The part of changes that concerns a partition."""
         return {
-            name: Change(self.held(partition, name, change.erased), self.held(partition, name, change.inserted))
+            name: ChangeTables(self.held(partition, name, change.erased), self.held(partition, name, change.inserted))
             for name, change in changes.items()
         }
 
@@ -132,7 +132,7 @@ def declaration(schema: Schema, name: str) -> str:
     return f".decl {name}({', '.join(f'c{i}:{type}' for i, type in enumerate(schema.types))})"
 
 
-def merged(schema: Schema, changes: Sequence[Change]) -> pa.Table:
+def merged(schema: Schema, changes: Sequence[ChangeTables]) -> pa.Table:
     """What is left of changes, the first from nothing, one after the other."""
     if len(changes) == 1:
         return changes[0].inserted
@@ -150,7 +150,7 @@ def merged(schema: Schema, changes: Sequence[Change]) -> pa.Table:
         return table_of(db["r"], schema)
 
 
-def net(schema: Schema, changes: Sequence[Change]) -> Change:
+def net(schema: Schema, changes: Sequence[ChangeTables]) -> ChangeTables:
     """One change for exact ones in a row: a row that came and went again is in neither table."""
     if len(changes) == 1:
         return changes[0]
@@ -162,10 +162,10 @@ def net(schema: Schema, changes: Sequence[Change]) -> Change:
     summed = both.group_by(names).aggregate([("_op", "sum")])
     weights = summed.column("_op_sum").to_numpy()
     rows = summed.select(names)
-    return Change(rows.filter(pa.array(weights < 0)), rows.filter(pa.array(weights > 0)))
+    return ChangeTables(rows.filter(pa.array(weights < 0)), rows.filter(pa.array(weights > 0)))
 
 
-def tables_of(changes: Mapping[str, Change]) -> dict[str, pa.Table]:
+def tables_of(changes: Mapping[str, ChangeTables]) -> dict[str, pa.Table]:
     """Changes as the tables of a part file."""
     found = {}
     for name, change in changes.items():
@@ -181,35 +181,37 @@ def changes_in(tables: Mapping[str, pa.Table], schemas: Mapping[str, Schema]) ->
     for key in tables:
         name = key[:-1]
         none = empty(schemas[name])
-        found[name] = Change(tables.get(name + "-", none), tables.get(name + "+", none))
+        found[name] = ChangeTables(tables.get(name + "-", none), tables.get(name + "+", none))
     return found
 
 
 def together(parts: Iterable[Changes], schemas: Mapping[str, Schema]) -> Changes:
     """Changes of several parts as one."""
-    found: dict[str, list[Change]] = {}
+    found: dict[str, list[ChangeTables]] = {}
     for part in parts:
         for name, change in part.items():
             found.setdefault(name, []).append(change)
     return {
-        name: Change(pa.concat_tables([c.erased for c in changes]), pa.concat_tables([c.inserted for c in changes]))
+        name: ChangeTables(
+            pa.concat_tables([c.erased for c in changes]), pa.concat_tables([c.inserted for c in changes])
+        )
         for name, changes in found.items()
     }
 
 
-class State:
+class PartitionState:
     """The contents of a checkpoint. `damaged` collects the files that could not be used."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint = checkpoint
         self.damaged: list[str] = []
-        self._layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, StateLayout] = {}
 
-    def layout(self, version: int) -> Layout:
+    def layout(self, version: int) -> StateLayout:
         """The layout of the base of a version."""
         base = self.checkpoint.commit(self.checkpoint.base(version))
         if base["token"] not in self._layouts:
-            self._layouts[base["token"]] = Layout.of(self.checkpoint.query, base)
+            self._layouts[base["token"]] = StateLayout.of(self.checkpoint.query, base)
         return self._layouts[base["token"]]
 
     def partitions(self, version: int) -> int:
@@ -271,11 +273,11 @@ class State:
                 why="without either of them the rows of that version are not known",
                 remedy="restore the file from a copy, or ask for a later version",
             )
-        return {name: Change(table.slice(0, 0), table) for name, table in self.everything(version - 1).items()}
+        return {name: ChangeTables(table.slice(0, 0), table) for name, table in self.everything(version - 1).items()}
 
     def facts(self, partition: int, version: int) -> dict[str, pa.Table]:
         """The facts of a partition at a version."""
-        steps: dict[str, list[Change]] = {}
+        steps: dict[str, list[ChangeTables]] = {}
         for v in (self.checkpoint.base(version), *self.checkpoint.since_base(version)):
             for name, change in self.change(partition, v).items():
                 steps.setdefault(name, []).append(change)
@@ -283,10 +285,12 @@ class State:
         return {name: merged(schemas[name], self._from_nothing(changes)) for name, changes in steps.items()}
 
     @staticmethod
-    def _from_nothing(changes: list[Change]) -> list[Change]:
+    def _from_nothing(changes: list[ChangeTables]) -> list[ChangeTables]:
         first = changes[0]
         return (
-            changes if not first.erased.num_rows else [Change(first.erased.slice(0, 0), first.inserted), *changes[1:]]
+            changes
+            if not first.erased.num_rows
+            else [ChangeTables(first.erased.slice(0, 0), first.inserted), *changes[1:]]
         )
 
     def everything(self, version: int) -> dict[str, pa.Table]:
@@ -300,12 +304,12 @@ class State:
 
     # -- outputs ------------------------------------------------------------------------------------------------------
 
-    def output_change(self, partition: int, version: int, name: str) -> Change:
+    def output_change(self, partition: int, version: int, name: str) -> ChangeTables:
         """The exact change of what a partition answers for a relation; of a base, all of it. `DamagedError`."""
         schema = self.layout(version).schemas[name]
         tables = self._read(self.checkpoint.commit(version)["parts"][partition].get("output"))
         none = empty(schema)
-        return Change(tables.get(name + "-", none), tables.get(name + "+", none))
+        return ChangeTables(tables.get(name + "-", none), tables.get(name + "+", none))
 
     def output(self, partition: int, version: int, name: str) -> pa.Table:
         """What a partition answers for a relation at a version."""
@@ -321,7 +325,7 @@ class State:
         schema = self.layout(version).schemas[name]
         return merged(schema, [steps[0], *(step for step in steps[1:] if step.rows)])
 
-    def output_delta(self, partition: int, since: int, until: int, name: str) -> Change:
+    def output_delta(self, partition: int, since: int, until: int, name: str) -> ChangeTables:
         """The exact change of what a partition answers from one version to a later one, under one placement."""
         kept = [v for v in range(since + 1, until + 1) if self.checkpoint.commit(v)["kind"] == "apply"]
         schema = self.layout(until).schemas[name]
@@ -329,6 +333,6 @@ class State:
             steps = [self.output_change(partition, v, name) for v in kept]
         except DamagedError:
             before, after = (self.output(partition, v, name) for v in (since, until))
-            return net(schema, [Change(before, before.slice(0, 0)), Change(after.slice(0, 0), after)])
+            return net(schema, [ChangeTables(before, before.slice(0, 0)), ChangeTables(after.slice(0, 0), after)])
         steps = [step for step in steps if step.rows]
-        return net(schema, steps) if steps else Change(empty(schema), empty(schema))
+        return net(schema, steps) if steps else ChangeTables(empty(schema), empty(schema))

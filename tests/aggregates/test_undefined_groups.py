@@ -2,7 +2,7 @@
 
 Catches: an error for a group that nothing asks for, none for one that becomes asked or that leaves the range while it
 is asked, a group that does not come back when its sum does, a zero in the place of a sum that has no value, an error
-that depends on the order of the body, what is refused left behind by a transaction that failed.
+that depends on the order of the body, undefined rows left behind by a transaction that failed.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def test_a_group_that_nothing_asks_for(strategy: str) -> None:
     change(db, ("erase", "e", [(2, v) for v in (TOP, 1, 10, 11, 12)]))
     change(db, ("insert", "r", [(2,)]))
     assert list(db["p"]) == [(1, 26), (2, 0), (3, 0)]
-    assert not db._state.refused
+    assert not db._state.undefined
 
 
 @STRATEGIES
@@ -113,10 +113,10 @@ def test_a_group_leaves_the_range_and_comes_back(strategy: str) -> None:
     assert list(db["p"]) == [(1, 5)]
     for _ in range(3):
         change(db, ("insert", "e", [(2, TOP)]))
-        assert db._state.refused
+        assert db._state.undefined
         change(db, ("insert", "e", [(2, TOP - 1)]))
         change(db, ("erase", "e", [(2, TOP)]), ("erase", "e", [(2, TOP - 1)]))
-        assert not db._state.refused
+        assert not db._state.undefined
         change(db, ("insert", "r", [(2,)]))
         assert list(db["p"]) == [(1, 5), (2, 7)]
         fails(db, ("insert", "e", [(2, TOP)]))
@@ -237,7 +237,7 @@ def test_rules_and_snapshots() -> None:
         change(db, ("insert", "q", [(2,)]))
     with db.transaction() as tx:
         tx.remove_rules("t")
-    assert set(db._state.refused) == {"@p.1", "@p.1.with0"}
+    assert set(db._state.undefined) == {"@p.1", "@p.1.with0"}
     change(db, ("insert", "q", [(2,)]), ("erase", "e", [(2, 1)]), ("insert", "r", [(2,)]))
     assert list(db["p"]) == [(2, TOP)]
     assert list(held["p"]) == []

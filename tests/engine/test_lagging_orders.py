@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import lftj
 from lftj.errors import MemoryLimitError
 from lftj.store import lagging_order
-from lftj.store.lagging_order import Behind
+from lftj.store.lagging_order import LaggingOrder
 from scantree.memory import ArenaFullError
 from scantree.version import Version
 from tests.engine.histories import check_stored
@@ -34,7 +34,7 @@ def database() -> lftj.Database:
 def lag(relation: Any, order: tuple[int, ...]) -> int:
     """How many changes the key order is behind."""
     held = relation._orders[order]
-    return len(held.changes) if isinstance(held, Behind) else 0
+    return len(held.changes) if isinstance(held, LaggingOrder) else 0
 
 
 @given(st.randoms(use_true_random=False))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from lftj import arguments
 from lftj.cli.outcome import Code, UsageError, say, worded
-from lftj.cli.source import STDIN, checked
+from lftj.cli.program_file import STDIN, checked
 from lftj.cli.updates import apply_updates, check_updates, opened
 from lftj.errors import DataError, UnknownRelationError
 from lftj.language.options import VALUES, WHY, listed
@@ -63,8 +63,8 @@ class Settings:
             None if timeout is None else _seconds(timeout),
             None if memory_limit is None else _bytes(memory_limit),
             dict(_key_order(text) for text in key_orders or ()),
-            dict(_wish("maintain", text) for text in maintain or ()),
-            dict(_wish("granularity", text) for text in granularity or ()),
+            dict(_option("maintain", text) for text in maintain or ()),
+            dict(_option("granularity", text) for text in granularity or ()),
             no_warn,
         )
 
@@ -124,7 +124,7 @@ def _key_order(text: str) -> tuple[str, tuple[str, ...]]:
     return head.strip(), variables
 
 
-def _wish(option: str, text: str) -> tuple[str, str]:
+def _option(option: str, text: str) -> tuple[str, str]:
     head, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not head or value not in VALUES[option]:
         values = listed((f"tri={value}" for value in VALUES[option]), "")

@@ -1,14 +1,14 @@
 """The checker: from an AST to a `CheckedProgram`, or to all that is wrong with it.
 
     names.py        what is declared, known and derived; unknown names, arities, unsupported constructs
-    desugar.py        negation pushed inwards, disjunction distributed; aggregates and lookups become atoms
+    desugar.py      negation pushed inwards, disjunction distributed; aggregates and lookups become atoms
     safety.py       every variable gets its values from somewhere; single uses
     cycles.py       dependencies, and negation through itself
-    stratify.py       the order of evaluation
+    stratify.py     the order of evaluation
     infer.py        types, bottom up along the strata
-    extremes.py     minimum and maximum in recursion
+    min_max.py      minimum and maximum in recursion
     recursion.py    what recursive rules cannot hold
-    to_clauses.py        ranges of constants; clauses, if nothing was found
+    to_clauses.py   ranges of constants; clauses, if nothing was found
 
 Each pass works on what the earlier ones left intact, so that one mistake is one finding: a rule with an unsupported
 part is checked for names only, an unknown relation has no types to conflict with. All findings are raised together in
@@ -22,13 +22,13 @@ from collections.abc import Container, Mapping, Sequence
 from lftj.language import ast
 from lftj.language.clause import CheckedProgram, Clause
 from lftj.language.cycles import Dependencies, refuse_cycles
-from lftj.language.desugar import TakenApart
+from lftj.language.desugar import Desugaring
 from lftj.language.diagnostics import Findings, too_deep
 from lftj.language.directives import check_directives
 from lftj.language.infer import Inference, TypedClause
-from lftj.language.internal_relations import Parts
+from lftj.language.internal_relations import InternalRelations
 from lftj.language.min_max import recursive_heads, refuse_mixed
-from lftj.language.names import Names, Relation, check_uses, resolve
+from lftj.language.names import KnownRelation, Names, check_uses, resolve
 from lftj.language.parse import parse_query
 from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped
 from lftj.language.safety import check_single_use
@@ -88,7 +88,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     names = resolve(program, known, findings)
     directives = check_directives(program, names, findings)
     rules = [item for item in program.items if isinstance(item, ast.Rule)]
-    parts = Parts(names, known)
+    parts = InternalRelations(names, known)
     typed: list[TypedClause] = []
     dependencies = Dependencies()
     dependencies.known(before)
@@ -145,8 +145,8 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
     check_uses(ast.Rule((), body), names, findings)
     if findings.failed and any(is_scope(node) for node in nodes(body)):  # what follows is for one conjunction
         findings.raise_if_failed()
-    names.relations[QUERY] = Relation(QUERY, [], [None] * len(head.args), ast.NOWHERE, "derived")
-    typed = _rule(rule, Parts(names, known), findings, query=True)
+    names.relations[QUERY] = KnownRelation(QUERY, [], [None] * len(head.args), ast.NOWHERE, "derived")
+    typed = _rule(rule, InternalRelations(names, known), findings, query=True)
     Inference(names, findings).component(typed)
     for clause in typed:
         check_constants(clause, findings)
@@ -155,20 +155,20 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
 
 
 def _rule(
-    rule: ast.Rule, parts: Parts, findings: Findings, *, query: bool = False, best: Container[str] = ()
+    rule: ast.Rule, parts: InternalRelations, findings: Findings, *, query: bool = False, best: Container[str] = ()
 ) -> list[TypedClause]:
     """The clauses of a rule, checked for names and groundness; none if it holds something unsupported.
 
-    `best`: the heads whose extremes are taken apart into candidates.
+    `best`: the heads whose extremes become rules of candidates.
     """
     if not query:
         check_uses(rule, parts.names, findings)
     if any(isinstance(node, ast.Unsupported) for node in (*literals_of(rule.body), *terms_of(rule))):
         return []
-    apart = TakenApart(rule, parts, findings)
-    clauses = apart.clauses(query=query, best=best)
+    desugaring = Desugaring(rule, parts, findings)
+    clauses = desugaring.clauses(query=query, best=best)
     if not query:
-        check_single_use(rule, apart.unbound, findings)
+        check_single_use(rule, desugaring.unbound, findings)
     return [TypedClause(part.rule, part.head, part.body, part.fold, part.best) for part in clauses]
 
 

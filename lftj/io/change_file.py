@@ -43,7 +43,7 @@ class ChangeFileError(DataError):
         return Diagnostic(self.what, self.span, why=self.why, remedy=self.remedy).render()
 
 
-class Run(NamedTuple):
+class ChangeRun(NamedTuple):
     """Rows of one relation, all to be inserted (`op` INSERT), all to be erased or all to be upserted."""
 
     op: str
@@ -51,10 +51,10 @@ class Run(NamedTuple):
     rows: list[Row]
 
 
-class Changes(NamedTuple):
+class FileTransaction(NamedTuple):
     """One transaction: its runs in the order of the file, and the lines it stands on."""
 
-    runs: list[Run]
+    runs: list[ChangeRun]
     first_line: int
     last_line: int
 
@@ -64,12 +64,12 @@ class Changes(NamedTuple):
         return sum(len(run.rows) for run in self.runs)
 
 
-def transactions(lines: Iterable[bytes], schemas: Mapping[str, Schema], source: str) -> Iterator[Changes]:
+def transactions(lines: Iterable[bytes], schemas: Mapping[str, Schema], source: str) -> Iterator[FileTransaction]:
     """The transactions of a change file; raises `ChangeFileError` at a bad line, when it is reached.
 
     Every blank line ends one, which may be empty, so that whoever drives a pipe gets an answer to each.
     """
-    runs: list[Run] = []
+    runs: list[ChangeRun] = []
     number = first = 0
     for number, line in enumerate(lines, 1):
         first = first or number
@@ -77,7 +77,7 @@ def transactions(lines: Iterable[bytes], schemas: Mapping[str, Schema], source: 
         if number == 1:
             text = text.removeprefix(b"\xef\xbb\xbf")
         if not text.strip(b" \t"):
-            yield Changes(runs, first, number)
+            yield FileTransaction(runs, first, number)
             runs, first = [], 0
         elif not text.startswith(b"#"):
             try:
@@ -85,10 +85,10 @@ def transactions(lines: Iterable[bytes], schemas: Mapping[str, Schema], source: 
             except _Bad as bad:
                 raise bad.error(text, source, number, first) from None
             if not runs or runs[-1].op != op or runs[-1].relation != relation:
-                runs.append(Run(op, relation, []))
+                runs.append(ChangeRun(op, relation, []))
             runs[-1].rows.append(row)
     if runs:
-        yield Changes(runs, first, number)
+        yield FileTransaction(runs, first, number)
 
 
 def change_line(op: str, relation: str, row: Row) -> str:

@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from lftj.io.pick import ColumnsError
+from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.values.codes import Column, Schema
 from lftj.values.gate import to_arrow
 from lftj.values.symbols import SymbolTable
-from spark_bridge.errors import BatchError
+from spark_bridge.bridge_errors import BatchError
 from spark_bridge.keys import OP, UNIT
 
 
@@ -29,7 +30,7 @@ def arrow_of(source: Any, schema: Schema, *, changes: bool = False) -> pa.Table:
     expected = replace(schema, columns=columns, functional=False)
     symbols = SymbolTable()
     try:
-        loaded = read(source, expected, symbols, extra="error")
+        loaded = read(source, expected, symbols, ReadOptions(extra="error"))
     except ColumnsError as error:
         remedy = f"give the columns {', '.join(expected.names)}, by these names or in this order without any"
         raise BatchError(error.what, where=error.where, why=error.why, remedy=remedy) from None

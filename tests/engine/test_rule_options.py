@@ -1,6 +1,6 @@
 """What is asked for the rules of a head: by head, by rule, in a transaction; what is refused; what the commit tells.
 
-Catches: a wish that a commit or a removed rule loses, that reaches rules it was not given for, or that changes answers.
+Catches: an option that a commit or a removed rule loses, that reaches rules it was not given for, that changes answers.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ two(x, z) :- e(x, y), e(y, z).
 EDGES = [(i, j) for i in range(8) for j in range(8) if (3 * i + j) % 4 and i != j]
 
 
-def database(**wishes: Any) -> lftj.Database:
+def database(**options: Any) -> lftj.Database:
     db = lftj.Database._sized(page_rows=4, directory_rows=2)
-    db.rules(RULES, **wishes)
+    db.rules(RULES, **options)
     db.load("e", EDGES)
     return db
 
@@ -72,14 +72,14 @@ def test_auto_is_no_wish() -> None:
     assert (db._state.maintain, db._state.granularity) == ({}, {})
 
 
-@pytest.mark.parametrize(("wish", "kept"), [("node", {0, 1}), ("interval", {0, 3})])
-def test_granularities(wish: str, kept: set[int]) -> None:
-    db = database(granularity={"tri": wish}, maintain={"tri": "trace"})
+@pytest.mark.parametrize(("granularity", "kept"), [("node", {0, 1}), ("interval", {0, 3})])
+def test_granularities(granularity: str, kept: set[int]) -> None:
+    db = database(granularity={"tri": granularity}, maintain={"tri": "trace"})
     for row in ((0, 50), (50, 51), (0, 51)):
         strategies(db, row)
         assert granularities(db, "tri") == kept
     db.rules("more(x) :- e(x, _).")
-    assert db._state.granularity == {1: wish}
+    assert db._state.granularity == {1: granularity}
 
 
 def test_in_a_transaction() -> None:
@@ -140,15 +140,15 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wishes", "told"), WRONG)
-def test_what_is_refused(wishes: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("options", "told"), WRONG)
+def test_what_is_refused(options: dict[str, Any], told: str) -> None:
     db = lftj.Database()
     with pytest.raises((lftj.DataError, UnknownRelationError)) as caught:
-        db.rules(RULES, **wishes)
+        db.rules(RULES, **options)
     assert str(caught.value) == told
     assert list(db) == []
     with pytest.raises((lftj.DataError, UnknownRelationError)) as caught, db.transaction() as tx:
-        tx.rules(RULES, **wishes)
+        tx.rules(RULES, **options)
     assert str(caught.value) == told
     assert list(db) == []
 

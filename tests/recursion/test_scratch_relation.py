@@ -9,32 +9,32 @@ import numpy as np
 import pytest
 
 import lftj
-from lftj.recursion.scratch_relation import Slate
+from lftj.recursion.scratch_relation import ScratchRelation
 
 
 @pytest.mark.parametrize("rounds", [False, True])
 def test_few_rows_take_no_new_pages(rounds: bool) -> None:
     db = lftj.Database._sized(page_rows=4, directory_rows=2)
     arena = db._evaluator.arena
-    slate = Slate(db._evaluator, 2, rounds=rounds)
+    scratch = ScratchRelation(db._evaluator, 2, rounds=rounds)
 
     def rows(*first: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
         return np.array([first, [-x for x in first], [1] * len(first)][: 2 + rounds], np.int64)
 
-    few = slate.holding(rows(1, 2, 3))
+    few = scratch.holding(rows(1, 2, 3))
     assert few.order((1, 0)).columns().tolist() == [[-3, -2, -1], [3, 2, 1]]
     used = arena.used
-    again = slate.holding(rows(5, 7))
+    again = scratch.holding(rows(5, 7))
     assert again is few
     assert arena.used <= used
     assert again.content.columns()[:2].tolist() == [[5, 7], [-5, -7]]
     assert again.order((1, 0)).columns().tolist() == [[-7, -5], [7, 5]]
     assert again.statistics.rows == 2
-    many = slate.holding(rows(*range(9)))
+    many = scratch.holding(rows(*range(9)))
     assert many is not few
     for first in (11, 12):
-        assert slate.holding(rows(first)) is few
+        assert scratch.holding(rows(first)) is few
         assert len(few) == 1
     assert many.content.columns()[0].tolist() == list(range(9))
-    assert len(slate.holding(rows())) == 0
+    assert len(scratch.holding(rows())) == 0
     assert len(few) == 1
