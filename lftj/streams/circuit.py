@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from lftj.errors import DataError, ProgramError
+from lftj.errors import DataError, MemoryLimitError, ProgramError
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
 from lftj.streams import drawing, sources
@@ -37,7 +37,7 @@ from lftj.streams.weighted import WeightedRows, weights_of
 from lftj.streams.zsets import ZSet
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
-from scantree.memory import Arena
+from scantree.memory import Arena, ArenaFullError
 
 
 class Loops:
@@ -158,9 +158,16 @@ class Circuit(Loops):
         """
         with self._lock:
             graph = self._graph
-            states = graph.start(self._room) if self._states is None else self._states
             given = self._given(inputs or {})
-            values, following = graph.tick(states, given, Tick(self._ticks, self._room))
+            try:
+                states = graph.start(self._room) if self._states is None else self._states
+                values, following = graph.tick(states, given, Tick(self._ticks, self._room))
+            except ArenaFullError as full:
+                raise MemoryLimitError(
+                    f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
+                    why="the step was not made; the circuit is as it was before",
+                    remedy="raise `memory_limit=` of the circuit, or give smaller batches",
+                ) from None
             made = {
                 name: WeightedRows(Schema(name, node.columns), zset_of(values[node.number]), self._room.symbols)
                 for name, node in graph.outputs.items()
