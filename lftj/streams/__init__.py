@@ -6,8 +6,9 @@
     streams.zset(rows, weights)                rows with weights (weighted.py)
 
 Files in the order a reader meets them: `zsets` and `integral` (the data), `operators`, `join`, `distinct`, `timed`
-(what nodes do), `graph` (how they run), `nested` (circuits within), `incremental` (the rewriting), `expressions`,
-`stream` and `circuit` (how users write them down), `weighted` (what goes in and comes out).
+(what nodes do), `graph` (how they run), `nested` (circuits within), `consolidate` and `incremental` (the rewriting),
+`expressions`, `stream` and `circuit` (how users write them down), `weighted` (what goes in and comes out), `rules` and
+`never` (programs as circuits, and what they refuse).
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+from lftj import arguments
 from lftj.evaluate.undefined_terms import rest_of
 from lftj.language.builder import Program
 from lftj.language.check import check
@@ -65,7 +66,8 @@ def from_rules(rules: str | Program) -> Circuit:
 
 def circuit_of(rules: str | Program) -> Circuit:
     """The circuit of a program over whole relations, before it is made incremental."""
-    text = rules.to_text() if isinstance(rules, Program) else rules
+    why, remedy = "it is the text of rules, or a lftj.Program", 'give rules, as in `from_rules("p(x) :- e(x).")`'
+    text = rules.to_text() if isinstance(rules, Program) else arguments.text("rules", rules, why, remedy)
     return _Translation(check(parse(text))).circuit
 
 

@@ -129,9 +129,7 @@ def test_bags_are_counters(rng: Random) -> None:
     projected = Counter[plain.Row]()
     for (x, _), n in left.items():
         projected[(x,)] += n
-    product = Counter(
-        {(x, y, z): n * m for (x, y), n in left.items() for (other, z), m in right.items() if x == other}
-    )
+    product = Counter({(x, y, z): n * m for (x, y), n in left.items() for (other, z), m in right.items() if x == other})
     expected = {
         "plus": dict(left + right),
         "first": dict(projected),
