@@ -42,6 +42,13 @@ def instance(name: str, value: object, kind: type[T], why: str, remedy: str) -> 
     return value
 
 
+def mapping(name: str, value: object, why: str, remedy: str) -> Mapping[Any, Any]:
+    """A dict, or something like one; `why` and `remedy` as for `refused`."""
+    if not isinstance(value, Mapping):
+        raise refused(name, value, why, remedy)
+    return value
+
+
 def text(name: str, value: object, why: str, remedy: str) -> str:
     """A str; `why` and `remedy` as for `refused`."""
     return instance(name, value, str, why, remedy)

@@ -70,6 +70,23 @@ class TextColumns:
         self.count = int(np.count_nonzero(keep))
         self._defined = np.ones(self.count, np.bool_)
 
+    @property
+    def defined(self) -> npt.NDArray[np.bool_]:
+        """The rows whose terms all have values, of those evaluated since the last `take`."""
+        return self._defined
+
+    def met(self, conditions: Sequence[Compare]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """(the rows that meet all conditions, those that meet all but some that have no value)."""
+        kept, without = np.ones(self.count, np.bool_), np.zeros(self.count, np.bool_)
+        before = self._defined
+        for condition in conditions:
+            self._defined = np.ones(self.count, np.bool_)
+            held = self.holds(condition)
+            kept &= held | ~self._defined
+            without |= ~self._defined
+        self._defined = before
+        return kept & ~without, kept & without
+
     def holds(self, compare: Compare) -> npt.NDArray[np.bool_]:
         """Which rows satisfy `compare`."""
         if compare.op == UNDEFINED:

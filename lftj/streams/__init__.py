@@ -20,7 +20,7 @@ Files in the order a reader meets them:
     clocks, windows, sessions,              operators over the time that rows carry,
     interval_join, timewise                 and how users write them
     bounds, bounded, forget                 what is dropped because nobody can ask again
-    rules, attached                         circuits of rules; circuits in a database
+    rules, never, attached                  circuits of rules, what they refuse; circuits in a database
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from lftj.errors import DataError, ProgramError
+from lftj.arguments import instance, mapping, refused, size
+from lftj.errors import DataError, MemoryLimitError, ProgramError
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
 from lftj.streams import drawing
@@ -37,12 +38,17 @@ from lftj.streams.incremental import incremental
 from lftj.streams.narrow import columns_read
 from lftj.streams.nested import LIMIT, Leave, Nested
 from lftj.streams.operators import Input, Loop, Room, Tick, zset_of
-from lftj.streams.stream import Stream
+from lftj.streams.stream import Stream, stream_of
 from lftj.streams.weighted import WeightedRows, weights_of
 from lftj.streams.zsets import ZSet
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
-from scantree.memory import Arena
+from scantree.memory import Arena, ArenaFullError
+
+
+def by_input(name: str, value: object) -> Mapping[str, Any]:
+    """An argument that says something of inputs, by their names."""
+    return mapping(name, value, "it is a dict, by the names of inputs", f'give `{name}={{"bid": ...}}`')
 
 
 class Loops:
@@ -56,6 +62,7 @@ class Loops:
 
     def connect(self, placeholder: Stream, stream: Stream) -> None:
         """Let a placeholder be `stream`. `ProgramError` if that closes a cycle without a delay."""
+        stream_of(self._graph, placeholder, "a placeholder is a stream that `placeholder` made")
         placeholder._compatible(stream)
         node = placeholder._node
         if not isinstance(node.operator, Loop) or node.inputs:
@@ -75,10 +82,10 @@ class Loops:
 class Circuit(Loops):
     """A circuit and its state. Threads: one steps at a time; what a step gave stays as it is."""
 
-    def __init__(self, name: str = "circuit", *, memory_limit: int | None = None) -> None:
+    def __init__(self, name: str = "circuit", *, memory_limit: int | str | None = None) -> None:
         self.name = name
         self._graph = Graph()
-        self._room = Room(Arena(memory_limit), SymbolTable())
+        self._room = Room(Arena(size(memory_limit)), SymbolTable())
         self._changes = False  # whether it is the incremental version of another
         self._states: dict[int, Any] | None = None
         self._read: dict[str, frozenset[int]] = {}  # of each input, the columns that are read; known when it steps
@@ -94,7 +101,7 @@ class Circuit(Loops):
 
     def input(self, name: str, /, **columns: object) -> Stream:
         """A stream that `step` gives values of. Columns: name=int, float, str or the name of a type."""
-        check_name(name, "input", ())
+        check_name(name, "stream", ())
         self._building(f"input `{name}`")
         if name in self._graph.inputs:
             raise DataError(
@@ -104,10 +111,9 @@ class Circuit(Loops):
 
     def output(self, name: str, stream: Stream) -> None:
         """Let `step` give the values of a stream under this name."""
-        check_name(name, "output", ())
+        check_name(name, "stream", ())
         self._building(f"output `{name}`")
-        if stream._graph is not self._graph:
-            stream._same_circuit(Stream(self._graph, stream._node))
+        stream_of(self._graph, stream, "an output is a stream of this circuit")
         self._graph.expose(name, stream._node)
 
     @contextmanager
@@ -116,7 +122,10 @@ class Circuit(Loops):
 
         `limit`: ticks after which a run that does not come to rest is given up, with an error.
         """
-        inner = NestedCircuit(self._graph, name, limit)
+        why, remedy = "it is how often a nested circuit may tick", "give an integer from 1, or leave it out"
+        if instance("limit", limit, int, why, remedy) < 1:
+            raise refused("limit", limit, why, remedy)
+        inner = NestedCircuit(self._graph, str(name), limit)
         yield inner
         inner._close()
 
@@ -172,9 +181,16 @@ class Circuit(Loops):
         """
         with self._lock:
             graph = self._graph
-            states = graph.start(self._room) if self._states is None else self._states
-            given = self._given(inputs or {})
-            values, following = graph.tick(states, given, Tick(self._ticks, self._room))
+            given = self._given(inputs)
+            try:
+                states = graph.start(self._room) if self._states is None else self._states
+                values, following = graph.tick(states, given, Tick(self._ticks, self._room))
+            except ArenaFullError as full:
+                raise MemoryLimitError(
+                    f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
+                    why="the step was not made; the circuit is as it was before",
+                    remedy="raise `memory_limit=` of the circuit, or give smaller batches",
+                ) from None
             made = {
                 name: WeightedRows(Schema(name, node.columns), zset_of(values[node.number]), self._room.symbols)
                 for name, node in graph.outputs.items()
@@ -191,9 +207,10 @@ class Circuit(Loops):
         `rows`: at most so many of a file or frame at a time. `follow`: wait for what is appended to text files. A step
         that fails raises, and the circuit is as it was before it.
         """
-        started = {name: self._batches(name, source, rows, follow) for name, source in sources.items()}
-        for given in ticks(started):
-            yield self.step(given)
+        given = by_input("sources", sources).items()
+        started = {name: self._batches(name, source, rows, follow) for name, source in given}
+        for values in ticks(started):
+            yield self.step(values)
 
     async def run_async(
         self, sources: Mapping[str, Any], *, rows: int = ROWS
@@ -255,7 +272,8 @@ class Circuit(Loops):
         """
         return str(self)
 
-    def _given(self, inputs: Mapping[str, Any]) -> dict[str, ZSet]:
+    def _given(self, inputs: Mapping[str, Any] | None) -> dict[str, ZSet]:
+        inputs = by_input("inputs", {} if inputs is None else inputs)
         self._check_inputs(inputs)
         if self._states is None:
             self._read = columns_read(self._graph)
@@ -297,6 +315,7 @@ class NestedCircuit(Loops):
 
     def delta0(self, stream: Stream) -> Stream:
         """The stream whose first value is that of `stream` at the tick outside, and then zero (definition 5.1)."""
+        stream_of(self._outside, stream, "what comes in is a stream of the circuit around this one")
         self._entered.append(stream._node)
         made = self._graph.add(Input(f"i{len(self._entered)}"), [], stream._node.columns, span=here())
         return Stream(self._graph, made)
@@ -339,6 +358,7 @@ class NestedCircuit(Loops):
 
     def definite_integral(self, stream: Stream) -> Stream:
         """The sum of a stream inside over all ticks, as a stream outside (definition 5.2)."""
+        stream_of(self._graph, stream, "what goes out is a stream of this nested circuit")
         name = f"o{len(self._left)}"
         made = self._outside.add(Leave(len(self._left)), [], stream._node.columns, span=here())
         self._graph.expose(name, stream._node)
@@ -347,6 +367,7 @@ class NestedCircuit(Loops):
 
     def leave(self, stream: Stream) -> Stream:
         """What a stream inside settles on, as a stream outside: the definite integral of its differences."""
+        stream_of(self._graph, stream, "what goes out is a stream of this nested circuit")
         return self.definite_integral(stream.differentiate())
 
     def _close(self) -> None:

@@ -34,7 +34,7 @@ class Map(Operator):
     """A row for each row that meets `conditions`: `terms` over its columns, whose names are `names`.
 
     Without `terms` the row itself. `marks`: a column each at the end, 1 for rows that meet some conditions and 0 for
-    others.
+    others. A row is in error if a term has no value for it and no condition excludes it; `lenient`: it is left out.
     """
 
     symbol: ClassVar[str] = "map"
@@ -43,6 +43,7 @@ class Map(Operator):
     terms: tuple[Term, ...] | None
     text: str
     marks: tuple[tuple[Compare, ...], ...] = ()
+    lenient: bool = False
 
     @property
     def label(self) -> str:
@@ -78,9 +79,8 @@ class Map(Operator):
             return ZSet.zero(width)
         named = dict(zip(self.names, zset.rows, strict=True))
         columns = TextColumns({**named, _WEIGHT: zset.weights}, len(zset), room.symbols)
-        kept = np.ones(len(zset), np.bool_)
-        for condition in self.conditions:
-            kept &= columns.holds(condition)
+        kept, wrong = columns.met(self.conditions)
+        undefined = bool(wrong.any())
         columns.take(kept)
         if self.terms is None:
             rows = np.array([columns.columns[name] for name in self.names]).reshape(width, columns.count)
@@ -92,10 +92,11 @@ class Map(Operator):
                 for condition in conditions:
                     marked &= columns.holds(condition)
                 found.append(marked.astype(np.int64))
-            columns.undefined = columns.undefined or not bool(columns._defined.all())
+            defined = columns.defined
+            undefined = undefined or not bool(defined.all())
             rows = np.array(found, np.int64).reshape(width, columns.count)
-            made = ZSet(rows, columns.columns[_WEIGHT])
-        if columns.undefined:
+            made = ZSet(rows, columns.columns[_WEIGHT]).kept(defined)
+        if undefined and not self.lenient:
             raise EvaluationError(
                 f"`{self.text}` has no value for some row",
                 why="a division by zero, a result out of range or a text that is no number; the step was not made",

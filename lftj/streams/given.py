@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lftj.arguments import mapping, refused
 from lftj.errors import DataError
 from lftj.io.sources import read
 from lftj.streams.graph import named_columns
@@ -27,6 +28,10 @@ def zset(
     Rows given several times add up. `columns`: names and types; without it the types are those of the first row's
     values: int, float or str. Raises `DataError` for rows of other shapes or types, and weights that are no int64.
     """
+    if columns is not None:
+        mapping("columns", columns, "it is types by name", 'give `columns={"id": int, "name": str}`')
+    if not hasattr(rows, "__iter__") and not hasattr(rows, "__arrow_c_stream__"):
+        raise refused("rows", rows, "they are tuples, a frame or an Arrow table", "give `[(1, 2), (3, 4)]`")
     if columns is None:
         rows = list(rows) if not hasattr(rows, "shape") and not hasattr(rows, "__arrow_c_stream__") else rows
         columns = _columns_of(rows)
@@ -52,6 +57,8 @@ def _columns_of(rows: Any) -> dict[str, object]:
                 named[field.name] = "number" if pa.types.is_integer(field.type) else "symbol"
         return named
     first = rows[0] if len(rows) else ()
+    if not hasattr(first, "__iter__"):
+        raise refused("rows", rows, "they are tuples, a frame or an Arrow table", "give `[(1, 2), (3, 4)]`")
     found: dict[str, object] = {}
     for i, value in enumerate(first.tolist() if hasattr(first, "tolist") else first):
         found[f"c{i}"] = kinds.get(type(value), "symbol")

@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lftj.errors import ProgramError, Span
+from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.streams.circuit_memory import bytes_of
-from lftj.streams.operators import Columns, Input, Operator, Room, Tick, Value
+from lftj.streams.operators import Columns, Input, Loop, Operator, Room, Tick, Value
 from lftj.values.codes import Column
 
 
@@ -107,8 +107,25 @@ class Graph:
         for _ in _ordered([node]):
             pass
 
+    def check_connected(self) -> None:
+        """`ProgramError` if an output depends on a placeholder that is nothing yet."""
+        for node in self.order():
+            if node.inputs or not isinstance(node.operator, Loop):
+                continue
+            raise ProgramError(
+                [
+                    Diagnostic(
+                        f"the placeholder `{node.operator.name or 'loop'}` is not connected",
+                        node.span,
+                        why="an output depends on it, and it has no values",
+                        remedy="say what it is: `circuit.connect(placeholder, stream)`",
+                    )
+                ]
+            )
+
     def start(self, room: Room) -> dict[int, Any]:
         """The states of all nodes before the first tick."""
+        self.check_connected()
         return {node.number: node.operator.start(room) for node in self.order()}
 
     def memory(self, states: Mapping[int, Any]) -> int:
@@ -188,8 +205,6 @@ def _ordered(outputs: Sequence[Node]) -> Iterator[Node]:
 
 def _cycle(path: list[Node], again: Node) -> ProgramError:
     """The error of a cycle that no strict operator is in."""
-    from lftj.errors import Diagnostic
-
     cycle = path[[node.number for node in path].index(again.number) :]
     shown = " <- ".join(node.name or node.operator.label for node in (*cycle, again))
     span = next((node.span for node in cycle if node.span.line), Span("<circuit>"))

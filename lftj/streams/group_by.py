@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lftj.arguments import refused, text
 from lftj.errors import DataError
 from lftj.language.clause import Compare, Value
 from lftj.streams.by_key import ByKey
@@ -46,32 +47,40 @@ class GroupAggregate:
 
 def count(*, where: str | None = None) -> GroupAggregate:
     """How often rows are there, by their weights."""
-    return GroupAggregate("count", None, where)
+    return _aggregate("count", None, where)
 
 
 def sum(of: str, *, where: str | None = None) -> GroupAggregate:
     """The exact sum of an expression. Beyond 64 bits (of integers) the step is refused."""
-    return GroupAggregate("sum", of, where)
+    return _aggregate("sum", of, where)
 
 
 def mean(of: str, *, where: str | None = None) -> GroupAggregate:
     """The exact mean of an expression, rounded once to a float."""
-    return GroupAggregate("mean", of, where)
+    return _aggregate("mean", of, where)
 
 
 def min(of: str, *, where: str | None = None) -> GroupAggregate:
     """The least value of an expression. Texts compare as texts."""
-    return GroupAggregate("min", of, where)
+    return _aggregate("min", of, where)
 
 
 def max(of: str, *, where: str | None = None) -> GroupAggregate:
     """The greatest value of an expression. Texts compare as texts."""
-    return GroupAggregate("max", of, where)
+    return _aggregate("max", of, where)
 
 
 def count_distinct(of: str, *, where: str | None = None) -> GroupAggregate:
     """How many different values an expression has."""
-    return GroupAggregate("count_distinct", of, where)
+    return _aggregate("count_distinct", of, where)
+
+
+def _aggregate(op: str, of: str | None, where: str | None) -> GroupAggregate:
+    if op != "count":
+        text("of", of, "it is an expression over the columns of the stream", f'give `{op}("price")`')
+    if where is not None:
+        text("where", where, "it is a condition on the rows that count", 'give `where="price > 0"`, or leave it out')
+    return GroupAggregate(op, of, where)
 
 
 class Groups:
@@ -204,7 +213,7 @@ class Groups:
         offset: int = 1,
     ) -> Stream:
         """Every row with `column` of the row `offset` places before it in its group; `fill` where there is none."""
-        return self._neighbour("lag", column, by, fill, name or f"lag_{column}", offset)
+        return self._neighbour("lag", column, by, fill, name or f"lag_{column}", offset, 1)
 
     def lead(
         self,
@@ -216,19 +225,25 @@ class Groups:
         offset: int = 1,
     ) -> Stream:
         """Every row with `column` of the row `offset` places after it in its group; `fill` where there is none."""
-        return self._neighbour("lead", column, by, fill, name or f"lead_{column}", -offset)
+        return self._neighbour("lead", column, by, fill, name or f"lead_{column}", offset, -1)
 
-    def _neighbour(self, symbol: str, column: str, by: object, fill: object, name: str, offset: int) -> Stream:
+    def _neighbour(
+        self, symbol: str, column: str, by: object, fill: object, name: str, offset: object, way: int
+    ) -> Stream:
+        if not isinstance(offset, int) or isinstance(offset, bool):
+            raise refused("offset", offset, "it is how many places away the other row is", "give an integer")
         (place,) = self._stream._places([column])
         columns = self._stream._node.columns
         value = checked_value(fill, columns[place])
         function = Neighbour(
-            self._ranking(by), place, offset, Value(value, columns[place].type), symbol=f"{symbol} {column}"
+            self._ranking(by), place, offset * way, Value(value, columns[place].type), symbol=f"{symbol} {column}"
         )
         return self._stream._made(ByKey(function), (*columns, Column(name, columns[place].type)))
 
     def _ranking(self, by: object) -> Ranking:
-        names = [by] if isinstance(by, str) else list(by)  # type: ignore[call-overload]
+        names = [by] if isinstance(by, str) else by
+        if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+            raise refused("by", by, "it names the columns that order rows", 'give "price", "-price" or ["a", "-b"]')
         places = self._stream._places([name.removeprefix("-") for name in names])
         order = tuple((place, name.startswith("-")) for place, name in zip(places, names, strict=True))
         return Ranking(self._stream._places(self._keys), order, self._stream._node.columns)

@@ -90,6 +90,7 @@ class Rewriter:
 
     def run(self) -> None:
         """Rewrite all nodes; loops and delays last, since what they read may come after them."""
+        self.graph.check_connected()
         order = self.graph.order()
         # In their order, by which a nested circuit is given its values.
         for node in self.graph.inputs.values():

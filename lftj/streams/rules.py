@@ -7,6 +7,9 @@ A rule is a chain of joins of its atoms, filters and maps, in the order in which
 nested circuit: each head is a loop that reads itself through a delay. Aggregates are functions by key over the bindings
 of their braces; in recursion, the best value of each key.
 
+What a database refuses is refused, as streams of what must never be (never.py): rows for which a term has no value and
+that no condition excludes, and two values under one key. A sum out of range is refused though no rule asks for it.
+
 Nothing is chosen by cost, and joins are binary: the circuit is a reference for the engine, not its rival. The inputs
 are Z-sets: a row is in its relation while its weight is positive.
 
@@ -16,22 +19,41 @@ Source: dbsp.txt, section 4 (relational operators), 5 (recursion), 6 (incrementa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
+from lftj import arguments
+from lftj.evaluate.undefined_terms import rest_of
 from lftj.language.builder import Program
 from lftj.language.checker import check
-from lftj.language.clause import INTERNAL, BodyAtom, CheckedProgram, Clause, Compare, Term, Var, variables_of
+from lftj.language.clause import (
+    INTERNAL,
+    BodyAtom,
+    CheckedProgram,
+    Clause,
+    Compare,
+    Term,
+    Value,
+    Var,
+    owner,
+    variables_of,
+)
 from lftj.language.parse import parse
+from lftj.plan.partial_functions import partial_in
 from lftj.streams.by_key import ByKey
 from lftj.streams.circuit import Circuit, NestedCircuit
 from lftj.streams.constant import Constant
 from lftj.streams.distinct import Distinct
 from lftj.streams.expressions import Map
 from lftj.streams.graph import Graph
+from lftj.streams.never import Never, TwoValues, Undefined
 from lftj.streams.operators import Columns
 from lftj.streams.ranking import Joined, Ranking, TopK
 from lftj.streams.stream import Stream
 from lftj.streams.totals import Total, Totals
 from lftj.values.codes import Column, Schema
+
+# Terms without a value are looked at in all combinations, up to so many in a clause; of more, alone and two by two.
+TOGETHER = 4
 
 
 def from_rules(rules: str | Program) -> Circuit:
@@ -44,7 +66,8 @@ def from_rules(rules: str | Program) -> Circuit:
 
 def circuit_of(rules: str | Program) -> Circuit:
     """The circuit of a program over whole relations, before it is made incremental."""
-    text = rules.to_text() if isinstance(rules, Program) else rules
+    why, remedy = "it is the text of rules, or a lftj.Program", 'give rules, as in `from_rules("p(x) :- e(x).")`'
+    text = rules.to_text() if isinstance(rules, Program) else arguments.text("rules", rules, why, remedy)
     return _Translation(check(parse(text))).circuit
 
 
@@ -57,6 +80,7 @@ class _Translation:
         for clause in program.clauses:
             self.clauses.setdefault(clause.head, []).append(clause)
         self.relations: dict[str, Stream] = {}
+        self.never: dict[str, list[Stream]] = {}
         self.facts = {name: self._facts(schema) for name, schema in program.schemas.items()}
         for name in program.schemas:
             if name not in self.clauses:
@@ -70,9 +94,14 @@ class _Translation:
             else:
                 (head,) = component
                 self.relations[head] = self._head(head, self.relations, self.facts[head], self.circuit._graph)
+        for clause in program.clauses:
+            self._never_undefined(clause)
+        for name, schema in program.schemas.items():
+            if schema.functional:
+                self._never_two_values(name, schema)
         for name in program.schemas:
             if not name.startswith(INTERNAL):
-                self.circuit.output(name, self.relations[name])
+                self.circuit.output(name, self.relations[name] if name not in self.never else self._guarded(name))
 
     def _facts(self, schema: Schema) -> Stream | None:
         """The facts of a relation: those of the text, and what comes in. None of one that no user can name."""
@@ -96,6 +125,48 @@ class _Translation:
                 inner.connect(loops[head], made)
                 self.relations[head] = inner.leave(made)
 
+    # -- what must never be -------------------------------------------------------------------------------------------
+
+    def _guarded(self, name: str) -> Stream:
+        """A relation with what must never be for it, which adds nothing."""
+        made = self.relations[name]
+        for never in self.never[name]:
+            made = made + never
+        return made
+
+    def _never(self, name: str, stream: Stream, operator: Never) -> None:
+        schema = self.program.schemas[owner(name)]
+        self.never.setdefault(schema.name, []).append(stream._made(operator, schema.columns))
+
+    def _never_undefined(self, clause: Clause) -> None:
+        """Rows of a clause for which terms have no value, while all holds that needs no such term."""
+        terms = partial_in(clause)
+        most = len(terms) if len(terms) <= TOGETHER else 2
+        width = self.program.schemas[owner(clause.head)].arity
+        for without in (some for size in range(1, most + 1) for some in combinations(terms, size)):
+            rest = rest_of(clause, without)
+            if rest is None:
+                continue
+            columns = tuple(Column(str(variable), variable.type) for variable in rest.head_args)
+            found = _Body(self.circuit._graph, rest, self.relations).head(columns)
+            self._never(clause.head, found, Undefined(width, clause, without[0], columns))
+
+    def _never_two_values(self, name: str, schema: Schema) -> None:
+        """The second row under a key of a functional predicate, with the value of the first as a last column."""
+        relation, last = self.relations[name], schema.arity - 1
+        ranking = Ranking(tuple(range(last)), (), schema.columns)
+        places = relation._made(
+            ByKey(TopK(ranking, 2, numbered=True, symbol="second")), (*schema.columns, Column("·place", "number"))
+        )
+        names = tuple(places.columns)
+        second = places._made(Map(names, (_is_second(names),), None, "second"), places._node.columns)
+        pairs = second.select(*schema.names).join(
+            relation.rename(**{schema.names[last]: "·other"}), on=list(schema.names[:last])
+        )
+        differ = Compare("!=", Var(schema.names[last], schema.types[last]), Var("·other", schema.types[last]))
+        found = pairs._made(Map(tuple(pairs.columns), (differ,), None, str(differ)), pairs._node.columns)
+        self._never(name, found, TwoValues(schema.arity, schema))
+
     def _loop(self, inner: NestedCircuit, head: str) -> Stream:
         return inner.placeholder(head, **{c.name: c.type for c in self.program.schemas[head].columns})
 
@@ -112,6 +183,10 @@ class _Translation:
             ranking = Ranking(tuple(range(last)), ((last, best == "max"),), schema.columns)
             return made._made(ByKey(TopK(ranking, 1, once=True, symbol=best)), schema.columns).named(head)
         return made._made(Distinct(schema.arity), schema.columns).named(head)
+
+
+def _is_second(names: Sequence[str]) -> Compare:
+    return Compare("=", Var(names[-1], "number"), Value(2, "number"))
 
 
 def _constant(graph: Graph, rows: Sequence[tuple[int | float | str, ...]], columns: Columns) -> Stream:
@@ -172,7 +247,9 @@ class _Body:
                     columns.append(Column(name, column.type))
             else:
                 conditions.append(Compare("=", here, made[arg.name] if isinstance(arg, Var) else arg))
-        return stream._made(Map(names, tuple(conditions), tuple(made.values()), str(atom)), tuple(columns))
+        return stream._made(
+            Map(names, tuple(conditions), tuple(made.values()), str(atom), lenient=True), tuple(columns)
+        )
 
     def _join(self, atom: Stream) -> None:
         if self.stream is None:
@@ -228,7 +305,7 @@ class _Body:
         text = ", ".join([*map(str, conditions), *(f"{n} = {t}" for n, t in made.items() if str(t) != n)])
         columns = tuple(Column(name, term.type) for name, term in made.items())
         terms = None if len(made) == len(self._bound()) else tuple(made.values())
-        self.stream = self.stream._made(Map(tuple(self._bound()), conditions, terms, text), columns)
+        self.stream = self.stream._made(Map(tuple(self._bound()), conditions, terms, text, lenient=True), columns)
 
     def head(self, columns: Columns) -> Stream:
         """The rows that the clause derives."""
@@ -237,20 +314,20 @@ class _Body:
         aggregate = clause.aggregate
         if aggregate is None:
             text = ", ".join(map(str, clause.head_args))
-            return self.stream._made(Map(names, (), clause.head_args, text), columns)
+            return self.stream._made(Map(names, (), clause.head_args, text, lenient=True), columns)
         groups, operand = aggregate.groups, clause.head_args[aggregate.groups :]
         key = tuple(range(groups))
         if aggregate.op in ("count", "sum", "mean"):
             bindings = self.stream.distinct()
             terms = (*clause.head_args[:groups], *operand)
             kinds = tuple(Column(f"a{i}", term.type) for i, term in enumerate(terms))
-            rows = bindings._made(Map(names, (), terms, ", ".join(map(str, terms))), kinds)
+            rows = bindings._made(Map(names, (), terms, ", ".join(map(str, terms)), lenient=True), kinds)
             total = Total(aggregate.op, groups if operand else -1, operand[0].type if operand else "", -1)
             return rows._made(Totals(key, (total,), str(clause)), columns)
         terms = (*clause.head_args[:groups], *operand)
         rest = tuple(Var(name, type_) for name, type_ in self._bound().items())
         kinds = tuple(Column(f"a{i}", term.type) for i, term in enumerate((*terms, *rest)))
-        rows = self.stream._made(Map(names, (), (*terms, *rest), ", ".join(map(str, terms))), kinds)
+        rows = self.stream._made(Map(names, (), (*terms, *rest), ", ".join(map(str, terms)), lenient=True), kinds)
         if aggregate.op == "cat":
             others = [i for i, v in enumerate(rest, groups + 1) if v not in terms]
             ranking = Ranking(key, tuple((c, False) for c in (*others, groups)), kinds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lftj.arguments import mapping, refused
 from lftj.errors import DataError
 from lftj.language.clause import Term, Value, Var
 from lftj.language.terms import here
@@ -55,25 +56,14 @@ class Stream:
         return Stream(self._graph, self._graph.add(operator, nodes, columns, span=here()))
 
     def _same_circuit(self, other: object) -> None:
-        if not isinstance(other, Stream):
-            raise DataError(
-                f"{other!r} is no stream",
-                why="operators take streams of the same circuit",
-                remedy="make one with `circuit.input(...)`",
-            )
-        if other._graph is not self._graph:
-            raise DataError(
-                "the two streams are of different circuits",
-                why="they have clocks of their own, and a value of one has no tick in the other",
-                remedy="take both from one circuit; `nested.enter(stream)` brings a stream into a nested one",
-            )
+        stream_of(self._graph, other, "operators take streams of the same circuit")
 
-    def _places(self, names: Sequence[str]) -> tuple[int, ...]:
+    def _places(self, names: Sequence[object]) -> tuple[int, ...]:
         known = list(self.columns)
         for name in names:
-            if name not in known:
+            if not isinstance(name, str) or name not in known:
                 raise unknown_column(name, self._node.columns)
-        return tuple(known.index(name) for name in names)
+        return tuple(known.index(str(name)) for name in names)
 
     # -- linear -------------------------------------------------------------------------------------------------------
 
@@ -83,6 +73,7 @@ class Stream:
 
     def map(self, *kept: str, **computed: str) -> Stream:
         """Rows of the columns `kept`, then of those that are `computed` by expressions over this stream's columns."""
+        self._places(kept)
         made: dict[str, str | None] = dict.fromkeys(kept)
         for name, text in computed.items():
             made[name] = text
@@ -147,6 +138,7 @@ class Stream:
 
     def difference(self, other: Stream) -> Stream:
         """The rows of this one that the other does not have, both taken as sets."""
+        self._compatible(other)
         return (self.distinct() - other.distinct()).distinct()
 
     def intersect(self, other: Stream) -> Stream:
@@ -182,6 +174,8 @@ class Stream:
         return self._made(kind((left, right), out, (self._node.arity, other._node.arity)), columns, other)
 
     def _keys(self, other: Stream, on: On) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        if not isinstance(on, str | Mapping | Sequence):
+            raise refused("on", on, "it names the columns that rows agree in", 'give "id", ["a", "b"] or {"a": "id"}')
         pairs = (
             {on: on} if isinstance(on, str) else dict(on) if isinstance(on, Mapping) else {name: name for name in on}
         )
@@ -227,6 +221,7 @@ class Stream:
 
     def _filled(self, rows: Stream, like: Stream, names: Mapping[str, str], fill: Mapping[str, object]) -> Stream:
         """Rows with the columns of `like`: their own (by `names`), or what `fill` says."""
+        mapping("fill", fill, "it says what stands for missing values, by column", 'give `fill={"price": 0}`')
         known = list(rows.columns)
         terms: list[Term] = []
         for column in like._node.columns:
@@ -325,3 +320,16 @@ class Stream:
     def differentiate(self) -> Stream:
         """`D`: what the value has more than that of the tick before."""
         return self._made(Differentiate(self._node.arity), self._node.columns)
+
+
+def stream_of(graph: Graph, stream: object, why: str) -> Stream:
+    """A stream of a circuit. `DataError` if it is none, or one of another circuit."""
+    if not isinstance(stream, Stream):
+        raise DataError(f"{stream!r} is no stream", why=why, remedy="make one with `circuit.input(...)`")
+    if stream._graph is not graph:
+        raise DataError(
+            "the two streams are of different circuits",
+            why="they have clocks of their own, and a value of one has no tick in the other",
+            remedy="take both from one circuit; `nested.enter(stream)` brings a stream into a nested one",
+        )
+    return stream

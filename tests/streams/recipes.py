@@ -28,7 +28,7 @@ class Step:
     name: str
     inputs: tuple[int, ...]
     kind: str
-    means: Callable[..., Z] = lambda: {}
+    means: Callable[..., Z] = dict
     writes: Callable[..., Any] = lambda: None
     inner: Recipe | None = None
 
@@ -58,7 +58,7 @@ class Recipe:
         return {f"i{i}": step.kind for i, step in enumerate(self.steps) if step.name == "input"}
 
 
-# What a recipe means --------------------------------------------------------------------------------------------------
+# What a recipe means ----------------------------------------------------------------------------------------------
 
 
 class TooLarge(Exception):
@@ -102,7 +102,7 @@ def value_of(
     return step.means(*values)
 
 
-# How it is written down -----------------------------------------------------------------------------------------------
+# How it is written down -------------------------------------------------------------------------------------------
 
 
 def write(recipe: Recipe, circuit: Any, entered: tuple[Any, ...] = ()) -> list[Any]:
@@ -142,12 +142,12 @@ def circuit_of(recipe: Recipe, rng: Random) -> streams.Circuit:
     return circuit
 
 
-# Steps of one tick ------------------------------------------------------------------------------------------------------
+# Steps of one tick ------------------------------------------------------------------------------------------------
 
 
 def ab(stream: Any, second: str, first: str = "a") -> Any:
     """Two columns, under the names that all have."""
-    return stream.select(first, second).map(**{"a": first, "b": second})
+    return stream.select(first, second).map(a=first, b=second)
 
 
 def unary(rng: Random, kind: str) -> tuple[str, str, Callable[[Z], Z], Callable[[Any], Any]]:
@@ -212,7 +212,7 @@ def group(rng: Random, kind: str) -> Any:
 
 
 def some_order(rng: Random, kind: str) -> tuple[Any, list[tuple[int, bool]]]:
-    """An order as it is written, and as (column, descending); texts that it does not name have no order of their own."""
+    """An order as it is written, and as (column, descending). Texts that it does not name come as they first came."""
     orders: list[Any] = [
         ("b", [(1, False)]),
         ("-b", [(1, True)]),
@@ -327,7 +327,7 @@ def intersect(one: Z, two: Z) -> Z:
     return plain.join(plain.distinct(one), plain.distinct(two), ON_BOTH)
 
 
-# Random recipes ---------------------------------------------------------------------------------------------------------
+# Random recipes ---------------------------------------------------------------------------------------------------
 
 
 def grow(rng: Random, recipe: Recipe, count: int, *, time: bool, nested: bool, sets: bool = False) -> None:

@@ -86,7 +86,7 @@ def left_join(one: Z, two: Z, on: Sequence[tuple[int, int]], fill: Row) -> Z:
 
 def full_join(one: Z, two: Z, on: Sequence[tuple[int, int]], fill: Row, other: Row) -> Z:
     """`fill` for the columns of the right stream that are no key, `other` for those of the left one."""
-    places, keys = {i: j for i, j in on}, {j for _, j in on}
+    places, keys = dict(on), {j for _, j in on}
 
     def turned(row: Row) -> Row:
         own = [row[places[i]] if i in places else other[i] for i in range(len(other))]

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import assume, given, note, settings
 
 from lftj import streams
-from lftj.streams.fewer_distincts import consolidated
 from lftj.streams.distinct import Distinct
+from lftj.streams.fewer_distincts import consolidated
 from lftj.streams.graph import Graph
 from lftj.streams.stream import Stream
 from tests.conftest import FULL, JIT

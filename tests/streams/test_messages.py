@@ -1,0 +1,368 @@
+"""What users of streams read when something is wrong: every message on its full text, as tests/language/messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import lftj
+from lftj import streams
+from lftj.streams.circuit import NestedCircuit
+from lftj.streams.stream import Stream
+
+World = tuple[streams.Circuit, Stream, Stream]
+
+
+def world() -> World:
+    circuit = streams.Circuit("bids")
+    bid = circuit.input("bid", item=int, price=float)
+    return circuit, bid, circuit.input("item", item=int, name=str)
+
+
+def cycle(circuit: streams.Circuit, bid: Stream, delay: bool) -> None:
+    back = circuit.placeholder("back", item=int, price=float)
+    circuit.connect(back, (bid + (back.delay() if delay else back)).distinct().named("all bids"))
+
+
+def endless(circuit: streams.Circuit, bid: Stream) -> None:
+    with circuit.nested("count up", limit=10) as inner:
+        x = inner.placeholder("x", item=int)
+        more = inner.enter(bid.select("item")) + x.delay().map(item="item + 1")
+        inner.connect(x, more.distinct())
+        circuit.output("o", inner.leave(more))
+    circuit.step({"bid": [(1, 0.5)]})
+
+
+def nested_twice(circuit: streams.Circuit, bid: Stream) -> None:
+    with circuit.nested("outer") as outer:
+        within = outer.enter(bid)
+        inner = NestedCircuit(outer._graph, "inner", 5)
+        made = inner.leave(inner.enter(within))
+        inner._close()
+        circuit.output("o", outer.leave(made))
+    circuit.incremental()
+
+
+def unconnected(circuit: streams.Circuit) -> None:
+    circuit.output("o", circuit.placeholder("later", x=int))
+    circuit.step()
+
+
+def connected_twice(circuit: streams.Circuit, bid: Stream) -> None:
+    back = circuit.placeholder("back", item=int, price=float)
+    circuit.connect(back, bid)
+    circuit.connect(back, bid)
+
+
+def overflow(circuit: streams.Circuit, bid: Stream) -> None:
+    circuit.output("o", bid.join(bid.rename(price="other"), on="item"))
+    circuit.step({"bid": streams.zset([(1, 0.5)], [2**40], columns={"item": int, "price": float})})
+
+
+def undefined(circuit: streams.Circuit, bid: Stream) -> None:
+    circuit.output("o", bid.map(share="10 / item"))
+    circuit.step({"bid": [(0, 1.5)]})
+
+
+def mean_of_nothing(circuit: streams.Circuit, bid: Stream) -> None:
+    circuit.output("o", bid.group_by("item").aggregate(m=streams.mean("price", where="price > 1.0")))
+    circuit.step({"bid": [(0, 0.5)]})
+
+
+def late(circuit: streams.Circuit, bid: Stream) -> None:
+    circuit.output("o", bid)
+    circuit.step({"bid": [(1, 0.5)]})
+    circuit.output("p", bid)
+
+
+MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]] = {
+    "an unknown column": (
+        lambda c, bid, item: bid.select("prize"),
+        ("the stream has no column 'prize'\n  why: its columns are item, price\n  do: did you mean `price`?"),
+    ),
+    "an unknown column of a join": (
+        lambda c, bid, item: bid.join(item, on="id"),
+        ("the stream has no column 'id'\n  why: its columns are item, price\n  do: give one of these names"),
+    ),
+    "an unknown column of an expression": (
+        lambda c, bid, item: bid.filter("cost > 5"),
+        (
+            "<query>:1:19: error: variable `cost` is not bound by any atom\n"
+            "    row(item, price), cost > 5\n"
+            "                      ^^^^\n"
+            "  why: a condition or an expression needs the values of its variables before it can be computed\n"
+            "  do: use `cost` as an argument of an atom, or set it by an equality such as `cost = 1`"
+        ),
+    ),
+    "an unknown key of a group": (
+        lambda c, bid, item: bid.group_by("items"),
+        ("the stream has no column 'items'\n  why: its columns are item, price\n  do: did you mean `item`?"),
+    ),
+    "an expression that does not parse": (
+        lambda c, bid, item: bid.map(x="price +"),
+        (
+            "<query>:1:41: error: syntax error: expected a term, found the end of the text\n"
+            "    row(item, price), result_of_0_ = price +\n"
+            "                                            ^\n"
+            "  why: `...price), result_of_0_ = price +` is not complete\n"
+            "  do: write a term here, or correct what stands before it"
+        ),
+    ),
+    "a cycle without a delay": (
+        lambda c, bid, item: cycle(c, bid, delay=False),
+        (
+            "FILE: error: a cycle without a delay: loop back <- all bids <- + <- loop back\n"
+            '    back = circuit.placeholder("back", item=int, price=float)\n'
+            "  why: a stream would depend on its own value at the same tick, which has no meaning\n"
+            "  do: put `.delay()` on the stream that comes back, or use `circuit.nested()` for a fixpoint"
+        ),
+    ),
+    "a weight beyond int64": (
+        lambda c, bid, item: overflow(c, bid),
+        (
+            "a weight is beyond 64 bits\n"
+            "  why: weights of equal rows add up, and those of joined rows multiply; the step was not made\n"
+            "  do: give smaller weights, or make the stream a set by `distinct()` before it is joined"
+        ),
+    ),
+    "streams of different circuits": (
+        lambda c, bid, item: bid.union(streams.Circuit().input("bid", item=int, price=float)),
+        (
+            "the two streams are of different circuits\n"
+            "  why: they have clocks of their own, and a value of one has no tick in the other\n"
+            "  do: take both from one circuit; `nested.enter(stream)` brings a stream into a nested one"
+        ),
+    ),
+    "no stream": (
+        lambda c, bid, item: bid.union(5),
+        ("5 is no stream\n  why: operators take streams of the same circuit\n  do: make one with `circuit.input(...)`"),
+    ),
+    "columns of different types": (
+        lambda c, bid, item: bid + item,
+        (
+            "the two streams have columns of different types\n"
+            "  why: they are number, float and number, symbol, and rows of both become rows of one stream\n"
+            "  do: bring both to the same columns with `select` or `map`"
+        ),
+    ),
+    "a key of two types": (
+        lambda c, bid, item: bid.join(item, on={"price": "name"}),
+        (
+            "`price` is of type float, `name` of type symbol\n"
+            "  why: rows are joined where these columns are equal\n"
+            "  do: bring both to one type with `map`"
+        ),
+    ),
+    "a name on both sides": (
+        lambda c, bid, item: bid.join(bid, on="item"),
+        (
+            "both streams have a column `price` that is no key\n"
+            "  why: columns of a joined row are known by their names\n"
+            '  do: rename one before the join: `.rename(price="...")`, or select without it'
+        ),
+    ),
+    "no fill": (
+        lambda c, bid, item: bid.left_join(item, on="item", fill={}),
+        (
+            "a row without a match has no value for `name`\n"
+            "  why: columns hold no nulls\n"
+            '  do: say what stands for it: `fill={"name": ...}`'
+        ),
+    ),
+    "a fill of another type": (
+        lambda c, bid, item: bid.left_join(item, on="item", fill={"name": 5}),
+        ("5 cannot stand in column `name`\n  why: it is an int, not a symbol\n  do: give a value of type symbol"),
+    ),
+    "no type": (
+        lambda c, bid, item: c.input("other", x=list),
+        (
+            "column `x`: <class 'list'> is no type of a column\n"
+            "  why: a stream's columns hold numbers, unsigned numbers, floats or texts\n"
+            '  do: give int, float or str, or "number", "unsigned", "float" or "symbol"'
+        ),
+    ),
+    "no name": (
+        lambda c, bid, item: c.input("two words", x=int),
+        (
+            "FILE: 'two words' cannot name a stream\n"
+            "  why: the program can be written as rule text, where a name has a form\n"
+            "  do: a name is made of ASCII letters, digits, `_` and `?`, and starts with no digit"
+        ),
+    ),
+    "an input twice": (
+        lambda c, bid, item: c.input("bid", x=int),
+        ("the circuit has an input `bid` already\n  why: inputs have names of their own\n  do: rename one"),
+    ),
+    "an unknown input": (
+        lambda c, bid, item: c.step({"bids": []}),
+        ("the circuit has no input 'bids'\n  why: its inputs are bid, item\n  do: did you mean `bid`?"),
+    ),
+    "inputs that are no dict": (
+        lambda c, bid, item: c.step([(1, 0.5)]),
+        (
+            "`inputs` cannot be [(1, 0.5)]\n"
+            "  why: it is a dict, by the names of inputs\n"
+            '  do: give `inputs={"bid": ...}`'
+        ),
+    ),
+    "rows of another shape": (
+        lambda c, bid, item: c.step({"bid": [(1, 0.5, 2)]}),
+        (
+            "list, row 0 (from 0): 1 bad row: (1, 0.5, 2) has 3 values where 2 are due\n"
+            "  why: `bid` takes rows of 2\n"
+            '  do: give every row all its values, or keep the good rows with on_error="quarantine"'
+        ),
+    ),
+    "rows of another type": (
+        lambda c, bid, item: c.step({"bid": streams.zset([(1, "x")])}),
+        (
+            "rows of zset(c0:number, c1:symbol) cannot be rows of bid(item:number, price:float)\n"
+            "  why: the types of the columns differ, or their number\n"
+            "  do: give rows of the stream's types; `columns=` of `zset` says what the values are"
+        ),
+    ),
+    "weights of another number": (
+        lambda c, bid, item: streams.zset([(1,), (2,)], [1]),
+        (
+            "2 rows, but weights of shape (1,) and type int64\n"
+            "  why: every row has a weight, an integer\n"
+            "  do: give as many weights as rows"
+        ),
+    ),
+    "weights that are no integers": (
+        lambda c, bid, item: streams.zset([(1,)], ["x"]),
+        (
+            "the weights are no 64-bit integers\n"
+            "  why: invalid literal for int() with base 10: 'x'\n"
+            "  do: give an integer from -2**63 to 2**63 - 1 for each row"
+        ),
+    ),
+    "a nested circuit without an end": (
+        lambda c, bid, item: endless(c, bid),
+        (
+            "the nested circuit `count up` did not come to rest in 10 ticks\n"
+            "  why: each tick still changed something; the step was not made\n"
+            "  do: look at the loop: does it add rows without end? else raise `limit=`"
+        ),
+    ),
+    "a nested circuit within another": (
+        lambda c, bid, item: nested_twice(c, bid),
+        (
+            "FILE: error: the nested circuit `inner` is within another nested circuit\n"
+            "    inner._close()\n"
+            "  why: its incremental version would have three clocks, and operators are known for two\n"
+            "  do: write both as one nested circuit, or step the circuit as it is, without `incremental()`"
+        ),
+    ),
+    "a limit that is none": (
+        lambda c, bid, item: c.nested("n", limit=0).__enter__(),
+        (
+            "`limit` cannot be 0\n"
+            "  why: it is how often a nested circuit may tick\n"
+            "  do: give an integer from 1, or leave it out"
+        ),
+    ),
+    "a placeholder that is nothing yet": (
+        lambda c, bid, item: unconnected(c),
+        (
+            "FILE: error: the placeholder `later` is not connected\n"
+            '    circuit.output("o", circuit.placeholder("later", x=int))\n'
+            "  why: an output depends on it, and it has no values\n"
+            "  do: say what it is: `circuit.connect(placeholder, stream)`"
+        ),
+    ),
+    "a placeholder twice": (
+        lambda c, bid, item: connected_twice(c, bid),
+        (
+            "Stream(item:number, price:float) of loop back is no open placeholder\n"
+            "  why: a stream is defined once\n"
+            "  do: make one with `circuit.placeholder(...)`, and connect it once"
+        ),
+    ),
+    "no aggregate": (
+        lambda c, bid, item: bid.group_by("item").aggregate(n=5),
+        (
+            "column `n`: 5 is no aggregate\n"
+            "  why: a column of a group is an aggregate over its rows\n"
+            '  do: give streams.count(), streams.sum("x"), mean, min, max or count_distinct'
+        ),
+    ),
+    "a sum of texts": (
+        lambda c, bid, item: item.group_by("item").aggregate(n=streams.sum("name")),
+        (
+            "column `n`: `sum name` is of texts\n"
+            "  why: only numbers add up\n"
+            "  do: use min, max or count_distinct, or an expression that is a number"
+        ),
+    ),
+    "no number of rows": (
+        lambda c, bid, item: bid.group_by("item").top(0, "price"),
+        ("0 is no number of rows\n  why: the first k rows are asked for\n  do: give an integer from 1"),
+    ),
+    "an order that is none": (
+        lambda c, bid, item: bid.group_by("item").top(1, 5),
+        ('`by` cannot be 5\n  why: it names the columns that order rows\n  do: give "price", "-price" or ["a", "-b"]'),
+    ),
+    "a term without a value": (
+        lambda c, bid, item: undefined(c, bid),
+        (
+            "`share = 10 / item` has no value for some row\n"
+            "  why: a division by zero, a result out of range or a text that is no number; the step was not made\n"
+            "  do: filter such rows first"
+        ),
+    ),
+    "a mean of nothing": (
+        lambda c, bid, item: mean_of_nothing(c, bid),
+        (
+            "a mean has no value for some key\n"
+            "  why: it is beyond its type, or a mean of nothing, or adds inf and -inf; the step was not made\n"
+            "  do: make the column a float, or leave such rows out"
+        ),
+    ),
+    "an output too late": (
+        lambda c, bid, item: late(c, bid),
+        (
+            "output `p` comes too late: the circuit has stepped\n"
+            "  why: what it remembers belongs to the operators it had\n"
+            "  do: add inputs and outputs before the first step"
+        ),
+    ),
+    "rules that are no text": (
+        lambda c, bid, item: streams.from_rules(5),
+        (
+            "`rules` cannot be 5\n"
+            "  why: it is the text of rules, or a lftj.Program\n"
+            '  do: give rules, as in `from_rules("p(x) :- e(x).")`'
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_the_text_of_a_message(name: str) -> None:
+    """`FILE` is this file and the line of the call."""
+    function, text = MESSAGES[name]
+    with pytest.raises(lftj.Error) as caught:
+        function(*world())
+    shown = re.sub(r"\S*test_messages\.py:\d+", "FILE", str(caught.value))
+    assert shown == text
+
+
+def test_a_cycle_with_a_delay_is_none() -> None:
+    circuit, bid, _ = world()
+    cycle(circuit, bid, delay=True)
+
+
+def test_after_an_error_the_circuit_goes_on() -> None:
+    """A refused cycle leaves its placeholder open, a refused input no input."""
+    circuit, bid, item = world()
+    back = circuit.placeholder("back", item=int, price=float)
+    for wrong in (lambda: circuit.connect(back, back + bid), lambda: circuit.connect(back, item), lambda: bid + item):
+        with pytest.raises(lftj.Error):
+            wrong()
+    circuit.connect(back, bid + back.delay())
+    circuit.output("o", back)
+    assert [dict(circuit.step({"bid": [(1, 0.5)]})["o"]) for _ in range(2)] == [{(1, 0.5): 1}, {(1, 0.5): 2}]
