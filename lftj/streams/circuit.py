@@ -73,6 +73,7 @@ class Circuit(Loops):
 
     def __init__(self, name: str = "circuit", *, memory_limit: int | None = None) -> None:
         self.name = name
+        self.rows_touched = 0  # rows that the last step looked up in integrals and tables, found there, or changed
         self._graph = Graph()
         self._room = Room(Arena(memory_limit), SymbolTable())
         self._changes = False  # whether it is the incremental version of another
@@ -157,12 +158,14 @@ class Circuit(Loops):
             graph = self._graph
             states = graph.start(self._room) if self._states is None else self._states
             given = self._given(inputs or {})
+            touched = self._room.arena.touched
             values, following = graph.tick(states, given, Tick(self._ticks, self._room))
             made = {
                 name: WeightedRows(Schema(name, node.columns), zset_of(values[node.number]), self._room.symbols)
                 for name, node in graph.outputs.items()
             }
             self._states, self._ticks = following, self._ticks + 1
+            self.rows_touched = self._room.arena.touched - touched
             return made
 
     def run(
