@@ -30,7 +30,18 @@ HOT, NEW_AUCTIONS, NEW_PERSONS = 100, 100, 1_000
 CHANNELS = 10_000
 NAMED = ("Google", "Facebook", "Baidu", "Apple")
 STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
-CITIES = ("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond", "Seattle", "Kent", "Cheyenne")
+CITIES = (
+    "Phoenix",
+    "Los Angeles",
+    "San Francisco",
+    "Boise",
+    "Portland",
+    "Bend",
+    "Redmond",
+    "Seattle",
+    "Kent",
+    "Cheyenne",
+)
 FIRST_NAMES = ("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter")
 LAST_NAMES = ("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris")
 
