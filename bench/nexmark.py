@@ -1,14 +1,14 @@
-"""Nexmark's events: persons, auctions and bids, 1 : 3 : 46, in the order of time. Seeded: the same seed, the same events.
+"""Nexmark's events: persons, auctions and bids, 1 : 3 : 46, in the order of time. The same seed, the same events.
 
     Events(seed=7).batch(first, count)     {"person": batch, "auction": batch, "bid": batch} of events first, ...
 
 Every value is a function of the seed and the number of its event, so that events are the same however they are cut into
 batches. Ids are 1000, 1001, ... by kind. `date_time` is in milliseconds, with `rate` events a second; `disorder`
-milliseconds at most are taken off it, at random. Every other bid is on a hot auction (the newest whose number is a multiple of 100) and
-three in four come from a hot bidder; sellers likewise; all others are among the newest 100 auctions and 1,000 persons.
-Prices are log-uniform from 1 to 10^6, in cents. An auction runs for at most twice the time in which 100 of them open.
-Taken from the generator of Apache Beam's and Flink's Nexmark; there bids and auctions may also name a
-person or auction that comes a little later.
+milliseconds at most are taken off it, at random. Every other bid is on a hot auction (the newest whose number is a
+multiple of 100) and three in four come from a hot bidder; sellers likewise; all others are among the newest 100
+auctions and 1,000 persons. Prices are log-uniform from 1 to 10^6, in cents. An auction runs for at most twice the time
+in which 100 of them open. Taken from the generator of Apache Beam's and Flink's Nexmark; there bids and auctions may
+also name a person or auction that comes a little later.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ q10, a sink to files, is left out. Where the published SQL of Beam or Flink and 
 
 - Columns hold numbers, floats and texts: times are integer milliseconds, a minute is one of the day, days are numbers.
 - q1, q14: the price in euros is the float `price * 0.908`, not a decimal.
-- q4, q6, q9: the winning bid is the highest, then the earliest, then that of the least bidder. q6 takes, for each seller,
-  the 10 auctions with a bid that end last, whether or not their end is past.
+- q4, q6, q9: the winning bid is the highest, then the earliest, then that of the least bidder. q6 takes, for each
+  seller, the 10 auctions with a bid that end last, whether or not their end is past.
 - q5, q7, q8: windows are of event time, and follow every event that comes; none is closed by a watermark.
 - q12: processing time is the number of the step, 10 steps to a window: `bid` has it as a column, `arrived`.
 - q13: the side table has the rows (i, "side i") for i below 10,000.

@@ -31,9 +31,9 @@ class Recompute:
         return int(self._connection.execute(f"CREATE OR REPLACE TABLE answer AS SELECT * FROM ({sql})").fetchone()[0])
 
     def disagreement(self, sql: str, deltas: Iterable[Any]) -> list[tuple[Any, ...]]:
-        """Rows of which the answer of `sql` and the sum of `deltas` (tables with `_weight` last) hold different numbers.
+        """Rows of which the answer of `sql` and the sum of `deltas` hold different numbers, each with both; 10 at most.
 
-        Each with both numbers; 10 at most. Floats count as equal up to 10 digits: DuckDB's means are not exact.
+        `deltas`: tables with `_weight` last. Floats count as equal up to 10 digits: DuckDB's means are not exact.
         """
         import pyarrow as pa
 
