@@ -1,14 +1,14 @@
-"""Nexmark's events: persons, auctions and bids, 1 : 3 : 46, in the order of time. Seeded: the same seed, the same events.
+"""Nexmark's events: persons, auctions and bids, 1 : 3 : 46, in the order of time. The same seed, the same events.
 
     Events(seed=7).batch(first, count)     {"person": batch, "auction": batch, "bid": batch} of events first, ...
 
 Every value is a function of the seed and the number of its event, so that events are the same however they are cut into
-batches. Ids are 1000, 1001, ... by kind. `date_time` is in milliseconds, 10 events in each; `disorder` milliseconds at
-most are taken off it, at random. Every other bid is on a hot auction (the newest whose number is a multiple of 100) and
-three in four come from a hot bidder; sellers likewise; all others are among the newest 100 auctions and 1,000 persons.
-Prices are log-uniform from 1 to 10^6, in cents. An auction runs for up to 333 ms, which is twice the time in which 100
-of them open. Taken from the generator of Apache Beam's and Flink's Nexmark; there bids and auctions may also name a
-person or auction that comes a little later.
+batches. Ids are 1000, 1001, ... by kind. `date_time` is in milliseconds, with `rate` events a second; `disorder`
+milliseconds at most are taken off it, at random. Every other bid is on a hot auction (the newest whose number is a
+multiple of 100) and three in four come from a hot bidder; sellers likewise; all others are among the newest 100
+auctions and 1,000 persons. Prices are log-uniform from 1 to 10^6, in cents. An auction runs for at most twice the time
+in which 100 of them open. Taken from the generator of Apache Beam's and Flink's Nexmark; there bids and auctions may
+also name a person or auction that comes a little later.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ Words = npt.NDArray[np.uint64]
 
 PERSONS, AUCTIONS, BIDS = 1, 3, 46
 PERIOD = PERSONS + AUCTIONS + BIDS
-PER_MS = 10
+RATE = 10_000
 START = 1_436_918_400_000
 FIRST_ID, FIRST_CATEGORY, CATEGORIES = 1_000, 10, 5
 HOT, NEW_AUCTIONS, NEW_PERSONS = 100, 100, 1_000
-LONGEST_AUCTION_MS = 333
 CHANNELS = 10_000
 NAMED = ("Google", "Facebook", "Baidu", "Apple")
 STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
@@ -65,12 +64,13 @@ _DIGITS = np.frombuffer(b"0123456789012345", np.uint8)
 
 
 class Events:
-    """The events of a seed. `disorder`: by how many milliseconds at most the time of an event is set back."""
+    """The events of a seed, `rate` of them a second. `disorder`: milliseconds by which the time of one is set back."""
 
-    def __init__(self, seed: int = 7, *, disorder: int = 0) -> None:
+    def __init__(self, seed: int = 7, *, rate: int = RATE, disorder: int = 0) -> None:
         import pyarrow as pa
 
-        self.seed, self.disorder = seed, disorder
+        self.seed, self.rate, self.disorder = seed, rate, disorder
+        self._longest = max(2, 2 * NEW_AUCTIONS * PERIOD * 1_000 // (AUCTIONS * rate))
         numbers = np.arange(len(NAMED) + CHANNELS)
         folders = _letters(self._random(numbers, 1), 16)
         self._channels = pa.array([*NAMED, *(f"channel-{i}" for i in range(CHANNELS))])
@@ -88,7 +88,7 @@ class Events:
         """The record batches of events `first` to `first + count`, by stream. A stream without events has no rows."""
         number = np.arange(first, first + count)
         epoch, offset = np.divmod(number, PERIOD)
-        time = START + number // PER_MS
+        time = START + number * 1_000 // self.rate
         if self.disorder:
             time = time - self._below(number, 2, self.disorder + 1)
         is_person, is_bid = offset < PERSONS, offset >= PERSONS + AUCTIONS
@@ -129,7 +129,7 @@ class Events:
                 "initial_bid": initial,
                 "reserve": initial + self._price(number, 13),
                 "date_time": time,
-                "expires": time + 1 + self._below(number, 14, LONGEST_AUCTION_MS),
+                "expires": time + 1 + self._below(number, 14, self._longest),
                 "seller": FIRST_ID + self._recent(number, 15, epoch, NEW_PERSONS, hot=3),
                 "category": FIRST_CATEGORY + self._below(number, 17, CATEGORIES),
                 "extra": _texts(_LETTERS[self._bytes(number, 18, 16) & 31]),
@@ -173,11 +173,13 @@ class Events:
     def _bytes(self, number: Ints, salt: int, width: int) -> npt.NDArray[np.uint8]:
         """`width` random bytes for each event; a multiple of 8."""
         words = np.stack([self._random(number, salt + 32 * i) for i in range(width // 8)], axis=1)
-        return words.view(np.uint8).reshape(len(number), width)
+        found: npt.NDArray[np.uint8] = words.view(np.uint8).reshape(len(number), width)
+        return found
 
     def _price(self, number: Ints, salt: int) -> Ints:
         share = (self._random(number, salt) >> np.uint64(11)).astype(np.float64) / 2.0**53
-        return np.rint(np.power(10.0, share * 6) * 100).astype(np.int64)
+        price: Ints = np.rint(np.power(10.0, share * 6) * 100).astype(np.int64)
+        return price
 
     def _recent(self, number: Ints, salt: int, newest: Ints, among: int, *, hot: int) -> Ints:
         """One of the `among` newest, or the hot one: `hot` times in `hot` + 1, of 2 every other time."""

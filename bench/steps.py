@@ -36,7 +36,7 @@ def min_degree_sum(rows: Rows) -> int:
     return int(np.minimum(out[rows[:, 0]], out[rows[:, 1]]).sum())
 
 
-def growth(sizes: Sequence[int], counts: Sequence[int]) -> float:
+def growth(sizes: Sequence[int], counts: Sequence[float]) -> float:
     """The exponent k of the best fit counts ~ sizes^k."""
     return float(np.polyfit(np.log(np.asarray(sizes, float)), np.log(np.asarray(counts, float)), 1)[0])
 

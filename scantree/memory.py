@@ -171,7 +171,8 @@ def _reserve(size: int) -> tuple[mmap.mmap, int]:
 class Arena:
     """Pages of one database. `limit` caps the bytes of pages in use (default: the address space that was reserved).
 
-    `crew`: the threads that work on them beside each other (None: only whoever calls).
+    `crew`: the threads that work on them beside each other (None: only whoever calls). `touched`: rows that were looked
+    up in versions by key, found there, or changed, since it was made: what work is counted by.
     """
 
     RESERVE = _worth_reserving()
@@ -188,6 +189,7 @@ class Arena:
         )
         self.lock = threading.RLock()
         self.crew: Crew | None = None
+        self.touched = 0
         from scantree.sweep import Sweep  # here: it needs this module
 
         self.sweep = Sweep(self.space)

@@ -183,6 +183,7 @@ class Reading:
     def _found(self, keys: Rows, values: int) -> tuple[npt.NDArray[np.bool_], Rows]:
         found, held = np.empty(keys.shape[1], np.bool_), np.empty((values, keys.shape[1]), np.int64)
         _cursor.find_rows(self.store.arena.space.mem, self.root, self.store.shape, plain(keys), found, held)
+        self.store.arena.touched += keys.shape[1]
         return found, held
 
     def rows_under(self, prefixes: Rows) -> Rows:
@@ -215,6 +216,7 @@ class Reading:
             found.append(out[:, :n])
             size = min(4 * size, 1 << 18)
         rows = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        self.store.arena.touched += len(asked) + rows.shape[1]
         return rows[:-1], rows[-1]
 
     def between(self, lows: Rows, highs: Rows, *, first: int = 0) -> tuple[Rows, Rows]:

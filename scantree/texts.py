@@ -89,7 +89,7 @@ def intern_texts(data, data_ends, first, hashes, heap, ends, slots, count, addin
                     while k < size and heap[start + k] == data[low + k]:
                         k += 1
                     if k == size:
-                        found = known
+                        found = known  # type: ignore[assignment]
                         break
             at = at + ONE & mask
         if found == NONE and adding:

@@ -256,6 +256,7 @@ class Version(Reading):
         """The version after `batch` int64[cols, m], m > 0, in key order; `verdicts` int8[m] are written."""
         store, shape, space, m = self.store, self.store.shape, self.store.arena.space, len(ops)
         dirs, pages = int(space.mem[self.root + DIRS]), int(space.mem[self.root + PAGES])
+        store.arena.touched += m
         with store.arena.lock:
             if m >= _parts.LEAST and store.arena.crew is not None:
                 made = _parts.update_in_parts(store, self.root, batch, ops, verdicts, store.arena.crew)

@@ -238,9 +238,15 @@ class Accumulators:
 
     def updated(self, sums: Sums) -> Accumulators:
         """The accumulators after `sums` are added."""
-        folding = self.folding
+        return self.moved(sums, self.values(sums)[1])
+
+    def values(self, sums: Sums) -> tuple[Ints, Ints]:
+        """The values of the groups of `sums` in the table, int64[words, g]: before and after these are added."""
         before = self.table.values_of(sums.groups)
-        after = carried(folding, before + sums.values)
+        return before, carried(self.folding, before + sums.values)
+
+    def moved(self, sums: Sums, after: Ints) -> Accumulators:
+        """The accumulators after `sums` are added, which gives the values `after` int64[words, g]."""
         ops = np.where((after != 0).any(axis=0), 1, -1).astype(np.int8)
         table, _ = self.table.update(np.vstack([sums.groups, after]), ops)
         segments = self.segments
@@ -248,7 +254,7 @@ class Accumulators:
             pieces = segments.values_of(sums.segments)[0] + sums.pieces
             ops = np.where(pieces != 0, 1, -1).astype(np.int8)
             segments, _ = segments.update(np.vstack([sums.segments, pieces]), ops)
-        return Accumulators(folding, table, segments)
+        return Accumulators(self.folding, table, segments)
 
     def rows(self, groups: Ints) -> tuple[Ints, GroupsWithoutResult]:
         """(the rows (group..., code of the result) of those of `groups` int64[k, g] that have one, in order; the rest).

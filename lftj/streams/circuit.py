@@ -84,6 +84,7 @@ class Circuit(Loops):
 
     def __init__(self, name: str = "circuit", *, memory_limit: int | str | None = None) -> None:
         self.name = name
+        self.rows_touched = 0  # rows that the last step looked up in integrals and tables, found there, or changed
         self._graph = Graph()
         self._room = Room(Arena(size(memory_limit)), SymbolTable())
         self._changes = False  # whether it is the incremental version of another
@@ -182,6 +183,7 @@ class Circuit(Loops):
         with self._lock:
             graph = self._graph
             given = self._given(inputs)
+            touched = self._room.arena.touched
             try:
                 states = graph.start(self._room) if self._states is None else self._states
                 values, following = graph.tick(states, given, Tick(self._ticks, self._room))
@@ -196,6 +198,7 @@ class Circuit(Loops):
                 for name, node in graph.outputs.items()
             }
             self._states, self._ticks = following, self._ticks + 1
+            self.rows_touched = self._room.arena.touched - touched
             return made
 
     def run(

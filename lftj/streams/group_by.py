@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from lftj.arguments import refused, text
 from lftj.errors import DataError
-from lftj.language.clause import Compare, Value
+from lftj.language.clause import Compare, Value, Var
 from lftj.streams.by_key import ByKey
 from lftj.streams.expressions import Map, checked_value, conditions_of, mapped
+from lftj.streams.operators import Plus
 from lftj.streams.ranking import Neighbour, Ranking, TopK
 from lftj.streams.totals import Total, Totals
 from lftj.values.codes import Column
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 LINEAR = ("count", "sum", "mean")
 # A column that nobody asked for.
 ROWS = "rows_"
+# Which of several counts a value is for.
+WHICH = "which_"
 
 
 @dataclass(frozen=True)
@@ -103,20 +106,23 @@ class Groups:
                     remedy='give streams.count(), streams.sum("x"), mean, min, max or count_distinct',
                 )
         linear = {name: a for name, a in aggregates.items() if a.op in LINEAR}
-        others = {name: a for name, a in aggregates.items() if a.op not in LINEAR}
+        distinct = {name: a for name, a in aggregates.items() if a.op == "count_distinct"}
+        best = {name: a for name, a in aggregates.items() if a.op not in (*LINEAR, "count_distinct")}
         # Of a group none of whose values counts there is still a row, which says 0.
-        some = any(a.op == "count_distinct" and a.where is not None for a in others.values())
+        some = bool(distinct) and all(a.where is not None for a in distinct.values())
         wanted = linear if linear else {ROWS: count()}
-        made = self._totals(wanted) if linear or some or not others else None
-        for name, aggregate in others.items():
-            counted = aggregate.op == "count_distinct"
-            part = self._counted(name, aggregate) if counted else self._best(name, aggregate)
+        made = self._totals(wanted) if linear or some or not (distinct or best) else None
+        if distinct:
+            part = self._counted(distinct)
             if made is None:
                 made = part
-            elif counted and aggregate.where is not None:
-                made = made.left_join(part, on=list(self._keys), fill={name: 0})
+            elif some:
+                made = made.left_join(part, on=list(self._keys), fill=dict.fromkeys(distinct, 0))
             else:
                 made = made.join(part, on=list(self._keys))
+        for name, aggregate in best.items():
+            part = self._best(name, aggregate)
+            made = part if made is None else made.join(part, on=list(self._keys))
         assert made is not None
         return made.select(*self._keys, *aggregates)
 
@@ -167,9 +173,29 @@ class Groups:
         ranking = Ranking(self._first(), ((len(self._keys), aggregate.op == "max"),), values._node.columns)
         return values._made(ByKey(TopK(ranking, 1, once=True, symbol=str(aggregate))), values._node.columns)
 
-    def _counted(self, name: str, aggregate: GroupAggregate) -> Stream:
-        distinct = self._of(name, aggregate).distinct()
-        return Groups(distinct, self._keys)._totals({name: count()})
+    def _counted(self, distinct: dict[str, GroupAggregate]) -> Stream:
+        """Counts of different values: one set of rows (group..., code of the value, which count), counted at once."""
+        streams = []
+        for i, (name, aggregate) in enumerate(distinct.items()):
+            assert aggregate.of is not None
+            stream = self._stream if aggregate.where is None else self._stream.filter(aggregate.where)
+            operator, columns = mapped(
+                stream._node.columns, {**dict.fromkeys(self._keys), name: aggregate.of, WHICH: str(i)}
+            )
+            streams.append(stream._made(operator, columns))
+        first, *others = streams
+        # Values of all types are compared as codes, as which alone they are in the set.
+        columns = (*first._node.columns[:-2], Column("value_", "number"), Column(WHICH, "number"))
+        rows = (first._made(Plus(), columns, *others) if others else first).distinct()
+        names = tuple(column.name for column in columns)
+        keys = tuple(Var(column.name, column.type) for column in columns[:-2])
+        marks = tuple((Compare("=", Var(WHICH, "number"), Value(i, "number")),) for i in range(len(distinct)))
+        marked = (*columns[:-2], *(Column(f"where_{i}_", "number") for i in range(len(marks))))
+        text = ", ".join(f"{name} = {aggregate}" for name, aggregate in distinct.items())
+        counted = rows._made(Map(names, (), keys, text, marks), marked)
+        totals = tuple(Total("count", -1, "", len(keys) + i) for i in range(len(marks)))
+        result = (*columns[:-2], *(Column(name, "number") for name in distinct))
+        return counted._made(Totals(self._first(), totals, text), result)
 
     def _first(self) -> tuple[int, ...]:
         return tuple(range(len(self._keys)))

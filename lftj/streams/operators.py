@@ -124,6 +124,10 @@ class Input(Operator):
         return f"input {self.name}"
 
 
+# Sums are put in normal form unless one part has more than so many times the rows of the others.
+LIKE = 4
+
+
 @dataclass(frozen=True)
 class Plus(Operator):
     """The sum of streams, tick by tick."""
@@ -131,9 +135,11 @@ class Plus(Operator):
     symbol: ClassVar[str] = "+"
 
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
-        """Add."""
+        """Add. Where parts are of like size, rows may cancel: in chains of joins they would double at each."""
         first, *others = map(zset_of, values)
-        return first.plus(*others), None
+        made = first.plus(*others)
+        largest = max(len(first), *map(len, others)) if others else len(made)
+        return made.normal() if (len(made) - largest) * LIKE >= largest else made, None
 
     def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
         """The same columns of every input."""

@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.evaluate.accumulators import MOST, Accumulators, Folding, Sums, sums_of
-from lftj.streams.by_key import starts_of
 from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import SAFE, WeightOverflowError, ZSet, added, check_sum
 from lftj.values.codes import decode_float, encode_float
@@ -41,7 +40,7 @@ class Total(NamedTuple):
 
 
 class TotalsState(NamedTuple):
-    """The accumulators of all keys: of the weights, then one for each total.
+    """The accumulators of all keys: of the weights, then one for each total (that of a plain count: the weights').
 
     `most`: no count is beyond it: the magnitudes of all weights that ever came.
     """
@@ -78,9 +77,10 @@ class Totals(Operator):
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value for a Z-set."""
         zset = zset.normal()
+        if not len(zset):
+            return ZSet.zero(self.width)
         change = TotalsChange(self)
-        after = change.added(change.start(room), zset)
-        return change.rows(after, change.keys(zset))
+        return change.made(change.start(room), zset)[1]
 
     def changes(self) -> tuple[Operator, None]:
         """The operator of its changes, which reads no integral."""
@@ -101,8 +101,9 @@ class TotalsChange(Operator):
 
     def start(self, room: Room) -> TotalsState:
         """Nothing."""
+        weights = self._none("count", "", room)
         return TotalsState(
-            self._none("count", "", room), tuple(self._none(t.op, t.operand, room) for t in self.of.totals)
+            weights, tuple(weights if _plain(t) else self._none(t.op, t.operand, room) for t in self.of.totals)
         )
 
     def step(self, state: TotalsState, values: Sequence[Value], tick: Tick) -> tuple[Value, TotalsState]:
@@ -110,16 +111,8 @@ class TotalsChange(Operator):
         delta = zset_of(values[0]).normal()
         if not len(delta):
             return ZSet.zero(self.of.width), state
-        after, keys = self.added(state, delta), self.keys(delta)
-        if after.most >= SAFE:
-            self._check_counts(state, after, keys)
-        return self.rows(after, keys).plus(self.rows(state, keys).negated()).normal(), after
-
-    def _check_counts(self, before: TotalsState, after: TotalsState, keys: Rows) -> None:
-        """`WeightOverflowError` if a count left int64 between two states."""
-        for old, new in zip((before.weights, *before.totals), (after.weights, *after.totals), strict=True):
-            was, now = old.table.values_of(keys)[0], new.table.values_of(keys)[0]
-            added(was, now - was)
+        before, after, following = self.made(state, delta)
+        return after.plus(before.negated()).normal(), following
 
     def _none(self, op: str, operand: str, room: Room) -> Accumulators:
         folding = Folding(op, len(self.of.key), "" if op == "count" else operand)
@@ -127,39 +120,48 @@ class TotalsChange(Operator):
         sums = sums_of(folding, none, none[0] if len(none) else np.empty(0, np.int64))
         return Accumulators.of(room.arena, folding, sums, page_rows=room.page_rows, dir_rows=room.dir_rows)
 
-    def keys(self, zset: ZSet) -> Rows:
-        """The distinct keys of rows, in order."""
-        rows = zset.rows[list(self.of.key)]
-        if not len(rows):
-            return rows[:, :1]
-        rows = rows[:, np.lexsort(rows[::-1])]
-        return np.ascontiguousarray(rows[:, starts_of(rows)]) if rows.shape[1] else rows
-
-    def added(self, state: TotalsState, delta: ZSet) -> TotalsState:
-        """The totals after a change."""
+    def made(self, state: TotalsState, delta: ZSet) -> tuple[ZSet, ZSet, TotalsState]:
+        """(the rows of the keys of a change, not empty, before it, and after it; the totals after it)."""
         check_sum(delta.weights)
         groups = delta.rows[list(self.of.key)]
-        made = []
-        for total, accumulators in zip(self.of.totals, state.totals, strict=True):
-            rows = groups if total.op == "count" else np.vstack([groups, delta.rows[total.column]])
-            weights = delta.weights
-            if total.where >= 0:
-                counted = delta.rows[total.where] != 0
-                rows, weights = np.compress(counted, rows, axis=1), weights[counted]
-            made.append(_plus(accumulators, rows, weights))
+        sums = sums_of(state.weights.folding, groups, delta.weights)
+        weights = state.weights.values(sums)
         most = state.most + float(np.abs(delta.weights.astype(np.float64)).sum())
-        return TotalsState(_plus(state.weights, groups, delta.weights), tuple(made), most)
+        if most >= SAFE:
+            _check_counts(*weights)
+        following, keys = state.weights.moved(sums, weights[1]), sums.groups
+        there = [values[0] != 0 for values in weights]
+        parts: list[list[Rows]] = [[np.compress(held, keys, axis=1)] for held in there]
+        totals = []
+        for total, accumulators in zip(self.of.totals, state.totals, strict=True):
+            if _plain(total):
+                values, made = weights, following
+            else:
+                sums = self._sums(total, accumulators, groups, delta)
+                values = accumulators.values(sums)
+                made = accumulators.moved(sums, values[1])
+            if most >= SAFE:
+                _check_counts(*values)
+            totals.append(made)
+            for part, held, of, at in zip(parts, there, values, (accumulators, made), strict=True):
+                part.append(self._results(at, part[0], of if held.all() else np.compress(held, of, axis=1)))
+        before, after = (
+            ZSet(np.ascontiguousarray(np.vstack(part)), np.ones(part[0].shape[1], np.int64)) for part in parts
+        )
+        return before, after, TotalsState(following, tuple(totals), most)
 
-    def rows(self, state: TotalsState, keys: Rows) -> ZSet:
-        """The rows of those of `keys` int64[k, m] that have one."""
-        there = state.weights.table.values_of(keys)[0] != 0
-        keys = np.compress(there, keys, axis=1)
-        columns = [self._results(accumulators, keys) for accumulators in state.totals]
-        rows = np.vstack([keys, *columns]) if columns else keys
-        return ZSet(np.ascontiguousarray(rows), np.ones(keys.shape[1], np.int64))
+    def _sums(self, total: Total, accumulators: Accumulators, groups: Rows, delta: ZSet) -> Sums:
+        """What a change adds to a total: something for each of its keys, nothing where no row counts."""
+        weights = delta.weights
+        if total.where >= 0:
+            weights = weights * (delta.rows[total.where] != 0)
+        if total.op != "count" and np.abs(weights.astype(np.float64)).sum() >= MOST:
+            raise WeightOverflowError
+        rows = groups if total.op == "count" else np.vstack([groups, delta.rows[total.column]])
+        return sums_of(accumulators.folding, rows, weights)
 
-    def _results(self, accumulators: Accumulators, keys: Rows) -> Rows:
-        values = accumulators.table.values_of(keys)
+    def _results(self, accumulators: Accumulators, keys: Rows, values: Rows) -> Rows:
+        """The results of keys with their values in the table."""
         op, owed = accumulators.folding.op, values[0] < 0
         nothing = op == "mean" and bool((values[0] == 0).any())
         if op != "count" and owed.any():
@@ -184,9 +186,11 @@ class TotalsChange(Operator):
         return codes
 
 
-def _plus(accumulators: Accumulators, rows: Rows, weights: Rows) -> Accumulators:
-    """The accumulators after rows with weights of either sign are added."""
-    if accumulators.folding.op != "count" and np.abs(weights.astype(np.float64)).sum() >= MOST:
-        raise WeightOverflowError
-    sums: Sums = sums_of(accumulators.folding, np.ascontiguousarray(rows), weights)
-    return accumulators.updated(sums)
+def _plain(total: Total) -> bool:
+    """Whether a total is the sum of all weights."""
+    return total.op == "count" and total.where < 0
+
+
+def _check_counts(before: Rows, after: Rows) -> None:
+    """`WeightOverflowError` if a count, the first of the values of each key, left int64 on its way."""
+    added(before[0], after[0] - before[0])

@@ -1,0 +1,93 @@
+"""Python functions over Arrow columns: what they may give, and what happens when they give something else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import lftj
+from lftj import streams
+
+
+def circuit_of(build):
+    circuit = streams.Circuit()
+    circuit.output("out", build(circuit.input("x", a=int, b=str, f=float)))
+    return circuit.incremental()
+
+
+def test_a_function_adds_columns_of_every_type():
+    circuit = circuit_of(
+        lambda x: x.apply(
+            lambda a, b, f: (pc.add(a, 1), pc.utf8_upper(b), pc.multiply(f, 0.5)), "a", "b", "f", n=int, t=str, h=float
+        )
+    )
+    assert circuit.step({"x": [(1, "é", 3.0), (2, "", -1.0)]})["out"] == {
+        (1, "é", 3.0, 2, "É", 1.5): 1,
+        (2, "", -1.0, 3, "", -0.5): 1,
+    }
+    gone = circuit.step({"x": streams.zset([(1, "é", 3.0)], [-2])})["out"]
+    assert gone == {(1, "é", 3.0, 2, "É", 1.5): -2}
+
+
+def test_a_flat_function_gives_any_number_of_rows_for_each():
+    def words(text):
+        lists = pc.split_pattern(text, " ")
+        return pc.list_parent_indices(lists), pc.list_flatten(lists)
+
+    circuit = circuit_of(lambda x: x.apply(words, "b", flat=True, word=str).select("a", "word"))
+    assert circuit.step({"x": [(1, "to be to", 0.0), (2, "x", 0.0)]})["out"] == {
+        (1, "to"): 2,
+        (1, "be"): 1,
+        (2, "x"): 1,
+    }
+    assert circuit.step({})["out"] == {}
+
+
+def _raises(a):
+    raise KeyError("oops")
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (_raises, "raised KeyError"),
+        (lambda a: pa.array([1]), "gave 1 values of `n` for 2 rows"),
+        (lambda a: (a, a), "gave 2 columns, not 1"),
+        (lambda a: 7, "gave 0 values"),
+        (lambda a: pa.array([1, None]), "null"),
+        (lambda a: pa.array(["x", "y"]), "`n`"),
+    ],
+)
+def test_a_function_that_gives_no_column_leaves_the_circuit_as_it_was(function, says):
+    calls = []
+
+    def first_well(a):
+        calls.append(len(a))
+        return pc.add(a, 1) if len(calls) != 2 else function(a)
+
+    circuit = circuit_of(lambda x: x.apply(first_well, "a", n=int).group_by().aggregate(s=streams.sum("n")))
+    circuit.step({"x": [(1, "", 0.0)]})
+    with pytest.raises(lftj.Error, match=says):
+        circuit.step({"x": [(2, "", 0.0), (3, "", 0.0)]})
+    assert circuit.step({"x": [(4, "", 0.0)]})["out"] == {(2,): -1, (7,): 1}
+
+
+def test_bad_row_numbers_of_a_flat_function_are_refused():
+    for numbers in ([0, 5], [-1, 0], [0.5, 1.0]):
+        circuit = circuit_of(lambda x: x.apply(lambda a: (np.array(numbers), a), "a", flat=True, n=int))  # noqa: B023
+        with pytest.raises(lftj.Error, match="rows' numbers"):
+            circuit.step({"x": [(1, "", 0.0), (2, "", 0.0)]})
+
+
+def test_what_makes_no_sense_is_refused_when_it_is_written():
+    x = streams.Circuit().input("x", a=int)
+    for build in (
+        lambda: x.apply(pc.add, "b", n=int),
+        lambda: x.apply(pc.add, "a", a=int),
+        lambda: x.apply("a + 1", "a", n=int),  # type: ignore[arg-type]
+        lambda: x.apply(pc.add, "a", n=bytes),
+    ):
+        with pytest.raises(lftj.Error):
+            build()

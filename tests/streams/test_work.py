@@ -1,0 +1,32 @@
+"""Work per step follows the change, not the data (DBSP, section 4.2: costs of incremental operators), by counters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.steps import growth
+from bench.streams import CHANGES, SLOPE, work
+
+pytestmark = pytest.mark.jit_only
+
+
+@pytest.mark.parametrize("name", ["join", "group-by"])
+def test_rows_touched_per_change_do_not_grow_with_the_data(name):
+    sizes = (10_000, 100_000, 1_000_000)
+    touched = [work(name, size)[0] / CHANGES for size in sizes]
+    assert growth(sizes, touched) <= SLOPE
+    assert min(touched) >= 1, "each changed row is at least written"
+
+
+def test_a_join_that_meets_more_rows_touches_more():
+    from lftj import streams
+
+    circuit = streams.Circuit()
+    left, right = circuit.input("left", key=int, value=int), circuit.input("right", key=int, other=int)
+    circuit.output("out", left.join(right, on="key"))
+    changes = circuit.incremental()
+    changes.step({"right": np.stack([np.zeros(500, np.int64), np.arange(500)], axis=1)})
+    few = changes.step({"left": [(1, 1)]}) and changes.rows_touched
+    many = changes.step({"left": [(0, 1)]}) and changes.rows_touched
+    assert many >= few + 500
