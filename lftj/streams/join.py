@@ -44,8 +44,10 @@ class Join(Operator):
         """Join what came in."""
         return self.joined(values[LEFT], values[RIGHT]), None
 
-    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
-        """The keys, and what is wanted of either side."""
+    def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed | None:
+        """The keys, and what is wanted of either side. A join of another kind may look at more: it needs all."""
+        if type(self) is not Join:
+            return None
         out = tuple(self.out[i] for i in wanted)
         reads = tuple(
             tuple(sorted({*self.keys[side], *(column for of, column in out if of == side)})) for side in (LEFT, RIGHT)
