@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from lftj.arguments import instance, mapping, refused, size
+from lftj.arguments import function, instance, mapping, refused, size
 from lftj.errors import DataError, MemoryLimitError, ProgramError
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
@@ -339,12 +339,15 @@ class NestedCircuit(Loops):
         `start` is a stream outside; without a condition the iteration ends when x does not change. A value that comes
         again without staying goes on for ever, up to `limit`. Both functions are of streams inside.
         """
-        if start._graph is not self._outside:
+        if getattr(start, "_graph", None) is not self._outside:
             raise DataError(
                 "`start` is no stream of the circuit around this one",
                 why="the iteration begins with its value at each tick outside",
                 remedy="give a stream that was made outside",
             )
+        function("step", step, "x")
+        if condition is not None:
+            function("condition", condition, "x")
         node = start._node
         loop = Stream(self._graph, self._graph.add(Loop("while"), [], node.columns, span=here()))
         before = loop.delay()

@@ -7,7 +7,7 @@ columns. It is evaluated column by column by the register machine that joins use
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -70,7 +70,7 @@ class Map(Operator):
             kept = (*kept, *range(width, width + len(self.marks)))
             reads = tuple(i for i, name in enumerate(self.names) if name in named)
         names = tuple(self.names[i] for i in reads)
-        return Narrowed(Map(names, self.conditions, terms, self.text, self.marks), kept, (reads,))
+        return Narrowed(replace(self, names=names, terms=terms), kept, (reads,))
 
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value for a Z-set."""

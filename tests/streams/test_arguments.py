@@ -70,6 +70,8 @@ SUBJECTS: dict[str, Callable[[World], object]] = {
 GOOD: dict[str, Callable[[World], Any]] = {
     "name": lambda world: "fresh",
     "stream": lambda world: world.bid,
+    "start": lambda world: world.bid,
+    "step": lambda world: lambda x: x.distinct(),
     "nested.stream": lambda world: world.bid,
     "placeholder": lambda world: world.open,
     "other": lambda world: world.other,
