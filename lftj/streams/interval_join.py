@@ -45,7 +45,7 @@ class IntervalJoin(Join):
         asked = replace(
             self, out=(*(self.out[i] for i in wanted), (LEFT, self.times[LEFT]), (RIGHT, self.times[RIGHT]))
         )
-        plain = Join.narrowed(asked, tuple(range(len(asked.out))), arities)
+        plain = asked.narrowed_plainly(tuple(range(len(asked.out))))
         assert isinstance(plain.operator, Join)
         join = plain.operator
         *out, left, right = join.out
@@ -108,7 +108,7 @@ class Lookup(Join):
 
     def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed:
         """As a join."""
-        plain = super().narrowed(wanted, arities)
+        plain = self.narrowed_plainly(wanted)
         assert isinstance(plain.operator, Join)
         join = plain.operator
         return plain._replace(operator=Lookup(join.keys, join.out, join.arities))

@@ -46,8 +46,10 @@ class Join(Operator):
 
     def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed | None:
         """The keys, and what is wanted of either side. A join of another kind may look at more: it needs all."""
-        if type(self) is not Join:
-            return None
+        return self.narrowed_plainly(wanted) if type(self) is Join else None
+
+    def narrowed_plainly(self, wanted: tuple[int, ...]) -> Narrowed:
+        """The plain join of the same keys, with what is wanted of either side."""
         out = tuple(self.out[i] for i in wanted)
         reads = tuple(
             tuple(sorted({*self.keys[side], *(column for of, column in out if of == side)})) for side in (LEFT, RIGHT)
