@@ -14,7 +14,7 @@ import weakref
 from lftj.join.run import Limits
 from lftj.language.options import VALUES
 from lftj.maintain.alias import Alias
-from lftj.maintain.cost import MANY
+from lftj.maintain.cost import LOATH, MANY
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import KeptDerivations
 from lftj.maintain.paths import Paths
@@ -85,7 +85,7 @@ def choose(step: Step, heads: Heads) -> tuple[Strategy, Kept | None, Reason]:
     compared = cost.why
     if compared.rows >= MANY:
         compared = step.kept.costs_of(heads).corrected(kept.strategy, compared)
-    if compared.following <= compared.anew:
+    if compared.following <= LOATH * compared.anew:
         return strategy, kept, compared
     step.kept.costs_of(heads).refuse(kept.strategy, compared)
     return RECOMPUTE, None, compared

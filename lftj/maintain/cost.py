@@ -45,6 +45,9 @@ UNTRIED = 0.5
 # tried, and once it was; and how many evaluations have to be regretted before it is turned to.
 DOUBTED, KNOWN, PREPARING = 1.5, 1.1, 2.0
 OTHER = {"delta": "trace", "trace": "delta"}
+# How many times as long as evaluating following may take before a head gives up what it keeps; and evaluating as
+# following, before that is prepared anew: where both take as long, a head stays at what it does.
+LOATH, WORTHWHILE = 1.1, 1.3
 # How far a measurement may be from the estimate (the first one may compile kernels), and what is left of its excess
 # each time that it keeps a head from being followed: a change that went badly once is tried again.
 FARTHEST, FORGOTTEN = 8.0, 0.97
@@ -174,6 +177,13 @@ class HeadCosts:
         if self.regret < PREPARING * compared.anew * 2.0**self.turns:
             return False
         self.favoured, self.regret, self.turns = other, 0.0, self.turns + 1
+        return True
+
+    def still_dear(self, rows: int, anew: float) -> bool:
+        """Whether following so many changed rows is not worth preparing, where evaluating took `anew` nanoseconds."""
+        if not self.dear or WORTHWHILE * self.dear * rows < anew:
+            return False
+        self.dear *= FORGOTTEN
         return True
 
     def refuse(self, strategy: str, compared: CostComparison) -> None:

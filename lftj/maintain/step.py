@@ -130,7 +130,7 @@ class Step:
         if before is None or costs.evaluated is None or costs.evaluated() is not before.content:
             return "the next change is followed"
         done = self.before.evaluations.get(heads.clauses[0])
-        if costs.dear and done is not None and done.cpu and costs.dear * self.changed(heads) > done.cpu:
+        if done is not None and done.cpu and costs.still_dear(self.changed(heads), done.cpu):
             return f"following {self.changed(heads):,} changed rows would take longer"
         return ""
 

@@ -139,6 +139,11 @@ def test_what_took_long_once_is_tried_again() -> None:
         costs.refuse("delta", now)
         refused += 1
     assert 20 < refused < 40
+    refused = 0
+    while costs.still_dear(100, 1_500.0):
+        refused += 1
+    assert 10 < refused < 30
+    assert not costs.still_dear(10, 1_500.0), "of fewer rows"
 
 
 def test_numbers_of_rows_that_were_never_tried_are_tried() -> None:
