@@ -14,7 +14,7 @@ import weakref
 from lftj.join.run import Limits
 from lftj.language.options import VALUES
 from lftj.maintain.alias import Alias
-from lftj.maintain.cost import LOATH, MANY
+from lftj.maintain.cost import FARTHEST, LOATH, MANY
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import KeptDerivations
 from lftj.maintain.paths import Paths
@@ -49,6 +49,9 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
             _learn(step, heads, kept, staged, time.thread_time_ns() - began)
             return staged
         except Declined as declined:
+            if isinstance(why, CostComparison):
+                _give_up(step, heads, kept, why)
+                strategy = RECOMPUTE
             why = str(declined)
     staged = strategy.prepare(step, heads, why, limits)
     if staged.kept is None:
@@ -64,6 +67,14 @@ def _learn(step: Step, heads: Heads, kept: Kept, staged: Staged, took: float) ->
     if isinstance(kept, KeptDerivations) and costs.regrets(kept.strategy, step.changes, compared):
         staged.kept = None
         costs.evaluated = weakref.ref(staged.relations[heads.name].content)
+
+
+def _give_up(step: Step, heads: Heads, kept: Kept, compared: CostComparison) -> None:
+    """Following the change was abandoned: evaluating would have been done by then."""
+    costs, estimated = step.kept.costs_of(heads), kept.estimate(step, heads).why
+    if compared.rows >= MANY and isinstance(estimated, CostComparison):
+        costs.learn(kept.strategy, estimated, FARTHEST * estimated.following)
+    costs.refuse(kept.strategy, compared._replace(following=2.0 * compared.anew))
 
 
 def choose(step: Step, heads: Heads) -> tuple[Strategy, Kept | None, Reason]:
