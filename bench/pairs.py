@@ -1,12 +1,13 @@
 """lftj's choice of a strategy beside those that are forced, by turns.
 
-    python -m bench.pairs [-g pl1m,pl1m_skew] [-n batches of a size]
+    python -m bench.pairs [--only cells] [-s shape, shape] [-g pl1m,pl1m_skew] [-n batches of a size]
 
 Databases in one process get the same transactions, one right after the other and in every order by turns: a machine
 that changes its speed between two processes by a fifth cannot tell what takes a fifth longer. Batches of the published
 sizes go to the planner's choice, to delta joins and to traces; larger ones to the choice, to deltas and to
-re-evaluation. Results go to `bench/results/pairs.jsonl`; exit code 1 if a median is over `WORST_RATIO` times that of
-the better other.
+re-evaluation. The cells (cells.py) are shapes of rules over random relations, and go to the choice and to every
+strategy that fits. Results go to `bench/results/pairs.jsonl`; exit code 1 if a median is over `WORST_RATIO` times that
+of the best other.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from itertools import groupby, permutations, product
 from pathlib import Path
 from typing import Any
 
-from bench import graphs, results, updates
+from bench import cells, graphs, results, updates
 from bench.latency import STREAMED, Maintained, cpu_of
 from bench.maintained import answer_of
 from bench.updates import Batch
@@ -113,20 +114,59 @@ def choice_ratio(figures: dict[str, Any]) -> float:
     return float(medians.pop("lftj") / min(medians.values()))
 
 
+def in_cells(shape: str) -> dict[str, Any]:
+    """The cells of a shape, ground by ground."""
+    grounds = [ground for ground in cells.GROUNDS if ground.shape == shape]
+    return {"grounds": [{"size": g.size, "hubs": g.hubs, **cells.measured(g)} for g in grounds]}
+
+
+def _record_cells(shape: str, output: Path) -> bool:
+    """Measure, print and record the cells of a shape; whether the choice was too dear, or an answer wrong."""
+    reply = answer_of("bench.pairs", {"shape": shape}, 600.0)
+    failed = "grounds" not in reply
+    for ground in reply.get("grounds", ()):
+        skew = "hubs" if ground["hubs"] else "uniform"
+        failed |= ground["status"] != "ok"
+        for cell in ground["cells"]:
+            worst = cells.ratio(cell)
+            failed |= worst > WORST_RATIO
+            medians = " ".join(f"{how} {statistics.median(ms):.3f}" for how, ms in cell["ms"].items())
+            sys.stderr.write(
+                f"{shape:22} {ground['size']:>9,} {skew:7} {cell['changes'] or 'loaded':>6} {worst:5.2f}  {medians}  "
+                f"{cell['strategy']}\n"
+            )
+    if failed and "grounds" not in reply:
+        sys.stderr.write(f"{shape}: {reply}\n")
+    line = {"workload": "cells", "graph": shape, "mode": "cells", "engine": "lftj", "status": "ok", **reply}
+    results.append(output, line)
+    return failed
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and record."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments and arguments[0] == "--one":
         request = json.loads(arguments[1])
+        if "shape" in request:
+            found: dict[str, Any] = in_cells(request["shape"])
+            sys.stdout.write(json.dumps(found) + "\n")
+            return 0
         found = published(request["graph"]) if request["published"] else paired(request["graph"], request["batches"])
         sys.stdout.write(json.dumps(found) + "\n")
         return 0
     parser = argparse.ArgumentParser(prog="python -m bench.pairs", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", choices=("graphs", "cells"), help="of the two parts")
+    parser.add_argument("-s", "--shapes", default="", help="cells of shapes that begin so")
     parser.add_argument("-g", "--graphs", default=",".join(STREAMED), help=f"of {', '.join(STREAMED)}")
     parser.add_argument("-n", "--batches", type=int, default=7, help="of every size")
     parser.add_argument("-o", "--output", type=Path, default=PAIRS)
     options = parser.parse_args(arguments)
     failed = False
+    for shape in cells.SHAPES if options.only != "graphs" else ():
+        if shape.startswith(options.shapes):
+            failed |= _record_cells(shape, options.output)
+    if options.only == "cells":
+        return int(failed)
     for graph, forced in product(options.graphs.split(","), (True, False)):
         request = {"graph": graph, "batches": options.batches, "published": forced}
         reply = answer_of("bench.pairs", request, 900.0)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import endurance, latency, pairs, promise, recording, results, stabbing, updates
+from bench import cells, endurance, latency, pairs, promise, recording, results, stabbing, updates
 from bench.pairs import WORST_RATIO
 from bench.results import Line
 from bench.tables import Table, short
@@ -279,6 +279,26 @@ def choice_table() -> str:
     return _choices("published", ("delta", "trace"), pairs.FORCED)
 
 
+def cells_table() -> str:
+    """Every cell: the choice beside the strategies that are forced, by turns in one process."""
+    table = Table("rules", "rows", "changes", "chosen", "median, ms", *cells.FORCED, "× the best")
+    found = [line for key, line in lines(pairs.PAIRS).items() if key[0] == "cells"]
+    for line in found:
+        for ground in line.get("grounds", ()):
+            rows = f"{ground['size']:,}{', hubs' if ground['hubs'] else ''}"
+            for cell in ground["cells"]:
+                changes = f"{cell['changes']:,}" if cell["changes"] else "1, after a load"
+                medians = {how: short(statistics.median(ms)) for how, ms in cell["ms"].items()}
+                others = (medians.get(how, "–") for how in cells.FORCED)
+                ratio = f"**{cells.ratio(cell):.2f}**"
+                table.add(line["graph"], rows, changes, cell["strategy"], medians[cells.CHOICE], *others, ratio)
+    ratios = [cells.ratio(cell) for line in found for ground in line.get("grounds", ()) for cell in ground["cells"]]
+    if not ratios:
+        return str(table)
+    over = sum(ratio > WORST_RATIO for ratio in ratios)
+    return f"{len(ratios)} cells, {over} of them over {WORST_RATIO} × the best.\n\n{table}"
+
+
 def _choices(measured: str, others: Sequence[str], engines: Sequence[str]) -> str:
     table = Table("graph", "rows per transaction", "chosen", "median, ms", *others, "× the better")
     for (_, graph, *_), line in lines(pairs.PAIRS).items():
@@ -357,6 +377,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "endurance": endurance_table,
     "choice": choice_table,
     "pairs": pairs_table,
+    "cells": cells_table,
     "stabbing": stabbing_table,
     "upkeep-machine": note,
 }

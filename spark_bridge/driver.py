@@ -30,6 +30,7 @@ import pyarrow as pa
 import lftj
 from lftj import errors as lftj_errors
 from lftj.errors import UnknownRelationError
+from lftj.language.options import VALUES
 from lftj.values.codes import Schema
 from spark_bridge import bridge_errors
 from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, StateError
@@ -42,7 +43,6 @@ from spark_bridge.plan import PartitionPlan, make_plan
 from spark_bridge.store import Body, Checkpoint
 
 RACES = 8  # so often a driver begins again when another one commits first
-WISHES = ("auto", "trace", "recompute")
 ChosenBy = Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement]
 LOOKED_AT = 20_000_000  # rows of a relation at most, to estimate work by
 
@@ -122,11 +122,11 @@ class Partitioned:
         for name in inputs:
             _known(plan, name)
         for name, how in (maintain or {}).items():
-            if name not in plan.derived or how not in WISHES:
+            if name not in plan.derived or how not in VALUES["maintain"]:
                 raise PlanError(
                     f"maintain={{{name!r}: {how!r}}} says nothing",
                     why="it says how what rules derive is kept up to date",
-                    remedy=f"name a relation that rules derive, and one of {', '.join(WISHES)}",
+                    remedy=f"name a relation that rules derive, and one of {', '.join(VALUES['maintain'])}",
                 )
         store = Checkpoint(checkpoint)
         query = {

@@ -50,10 +50,9 @@ KEPT = {
     "trace": Kept(TRIANGLE, "trace", "h", "trace"),
     "recompute": Kept(TRIANGLE, "recompute", "h", "recompute"),
     "scan": Kept(f"{EDGE} h[x] = max y : {{ e(x, y) }}.", "", "@h.1", "scan"),
-    "alias": Kept(f"{EDGE} h(x, y) :- e(x, y).", "", "h", "shared"),
+    "alias": Kept(f"{EDGE} h(x, y) :- e(x, y).", "", "h", "alias"),
     "rounds": Kept(REACH, "delta", "h", "rounds"),
-    # Products keep the counts, in a part that transactions do not report; the numbers that rules read are copied.
-    "path counts": Kept(EDGE, "", "ways", "copy"),
+    "path counts": Kept(EDGE, "", "ways", "paths"),
 }
 
 

@@ -42,7 +42,7 @@ def alias_of(clauses: Sequence[Clause], relations: Mapping[str, StoredRelation])
 class KeptAlias:
     """Nothing: the content is that of the relation below."""
 
-    strategy = "shared"
+    strategy = "alias"
 
     def __init__(self, heads: Heads, below: str) -> None:
         self.clauses, self.below = heads.clauses, below
@@ -69,7 +69,7 @@ class KeptAlias:
 class Alias:
     """The strategy of heads that copy another relation."""
 
-    name = "shared"
+    name = "alias"
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits a head whose one rule copies a relation, before the step and after it."""

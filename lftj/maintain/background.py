@@ -2,7 +2,7 @@
 
 Kernels are compiled once on a machine. Those that a transaction needs take as long as those of the first evaluation,
 and facts that are evaluated are likely to change; so where they are not in the cache, the first evaluation starts
-`lftj warmup --updates` beside it, at the lowest priority. Until that is done no trace is recorded, for which a commit
+`lftj warmup --updates` beside it, at the lowest priority. Until that is done no head is followed, for which a commit
 would have to wait: heads are evaluated again, which takes no new kernels.
 
 The process outlives the one that started it, has nothing to do with its input and output, ends after `MOST` seconds at
@@ -26,8 +26,8 @@ from lftj.join import trace_update
 from scantree import _jit, update
 
 MOST = 600
-# Why no trace is recorded for a while on a new machine.
-COMPILING = "what traces need is being compiled in the background"
+# Why no head is followed for a while on a new machine.
+COMPILING = "what that takes is being compiled in the background"
 _LOCK = "background.lock"
 _CODE = """
 import os, signal, sys

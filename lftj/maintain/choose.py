@@ -1,18 +1,25 @@
 """Choosing how heads follow a change: the one list of strategies, and the one place that chooses.
 
 The first strategy that fits is taken, in order of preference; but what is already kept of a head and holds is gone on
-from. Then its cost decides: following the change, or evaluating again.
+from. Then its cost decides: following the change, or evaluating again. What following took is measured where enough
+rows changed, and corrects the next estimate; a trace, or deltas, that took longer than the other is expected to, by as
+much as preparing that takes, gives way to it.
 """
 
 from __future__ import annotations
 
+import time
+import weakref
+
 from lftj.join.run import Limits
 from lftj.language.options import VALUES
 from lftj.maintain.alias import Alias
+from lftj.maintain.cost import FARTHEST, LOATH, MANY
 from lftj.maintain.delta import Delta
+from lftj.maintain.derivations import KeptDerivations
 from lftj.maintain.paths import Paths
 from lftj.maintain.recompute import RECOMPUTE
-from lftj.maintain.report import Reason
+from lftj.maintain.report import CostComparison, Reason
 from lftj.maintain.rounds import Rounds
 from lftj.maintain.scan import Scan
 from lftj.maintain.step import Step
@@ -35,10 +42,39 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
     strategy, kept, why = choose(step, heads)
     if kept is not None:
         try:
-            return kept.apply(step, heads, why, limits)
+            if not isinstance(why, CostComparison) or why.rows < MANY:
+                return kept.apply(step, heads, why, limits)
+            began = time.thread_time_ns()
+            staged = kept.apply(step, heads, why, limits)
+            _learn(step, heads, kept, staged, time.thread_time_ns() - began)
+            return staged
         except Declined as declined:
+            if isinstance(why, CostComparison):
+                _give_up(step, heads, kept, why)
+                strategy = RECOMPUTE
             why = str(declined)
-    return strategy.prepare(step, heads, why, limits)
+    staged = strategy.prepare(step, heads, why, limits)
+    if staged.kept is None:
+        step.kept.costs_of(heads).evaluated = weakref.ref(staged.relations[heads.name].content)
+    return staged
+
+
+def _learn(step: Step, heads: Heads, kept: Kept, staged: Staged, took: float) -> None:
+    """Following the change took so many nanoseconds."""
+    costs, compared = step.kept.costs_of(heads), kept.estimate(step, heads).why
+    assert isinstance(compared, CostComparison)
+    costs.learn(kept.strategy, compared, took)
+    if isinstance(kept, KeptDerivations) and costs.regrets(kept.strategy, step.changes, compared):
+        staged.kept = None
+        costs.evaluated = weakref.ref(staged.relations[heads.name].content)
+
+
+def _give_up(step: Step, heads: Heads, kept: Kept, compared: CostComparison) -> None:
+    """Following the change was abandoned: evaluating would have been done by then."""
+    costs, estimated = step.kept.costs_of(heads), kept.estimate(step, heads).why
+    if compared.rows >= MANY and isinstance(estimated, CostComparison):
+        costs.learn(kept.strategy, estimated, FARTHEST * estimated.following)
+    costs.refuse(kept.strategy, compared._replace(following=2.0 * compared.anew))
 
 
 def choose(step: Step, heads: Heads) -> tuple[Strategy, Kept | None, Reason]:
@@ -55,7 +91,15 @@ def choose(step: Step, heads: Heads) -> tuple[Strategy, Kept | None, Reason]:
     if kept is None:
         return strategy, None, strategy.unprepared(step, heads)
     cost = kept.estimate(step, heads)
-    return strategy, kept if cost.worth else None, cost.why
+    if not isinstance(cost.why, CostComparison):
+        return strategy, kept if cost.worth else None, cost.why
+    compared = cost.why
+    if compared.rows >= MANY:
+        compared = step.kept.costs_of(heads).corrected(kept.strategy, compared)
+    if compared.following <= LOATH * compared.anew:
+        return strategy, kept, compared
+    step.kept.costs_of(heads).refuse(kept.strategy, compared)
+    return RECOMPUTE, None, compared
 
 
 def named(name: str) -> Strategy:

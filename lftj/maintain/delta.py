@@ -21,16 +21,26 @@ from lftj.evaluate.undefined_terms import look_for_error
 from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
 from lftj.language.options import AUTO
+from lftj.maintain import background
 from lftj.maintain.clause_delta import ClauseDelta, variants_of
-from lftj.maintain.cost import RebuildCost
+from lftj.maintain.cost import (
+    CHANGE,
+    JOINED,
+    JOINED_STEP,
+    MAINTENANCE_STEP,
+    OTHER,
+    PLANNED,
+    HeadCosts,
+    RebuildCost,
+    concerned,
+)
 from lftj.maintain.derivations import DECLARED, KeptDerivations, derives_once, why_not_followed
 from lftj.maintain.prepare import prepared
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import Reason, size
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Staged
-from lftj.maintain.trace import trace_plan_of
-from lftj.plan.body import body_of
+from lftj.maintain.trace import planned_trace
 from lftj.plan.joinplan import JoinPlan
 from lftj.program.evaluation import Evaluation
 from lftj.program.state import State
@@ -40,13 +50,14 @@ from lftj.store.stored import StoredRelation
 
 Rows = npt.NDArray[np.int64]
 
-# Rows of what a head reads, all together, from which on following it without records is considered: below, records are
-# few, and traces take no more steps than deltas.
-LARGE = 1 << 16
-# Steps that a changed row may be estimated to take in joins beyond the contexts it is estimated to meet in a trace,
-# where each costs lookups and records. Not fitted: at all that was measured (bench.latency, bench.grouped: up to 180
-# estimated steps) deltas did better than traces.
-MORE = 500.0
+# Witnesses that a head's search is expected to stop at the first of, from which on a trace is kept: most changes do not
+# concern the one that was found, and deltas count them all. Following it takes no longer for fewer, but preparing does.
+WITNESSES = 4.0
+# How many times as long a changed row has to be expected to take by deltas as in a trace for a trace to be kept, before
+# anything was measured: estimates are right within a factor of two or three, and a trace takes longer to prepare.
+DEARER = 4.0
+# Accumulators are prepared at once where evaluating takes so many times as long as planning: else that is too much.
+AT_ONCE = 5.0
 
 
 def count_clause(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[ClauseDelta, list[Rows], Evaluation]:
@@ -66,11 +77,13 @@ def count_clause(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[
     return made, chunks, Evaluation(clause, plan, counters)
 
 
-def deltas_of(evaluator: Evaluator, clauses: Sequence[Clause], state: State) -> tuple[list[ClauseDelta], str]:
+def deltas_of(
+    evaluator: Evaluator, clauses: Sequence[Clause], state: State, costs: HeadCosts | None = None
+) -> tuple[list[ClauseDelta], str]:
     """(what follows these clauses of a head without traces, why so).
 
     None if traces are wished for, or expected to be better. Planned over `state`, in which the clauses may have been
-    evaluated.
+    evaluated. `costs`: what is known of the head's; it is told what both are expected to take.
     """
     asked = {state.maintain.get(c.rule, AUTO) for c in clauses}
     if any(split_text(clause) is not None for clause in clauses):
@@ -78,32 +91,47 @@ def deltas_of(evaluator: Evaluator, clauses: Sequence[Clause], state: State) -> 
     if not asked <= {AUTO, "delta"}:
         return [], DECLARED
     relations = state.relations
-    if "delta" not in asked:
-        names = {name for clause in clauses for name in clause.reads}
-        counted = any(atom.multiplicity for clause in clauses for atom in body_of(clause).atoms)
-        if (rows := sum(len(relations[name]) for name in names)) < LARGE and not counted:
-            return [], f"its rules read {rows:,} rows, fewer than {LARGE:,}"
-        if any(c.rule in state.granularity for c in clauses):
-            return [], "its rules say what records stand for"
-    found, most = list[ClauseDelta](), MORE
+    if "delta" not in asked and any(c.rule in state.granularity for c in clauses):
+        return [], "its rules say what records stand for"
+    found = list[ClauseDelta]()
+    evaluated = 0
     for clause in clauses:
         done = state.evaluations.get(clause)
         plan = evaluator.plan(clause)[1] if done is None else done.plan
         found.append(_delta_of(evaluator, clause, plan, relations))
-        if "delta" not in asked:
-            most += evaluator.kept((clause, "contexts"), clause, relations, partial(_contexts, plan, relations))
+        evaluated += int(plan.cost) if done is None or done.counters is None else done.counters.steps
     if "delta" in asked:
         return found, DECLARED
-    if counted:
-        return found, "of columns that nothing names only the rows are counted, which a trace would tell apart"
-    joined = sum(sum(delta.steps.values()) for delta in found)
-    why = f"about {joined:,.0f} steps join a changed row; a trace is kept from {most:,.0f} on"
-    return found if joined <= most else [], why
+    by_delta, by_trace = _steps(found), concerned(evaluated, {name for c in clauses for name in c.reads}, relations)
+    if costs is not None:
+        costs.steps = {"delta": by_delta, "trace": by_trace}
+        if costs.favoured:
+            why = f"what is kept by {OTHER[costs.favoured]} took longer than by {costs.favoured} is expected to"
+            return found if costs.favoured == "delta" else [], why
+    if any(_stops_early(evaluator, clause) for clause in clauses):
+        return [], f"its search stops at the first of {WITNESSES:,.0f} witnesses or more"
+    joined, recorded = (
+        sum(len(relations[name]) * (of_row + of_step * steps[name]) for name in steps)
+        for of_row, of_step, steps in ((JOINED, JOINED_STEP, by_delta), (CHANGE, MAINTENANCE_STEP, by_trace))
+    )
+    rows = max(1, sum(len(relations[name]) for name in by_delta))
+    why = f"about {joined / rows / 1e3:,.1f} µs for a changed row, {recorded / rows / 1e3:,.1f} µs by a trace"
+    return found if joined <= DEARER * recorded else [], why
 
 
-def _contexts(plan: JoinPlan, relations: Mapping[str, StoredRelation]) -> float:
-    """An estimate of the records that a changed row would meet in a trace."""
-    return trace_plan_of(plan, relations, None).contexts
+def _steps(deltas: Sequence[ClauseDelta]) -> dict[str, float]:
+    """What a changed row of each relation is expected to take in all `deltas`, in steps."""
+    found: dict[str, float] = {}
+    for delta in deltas:
+        for name, steps in delta.steps.items():
+            found[name] = found.get(name, 0.0) + steps
+    return found
+
+
+def _stops_early(evaluator: Evaluator, clause: Clause) -> bool:
+    """Whether a trace of the clause would hold searches for a witness, of which there are many."""
+    plan, trace_plan = planned_trace(evaluator, clause)
+    return trace_plan.until < len(plan.depths) and plan.witnesses >= WITNESSES
 
 
 def _delta_of(
@@ -122,13 +150,24 @@ class Delta:
         """`deltas_of` over the state before the step, where the rules were there; worked out once in a step."""
         if heads.name not in step.deltas:
             planned = step.evaluator.state if heads.name in step.new_heads else step.before
-            step.deltas[heads.name] = deltas_of(step.evaluator, heads.clauses, planned)
+            costs = step.kept.costs_of(heads)
+            step.deltas[heads.name] = deltas_of(step.evaluator, heads.clauses, planned, costs)
         return step.deltas[heads.name]
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits rules that are not recursive, compute no texts, and join a changed row in few steps."""
-        if why := why_not_followed(heads):
-            return why
+        costs = step.kept.costs_of(heads)
+        if costs.why_not is None:
+            costs.why_not = why_not_followed(heads)
+        if costs.why_not:
+            return costs.why_not
+        if (
+            step.changes
+            and step.asked(heads) == {AUTO}
+            and self._unkept(step, heads)
+            and not self._at_hand(step, heads)
+        ):
+            return ""  # the head is evaluated, and how it will be followed need not be planned yet
         deltas, why = self._deltas(step, heads)
         return "" if deltas else why
 
@@ -137,28 +176,57 @@ class Delta:
 
         None if derivations have to be counted.
         """
+        done = self._at_hand(step, heads)
+        if done is None or done.counters is None:
+            return None
+        counters, rows = done.counters, len(step.before.relations[heads.name])
+        rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, rows).measured(done.cpu)
+        deltas, _ = self._deltas(step, heads)
+        return KeptDerivations(heads.clauses, [*deltas], [delta.steps for delta in deltas], None, {}, rebuild)
+
+    def _at_hand(self, step: Step, heads: Heads) -> Evaluation | None:
+        """The evaluation that gave the head's content, if its rows tell their derivations and it can be gone on from.
+
+        What takes less than planning how to go on is evaluated once more.
+        """
         relation, clause = step.before.relations.get(heads.name), heads.clauses[0]
         done = step.before.evaluations.get(clause)
         if heads.name in step.new_heads or len(heads.clauses) > 1 or relation is None:
             return None
         if done is None or done.counters is None or accumulates(clause) or len(relation.facts):
             return None
-        if not derives_once(replace(done.plan, until=len(done.plan.depths))):
+        unkept = step.unkept(heads, unless=self.name)
+        if unkept == background.COMPILING or (unkept and self._takes_less(step, heads, 1.0)):
             return None
-        counters = done.counters
-        rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(relation))
-        deltas, _ = self._deltas(step, heads)
-        return KeptDerivations(heads.clauses, [*deltas], None, {}, rebuild)
+        return done if derives_once(replace(done.plan, until=len(done.plan.depths))) else None
+
+    def _takes_less(self, step: Step, heads: Heads, times: float) -> bool:
+        """Whether evaluating the head is expected to take less than planning how it is followed, so many times."""
+        done = step.before.evaluations.get(heads.clauses[0])
+        if done is None or done.counters is None:
+            return False
+        counters, atoms = done.counters, sum([len(clause.atoms) + len(clause.negated) for clause in heads.clauses])
+        cost = RebuildCost(counters.opens, counters.seeks, counters.rows, 1).nanoseconds(1, 1.0)
+        return cost < times * PLANNED * atoms
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """Derivations were not counted; or why they are not now."""
-        return step.bulk(heads, unless=self.name) or "its derivations are not counted yet"
+        unkept = self._unkept(step, heads)
+        return f"its derivations are not counted yet{unkept and ': '}{unkept}"
+
+    def _unkept(self, step: Step, heads: Heads) -> str:
+        """Why nothing is kept; accumulators of many rows take no longer than evaluating."""
+        unkept = step.unkept(heads, unless=self.name)
+        at_once = unkept != background.COMPILING and accumulates(heads.clauses[0])
+        if at_once and not self._takes_less(step, heads, AT_ONCE):
+            return step.bulk(heads, unless=self.name)
+        return unkept
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Evaluate the head, counting derivations where a row may have several; after a bulk change, without."""
-        if step.bulk(heads, unless=self.name):
+        """Evaluate the head, counting derivations where a row may have several, unless that does not pay yet."""
+        if self._unkept(step, heads):
             return RECOMPUTE.prepare(step, heads, why, limits)
-        return prepared(step, heads, "recompute", count_clause, why, limits)
+        return prepared(step, heads, count_clause, why, limits)
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """The joins' plans: those that are kept, or that would be."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -74,15 +74,16 @@ def kept_content(old: Version, new: Version, change: Change) -> Version:
 class KeptDerivations:
     """The traces, or the deltas, of all clauses of one head, and its support.
 
-    `support`: None if every row has one derivation and is no fact · `accumulators`: of an aggregate, in its place ·
-    `by_delta`: whether `traces` are deltas, which keep no records · `seen`: the contents that all of it holds for
-    (None: for none) · `rebuild`: what evaluating or recording took when that was last done · `cost_correction`: actual
-    steps of the last change with many rows, divided by the expected ones; `at_first`: the same when there first was
-    one.
+    `steps`: what a changed row of each relation is expected to take, rule by rule · `support`: None if every row has
+    one derivation and is no fact · `accumulators`: of an aggregate, in its place · `by_delta`: whether `traces` are
+    deltas, which keep no records · `seen`: the contents that all of it holds for (None: for none) · `rebuild`: what
+    evaluating took when that was last done · `cost_correction`: actual steps of the last change with many rows, divided
+    by the expected ones; `at_first`: the same when there first was one.
     """
 
     clauses: tuple[Clause, ...]
     traces: list[ClauseTrace | TextTrace | ClauseDelta]
+    steps: Sequence[Mapping[str, float]]
     support: Version | None
     seen: dict[str, weakref.ref[Version]] | None
     rebuild: RebuildCost
@@ -90,12 +91,10 @@ class KeptDerivations:
     cost_correction: float = 1.0
     at_first: float | None = None
     by_delta: bool = field(init=False)
-    _steps: list[dict[str, float]] = field(init=False)
     _names: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.by_delta = any(isinstance(trace, ClauseDelta) for trace in self.traces)
-        self._steps = [_steps_of(trace) for trace in self.traces]
         self._names = {name for clause in self.clauses for name in clause.reads}
 
     @property
@@ -126,7 +125,7 @@ class KeptDerivations:
     def changed(self, changes: Mapping[str, Change]) -> tuple[int, float]:
         """(changed rows that the rules have to look at, once per rule that reads them; the steps expected of them)."""
         found, steps = 0, 0.0
-        for expected in self._steps:
+        for expected in self.steps:
             for name, of_row in expected.items():
                 if name in changes:
                     rows = len(changes[name].kinds)
@@ -135,21 +134,15 @@ class KeptDerivations:
         return found, steps
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
-        """Following the changes of the step beside evaluating, or recording, again; worth it where declared."""
-        if self.strategy in step.asked(heads):
-            return Cost(DECLARED)
-        # The cost of a delta is known well enough to be compared; records that go and come beside it are not.
-        if not self.by_delta and (too_many := step.bulk(heads, unless=self.strategy)):
-            return Cost(too_many, worth=False)
-        compared = self.compare(step.changes, step.after)
-        return Cost(compared, worth=compared.following <= compared.anew)
+        """Following the changes of the step beside evaluating again; worth it where declared."""
+        return Cost(DECLARED if self.strategy in step.asked(heads) else self.compare(step.changes, step.after))
 
     def compare(self, changes: Mapping[str, Change], relations: Mapping[str, StoredRelation]) -> CostComparison:
         """The estimated nanoseconds of following `changes`, and of evaluating over `relations` again."""
         found, steps = self.changed(changes)
         # The size of what is read matters for many changed rows only; few do not wait for it.
         read = sum(len(relations[name]) for name in self._names) if found > MANY else 0
-        cost = following(found, steps * self.cost_correction, read, by_delta=self.by_delta)
+        cost = following(found, steps, read, by_delta=self.by_delta)
         # Where changed rows are joined with fewer others than at first, so are all.
         thinned = self.cost_correction / (self.at_first or 1.0)
         again = self.rebuild.nanoseconds(len(relations[self.clauses[0].head]), thinned)
@@ -286,14 +279,6 @@ class KeptDerivations:
         fact_change = Change.between(facts_before, facts)
         staged.support, change = supported_change(support, before[head], facts, fact_change, erased, inserted)
         return change
-
-
-def _steps_of(trace: ClauseTrace | TextTrace | ClauseDelta) -> dict[str, float]:
-    """What a changed row of each relation that a rule reads is expected to take, in steps."""
-    if isinstance(trace, ClauseDelta):
-        return trace.steps
-    contexts = sum(part.trace_plan.contexts for part in trace.parts)
-    return {order[0]: contexts for order in trace.watched}
 
 
 @dataclass(slots=True, kw_only=True)

@@ -40,7 +40,7 @@ def _below(heads: Heads) -> str:
 class KeptCounts:
     """Nothing beside the counts themselves, which are the content of the head."""
 
-    strategy = "products"
+    strategy = "paths"
 
     def __init__(self, heads: Heads) -> None:
         self.clauses = heads.clauses
@@ -53,7 +53,7 @@ class KeptCounts:
         """Worth it for all numbers, and for few edges."""
         below = _below(heads)
         if _copies(heads):
-            return Cost("the counts changed")
+            return Cost("the counts changed, and numbers of them are copied")
         changed = step.changes[below]
         if _many(changed, step.after[below]):
             return Cost("many edges changed", worth=False)
@@ -63,9 +63,8 @@ class KeptCounts:
         """Add and take products, or copy the counts that numbers hold; `CountRangeError` if one is no number."""
         began = time.perf_counter()
         changed, relation, clause = step.changes[_below(heads)], step.after[heads.name], heads.clauses[0]
-        content, steps, strategy = relation.content, 0, self.strategy
+        content, steps = relation.content, 0
         if _copies(heads):
-            strategy = "copy"
             check_range(step.evaluator, heads.name, step.after[_below(heads)].content)
             kept = changed.rows[0] == 0
             change = Change(np.compress(kept, changed.rows[1:], axis=1), changed.kinds[kept])
@@ -79,7 +78,7 @@ class KeptCounts:
             content = made if len(change.kinds) else content
         work = [RuleWork(0, steps, 0, 0, len(changed.kinds), time.perf_counter() - began)]
         after = relation.successor(content, change=change)
-        return Staged(strategy, why, {heads.name: after}, {heads.name: change}, steps=steps, work=work)
+        return Staged(self.strategy, why, {heads.name: after}, {heads.name: change}, steps=steps, work=work)
 
     def memory(self) -> dict[str, int]:
         """Nothing."""
@@ -95,7 +94,7 @@ def _copies(heads: Heads) -> bool:
 class Paths:
     """The strategy of path counts."""
 
-    name = "products"
+    name = "paths"
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits the two heads of path counts."""

@@ -16,7 +16,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.maintain.clause_delta import ClauseDelta
 from lftj.maintain.clause_trace import ClauseTrace
-from lftj.maintain.cost import RebuildCost
+from lftj.maintain.cost import RebuildCost, concerned
 from lftj.maintain.derivations import KeptDerivations, StagedDerivations, derives_once, kept_content
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
@@ -33,7 +33,6 @@ Followable = ClauseTrace | TextTrace | ClauseDelta
 def prepared(
     step: Step,
     heads: Heads,
-    strategy: str,
     make: Callable[[Evaluator, Clause, Limits], tuple[Followable, list[Rows], Evaluation]],
     why: Reason,
     limits: Limits,
@@ -63,26 +62,33 @@ def prepared(
     elif not once or len(relation.facts):
         sizes = {"page_rows": evaluator.page_rows, "dir_rows": evaluator.dir_rows}
         support = support_of(evaluator.arena, relation.arity, chunks, **sizes)
-    in_order = accumulators is not None or (once and evaluation.sorted and not len(relation.facts))
+        chunks = [support.columns()[:-1]]
+    in_order = (accumulators is not None or support is not None or evaluation.sorted) and not len(relation.facts)
     if len(relation.facts):
         chunks.append(relation.facts.columns())
     content = relation.assemble(chunks, in_order=in_order)
     change = Change.between(relation.content, content)
     content = kept_content(relation.content, content, change)
-    records = sum(rule.added for rule in work)
     opens, seeks, derived = (sum(getattr(t.counters, what) for t in traces) for what in ("opens", "seeks", "rows"))
     texts = sum(trace.stepped_rows for trace in traces if isinstance(trace, TextTrace))
-    rebuild = RebuildCost(opens, seeks, derived, len(content), records, texts)
-    kept_of_head = KeptDerivations(clauses, traces, support, None, rebuild, accumulators)
+    # Of an evaluation that kept nothing, if there was one: preparing takes longer.
+    before = step.before.evaluations.get(clauses[0])
+    done[clauses[0]].cpu = cpu = before.cpu if before is not None else 0.0
+    rebuild = RebuildCost(opens, seeks, derived, len(content), texts).measured(cpu)
+    steps = [
+        trace.steps if isinstance(trace, ClauseDelta) else concerned(trace.counters.steps, set(clause.reads), relations)
+        for clause, trace in zip(clauses, traces, strict=True)
+    ]
+    kept_of_head = KeptDerivations(clauses, traces, steps, support, None, rebuild, accumulators)
     staged = StagedDerivations(
-        strategy,
+        kept_of_head.strategy,
         why,
         {},
         {},
         done,
         sum(rule.steps for rule in work),
         0,
-        records,
+        sum(rule.added for rule in work),
         work,
         undefined=() if accumulators is None else refused_groups(clauses[0], accumulators.lacking),
         kept=kept_of_head,

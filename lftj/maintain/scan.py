@@ -10,8 +10,9 @@ from lftj.evaluate import group_scan
 from lftj.evaluate.aggregate import scan_of
 from lftj.evaluate.group_scan import GroupScan
 from lftj.join.run import Limits
+from lftj.maintain.cost import FOLLOWED, MANY, SCANNED, RebuildCost
 from lftj.maintain.recompute import RECOMPUTE
-from lftj.maintain.report import Reason, RuleWork
+from lftj.maintain.report import CostComparison, Reason, RuleWork
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Staged
 from lftj.program.evaluation import Evaluation
@@ -31,9 +32,13 @@ class KeptScan:
         return True
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
-        """Worth it unless the change is bulk; where "trace" is asked for, always."""
-        too_many = step.bulk(heads, unless="trace")
-        return Cost(too_many or self.scan.describe(step.after[self.scan.relation]), worth=not too_many)
+        """Reading the groups beside evaluating; of few changed rows, and where "trace" is asked for, worth it."""
+        below, rows = step.after[self.scan.relation], len(step.changes[self.scan.relation].kinds)
+        if rows < MANY or "trace" in step.asked(heads):
+            return Cost(self.scan.describe(below))
+        done = step.before.evaluations.get(heads.clauses[0])
+        again = RebuildCost(rows=len(below), stored=1).measured(0.0 if done is None else done.cpu)
+        return Cost(CostComparison(rows, FOLLOWED + SCANNED * rows, again.nanoseconds(1, 1.0)))
 
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Read the touched groups."""

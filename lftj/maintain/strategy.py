@@ -37,7 +37,10 @@ class Declined(Exception):
 
 
 class Cost(NamedTuple):
-    """What following a change is expected to cost: `why`, and whether it is `worth` it beside evaluating again."""
+    """What following a change is expected to cost: `why`, and whether it is `worth` it beside evaluating again.
+
+    Where `why` is a comparison, it decides, corrected by what following such changes took before (choose.py).
+    """
 
     why: Reason
     worth: bool = True

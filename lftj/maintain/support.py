@@ -45,7 +45,10 @@ def supported_change(
     moved = weights != 0
     batch = np.concatenate([rows, after[None, :]])[:, moved]
     following, _ = support.update(batch, np.where(after[moved] > 0, 1, -1).astype(np.int8))
-    was = (before > 0) | old.facts.contains(rows)
-    now = (after > 0) | facts.contains(rows)
+    was, now = before > 0, after > 0
+    if len(old.facts):
+        was |= old.facts.contains(rows)
+    if len(facts):
+        now |= facts.contains(rows)
     flips = was != now
     return following, Change(np.compress(flips, rows, axis=1), np.where(now[flips], 1, -1).astype(np.int8))

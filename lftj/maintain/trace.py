@@ -19,7 +19,6 @@ from lftj.evaluate.overdue import finish
 from lftj.evaluate.text_steps import step as text_step
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
-from lftj.maintain import background
 from lftj.maintain.clause_trace import ClauseTrace
 from lftj.maintain.derivations import DECLARED, KeptDerivations, why_not_followed
 from lftj.maintain.prepare import prepared
@@ -136,17 +135,16 @@ class Trace:
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """Whether there is no trace, or an outdated one; or why none is recorded now."""
-        if too_many := step.bulk(heads, unless=self.name):
-            return too_many
-        if self.name not in step.asked(heads) and background.is_busy():
-            return background.COMPILING
-        return "its trace is outdated" if heads.name in step.kept.heads else "there is no trace of it yet"
+        held = "its trace is outdated" if heads.name in step.kept.heads else "there is no trace of it yet"
+        if unkept := step.unkept(heads, unless=self.name):
+            return f"{held}: {unkept}"
+        return f"{held}: recorded"
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Evaluate the head and record its traces; without recording after a bulk change, or while that is compiled."""
-        if why == background.COMPILING or step.bulk(heads, unless=self.name):
+        """Evaluate the head and record its traces; where that does not pay yet, without recording."""
+        if step.unkept(heads, unless=self.name):
             return RECOMPUTE.prepare(step, heads, why, limits)
-        return prepared(step, heads, "record", record_clause, why, limits)
+        return prepared(step, heads, record_clause, why, limits)
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """Granularities and indexes: those of the traces there are, or of those that would be recorded."""

@@ -100,7 +100,7 @@ def test_the_strategies_meant_are_those_taken(strategy: str) -> None:
     for i in range(3):
         told = change(db, ("insert", "w", [(1, 1.0 + i), (2, 2.0 + i)])).stats["heads"]["p"]
         taken += [told["strategy"], *(part["strategy"] for part in told.get("parts", {}).values())]
-    assert ("recompute" if strategy == "recompute" else "delta" if strategy == "delta" else "trace") in taken
+    assert strategy == "auto" or strategy in taken
     assert list(db["p"]) == [(1, (0.5 + 1 + 2 + 3) / 4)]
     fails(db, ("insert", "q", [(2,)]), what="the mean of inf and -inf has no value")
     change(db, ("erase", "r", [(2,)]), ("insert", "q", [(2,)]))

@@ -39,7 +39,8 @@ EDGES = [(i, i + 1) for i in range(40)]
 
 
 def database(**options: Any) -> lftj.Database:
-    db = lftj.Database._sized(PROGRAM, page_rows=4, directory_rows=4, **options)
+    db = lftj.Database._sized(page_rows=4, directory_rows=4, **options)
+    db.rules(PROGRAM, maintain={"path": "trace"})
     db.load("e", EDGES)
     db.load("s", [(1, "a"), (2, "b"), (3, "a")])
     db.evaluate()

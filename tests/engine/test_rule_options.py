@@ -46,7 +46,7 @@ def granularities(db: lftj.Database, head: str) -> set[int]:
 
 def test_ways_to_maintain() -> None:
     db = database(maintain={"tri": "recompute", "two": "trace"})
-    assert strategies(db, (0, 50)) == {"tri": "recompute", "two": "record"}
+    assert strategies(db, (0, 50)) == {"tri": "recompute", "two": "trace"}
     assert set(db._kept.heads) == {"two"}
     for row in ((50, 51), (51, 0)):
         assert strategies(db, row) == {"tri": "recompute", "two": "trace"}
@@ -58,7 +58,7 @@ def test_ways_to_maintain() -> None:
 
 
 def test_a_head_without_rules_keeps_no_trace() -> None:
-    db = database()
+    db = database(maintain={"tri": "trace", "two": "delta"})
     strategies(db, (0, 50))
     assert db.memory()["tri"]["trace: e[0,1] at z"] > 0
     with db.transaction() as tx:
@@ -190,8 +190,8 @@ def test_figures_of_rules() -> None:
         tx.insert("e", [(0, 50)])
     rules = tx.stats["rules"]
     assert [(rule["head"], rule["strategy"]) for rule in rules] == [
-        ("tri", "record"),
-        ("tri", "record"),
+        ("tri", "trace"),
+        ("tri", "trace"),
         ("two", "recompute"),
     ]
     assert all(set(rule) == RULE for rule in rules)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
 import lftj
 from lftj.maintain import cost
-from lftj.maintain.cost import DOUBLED, JOINED_STEP, MANY, RebuildCost
+from lftj.maintain.cost import DOUBLED, FOLLOWED, MANY, RebuildCost
 from lftj.store.change import Change
 from tests.conftest import JIT
 
@@ -29,48 +30,63 @@ def follow(db: lftj.Database, rows: object) -> tuple[str, str]:
     return how["strategy"], how["why"]
 
 
-def test_the_first_commit_records_and_the_next_ones_maintain() -> None:
+def test_the_first_commit_evaluates_the_second_prepares_and_the_next_ones_follow() -> None:
+    """Preparing takes longer than evaluating, and a load throws away what was prepared."""
     db = lftj.Database(PROGRAM)
-    db.load("e", ring(50))
-    assert follow(db, [(0, 7)]) == ("record", "`e` changed; there is no trace of it yet")
-    strategy, why = follow(db, [(0, 9)])
-    assert strategy == "trace"
-    assert why == "`e` changed; under 0.1 ms for 1 changed row, about 1.0 ms anew"
-    db.load("e", [(3, 30)])
-    assert follow(db, [(0, 11)]) == ("record", "`e` changed; its trace is outdated")
+    n = 50
+    for start in (0, 3):
+        db.load("e", ring(n) + 1_000 * start)
+        steps = []
+        for i in range(3):
+            with db.transaction() as tx:
+                tx.insert("e", [(1_000 * start, 7 + 2 * i + start)])
+            steps.append(tx.stats["heads"]["two"]["steps"])
+            held = db._kept.heads.get("two")
+            assert (held is not None and held.seen is not None and _holds(db, held)) == (i > 0)
+        assert steps[0] > n
+        assert steps[1] > n
+        assert steps[2] < n // 4
+
+
+def _holds(db: lftj.Database, held: Any) -> bool:
+    """Whether what is kept is of the contents as they are."""
+    return all(ref() is db._relations[name].content for name, ref in held.seen.items())
 
 
 @pytest.mark.jit_only
-def test_a_bulk_change_is_evaluated_and_the_next_small_one_recorded() -> None:
-    """No commit of many like it pays for records that the next one throws away."""
-    db = lftj.Database(PROGRAM)
+def test_a_bulk_change_is_evaluated_and_the_next_small_one_prepares() -> None:
+    """No commit of many like it pays for what the next one throws away."""
+    db = lftj.Database()
+    db.rules(PROGRAM, granularity={"two": "node"})
     db.load("e", ring(30_000))
-    assert follow(db, [(0, 7)])[0] == "record"
+    follow(db, [(0, 7)])
     bulk = ring(11_000) + 100_000
-    assert follow(db, bulk) == ("recompute", "`e` changed; 11,000 rows changed where there are 41,001")
+    assert "11,000 rows changed where there are 41,001" in follow(db, bulk)[1]
     assert not db._kept.heads
-    assert follow(db, [(0, 9)])[0] == "record"
-    assert follow(db, [(0, 11)])[0] == "trace"
+    follow(db, [(0, 9)])
+    assert set(db._kept.heads) == {"two"}
+    follow(db, [(0, 11)])
     assert len(db["two"]) == 30_000 + 11_000 + 3 * 2
 
 
 @pytest.mark.jit_only
-@pytest.mark.parametrize(("seek", "expected"), [(1.0, "recompute"), (1e4, "delta")])
+@pytest.mark.parametrize(("seek", "followed"), [(1.0, False), (1e4, True)])
 def test_of_a_bulk_change_deltas_and_evaluating_anew_are_weighed(
-    seek: float, expected: str, monkeypatch: pytest.MonkeyPatch
+    seek: float, followed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cost, "SEEK", seek)
-    monkeypatch.setattr(cost, "ROW", seek)
-    monkeypatch.setattr(cost, "OPEN", seek)
+    for name in ("SEEK", "ROW", "OPEN"):
+        monkeypatch.setattr(cost, name, seek)
+    monkeypatch.setattr(cost, "FARTHEST", 1.0)  # nothing that is measured is believed
     db = lftj.Database(PROGRAM.replace("two(x, z)", "two(x, y, z)"))
     db.load("e", ring(100_000))
     db.evaluate()
-    assert follow(db, [(0, 7)])[0] == "delta"
-    found, why = follow(db, ring(11_000) + 200_000)
-    assert found == expected
-    assert ("two" in db._kept.heads) == (expected == "delta"), "more of the kind may follow"
+    follow(db, [(0, 7)])
+    assert "two" in db._kept.heads
+    _, why = follow(db, ring(11_000) + 200_000)
+    assert ("two" in db._kept.heads) == followed, "more of the kind may follow"
     assert re.fullmatch(r"`e` changed; about [\d.]+ ms for 11,000 changed rows, about [\d,.]+ ms anew", why)
-    assert follow(db, [(0, 9)])[0] == "delta"
+    follow(db, [(0, 9)])
+    assert "two" in db._kept.heads
     assert len(db["two"]) == 100_000 + 11_000 + 2 * 2
 
 
@@ -85,7 +101,7 @@ def test_many_changed_rows_share_pages() -> None:
 
     def estimate(rows: int) -> float:
         some = Change(np.zeros((2, rows), np.int64), np.ones(rows, np.int8))
-        return held.compare({"e": some}, db._relations).following
+        return held.compare({"e": some}, db._relations).following - FOLLOWED
 
     few = max(MANY, read // 100)
     assert estimate(2 * few) / estimate(few) == pytest.approx(DOUBLED, rel=0.05)
@@ -107,7 +123,7 @@ def test_a_wish_for_traces_is_one_for_bulk_changes_too() -> None:
     db = lftj.Database()
     db.rules(PROGRAM, maintain={"two": "trace"})
     db.load("e", ring(30_000))
-    assert follow(db, [(0, 7)])[0] == "record"
+    assert follow(db, [(0, 7)]) == ("trace", "`e` changed; there is no trace of it yet: recorded")
     assert follow(db, ring(11_000) + 100_000) == ("trace", "`e` changed; its rules are declared so")
 
 
@@ -124,10 +140,11 @@ def test_a_record_has_as_many_words_as_its_variables_need() -> None:
     """Kernels had room for 32 words of a record, and rules of more variables had no trace."""
     n = 34
     chain = ", ".join(f"e(v{i}, v{i + 1})" for i in range(n))
-    db = lftj.Database(f".decl e(x:number, y:number)  two(v0, v{n}) :- {chain}.")
+    db = lftj.Database()
+    db.rules(f".decl e(x:number, y:number)  two(v0, v{n}) :- {chain}.", maintain={"two": "trace"})
     wide = 1 << 62
     db.load("e", [(i * wide // n, (i + 1) * wide // n) for i in range(n)])
-    assert follow(db, [(-wide, -wide + 1)]) == ("record", "`e` changed; there is no trace of it yet")
+    assert follow(db, [(-wide, -wide + 1)])[1] == "`e` changed; there is no trace of it yet: recorded"
     assert list(db["two"]) == [(0, wide)]
     assert follow(db, [(-wide + 1, 0)])[0] == "trace"
     assert list(db["two"]) == [(-wide, wide * (n - 2) // n), (-wide + 1, wide * (n - 1) // n), (0, wide)]
@@ -156,11 +173,8 @@ def test_a_changed_row_is_charged_the_joins_of_its_own_relation() -> None:
         steps.append(expected)
         held.learn(change, 1)
         assert held.cost_correction == 1.0, "so few rows teach nothing"
-        rows_before, before, _ = held.compare(change, db._relations)
         many = {name: Change(np.tile(change[name].rows, MANY), np.ones(MANY, np.int8)) for name in names}
         held.learn(many, round(3 * held.changed(many)[1]))
         assert held.cost_correction == pytest.approx(3.0, rel=0.01)
-        rows_after, after, _ = held.compare(change, db._relations)
-        assert rows_after == rows_before == found
-        assert after - before == pytest.approx(2 * JOINED_STEP * expected, rel=0.01)
+        assert held.compare(change, db._relations).rows == found
     assert steps[0] == pytest.approx(steps[1])

@@ -6,6 +6,7 @@ import pytest
 
 import lftj
 from lftj.evaluate import overdue
+from lftj.maintain import choose
 
 pytestmark = pytest.mark.jit_only
 
@@ -18,14 +19,16 @@ def followed(out: int, maintain: str = "auto", threads: int = 1) -> lftj.Databas
     db.rules("r(x, z) :- e(x, y), e(y, z).", maintain={"r": maintain})
     db.load("e", [*APART, *((1, 10 + i) for i in range(out))])
     assert len(db["r"]) == 0
-    with db.transaction() as tx:  # from here on it is followed
-        tx.insert("e", [(5_000_000, 6_000_000)])
+    for row in ((4_000_000, 4_500_000), (5_000_000, 6_000_000)):  # from here on it is followed
+        with db.transaction() as tx:
+            tx.insert("e", [row])
     return db
 
 
 @pytest.mark.parametrize(("arcs", "out", "threads"), [(40, 40_000, 1), (3_000, 500, 2)])
-def test_they_are_given_up(arcs: int, out: int, threads: int) -> None:
+def test_they_are_given_up(arcs: int, out: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In 1.5 times the time it came to the same: there were 1,418 steps estimated for 40 rows, and 1,600,080 taken."""
+    monkeypatch.setattr(choose, "LOATH", 1e9)  # the estimate keeps no change from being followed
     db = followed(out, threads=threads)
     with db.transaction() as tx:
         tx.insert("e", [(3_000_000 + i, 1) for i in range(arcs)])

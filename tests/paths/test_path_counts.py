@@ -86,7 +86,7 @@ def test_streams(bits: int, start: list[reference.Edge], stream: list[tuple[Any,
             expected = reference.count(after)
             if gone or come:
                 told = tx.stats["heads"]["paths"]["parts"]["@paths.limbs"]
-                assert told["strategy"] == "products"
+                assert told["strategy"] == "paths"
                 assert told["steps"] == reference.touched(now, gone, come)
             if fits and all(n <= big_counts.MOST for n in expected.values()):
                 delta = tx.delta["paths"]

@@ -369,7 +369,9 @@ def small(rng: Random) -> Iterator[None]:
             patched.enter_context(mock.patch.multiple(module, **values))
 
         if rng.random() < 0.6:
-            patch(delta, LARGE=3, MORE=rng.choice((500.0, 500.0, -1e9)))
+            patch(
+                delta, DEARER=rng.choice((4.0, 0.0)), WITNESSES=rng.choice((4.0, 1.0)), PLANNED=rng.choice((0.0, 1e5))
+            )
         if rng.random() < 0.3:
             rows, part = rng.choice((1, 4)), rng.choice((0.0, 0.5))
             patch(step, BULK_ROWS=rows, BULK_PART=part)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import lftj
+from lftj.language.options import VALUES
 from spark_bridge import store
 from spark_bridge.bridge_errors import BatchError, PlanError, StateError
 from spark_bridge.driver import Partitioned
@@ -143,8 +144,12 @@ def test_rule_options_reach_the_partitions(tmp_path: Path) -> None:
     graph.check_delta(query, query.apply(graph.changes(), batch_id="1"))
     ways = [part["heads"]["tri__x_0"] for part in query.metrics()["last"] if "tri__x_0" in part["heads"]]
     assert set(ways) == {"recompute"}
-    with pytest.raises(PlanError, match="maintain="):
-        graph.create(InProcess(), tmp_path / "p", maintain={"edge": "trace"})
+    for name, how in (("edge", "trace"), ("tri", "magic")):
+        with pytest.raises(PlanError, match="maintain=") as caught:
+            graph.create(InProcess(), tmp_path / "p", maintain={name: how})
+        listed = ", ".join(VALUES["maintain"])
+        assert str(caught.value).endswith(f"do: name a relation that rules derive, and one of {listed}")
+    graph.create(InProcess(), tmp_path / "d", maintain={"tri": "delta"})
 
 
 @pytest.mark.parametrize(

@@ -351,7 +351,7 @@ def test_a_load_between_transactions() -> None:
     twin = twin_of(GRAPH, {"e": EDGES, "s": [(1, "a"), (2, "b")]})
     twin.db.load("e", [(4, 1)])
     twin.put("e", [(4, 1)])
-    assert change(twin, e=[(4, 2)])["tri"] == "record"
+    assert change(twin, e=[(4, 2)])["tri"] == "trace"
     assert change(twin, _e=[(4, 2)])["tri"] == "trace"
 
 
