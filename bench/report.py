@@ -22,6 +22,7 @@ from bench import (
     report_replay,
     report_rules,
     report_spark,
+    report_streams,
     report_threads,
     report_upkeep,
     results,
@@ -260,6 +261,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
             report_replay,
             report_recursion,
             report_spark,
+            report_streams,
             report_threads,
             report_plans,
         )

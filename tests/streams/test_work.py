@@ -1,4 +1,4 @@
-"""Work per step follows the change, not the data (DBSP, section 4.2: costs of incremental operators), by counters."""
+"""Work per step follows the change, not the data (DBSP, section 4.2), by counters of rows touched."""
 
 from __future__ import annotations
 
