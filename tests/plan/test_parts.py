@@ -71,8 +71,9 @@ def test_memory_of_parts_stands_under_their_head() -> None:
     db = database()
     assert list(db.memory()) == ["e", "deg", "alone", "top", "low", "plain", "total"]
     assert set(db.memory()["alone"]) == {"x", "@alone.1: x"}
-    with db.transaction() as tx:
-        tx.insert("e", [(3, 1)])
+    for row in ((3, 1), (3, 2)):
+        with db.transaction() as tx:
+            tx.insert("e", [row])
     assert db.memory()["deg"]["@deg.1: trace: accumulators"] > 0
     pages = sum(size for name, held in db.memory().items() if name != "total" for size in held.values())
     assert pages <= db.memory()["total"]["pages"]
