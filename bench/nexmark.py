@@ -178,14 +178,15 @@ class Events:
 
     def _price(self, number: Ints, salt: int) -> Ints:
         share = (self._random(number, salt) >> np.uint64(11)).astype(np.float64) / 2.0**53
-        price: Ints = np.rint(np.power(10.0, share * 6) * 100).astype(np.int64)
-        return price
+        cents: Ints = np.rint(np.power(10.0, share * 6) * 100).astype(np.int64)
+        return cents
 
     def _recent(self, number: Ints, salt: int, newest: Ints, among: int, *, hot: int) -> Ints:
         """One of the `among` newest, or the hot one: `hot` times in `hot` + 1, of 2 every other time."""
         times = 2 if hot == 2 else hot + 1
         cold = newest - self._below(number, salt, among) % np.minimum(newest + 1, among)
-        return np.where(self._below(number, salt + 1, times) > 0, newest // HOT * HOT, cold)
+        made: Ints = np.where(self._below(number, salt + 1, times) > 0, newest // HOT * HOT, cold)
+        return made
 
 
 def _letters(words: Words, width: int) -> Any:

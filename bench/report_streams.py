@@ -45,11 +45,11 @@ def nexmark_table() -> str:
     latest = _latest()
     table = Table("query", "asks", "lftj", "DuckDB, anew", "Pathway", "× Pathway", "remark", left=2)
     for name in sorted(ASKS, key=lambda name: int(name[1:])):
-        lines = [latest.get(("nexmark", "stream", name, engine)) for engine in ("lftj", "duckdb", "pathway")]
-        if lines[0] is None:
+        lines = {engine: latest.get(("nexmark", "stream", name, engine)) for engine in ("lftj", "duckdb", "pathway")}
+        figures = {engine: float(line["per_second"]) for engine, line in lines.items() if line is not None}
+        if "lftj" not in figures:
             continue
-        ours = lines[0]["per_second"]
-        anew, theirs = (line["per_second"] if line else None for line in lines[1:])
+        ours, anew, theirs = figures["lftj"], figures.get("duckdb"), figures.get("pathway")
         remark = []
         if name in QUERIES and QUERIES[name].kind in ("stateless", "join") and ours < AIM:
             remark.append(f"below {AIM:,}")

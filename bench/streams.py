@@ -220,7 +220,7 @@ def _work() -> int:
     for name in ("join", "group-by"):
         found = [work(name, size) for size in SIZES]
         touched = [rows / CHANGES for rows, _ in found]
-        slope = growth(SIZES, touched)
+        slope = growth(SIZES, [round(rows) for rows, _ in found])
         failed += slope > SLOPE
         _record("work", name, "lftj", sizes=SIZES, touched=touched, slope=slope, median_ms=[ms for _, ms in found])
     return failed

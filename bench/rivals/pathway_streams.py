@@ -256,7 +256,7 @@ def main(arguments: list[str]) -> int:
     name, count = arguments[0], int(arguments[1])
     reads, make = QUERIES[name]
     events = Events()
-    frames: dict[str, list[pd.DataFrame]] = {stream: [] for stream in reads}
+    frames: dict[str, list[Any]] = {stream: [] for stream in reads}
     for first in range(0, count, BATCH):
         batches = events.batch(first, min(BATCH, count - first))
         for stream in reads:

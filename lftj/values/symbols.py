@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lftj.values import ranks
 from lftj.values.codes import Misfit, to_text
-from lftj.values.ranks import FEW, Ranks
 from lftj.values.text_index import TextIndex
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 UNKNOWN = -1
 # Up to so many texts the dict will do, and no index is made; so many may be missing in the dict that is still used.
 SMALL = 2_000
+# Up to so many the dict is quicker than an index that is there.
+FEW = 64
 # Rows up to which a staged column stays as it is: finding its distinct texts takes longer than interning all of them.
 SHORT = 20_000
 
@@ -71,7 +73,7 @@ class SymbolTable:
         self._recent: list[str] = []  # the texts after those
         self._codes: dict[str, int] = {}  # the first len(_codes) texts
         self._index: TextIndex | None = None  # of the first len(_array) texts, if there is one
-        self._ranks = Ranks()
+        self._ranks = ranks.Ranks()
 
     def __len__(self) -> int:
         return (0 if self._array is None else len(self._array)) + len(self._recent)
@@ -136,7 +138,15 @@ class SymbolTable:
         with self._lock:
             if self._by_index(len(texts)):
                 return self._added(self._indexed(), texts)
-            return np.fromiter((self._append(text) for text in texts.to_pylist()), np.int64, len(texts))
+            known, codes = self._dict(), np.empty(len(texts), np.int64)
+            for i, text in enumerate(texts.to_pylist()):
+                code = known.get(text, UNKNOWN)
+                if code == UNKNOWN:
+                    code = len(known)
+                    self._recent.append(text)
+                    known[text] = code
+                codes[i] = code
+            return codes
 
     def decode(self, codes: NDArray[np.int64]) -> pa.Array:
         """The texts of codes, as a large_string array."""
@@ -180,7 +190,7 @@ class SymbolTable:
         """
         with self._lock:
             if more := len(self) - len(self._ranks):
-                few = more * FEW <= len(self)
+                few = more * ranks.FEW <= len(self)
                 if not (few and self._ranks.add(self._dict())):
                     self._ranks.rank_all(self.texts())
             return self._ranks.array
@@ -227,7 +237,7 @@ class SymbolTable:
         """Whether `count` texts are looked up in the index: they are many, or the dict is far behind it."""
         if self._index is None:
             return count > SMALL
-        return len(self) - len(self._codes) > SMALL or count > SMALL
+        return count > FEW or len(self) - len(self._codes) > SMALL
 
     def _indexed(self) -> TextIndex:
         """The index, brought up to date."""
