@@ -288,13 +288,13 @@ def test_two_rules() -> None:
   best["anvil"] = 6.0: {FROM_PRICE} with i = "anvil", c = 3.0
   why: {BEST}
   do: {RULES_REMEDY}"""
-    for shop in ("me", "you"):  # the second time there are traces
+    for shop in ("me", "you", "they"):  # the third time the head is followed
         assert refusal(lambda: insert(db, "offer", ("anvil", "us", 2.5), ("nail", "us", 9.0))) == told
         assert refusal(lambda: insert(db, "offer", ("anvil", "us", 2.5), preview=True)) == told
         with db.transaction() as tx:
             tx.insert("offer", [(shop, "us", 6.0)])
         assert list(tx.delta) == ["offer", "best", "label"]
-    assert tx.stats["heads"]["best"]["strategy"] == "trace"
+    assert "best" in db._kept.heads
     db.load("offer", [("anvil", "them", 2.5)])
     assert refusal(lambda: db["best"]) == told
     assert "best" in db._state.stale

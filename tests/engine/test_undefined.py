@@ -221,11 +221,10 @@ def test_a_first_witness_hides_no_error() -> None:
 
 def test_an_atom_that_comes_later_brings_the_error_to_light() -> None:
     db = database("p(x, z) :- e(x, y), f(x), z = 12 / y.")
-    with db.transaction() as tx:
-        tx.insert("f", [(3,)])
-    with db.transaction() as tx:
-        tx.insert("f", [(0,)])
-    assert tx.stats["heads"]["p"]["strategy"] == "trace"
+    for x in (3, 0, 77):  # the third time the head is followed
+        with db.transaction() as tx:
+            tx.insert("f", [(x,)])
+    assert "p" in db._kept.heads
     with pytest.raises(EvaluationError, match="with x = 2, y = 0"), db.transaction() as tx:
         tx.insert("f", [(2,)])
     assert list(db["p"]) == [(0, 4), (3, 3)]
