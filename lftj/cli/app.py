@@ -138,7 +138,7 @@ def run(
     return partial(run_program, settings, output, on_error, jobs, stats, updates)
 
 
-@app.command(short_help="Run a circuit of lftj.streams over files, and print its changes.")
+@app.command(short_help="Run a circuit over files, and print its changes.")
 def stream(
     program: Annotated[
         str, typer.Argument(metavar="CIRCUIT.py", help="A Python file that makes `circuit`.", show_default=False)

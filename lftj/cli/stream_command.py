@@ -55,7 +55,7 @@ def _circuit(program: str) -> Circuit:
     if not isinstance(made, Circuit):
         raise UsageError(
             f"{program} makes no circuit",
-            why="a `lftj.streams.Circuit` is looked for under the name `circuit`",
+            why="a circuit is looked for under the name `circuit`",
             remedy="write `circuit = streams.Circuit()` at the top level of the file",
         )
     return made if made.of_changes else made.incremental()
