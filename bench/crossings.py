@@ -2,8 +2,8 @@
 
     python -m bench.crossings
 
-Counted for five programs, after four commits, the first of which prepare: a triangle, reachability, a count per group, a
-rule with negation above another, and a plain table. Counts do not depend on the machine. With `PYTHONPATH` at another
+Counted for five programs, after four commits, the first of which prepare: a triangle, reachability, a count per group,
+a rule with negation above another, and a plain table. Counts do not depend on the machine. With `PYTHONPATH` at another
 checkout the same file counts there. Each line goes to `bench/results/crossings.jsonl`.
 """
 
