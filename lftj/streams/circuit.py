@@ -23,10 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from lftj import arguments
 from lftj.arguments import function, instance, mapping, refused, size
 from lftj.errors import DataError, MemoryLimitError, ProgramError
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
+from lftj.progress import Progress
 from lftj.streams import drawing
 from lftj.streams import forget as forgetting
 from lftj.streams.batches import ROWS, batches, ticks, ticks_async
@@ -91,6 +93,8 @@ class Circuit(Loops):
         self._states: dict[int, Any] | None = None
         self._read: dict[str, frozenset[int]] = {}  # of each input, the columns that are read; known when it steps
         self._ticks = 0
+        self._whole: list[str] = []
+        self._progress = Progress()
         self._lock = threading.Lock()
 
     def _sized(self, page_rows: int, dir_rows: int) -> Circuit:
@@ -110,12 +114,17 @@ class Circuit(Loops):
             )
         return Stream(self._graph, self._graph.add(Input(name), [], named_columns(columns), span=here()))
 
-    def output(self, name: str, stream: Stream) -> None:
-        """Let `step` give the values of a stream under this name."""
+    def output(self, name: str, stream: Stream, *, whole: bool = False) -> None:
+        """Let `step` give the values of a stream under this name.
+
+        `whole`: the circuit of changes keeps the sum of them, too, for `value` to read.
+        """
         check_name(name, "stream", ())
         self._building(f"output `{name}`")
         stream_of(self._graph, stream, "an output is a stream of this circuit")
         self._graph.expose(name, stream._node)
+        if arguments.flag("whole", whole):
+            self._whole.append(name)
 
     @contextmanager
     def nested(self, name: str = "nested", *, limit: int = LIMIT) -> Iterator[NestedCircuit]:
@@ -138,6 +147,8 @@ class Circuit(Loops):
         made = Circuit(self.name)
         made._room = self._room._replace(arena=Arena(self._room.arena.limit))
         made._graph, made._changes = self.changes_graph(forget=forget), True
+        for name in self._whole:
+            made._graph.keep(name)
         return made
 
     @property
@@ -186,7 +197,8 @@ class Circuit(Loops):
             touched = self._room.arena.touched
             try:
                 states = graph.start(self._room) if self._states is None else self._states
-                values, following = graph.tick(states, given, Tick(self._ticks, self._room))
+                with self._progress.step(f"stepping {self.name}"):
+                    values, following = graph.tick(states, given, Tick(self._ticks, self._room))
             except ArenaFullError as full:
                 raise MemoryLimitError(
                     f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
@@ -200,6 +212,22 @@ class Circuit(Loops):
             self._states, self._ticks = following, self._ticks + 1
             self.rows_touched = self._room.arena.touched - touched
             return made
+
+    def value(self, name: str) -> WeightedRows:
+        """All rows of an output now: the sum of its changes so far. Any thread may ask while another steps.
+
+        Of a circuit of changes, for outputs with `whole=True`; `DataError` for others. It stays as it is.
+        """
+        node = self._graph.kept.get(name) if isinstance(name, str) else None
+        if node is None:
+            raise DataError(
+                f"the circuit keeps no output {name!r} whole",
+                why=f"it keeps {', '.join(self._graph.kept) or 'none'}; of others each step gives the change only",
+                remedy="say so before it is made incremental: `circuit.output(name, stream, whole=True)`",
+            )
+        states = self._states
+        zset = ZSet.zero(node.arity) if states is None else states[node.number].zset()
+        return WeightedRows(Schema(name, node.columns), zset, self._room.symbols)
 
     def run(
         self, sources: Mapping[str, Any], *, rows: int = ROWS, follow: bool = False

@@ -17,7 +17,8 @@ from typing import Any
 
 from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.streams.circuit_memory import bytes_of
-from lftj.streams.operators import Columns, Input, Loop, Operator, Room, Tick, Value
+from lftj.streams.integral import ascending
+from lftj.streams.operators import Columns, Input, Integrate, Loop, Operator, Room, Tick, Value
 from lftj.values.codes import Column
 
 
@@ -57,6 +58,8 @@ class Graph:
         self.nodes: list[Node] = []
         self.inputs: dict[str, Node] = {}
         self.outputs: dict[str, Node] = {}
+        # Integrals of outputs that somebody wants to read whole.
+        self.kept: dict[str, Node] = {}
         self._order: list[Node] | None = None
         # (rows of its value, seconds) of each node at the last tick, or of a nested circuit's all ticks of a run.
         self.seen: dict[int, tuple[int, float]] = {}
@@ -81,6 +84,7 @@ class Graph:
         """The same nodes, to which others may be added."""
         made = Graph()
         made.nodes, made.inputs, made.outputs = [*self.nodes], dict(self.inputs), dict(self.outputs)
+        made.kept = dict(self.kept)
         return made
 
     def replace(self, reader: Node, old: Node, new: Node) -> None:
@@ -93,13 +97,19 @@ class Graph:
         self.outputs[name] = node
         self._order = None
 
+    def keep(self, name: str) -> None:
+        """Keep the integral of an output."""
+        node = self.outputs[name]
+        order = ascending(range(node.arity))
+        self.kept[name] = self.add(Integrate(order), [node], node.columns, why="kept whole")
+
     def order(self) -> list[Node]:
         """The nodes that outputs depend on, each after what it reads but for strict ones.
 
         `ProgramError` with the cycle if there is one without a strict node.
         """
         if self._order is None:
-            self._order = list(_ordered(list(self.outputs.values())))
+            self._order = list(_ordered([*self.outputs.values(), *self.kept.values()]))
         return self._order
 
     def check_cycles(self, node: Node) -> None:
