@@ -218,7 +218,7 @@ class Circuit(Loops):
 
         Of a circuit of changes, for outputs with `whole=True`; `DataError` for others. It stays as it is.
         """
-        node = self._graph.kept.get(name) if isinstance(name, str) else None
+        node = self._graph.kept.get(str(name))
         if node is None:
             raise DataError(
                 f"the circuit keeps no output {name!r} whole",
