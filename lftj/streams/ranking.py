@@ -60,17 +60,10 @@ class Ranking:
 
 
 @dataclass(frozen=True)
-class TopK:
-    """The first `count` rows of each key; a row of weight w stands for w rows. `once`: as a set.
-
-    `numbered`: with the place of the row, from 1, as a last column; rows that stand for several have the first place.
-    """
+class Ranked:
+    """A function of the rows of each key in the order of a ranking."""
 
     ranking: Ranking
-    count: int
-    once: bool = False
-    numbered: bool = False
-    symbol: str = "top"
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -81,6 +74,19 @@ class TopK:
     def order(self) -> Order:
         """The order in which it reads."""
         return self.ranking.order
+
+
+@dataclass(frozen=True)
+class TopK(Ranked):
+    """The first `count` rows of each key; a row of weight w stands for w rows. `once`: as a set.
+
+    `numbered`: with the place of the row, from 1, as a last column; rows that stand for several have the first place.
+    """
+
+    count: int
+    once: bool = False
+    numbered: bool = False
+    symbol: str = "top"
 
     @property
     def first(self) -> int:
@@ -109,28 +115,17 @@ class TopK:
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class Neighbour(Ranked):
     """Each row with column `column` of the row `offset` places before it (after it, if negative), `fill` without one.
 
     Rows of weights beyond 1 stand for several; all of them have the neighbour of the first.
     """
 
-    ranking: Ranking
     column: int
     offset: int
     fill: Value
     symbol: str = "lag"
     first: int = 0
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The columns of the key."""
-        return self.ranking.key
-
-    @property
-    def order(self) -> Order:
-        """The order in which it reads."""
-        return self.ranking.order
 
     @property
     def width(self) -> int:
@@ -156,23 +151,12 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Joined:
+class Joined(Ranked):
     """The texts of column `column` of each key, one after the other in the order of the rows: a row (key..., text)."""
 
-    ranking: Ranking
     column: int
     symbol: str = "cat"
     first: int = 0
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The columns of the key."""
-        return self.ranking.key
-
-    @property
-    def order(self) -> Order:
-        """The order in which it reads."""
-        return self.ranking.order
 
     @property
     def width(self) -> int:
