@@ -127,9 +127,7 @@ class TextColumns:
         values = []
         for column, arg in zip(distinct, args, strict=True):
             values.append(
-                self.symbols.decode(column).to_pylist()
-                if arg.type == "symbol"
-                else [from_code(int(c), arg.type) for c in column]
+                self.symbols.few(column) if arg.type == "symbol" else [from_code(int(c), arg.type) for c in column]
             )
         results = [_value(function, row, type) for row in zip(*values, strict=True)]
         self._defined &= np.array([result is not None for result in results])[inverse]
