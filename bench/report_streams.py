@@ -61,7 +61,7 @@ def nexmark_table() -> str:
             f"**{ours:,.0f}**",
             "–" if anew is None else f"{anew:,.0f}",
             "–" if theirs is None else f"{theirs:,.0f}",
-            "–" if theirs is None else f"{ours / theirs:.0f}",
+            "–" if theirs is None else f"{ours / theirs:.1f}",
             "; ".join(remark),
         )
     return str(table)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lftj.evaluate import text_arrays
 from lftj.language.clause import Apply, Compare, Term, Value, Var
 from lftj.language.functors import TEXT_TESTS, known_as
 from lftj.plan.lowering import apply_columns
@@ -19,6 +20,7 @@ from lftj.plan.partial_functions import UNDEFINED, term_of_test
 from lftj.program.text_split import TextSplit, computes_text
 from lftj.values.codes import Misfit, from_code, to_code
 from lftj.values.symbols import SymbolTable
+from scantree.consolidate import runs_of
 
 Rows = npt.NDArray[np.int64]
 
@@ -132,14 +134,19 @@ class TextColumns:
         assert function is not None
         if not self.count:
             return np.empty(0, np.int64)
-        distinct, inverse = np.unique(np.stack(arguments), axis=1, return_inverse=True)
-        inverse = inverse.reshape(-1)
+        whole = text_arrays.applied(op, args, arguments, self.symbols)
+        if whole is not None:
+            return whole
+        rows, order, starts = runs_of(np.stack(arguments))
+        distinct, runs = rows[:, starts], np.repeat(np.arange(len(starts)), np.diff(starts, append=self.count))
+        inverse = runs
+        if order is not None:
+            inverse = np.empty(self.count, np.int64)
+            inverse[order] = runs
         values = []
         for column, arg in zip(distinct, args, strict=True):
             values.append(
-                self.symbols.decode(column).to_pylist()
-                if arg.type == "symbol"
-                else [from_code(int(c), arg.type) for c in column]
+                self.symbols.few(column) if arg.type == "symbol" else [from_code(int(c), arg.type) for c in column]
             )
         results = [_value(function, row, type) for row in zip(*values, strict=True)]
         self._defined &= np.array([result is not None for result in results])[inverse]

@@ -2,7 +2,8 @@
 
 All of them are linear in the rows, so that a change of the rows is a change of the totals of its keys:
 
-    kept per key     the sum of all weights; per total the sum of weights of its rows, and of weight times value
+    kept per key     the sum of all weights; per total the sum of weights of its rows, and of weight times value,
+                     all in one table, which a step looks up and changes once; sums of floats have tables of their own
 
 A key has a row of totals while the sum of its weights is not zero. Integer sums are exact and refused beyond 64 bits;
 sums of floats are those of `math.fsum`, whatever came and went (accumulators.py).
@@ -19,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.evaluate.accumulators import MOST, Accumulators, Folding, Sums, sums_of
+from lftj.evaluate.accumulators import MOST, Accumulators, Folding, Sums, carried, sums_of
 from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import SAFE, WeightOverflowError, ZSet, added, check_sum
 from lftj.values.codes import decode_float, encode_float
+from scantree.version import Store
 
 Rows = npt.NDArray[np.int64]
 
@@ -40,7 +42,7 @@ class Total(NamedTuple):
 
 
 class TotalsState(NamedTuple):
-    """The accumulators of all keys: of the weights, then one for each total (that of a plain count: the weights').
+    """The accumulators of all keys: weights and, in further columns, all totals but those of floats; then of these.
 
     `most`: no count is beyond it: the magnitudes of all weights that ever came.
     """
@@ -48,6 +50,19 @@ class TotalsState(NamedTuple):
     weights: Accumulators
     totals: tuple[Accumulators, ...]
     most: float = 0.0
+
+
+class Placed(NamedTuple):
+    """A total, how it is folded, and where its values begin in the table of all keys; -1: it has one of its own."""
+
+    total: Total
+    folding: Folding
+    first: int
+
+    @property
+    def words(self) -> slice:
+        """Its columns of values in the table of all keys."""
+        return slice(self.first, self.first + self.folding.words)
 
 
 @dataclass(frozen=True)
@@ -101,10 +116,27 @@ class TotalsChange(Operator):
 
     def start(self, room: Room) -> TotalsState:
         """Nothing."""
-        weights = self._none("count", "", room)
+        places, k = self._placed(), len(self.of.key)
+        width = 1 + sum(p.folding.words for p in places if p.first > 0)
+        store = Store(room.arena, k, width, page_rows=room.page_rows, dir_rows=room.dir_rows)
         return TotalsState(
-            weights, tuple(weights if _plain(t) else self._none(t.op, t.operand, room) for t in self.of.totals)
+            Accumulators(Folding("count", k, ""), store.empty(), None),
+            tuple(self._none(p.folding, room) for p in places if p.first < 0),
         )
+
+    def _placed(self) -> list[Placed]:
+        """Where each total is kept: a plain count is the sum of all weights, which is the first value of a key."""
+        places, first = [], 1
+        for total in self.of.totals:
+            folding = Folding(total.op, len(self.of.key), "" if total.op == "count" else total.operand)
+            if total.op == "count" and total.where < 0:
+                places.append(Placed(total, folding, 0))
+            elif folding.operand == "float":
+                places.append(Placed(total, folding, -1))
+            else:
+                places.append(Placed(total, folding, first))
+                first += folding.words
+        return places
 
     def step(self, state: TotalsState, values: Sequence[Value], tick: Tick) -> tuple[Value, TotalsState]:
         """Add the change to the totals of its keys."""
@@ -114,51 +146,56 @@ class TotalsChange(Operator):
         before, after, following = self.made(state, delta)
         return after.plus(before.negated()).normal(), following
 
-    def _none(self, op: str, operand: str, room: Room) -> Accumulators:
-        folding = Folding(op, len(self.of.key), "" if op == "count" else operand)
+    def _none(self, folding: Folding, room: Room) -> Accumulators:
         none = np.empty((folding.width, 0), np.int64)
-        sums = sums_of(folding, none, none[0] if len(none) else np.empty(0, np.int64))
+        sums = sums_of(folding, none, np.empty(0, np.int64))
         return Accumulators.of(room.arena, folding, sums, page_rows=room.page_rows, dir_rows=room.dir_rows)
 
     def made(self, state: TotalsState, delta: ZSet) -> tuple[ZSet, ZSet, TotalsState]:
         """(the rows of the keys of a change, not empty, before it, and after it; the totals after it)."""
         check_sum(delta.weights)
-        groups = delta.rows[list(self.of.key)]
-        sums = sums_of(state.weights.folding, groups, delta.weights)
-        weights = state.weights.values(sums)
+        groups, places = delta.rows[list(self.of.key)], self._placed()
+        sums = [self._sums(place, groups, delta) for place in places]
+        weights = sums_of(state.weights.folding, groups, delta.weights)
+        keys, table = weights.groups, state.weights.table
+        more = [weights.values, *(s.values for place, s in zip(places, sums, strict=True) if place.first > 0)]
+        before = table.values_of(keys)
+        after = before + np.vstack(more)
+        for place in places:
+            if place.first > 0:
+                after[place.words] = carried(place.folding, after[place.words])
+        following = state.weights.moved(weights, after)
         most = state.most + float(np.abs(delta.weights.astype(np.float64)).sum())
         if most >= SAFE:
-            _check_counts(*weights)
-        following, keys = state.weights.moved(sums, weights[1]), sums.groups
-        there = [values[0] != 0 for values in weights]
+            _check_counts(before, after)
+        there = before[0] != 0, after[0] != 0
         parts: list[list[Rows]] = [[np.compress(held, keys, axis=1)] for held in there]
-        totals = []
-        for total, accumulators in zip(self.of.totals, state.totals, strict=True):
-            if _plain(total):
-                values, made = weights, following
+        own, totals = iter(state.totals), []
+        for place, added_to in zip(places, sums, strict=True):
+            if place.first < 0:
+                was = next(own)
+                values = was.values(added_to)
+                now = was.moved(added_to, values[1])
+                totals.append(now)
             else:
-                sums = self._sums(total, accumulators, groups, delta)
-                values = accumulators.values(sums)
-                made = accumulators.moved(sums, values[1])
+                was = now = Accumulators(place.folding, table, None)
+                values = before[place.words], after[place.words]
             if most >= SAFE:
                 _check_counts(*values)
-            totals.append(made)
-            for part, held, of, at in zip(parts, there, values, (accumulators, made), strict=True):
+            for part, held, of, at in zip(parts, there, values, (was, now), strict=True):
                 part.append(self._results(at, part[0], of if held.all() else np.compress(held, of, axis=1)))
-        before, after = (
-            ZSet(np.ascontiguousarray(np.vstack(part)), np.ones(part[0].shape[1], np.int64)) for part in parts
-        )
-        return before, after, TotalsState(following, tuple(totals), most)
+        rows = [ZSet(np.ascontiguousarray(np.vstack(part)), np.ones(part[0].shape[1], np.int64)) for part in parts]
+        return rows[0], rows[1], TotalsState(following, tuple(totals), most)
 
-    def _sums(self, total: Total, accumulators: Accumulators, groups: Rows, delta: ZSet) -> Sums:
+    def _sums(self, place: Placed, groups: Rows, delta: ZSet) -> Sums:
         """What a change adds to a total: something for each of its keys, nothing where no row counts."""
-        weights = delta.weights
+        total, weights = place.total, delta.weights
         if total.where >= 0:
             weights = weights * (delta.rows[total.where] != 0)
         if total.op != "count" and np.abs(weights.astype(np.float64)).sum() >= MOST:
             raise WeightOverflowError
         rows = groups if total.op == "count" else np.vstack([groups, delta.rows[total.column]])
-        return sums_of(accumulators.folding, rows, weights)
+        return sums_of(place.folding, rows, weights)
 
     def _results(self, accumulators: Accumulators, keys: Rows, values: Rows) -> Rows:
         """The results of keys with their values in the table."""
@@ -184,11 +221,6 @@ class TotalsChange(Operator):
                 remedy="make the column a float, or leave such rows out",
             )
         return codes
-
-
-def _plain(total: Total) -> bool:
-    """Whether a total is the sum of all weights."""
-    return total.op == "count" and total.where < 0
 
 
 def _check_counts(before: Rows, after: Rows) -> None:
