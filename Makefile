@@ -13,7 +13,7 @@ SPREAD  := -n $(WORKERS) --dist worksteal
 NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/examples tests/plain tests/spark \
 	tests/test_house_rules.py tests/test_docs.py
 # Tests that lead kernels to the ends of arrays: pages, joins, traces, rounds, scans and folds, threads.
-BOUNDS := tests/storage tests/join tests/trace tests/recursion tests/aggregates tests/paths tests/threads tests/mixed \
+BOUNDS := tests/storage tests/streams tests/join tests/trace tests/recursion tests/aggregates tests/paths tests/threads tests/mixed \
 	tests/engine/test_programs.py tests/engine/test_scans.py tests/engine/test_stored_scans.py tests/engine/test_delta.py \
 	tests/engine/test_transactions.py tests/engine/test_undefined.py tests/engine/test_small_commits.py
 
