@@ -6,6 +6,7 @@ columns. It is evaluated column by column by the register machine that joins use
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lftj.errors import DataError, EvaluationError
+from lftj.errors import DataError, EvaluationError, ProgramError
 from lftj.evaluate.text_steps import TextColumns
 from lftj.language.checker import check_query
 from lftj.language.clause import Clause, Compare, Term, Var, variables_of
@@ -27,6 +28,7 @@ ROW = "row"
 # The name that results have in the query: no column is called so.
 RESULT = "result_of_{}_"
 _WEIGHT = "·weight"
+_UNBOUND = re.compile(r"variable `(.+)` is not bound by any atom")
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +145,14 @@ def _checked(columns: Columns, text: str) -> tuple[Clause, tuple[str, ...]]:
     names = tuple(column.name for column in columns)
     shown = [name if name not in (*RESERVED, *RESERVED_VARIABLES) else "_" for name in names]
     body = f"{ROW}({', '.join(shown)})" + (f", {text}" if text else "")
-    return check_query(body, {ROW: Schema(ROW, columns)}), names
+    try:
+        return check_query(body, {ROW: Schema(ROW, columns)}), names
+    except ProgramError as error:
+        # There are no atoms that could bind it: it is the name of a column that is not there.
+        unbound = _UNBOUND.match(error.diagnostics[0].what)
+        if unbound is not None:
+            raise unknown_column(unbound[1], columns) from None
+        raise
 
 
 def checked_value(value: object, column: Column) -> int | float | str:

@@ -89,13 +89,7 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
     ),
     "an unknown column of an expression": (
         lambda c, bid, item: bid.filter("cost > 5"),
-        (
-            "<query>:1:19: error: variable `cost` is not bound by any atom\n"
-            "    row(item, price), cost > 5\n"
-            "                      ^^^^\n"
-            "  why: a condition or an expression needs the values of its variables before it can be computed\n"
-            "  do: use `cost` as an argument of an atom, or set it by an equality such as `cost = 1`"
-        ),
+        ("the stream has no column 'cost'\n  why: its columns are item, price\n  do: give one of these names"),
     ),
     "an unknown key of a group": (
         lambda c, bid, item: bid.group_by("items"),
