@@ -67,7 +67,7 @@ class Step:
     A step without changes is *at rest*: `explain` looks at it.
     """
 
-    __slots__ = ("_surgeries", "_unkept", "before", "changes", "deltas", "evaluator", "kept", "new_heads")
+    __slots__ = ("_surgeries", "_unkept", "after", "before", "changes", "deltas", "evaluator", "kept", "new_heads")
 
     def __init__(
         self,
@@ -78,6 +78,8 @@ class Step:
         kept: KeptHeads,
     ) -> None:
         self.before, self.evaluator, self.changes = before, evaluator, changes
+        # The relations after the step, as far as they are made; heads are put into them one after the other.
+        self.after: dict[str, StoredRelation] = evaluator.state.relations
         self.new_heads, self.kept = new_heads, kept
         self.deltas: dict[str, tuple[list[ClauseDelta], str]] = {}
         self._surgeries: dict[Order, TraceChange] = {}
@@ -87,11 +89,6 @@ class Step:
     def at_rest(cls, evaluator: Evaluator, kept: KeptHeads) -> Step:
         """A step that changes nothing."""
         return cls(evaluator.state, evaluator, {}, frozenset(), kept)
-
-    @property
-    def after(self) -> dict[str, StoredRelation]:
-        """The relations after the step, as far as they are made."""
-        return self.evaluator.state.relations
 
     def asked(self, heads: Heads) -> set[str]:
         """What users ask for as the strategy of these heads ("auto" where nothing is asked for)."""

@@ -19,18 +19,16 @@ SHOWN = 3
 class Heads(NamedTuple):
     """Heads that are derived together: one head, or the members of a recursive component.
 
-    `clauses`: those of all of them · `reads`: the relations in their bodies, members of a component included.
+    `name`: the first of them; the head, where there is one · `clauses`: those of all of them · `reads`: the relations
+    in their bodies, members of a component included.
     """
+
+    name: str
 
     names: tuple[str, ...]
     clauses: tuple[Clause, ...]
     reads: tuple[str, ...]
     recursive: bool
-
-    @property
-    def name(self) -> str:
-        """The first of them; the head, where there is one."""
-        return self.names[0]
 
 
 class Strata:
@@ -66,7 +64,7 @@ class Strata:
     def _heads(self, names: tuple[str, ...]) -> Heads:
         clauses = tuple(clause for name in names for clause in self.of(name))
         reads = tuple(dict.fromkeys(read for name in names for read in self.reads(name)))
-        return Heads(names, clauses, reads, names[0] in self.recursive)
+        return Heads(names[0], names, clauses, reads, names[0] in self.recursive)
 
     def heads_of(self, head: str) -> Heads:
         """The heads that `head` is derived with."""

@@ -118,7 +118,7 @@ def test_the_choice_is_never_much_dearer_than_the_best(cell: str, size: int) -> 
 
 
 def known() -> HeadCosts:
-    return HeadCosts(Heads(("h",), (), (), recursive=False))
+    return HeadCosts(Heads("h", ("h",), (), (), recursive=False))
 
 
 def test_what_took_long_once_is_tried_again() -> None:
