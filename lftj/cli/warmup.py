@@ -19,20 +19,25 @@ def compile_all() -> int:
 
 
 def compile_updates() -> int:
-    """Compile what a transaction needs that follows changes by traces, and nothing that only evaluation needs."""
+    """Compile what a transaction needs that follows changes, and nothing that only evaluation needs.
+
+    First what most rules follow by, so that it is there soonest: deltas, then traces.
+    """
     from lftj.database import Database
 
     facts = Database(".decl e(x:number, y:number)")
     facts.load("e", [(i, i + 1) for i in range(9)])
     with facts.transaction() as tx:
         tx.insert("e", [(1, 3)])
-    # Rules that come with a transaction are not evaluated before it: their traces are recorded, and then maintained.
-    rules = Database(".decl e(x:number, y:number)")
-    for i in range(4):
-        with rules.transaction() as tx:
-            tx.insert("e", [(i, i + 1), (i, i + 2)])
-            tx.erase("e", [(i - 1, i)])
-            if not i:
-                tx.rules("t(x, y, z) :- e(x, y), e(y, z), e(x, z).", maintain={"t": "trace"}, granularity={"t": "node"})
-                tx.rules("p(x, z) :- e(x, y), e(y, z).", maintain={"p": "trace"}, granularity={"p": "interval"})
+    triangle, pairs = "t(x, y, z) :- e(x, y), e(y, z), e(x, z).", "p(x, z) :- e(x, y), e(y, z)."
+    for maintain in ("delta", "trace"):
+        # Rules that come with a transaction are not evaluated before it: what follows them is made, and then goes on.
+        rules = Database(".decl e(x:number, y:number)")
+        for i in range(4):
+            with rules.transaction() as tx:
+                tx.insert("e", [(i, i + 1), (i, i + 2)])
+                tx.erase("e", [(i - 1, i)])
+                if not i:
+                    tx.rules(triangle, maintain={"t": maintain}, granularity={"t": "node"})
+                    tx.rules(pairs, maintain={"p": maintain}, granularity={"p": "interval"})
     return Code.DONE

@@ -22,10 +22,12 @@ from pathlib import Path
 
 from numba import config
 
-from lftj.join import trace_update
+from lftj.join import delta_join, trace_update
 from scantree import _jit, update
 
 MOST = 600
+# What takes long of all that commits need.
+NEEDED = (update.update, delta_join.join_changed, trace_update.maintain)
 # Why no head is followed for a while on a new machine.
 COMPILING = "what that takes is being compiled in the background"
 _LOCK = "background.lock"
@@ -57,7 +59,7 @@ def begin() -> None:
     if _state.asked:
         return
     _state.asked = True
-    if _is_wanted() and not all(_jit.is_compiled(kernel) for kernel in (update.update, trace_update.maintain)):
+    if _is_wanted() and not all(map(_jit.is_compiled, NEEDED)):
         _state.child, _state.over = _start(), False
     else:
         _state.over = True

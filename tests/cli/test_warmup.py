@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -39,6 +40,36 @@ def test_what_following_changes_needs_can_be_compiled_alone(capsys: pytest.Captu
     assert capsys.readouterr() == ("", "")
     needed = trace_update.maintain, triejoin.tracing_triejoin, update.update, index.stage_sites
     assert all(_jit.is_compiled(kernel) for kernel in needed)
+
+
+COMMITS = """
+import os, sys
+from pathlib import Path
+import lftj
+from scantree._jit import CACHE_DIR, LONG
+rules = "t(x, y, z) :- e(x, y), e(y, z), e(x, z).  p(x, z) :- e(x, y), e(y, z)."
+db = lftj.Database(".decl e(x:number, y:number)  " + rules)
+db.load("e", [(i, (3 * i + k) % 40) for i in range(40) for k in range(3)])
+db.evaluate()
+before = set(CACHE_DIR.glob("**/*.nbc"))
+for i in range(6):
+    with db.transaction() as tx:
+        tx.insert("e", [(i, i + 20)])
+        tx.erase("e", [(i, (3 * i) % 40)])
+assert {head["strategy"] for head in tx.stats["heads"].values()} != {"recompute"}, tx.stats["heads"]
+made = {path.name.split(".")[1].partition("-")[0] for path in set(CACHE_DIR.glob("**/*.nbc")) - before}
+sys.stdout.write(" ".join(sorted(made & LONG.keys())))  # others are compiled in a blink
+"""
+
+
+@pytest.mark.jit_only
+def test_commits_need_nothing_beyond_what_is_compiled_beside_the_first_evaluation(tmp_path: Path) -> None:
+    """Deltas became what rules follow by, and the process compiled traces: the second commit paused for 4 s."""
+    environment = {**os.environ, "LFTJ_CACHE_DIR": str(tmp_path), "LFTJ_BACKGROUND": "0", "LFTJ_QUIET": "1"}
+    updates = "import sys; from lftj.cli import main; sys.exit(main(['warmup', '--updates']))"
+    subprocess.run([sys.executable, "-c", updates], env=environment, check=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", COMMITS], env=environment, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_a_long_compilation_is_told_with_what_is_left(
