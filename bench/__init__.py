@@ -9,6 +9,7 @@
     python -m bench.report                  the tables of the README and of docs/, and plots, from the committed results
     python -m bench.steps                   the step bounds of the triangle join
     python -m bench.storage                 bulk build, single-row inserts, bytes per row
+    python -m bench.points                  prepared questions with few answers over a million rows
     python -m bench.start                   import, first run, loading a file
 
 One registry, `workloads.py`, serves the benchmark at full size and the tests at size "tiny".

@@ -242,6 +242,18 @@ def storage_table(latest: Results) -> str:
     return str(table)
 
 
+def points_table() -> str:
+    """What `bench.points` measured last of each question."""
+    last = {line["question"]: line for line in results.read(results.RESULTS / "points.jsonl")}
+    table = Table("question", "rows", "lftj, µs", "decoded, µs", "SQLite, µs", "DuckDB, µs", "bound")
+    for line in last.values():
+        lftj, decoded, lite, duck = (line["micros"][name] for name in ("lftj", "lftj, decoded", "sqlite", "duckdb"))
+        question = f"{line['question']}: `{line['query']}`"
+        figures = (f"**{lftj:.1f}**", f"{decoded:.1f}", f"{lite:.1f}", f"{duck:,.0f}")
+        table.add(question, f"{line['answers']:.1f}", *figures, "20 µs")
+    return str(table)
+
+
 def _without(make: Callable[[], str]) -> Callable[[Results], str]:
     """A table that is made of other results."""
     return lambda _: make()
@@ -253,6 +265,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "patterns": patterns_table,
     "machine": machine_note,
     "storage": storage_table,
+    "points": _without(points_table),
     **{
         name: _without(make)
         for part in (

@@ -110,6 +110,7 @@ class Database(Answers):
         self._kept = KeptHeads()
         self._lock = threading.RLock()
         self._progress = Progress()
+        self._known = {}
         self._rejects: dict[str, Rejects | None] = {}
         self._open: Transaction | None = None  # set and read by the thread that holds the lock
         self._attached: list[object] = []  # circuits, which clauses know by a number

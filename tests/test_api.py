@@ -72,6 +72,7 @@ def test_methods() -> None:
         "on_commit",
         "path_counts",
         "prepare",
+        "prepare_query",
         "query",
         "read_inputs",
         "rejects",
@@ -91,7 +92,7 @@ def test_methods_of_transactions_and_snapshots() -> None:
 
     assert public(Transaction) == ["delta", "erase", "insert", "preview", "remove_rules", "rules", "stats", "upsert"]
     assert public(Delta) == ["erased", "inserted"]
-    assert public(Snapshot) == ["query"]
+    assert public(Snapshot) == ["prepare_query", "query"]
 
 
 def test_import_is_light() -> None:

@@ -23,7 +23,7 @@ from lftj.join import join_state as cells
 from lftj.join import triejoin
 from lftj.join.ranges import CutRun
 from lftj.join.run import Counters, Limits, Run
-from lftj.language.clause import Clause
+from lftj.language.clause import Clause, Parameter
 from lftj.plan.body import Body, body_of
 from lftj.plan.cuts import cuts_of
 from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
@@ -61,7 +61,8 @@ class Evaluator:
     """Evaluates clauses over the relations of `state`; putting another state there is how changes are published.
 
     `pilot_from`: estimated steps from which plans are tried before one is chosen (sampling.py). `trace_room`: records a
-    trace's buffers hold, forced tiny by tests. `rounds`: what is kept of recursive components.
+    trace's buffers hold, forced tiny by tests. `rounds`: what is kept of recursive components. `given`: the codes of a
+    query's parameters; plans are of queries, whatever these are.
     """
 
     arena: Arena
@@ -73,6 +74,7 @@ class Evaluator:
     pilot_from: float = WORTHWHILE
     trace_room: int | None = None
     rounds: ComponentRounds = field(default_factory=ComponentRounds)
+    given: Mapping[str, int] = field(default_factory=dict)
     _plans: dict[tuple[Any, ...], tuple[list[int], Any]] = field(default_factory=dict)
 
     @property
@@ -92,8 +94,13 @@ class Evaluator:
             self.pilot_from,
             self.trace_room,
             self.rounds,
+            self.given,
             {} if apart else self._plans,
         )
+
+    def giving(self, codes: Mapping[str, int]) -> Evaluator:
+        """The same evaluator for a query whose parameters have these codes."""
+        return replace(self, given=codes) if codes else self
 
     # -- plans --------------------------------------------------------------------------------------------------------
 
@@ -141,7 +148,8 @@ class Evaluator:
             return plan
 
         if abandoned:
-            self._plans = {key: kept for key, kept in self._plans.items() if key[0] != clause}
+            for key in [key for key in self._plans if key[0] == clause]:
+                del self._plans[key]
         return body, self.kept((clause, counting, apart, forced), clause, relations, made)
 
     def kept(
@@ -231,7 +239,7 @@ class Evaluator:
     @property
     def _encode(self) -> Encode:
         # Bound to the symbols only: a trace keeps it, and must not keep the state it was recorded in.
-        return partial(_code, self.symbols)
+        return partial(_code, self.symbols, self.given)
 
     def decode(self, code: int, type: str) -> Any:
         """The value of a code; None for a code of no symbol."""
@@ -327,7 +335,7 @@ class Evaluator:
         chunks: list[Rows] = []
         inner, saw_undefined = self.walk(split.inner, limits, chunks.append, order=order, also=also)
         rows, count = self.distinct(chunks, len(split.inner.head_args))
-        stepped = step(split, rows, count, self.symbols)
+        stepped = step(split, rows, count, self.symbols, self.given)
         between = StoredRelation(split.schema, self.arena, page_rows=self.page_rows, dir_rows=self.dir_rows)
         between = between.successor(between.build(stepped.rows, stepped.size))
         outer, more = self.walk(split.outer, limits, emit, order=order, also={**also, split.schema.name: between})
@@ -335,6 +343,8 @@ class Evaluator:
         return evaluation, saw_undefined or stepped.undefined or more
 
 
-def _code(symbols: SymbolTable, value: object, type: str) -> int:
-    """The code of a constant."""
+def _code(symbols: SymbolTable, given: Mapping[str, int], value: object, type: str) -> int:
+    """The code of a constant, or of a parameter."""
+    if isinstance(value, Parameter):
+        return given[value.name]
     return symbols.intern_one(value) if isinstance(value, str) else to_code(value, type)

@@ -6,14 +6,14 @@ arguments is computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate import text_arrays
-from lftj.language.clause import Apply, Compare, Term, Value, Var
+from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var
 from lftj.language.functors import TEXT_TESTS, known_as
 from lftj.plan.lowering import apply_columns
 from lftj.plan.partial_functions import UNDEFINED, term_of_test
@@ -23,6 +23,7 @@ from lftj.values.symbols import SymbolTable
 from scantree.consolidate import runs_of
 
 Rows = npt.NDArray[np.int64]
+NOTHING_GIVEN: Mapping[str, int] = {}
 
 
 class Stepped(NamedTuple):
@@ -36,13 +37,15 @@ class Stepped(NamedTuple):
     undefined: bool
 
 
-def step(split: TextSplit, rows: Rows, count: int, symbols: SymbolTable) -> Stepped:
+def step(
+    split: TextSplit, rows: Rows, count: int, symbols: SymbolTable, given: Mapping[str, int] = NOTHING_GIVEN
+) -> Stepped:
     """Map `count` rows int64[inner's columns, count] of the inner part through the definitions and filters.
 
-    A function of each row, which it keeps: distinct rows give distinct rows.
+    A function of each row, which it keeps: distinct rows give distinct rows. `given`: the codes of parameters.
     """
     names = split.schema.names
-    columns = TextColumns(dict(zip(names[: len(rows)], rows, strict=True)), count, symbols)
+    columns = TextColumns(dict(zip(names[: len(rows)], rows, strict=True)), count, symbols, given)
     for variable, term in split.definitions:
         columns.columns[variable.name] = columns.codes(term)
         columns.take(np.ones(columns.count, np.bool_))
@@ -59,8 +62,10 @@ class TextColumns:
     went so.
     """
 
-    def __init__(self, columns: dict[str, Rows], count: int, symbols: SymbolTable) -> None:
-        self.columns, self.count, self.symbols = columns, count, symbols
+    def __init__(
+        self, columns: dict[str, Rows], count: int, symbols: SymbolTable, given: Mapping[str, int] = NOTHING_GIVEN
+    ) -> None:
+        self.columns, self.count, self.symbols, self.given = columns, count, symbols, given
         self.undefined = False
         self._defined = np.ones(count, np.bool_)
 
@@ -121,6 +126,8 @@ class TextColumns:
                 self.symbols.intern_one(term.value) if isinstance(term.value, str) else to_code(term.value, term.type)
             )
             return np.full(self.count, code, np.int64)
+        if isinstance(term, Parameter):
+            return np.full(self.count, self.given[term.name], np.int64)
         own = Apply(term.op, tuple(Var("", arg.type) for arg in term.args), term.type)
         if computes_text(own):
             return self._applied(term.op, term.args, term.type)

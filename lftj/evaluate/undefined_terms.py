@@ -154,7 +154,7 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
     symbols = evaluator.symbols
     variables = [arg for arg in rest.head_args if isinstance(arg, Var)]
     held = dict(zip((v.name for v in variables), row.tolist(), strict=True))
-    columns = TextColumns({name: np.array([code]) for name, code in held.items()}, 1, symbols)
+    columns = TextColumns({name: np.array([code]) for name, code in held.items()}, 1, symbols, evaluator.given)
     arguments = [evaluator.decode(int(columns.codes(arg)[0]), arg.type) for arg in term.args]
     where = f"{clause.span}: in `{clause.text}`"
     if any(variables_of(term)) and variables:

@@ -8,7 +8,7 @@ the identity that the tests check.
     item     = Declaration | TypeDeclaration | Directive | Rule | Unsupported
     head     = Atom | Assignment
     literal  = Atom | Comparison | Negation | Disjunction | Unsupported
-    term     = Variable | Wildcard | Constant | Functor | Lookup | Aggregate | Unsupported
+    term     = Variable | Wildcard | Constant | Parameter | Functor | Lookup | Aggregate | Unsupported
 
 `Unsupported` stands for a construct that the grammar knows and the engine does not evaluate yet; the checker refuses
 it by its name. Degenerate cases: an atom of arity 0 is `p()`; a rule with an empty body is a fact; a disjunction has
@@ -45,6 +45,14 @@ class Constant:
 
     value: int | float | str
     kind: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`$name` in a query: a constant whose value comes with each question."""
+
+    name: str
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -89,7 +97,7 @@ class Unsupported:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-Term = Variable | Wildcard | Constant | Functor | Lookup | Aggregate | Unsupported
+Term = Variable | Wildcard | Constant | Parameter | Functor | Lookup | Aggregate | Unsupported
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from lftj.language.recursion import refuse_functional, refuse_texts, refuse_unty
 from lftj.language.safety import check_single_use
 from lftj.language.stratify import components
 from lftj.language.text import item_text
-from lftj.language.to_clauses import check_constants, fact_row, lower
+from lftj.language.to_clauses import check_constants, check_parameters, fact_row, lower
 from lftj.language.visitors import Node, is_scope, literals_of, nodes, open_variables, terms_of
 from lftj.values.codes import Column, Schema
 
@@ -55,14 +55,14 @@ def check(
         raise too_deep(program.source) from None
 
 
-def check_query(text: str, known: Mapping[str, Schema]) -> Clause:
+def check_query(text: str, known: Mapping[str, Schema], *, parameters: bool = False) -> Clause:
     """The clause of a query such as `tri(1, y, z), y < z` over known relations.
 
-    Its head is "query"; the head's arguments are the named variables of the text in order of first appearance. Raises
-    ProgramError.
+    Its head is "query"; the head's arguments are the named variables of the text in order of first appearance.
+    `parameters`: it may hold some, as in `tri($x, y, z)`. Raises ProgramError.
     """
     try:
-        return _check_query(text, known)
+        return _check_query(text, known, parameters)
     except RecursionError:
         raise too_deep("<query>") from None
 
@@ -130,8 +130,8 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     )
 
 
-def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
-    body = parse_query(text)
+def _check_query(text: str, known: Mapping[str, Schema], parameters: bool) -> Clause:
+    body = parse_query(text, parameters=parameters)
     findings = Findings()
     names = resolve(ast.Program(()), known, findings)
     variables: dict[str, ast.Variable] = {}
@@ -150,6 +150,7 @@ def _check_query(text: str, known: Mapping[str, Schema]) -> Clause:
     Inference(names, findings).component(typed)
     for clause in typed:
         check_constants(clause, findings)
+        check_parameters(clause, findings)
     findings.raise_if_failed()
     return lower(typed[0], text, 0)
 

@@ -7,7 +7,7 @@ the life of a clause is
 
     text or builder -> ast.Rule -> check() -> Clause -> planner
 
-Terms are `Var`, `Value` and `Apply`. Atoms hold only variables, values and wildcards (`None`): an expression as an
+Terms are `Var`, `Value`, `Parameter` and `Apply`. Atoms hold no `Apply`, and `None` for a wildcard: an expression as an
 argument of a body atom has become a fresh variable and an `=`. `str()` of any of them is rule text.
 
 A negated atom holds where the relation has no such row; its variables are bound by the positive part. An aggregate is
@@ -20,7 +20,7 @@ fact `p(1 + 1).`); a head of arity 0 has no argument; a comparison of two consta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lftj.errors import Diagnostic, Span
@@ -44,10 +44,12 @@ __all__ = [
     "Column",
     "Compare",
     "Directive",
+    "Parameter",
     "Schema",
     "Term",
     "Value",
     "Var",
+    "parameters_of",
     "variables_of",
 ]
 
@@ -83,6 +85,22 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """`$name` of a query, of a base type: a constant that each question gives its value, as a code (`Evaluator.given`).
+
+    `reason`: what its type comes from, in words that follow "number, as".
+    """
+
+    name: str
+    type: str
+    reason: str = field(default="", compare=False, repr=False)
+    span: Span = field(default=ast.NOWHERE, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"${self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """A functor applied to terms. `op` is its name in `functors.FUNCTORS`; `type` is the base type of the result.
 
@@ -98,7 +116,9 @@ class Apply:
         return _print(self)[0]
 
 
-Term = Var | Value | Apply
+Term = Var | Value | Parameter | Apply
+# What an atom holds.
+Plain = Var | Value | Parameter
 
 
 def _print(term: Term) -> tuple[str, int]:
@@ -117,6 +137,15 @@ def variables_of(term: Term | None) -> Iterator[Var]:
             yield from variables_of(arg)
 
 
+def parameters_of(terms: Iterable[Term | None]) -> Iterator[Parameter]:
+    """The parameters within terms, left to right, with repetitions."""
+    for term in terms:
+        if isinstance(term, Parameter):
+            yield term
+        elif isinstance(term, Apply):
+            yield from parameters_of(term.args)
+
+
 @dataclass(frozen=True, slots=True)
 class BodyAtom:
     """An atom of a body, positive or negated (`Clause.negated`).
@@ -125,7 +154,7 @@ class BodyAtom:
     """
 
     predicate: str
-    args: tuple[Var | Value | None, ...]
+    args: tuple[Plain | None, ...]
     span: Span = field(default=ast.NOWHERE, compare=False, repr=False)
 
     def __str__(self) -> str:

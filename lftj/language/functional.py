@@ -19,7 +19,7 @@ from lftj.language import ast
 from lftj.language.normal_form import Conjunction
 from lftj.language.visitors import nodes
 
-_PLAIN = (ast.Variable, ast.Constant, ast.Wildcard)
+_PLAIN = (ast.Variable, ast.Constant, ast.Parameter, ast.Wildcard)
 
 
 class Lookups:

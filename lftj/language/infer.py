@@ -58,6 +58,7 @@ class TypedClause:
     """One head with one conjunction, and the slots of its terms.
 
     `fold`: what an aggregate makes of them · `best`: which of them stands under a key, as in `clause.Clause`.
+    `variables`: slots by name, those of parameters with their `$`.
     """
 
     rule: ast.Rule
@@ -70,8 +71,14 @@ class TypedClause:
 
     def type_of(self, term: ast.Term) -> str:
         """The inferred type of a term; `number` if nothing says otherwise."""
-        slot = self.variables.get(term.name) if isinstance(term, ast.Variable) else self.terms.get(id(term))
+        slot = self.slot(term)
         return (slot.type if slot is not None else None) or NUMBER
+
+    def slot(self, term: ast.Term) -> Slot | None:
+        """The slot of a term of the clause; None for a wildcard."""
+        if isinstance(term, ast.Variable | ast.Parameter):
+            return self.variables.get(term.name if isinstance(term, ast.Variable) else f"${term.name}")
+        return self.terms.get(id(term))
 
 
 class Inference:
@@ -175,6 +182,8 @@ class Inference:
         """The slot of a term; None for a wildcard and for what is not supported."""
         if isinstance(term, ast.Variable):
             return clause.variables.setdefault(term.name, Slot())
+        if isinstance(term, ast.Parameter):
+            return clause.variables.setdefault(f"${term.name}", Slot())
         if not isinstance(term, ast.Constant | ast.Functor):
             return None
         known = clause.terms.get(id(term))

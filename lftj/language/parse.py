@@ -99,13 +99,16 @@ def parse(text: str, source: str = "<rules>") -> ast.Program:
     return ast.Program(tuple(items), source)
 
 
-def parse_query(text: str, source: str = "<query>") -> tuple[ast.Literal, ...]:
-    """The conjunction that `text` writes, with or without a final `.`; a disjunction is one literal of it."""
+def parse_query(text: str, source: str = "<query>", *, parameters: bool = False) -> tuple[ast.Literal, ...]:
+    """The conjunction that `text` writes, with or without a final `.`; a disjunction is one literal of it.
+
+    `parameters`: it may hold some, `$name`.
+    """
     place = Source(text, source)
     tree = _tree(place, 0, len(text), "query")
     if isinstance(tree, Diagnostic):
         raise ProgramError([tree])
-    reader = Reader(place)
+    reader = Reader(place, parameters=parameters)
     body = reader.query(tree)
     if reader.findings:
         raise ProgramError(reader.findings)

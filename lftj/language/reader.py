@@ -48,6 +48,8 @@ _PREPROCESSOR = (
     "error",
     "line",
 )
+# What `Database.query` is given by name besides parameters.
+QUERY_OPTIONS = ("order", "timeout")
 _MAX_DIGITS = 400  # far beyond 64 bits, and below the length that Python's int() refuses
 
 
@@ -56,10 +58,14 @@ class _Refused(Exception):
 
 
 class Reader:
-    """Turns trees of one source into AST. `base`: offset of the piece being read; `findings`: what was wrong."""
+    """Turns trees of one source into AST. `base`: offset of the piece being read; `findings`: what was wrong.
 
-    def __init__(self, source: Source) -> None:
+    `parameters`: it is a query that may hold parameters.
+    """
+
+    def __init__(self, source: Source, *, parameters: bool = False) -> None:
         self.source = source
+        self.parameters = parameters
         self.base = 0
         self.findings: list[Diagnostic] = []
 
@@ -325,6 +331,8 @@ class Reader:
             return self._aggregate(node)
         if kind == "bracket" and node.children[0] is not None:
             return ast.Lookup(str(node.children[0]), self._args(node.children[1]), self._span(node))
+        if kind == "BRANCH" and (self.parameters or node[1:].lstrip()[:1].islower()):
+            return self._parameter(node)
         if kind in ("paren", "comparison", "negation"):
             raise self._refuse(
                 f"`{self._text(node)}` is a condition, and a value is expected here",
@@ -333,6 +341,33 @@ class Reader:
                 remedy="conditions stand on their own in a body, separated by `,`",
             )
         return self._unsupported(self._feature(kind, node), node)
+
+    def _parameter(self, token: Any) -> ast.Parameter:
+        """`$name`. Of Souffle's constructors, which are written so in rules, names begin with a capital as a rule."""
+        name = token[1:].strip()
+        if not self.parameters:
+            raise self._refuse(
+                f"the parameter `${name}` stands outside of a query",
+                token,
+                why="a parameter gets its value when a query is asked, and a rule holds for all values",
+                remedy="use a variable or a constant here, and ask the rule's head: "
+                f'`db.query("p(${name}, x)", {name}=...)`',
+            )
+        if "." in name:
+            raise self._refuse(
+                f"`${name}` is no parameter",
+                token,
+                why="a parameter is `$` and one name, by which its value is given",
+                remedy=f"write `${name.replace('.', '_')}`",
+            )
+        if name in QUERY_OPTIONS:
+            raise self._refuse(
+                f"a parameter cannot be named `${name}`",
+                token,
+                why=f"`{name}=` is an option of queries",
+                remedy=f"give it another name, such as `${name}_`",
+            )
+        return ast.Parameter(name, self._span(token))
 
     def _feature(self, kind: str, node: Any) -> str:
         if kind == "ADDRESS":

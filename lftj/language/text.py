@@ -97,6 +97,8 @@ def _term(term: ast.Term) -> tuple[str, int]:
         case ast.Constant(value, kind):
             text = literal_text(value, kind)
             return text, literal_level(text)
+        case ast.Parameter(name):
+            return f"${name}", ATOMIC_LEVEL
         case ast.Functor(name, args):
             return functor_text(name, [_term(arg) for arg in args])
         case ast.Lookup(name, keys):

@@ -10,10 +10,10 @@ from itertools import count
 
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Term, Value, Var
+from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Parameter, Plain, Term, Value, Var
 from lftj.language.diagnostics import Findings
 from lftj.language.infer import TypedClause
-from lftj.language.types import FLOAT, RANGES, SYMBOL
+from lftj.language.types import ANY, FLOAT, RANGES, SYMBOL
 from lftj.language.visitors import subterms, terms_of
 
 _RANGE_SHOWN = {"number": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
@@ -64,6 +64,19 @@ def _check_constant(constant: ast.Constant, type_: str, findings: Findings) -> N
         )
 
 
+def check_parameters(clause: TypedClause, findings: Findings) -> None:
+    """Report the parameters of a query that could be of any type."""
+    for term in terms_of(clause.rule):
+        slot = clause.slot(term) if isinstance(term, ast.Parameter) else None
+        if isinstance(term, ast.Parameter) and slot is not None and slot.root().domain == ANY:
+            findings.error(
+                f"the type of `${term.name}` is not known",
+                term.span,
+                why="a parameter has the type of the column or the term that it stands in or is compared with",
+                remedy=f"use `${term.name}` as an argument of an atom, or compare it with a variable of one",
+            )
+
+
 def fact_row(clause: TypedClause) -> tuple[int | float | str, ...] | None:
     """The row that a ground fact states; None if an argument has to be computed."""
     row: list[int | float | str] = []
@@ -86,6 +99,10 @@ def _term(term: ast.Term, clause: TypedClause) -> Term:
         return Var(term.name, clause.type_of(term))
     if isinstance(term, ast.Constant):
         return _value(term, clause)
+    if isinstance(term, ast.Parameter):
+        slot = clause.slot(term)
+        reason = slot.root().reason if slot is not None else ""
+        return Parameter(term.name, clause.type_of(term), reason, term.span)
     assert isinstance(term, ast.Functor), f"{term!r} was to be refused by the checks"
     return Apply(term.name, tuple(_term(arg, clause) for arg in term.args), clause.type_of(term))
 
@@ -132,7 +149,7 @@ class _Computed:
 
     def atom(self, atom: ast.Atom) -> BodyAtom:
         """The atom over variables, values and wildcards."""
-        args: list[Var | Value | None] = []
+        args: list[Plain | None] = []
         for arg in atom.args:
             term = None if isinstance(arg, ast.Wildcard) else _term(arg, self.clause)
             if isinstance(term, Apply):

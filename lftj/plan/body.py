@@ -27,7 +27,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from lftj.language.aggregate_specs import by_rows
-from lftj.language.clause import Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.clause import Clause, Compare, Parameter, Plain, Term, Value, Var, variables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def body_of(clause: Clause, whole: Collection[int] = (), *, apart: bool = False)
         variables[made], shown[made] = type, text
         return made
 
-    def define(term: Var | Value) -> str:
+    def define(term: Plain) -> str:
         made = name(term.type, str(term))
         conditions.append(_condition(Compare("=", Var(made, term.type), term)))
         return made
@@ -141,7 +141,7 @@ def body_of(clause: Clause, whole: Collection[int] = (), *, apart: bool = False)
                 columns.append(name("number", "_") if i in whole else None)
             elif isinstance(arg, Var) and uses[arg.name] == 1 and not needed:
                 columns.append(None)
-            elif isinstance(arg, Value) or arg.name in columns:
+            elif isinstance(arg, Value | Parameter) or arg.name in columns:
                 columns.append(define(arg))
             else:
                 variables.setdefault(arg.name, arg.type)

@@ -19,7 +19,7 @@ from lftj.join import expression_vm, trie
 from lftj.join import join_state as cells
 from lftj.join.first_key_index import JumpTable, jump_table
 from lftj.join.triejoin import OPENING
-from lftj.language.clause import Apply, Compare, Term, Value, Var, variables_of
+from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var, variables_of
 from lftj.language.functors import FUNCTORS, Signature
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.partial_functions import UNDEFINED, partial_of, partial_terms
@@ -63,6 +63,7 @@ class _Code:
     rows: list[tuple[int, int, int, int]] = field(default_factory=list)
     prelude: list[tuple[int, int, int, int]] = field(default_factory=list)
     results: dict[Term, int] = field(default_factory=dict)
+    parameters: dict[str, int] = field(default_factory=dict)
     ranked: bool = False
 
     def new(self, initial: int = 0) -> int:
@@ -77,6 +78,8 @@ class _Code:
             return self.results[term]
         if isinstance(term, Value):
             self.results[term] = self.new(self.encode(term.value, term.type))
+        elif isinstance(term, Parameter):
+            self.results[term] = self.parameters[term.name] = self.new(self.encode(term, term.type))
         else:
             # What holds no variable is computed before the walk begins, where nothing can go wrong with it.
             early = not any(variables_of(term)) and not any(partial_terms(term))
@@ -128,13 +131,14 @@ class Lowered:
     """A join ready to run.
 
     The walk at its beginning, code to run before it (`prelude`), what keeps its memory alive, and whether it compares
-    symbols by text order (then `walk.ranks` is to be filled in).
+    symbols by text order (then `walk.ranks` is to be filled in). `parameters`: the register of each.
     """
 
     walk: cells.Walk
     prelude: np.ndarray
     kept: tuple[Version | JumpTable, ...]
     ranked: bool
+    parameters: Mapping[str, int]
 
 
 class Sought(NamedTuple):
@@ -243,7 +247,7 @@ def lower(
         control,
         np.zeros(expression_vm.CELL),
     )
-    return Lowered(walk, np.array(code.prelude, np.int64).reshape(-1, 4), kept, code.ranked)
+    return Lowered(walk, np.array(code.prelude, np.int64).reshape(-1, 4), kept, code.ranked, code.parameters)
 
 
 def _frames(

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Value, Var, variables_of
+from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Plain, Var, variables_of
 
 # The relation of changed, or asked, rows.
 CHANGED = "@Δ"
@@ -77,10 +77,10 @@ def _over_changed(clause: Clause, i: int | None, *, keep: bool) -> Clause:
     return replace(clause, atoms=(*clause.atoms, atom), negated=negated)
 
 
-def _with_head(clause: Clause) -> tuple[Clause, tuple[Var | Value | None, ...]]:
+def _with_head(clause: Clause) -> tuple[Clause, tuple[Plain | None, ...]]:
     """The clause with a variable or a value for every argument of its head, and these."""
     names = _fresh(clause, "_h")
-    columns: list[Var | Value] = []
+    columns: list[Plain] = []
     compares = list(clause.compares)
     for term in clause.head_args:
         if isinstance(term, Apply):

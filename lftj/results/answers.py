@@ -21,13 +21,19 @@ from lftj.program.evaluation import Evaluation
 from lftj.program.rule_options import check_order
 from lftj.program.state import State
 from lftj.progress import Progress
+from lftj.results.compiled import Compiled
+from lftj.results.prepared import PreparedQuery
 from lftj.results.query import Query
 from lftj.results.relation import Relation
+from lftj.results.transaction_delta import SortedRows
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import Column, Schema
+from lftj.values.codes import Schema
 from scantree.memory import ArenaFullError
 
 Named = TypeVar("Named")
+
+# So many checked queries are kept; the one that was made first goes.
+KEPT_QUERIES = 256
 
 
 class Answers:
@@ -36,6 +42,7 @@ class Answers:
     _evaluator: Evaluator
     _progress: Progress
     _lock: threading.RLock
+    _known: dict[tuple[str, tuple[str, ...] | None], Compiled]
 
     @property
     def _state(self) -> State:
@@ -59,19 +66,53 @@ class Answers:
         return iter([name for name in self._evaluator.state.relations if not name.startswith(INTERNAL)])
 
     def query(
-        self, text: str, *, order: tuple[str, ...] | list[str] | None = None, timeout: float | None = None
+        self,
+        text: str,
+        /,
+        *,
+        order: tuple[str, ...] | list[str] | None = None,
+        timeout: float | None = None,
+        **parameters: Any,
     ) -> Query:
         """A query over the relations, such as `"tri(1, y, z), y < z"`: lazy, one column per named variable.
 
-        `order` forces the order in which its variables are bound; `timeout` limits each evaluation, in seconds.
+        `order` forces the order in which its variables are bound; `timeout` limits each evaluation, in seconds. What
+        else is given by name are the values of its parameters: `db.query("tri($from, y, z)", **{"from": 1})`. They are
+        values, and no part of the text; `ArgumentError` if one is missing, misnamed or of another type.
         """
+        compiled = self._compiled(text, _chosen(order))
+        compiled.check(parameters, self._evaluator.symbols)
+        return Query(self, compiled, parameters, arguments.seconds(timeout))
+
+    def prepare_query(
+        self, text: str, /, *, order: tuple[str, ...] | list[str] | None = None, timeout: float | None = None
+    ) -> PreparedQuery:
+        """A query to be asked many times: `may = db.prepare_query("may($who, a, r)")`, then `may(who="ann")`.
+
+        `order` and `timeout` as for `query`. It stays valid after commits and changes of rules.
+        """
+        chosen = _chosen(order)
+        self._compiled(text, chosen)
+        return PreparedQuery(self, text, chosen, arguments.seconds(timeout))
+
+    def _compiled(self, text: str, order: tuple[str, ...] | None) -> Compiled:
+        """The checked query that `text` writes; kept, since checking one takes longer than many an answer."""
+        try:
+            compiled = self._known.get((text, order))
+        except TypeError:  # what cannot be hashed is no text either
+            compiled = None
+        if compiled is not None and compiled.valid(self._evaluator.state.relations):
+            return compiled
         arguments.text("text", text, "a query is a text", 'give conditions, as in `db.query("tri(1, y, z), y < z")`')
-        clause = check_query(text, self._schemas())
-        chosen = None
+        schemas = self._schemas()
+        clause = check_query(text, schemas, parameters=True)
         if order is not None:
-            chosen = arguments.names("order", order, 'give the variables of the query, as in `order=("y", "z")`')
-            check_order(clause, chosen)
-        return Query(self, clause, chosen, arguments.seconds(timeout))
+            check_order(clause, order)
+        with self._lock:
+            while len(self._known) >= KEPT_QUERIES:
+                del self._known[next(iter(self._known))]
+            self._known[text, order] = compiled = Compiled(clause, order, schemas)
+        return compiled
 
     # -- what queries use ---------------------------------------------------------------------------------------------
 
@@ -123,31 +164,51 @@ class Answers:
         self._refresh(clause.reads, timeout)
         return Limits(until.deadline, timeout, self._progress.rows(lambda: "query"))
 
-    def _count(self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> tuple[int, Evaluation]:
+    def _giving(self, compiled: Compiled, given: Mapping[str, Any]) -> Evaluator:
+        """The evaluator, with the values given for the parameters of a query."""
+        return self._evaluator.giving(compiled.codes(given, self._evaluator.symbols))
+
+    def _count(self, compiled: Compiled, given: Mapping[str, Any], timeout: float | None) -> tuple[int, Evaluation]:
         with self._lock:
-            limits = self._prepared(clause, timeout)
+            limits = self._prepared(compiled.clause, timeout)
             with self._progress.step("counting"):
-                counted: tuple[int, Evaluation] = self._guarded(self._evaluator.count, clause, limits, order=order)
+                count = self._giving(compiled, given).count
+                counted: tuple[int, Evaluation] = self._guarded(count, compiled.clause, limits, order=compiled.order)
                 return counted
 
+    def _short_answer(
+        self, compiled: Compiled, given: Mapping[str, Any], timeout: float | None
+    ) -> tuple[Relation, Evaluation] | None:
+        """The rows of a query with parameters if there are few, which are found at once; else None."""
+        with self._lock:
+            evaluator = self._evaluator
+            codes = compiled.codes(given, evaluator.symbols)
+            if not evaluator.state.stale.isdisjoint(compiled.reads):
+                self._refresh(compiled.reads, timeout)
+            found = self._guarded(compiled.walk.rows, evaluator, codes)
+            if found is None:
+                return None
+            return Relation(compiled.schema, SortedRows(found[0]), evaluator.symbols), found[1]
+
     def _answer(
-        self, clause: Clause, order: tuple[str, ...] | None, timeout: float | None
+        self, compiled: Compiled, given: Mapping[str, Any], timeout: float | None
     ) -> tuple[Relation, Evaluation]:
+        """The rows of a query, however many."""
+        clause, schema = compiled.clause, compiled.schema
         with self._lock:
             limits = self._prepared(clause, timeout)
             chunks: list[Any] = []
             with self._progress.step("evaluating"):
-                evaluation = self._guarded(self._evaluator.rows, clause, limits, chunks.append, order=order)
-            names = [str(term) for term in clause.head_args]
-            schema = Schema("query", tuple(Column(n, t.type) for n, t in zip(names, clause.head_args, strict=True)))
+                rows = self._giving(compiled, given).rows
+                evaluation = self._guarded(rows, clause, limits, chunks.append, order=compiled.order)
             holder = self._new(schema)
             version = self._guarded(holder.assemble, chunks, in_order=evaluation.sorted)
             return Relation(schema, version, self._evaluator.symbols), evaluation
 
-    def _describe(self, clause: Clause, order: tuple[str, ...] | None) -> Evaluation:
+    def _describe(self, compiled: Compiled, given: Mapping[str, Any]) -> Evaluation:
         with self._lock:
-            self._refresh(clause.reads, None)
-            return self._evaluator.describe(clause, order=order)
+            self._refresh(compiled.clause.reads, None)
+            return self._giving(compiled, given).describe(compiled.clause, order=compiled.order)
 
     def _guarded(self, action: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Call `action`; running out of memory becomes an error that says so."""
@@ -155,6 +216,13 @@ class Answers:
             return action(*args, **options)
         except ArenaFullError as full:
             raise out_of_memory(full) from None
+
+
+def _chosen(order: tuple[str, ...] | list[str] | None) -> tuple[str, ...] | None:
+    """A key order that was asked for."""
+    if order is None:
+        return None
+    return arguments.names("order", order, 'give the variables of the query, as in `order=("y", "z")`')
 
 
 def out_of_memory(full: ArenaFullError) -> MemoryLimitError:

@@ -7,10 +7,9 @@ database as it was when the query was first evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lftj.language.clause import Clause
 from lftj.results.relation import Relation
 
 if TYPE_CHECKING:
@@ -22,28 +21,43 @@ if TYPE_CHECKING:
     from lftj.explain.explanation import Explanation
     from lftj.program.evaluation import Evaluation
     from lftj.results.answers import Answers
+    from lftj.results.compiled import Compiled
 
 
 class Query:
     """A lazy query; see the module's text. `stats` holds the counters of the last evaluation."""
 
-    def __init__(self, database: Answers, clause: Clause, order: tuple[str, ...] | None, timeout: float | None) -> None:
-        self._database, self._clause, self._order, self._timeout = database, clause, order, timeout
+    __slots__ = ("__weakref__", "_answer", "_compiled", "_database", "_evaluation", "_given", "_timeout")
+
+    def __init__(self, database: Answers, compiled: Compiled, given: Mapping[str, Any], timeout: float | None) -> None:
+        self._database, self._compiled, self._given, self._timeout = database, compiled, given, timeout
         self._answer: Relation | None = None
         self._evaluation: Evaluation | None = None
 
     def count(self) -> int:
         """Number of answers; they are counted, not kept."""
-        if self._answer is not None:
-            return len(self._answer)
-        n, self._evaluation = self._database._count(self._clause, self._order, self._timeout)
+        if self._answer is not None or (self._given and self._is_short()):
+            return len(self.relation())
+        n, self._evaluation = self._database._count(self._compiled, self._given, self._timeout)
         return n
 
     def relation(self) -> Relation:
         """The answers, evaluated at the first call."""
-        if self._answer is None:
-            self._answer, self._evaluation = self._database._answer(self._clause, self._order, self._timeout)
+        if self._answer is None and not (self._given and self._is_short()):
+            self._evaluate()
+        assert self._answer is not None
         return self._answer
+
+    def _evaluate(self) -> None:
+        """Find the answer, however long it is."""
+        self._answer, self._evaluation = self._database._answer(self._compiled, self._given, self._timeout)
+
+    def _is_short(self) -> bool:
+        """Look for the answer of a query that is asked many times, which is as a rule short; whether it is."""
+        found = self._database._short_answer(self._compiled, self._given, self._timeout)
+        if found is not None:
+            self._answer, self._evaluation = found
+        return found is not None
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -59,8 +73,8 @@ class Query:
         """How the query is, or was, evaluated."""
         from lftj.explain.explanation import Explanation
 
-        evaluation = self._evaluation or self._database._describe(self._clause, self._order)
-        return Explanation.of_query(self._clause, evaluation, self._database._threads)
+        evaluation = self._evaluation or self._database._describe(self._compiled, self._given)
+        return Explanation.of_query(self._compiled.clause, evaluation, self._database._threads)
 
     def __len__(self) -> int:
         return self.count()
@@ -100,7 +114,7 @@ class Query:
 
     def __repr__(self) -> str:
         if self._answer is None:
-            return f"Query({self._clause.text!r}), not evaluated yet"
+            return f"Query({self._compiled.clause.text!r}), not evaluated yet"
         return repr(self._answer)
 
     def _repr_html_(self) -> str:

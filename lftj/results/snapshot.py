@@ -27,6 +27,7 @@ class Snapshot(Answers):
         self._evaluator = evaluator.over(state._replace(relations=frozen), apart=True)
         self._lock = threading.RLock()
         self._progress = Progress()
+        self._known = {}
 
     def __repr__(self) -> str:
         relations = [self._state.relations[name] for name in self]

@@ -150,6 +150,16 @@ def lookup_row(row: Sequence[object], schema: Schema, symbols: SymbolTable) -> t
     return None if unknown else codes
 
 
+def lookup_value(value: object, type: str, symbols: SymbolTable) -> int:
+    """The code of one value, interning nothing; `UNKNOWN`, which no row holds, for a text without one. `Misfit`."""
+    return symbols.code(to_text(value)) if type == "symbol" else to_code(value, type)
+
+
+def encode_value(value: object, type: str, symbols: SymbolTable) -> int:
+    """The code of one value, interning a text; `Misfit`."""
+    return symbols.intern_one(to_text(value)) if type == "symbol" else to_code(value, type)
+
+
 def check_prefix(prefix: Any, columns: Sequence[Column], relation: str) -> list[int | str]:
     """The codes of the numeric values, and the texts, of the first values of a row with these columns."""
     if not isinstance(prefix, Sequence | np.ndarray) or isinstance(prefix, str | bytes):
