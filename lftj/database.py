@@ -57,6 +57,7 @@ from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.clause import INTERNAL, Directive, owner
+from lftj.maintain.journal import Journal
 from lftj.maintain.report import amount
 from lftj.maintain.step import KeptHeads, Step
 from lftj.program.closed_heads import refuse_rows
@@ -67,6 +68,7 @@ from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.progress import Progress
 from lftj.results.answers import Answers
+from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
 from lftj.results.transaction_delta import Delta, Deltas
@@ -111,6 +113,7 @@ class Database(Answers):
         self._lock = threading.RLock()
         self._progress = Progress()
         self._known = {}
+        self._journal = Journal()
         self._rejects: dict[str, Rejects | None] = {}
         self._open: Transaction | None = None  # set and read by the thread that holds the lock
         self._attached: list[object] = []  # circuits, which clauses know by a number
@@ -262,12 +265,13 @@ class Database(Answers):
         with self._alone("load"):
             relation = self._stored(name)
             refuse_rows(self._state, name)
-            with self._progress.step(f"loading {name}"):
+            with self._progress.step(f"loading {name}"), self._journal.load(name) as given:
                 options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
                 loaded = read(source, relation.schema, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
                 self._evaluator.state = self._state.with_facts(name, facts)
+                given(loaded.rows)
             self._rejects[name] = loaded.rejects
         if loaded.note:
             warnings.warn(loaded.note, DataWarning, stacklevel=2)
@@ -394,6 +398,15 @@ class Database(Answers):
             found["total"] = {"pages": self._arena.used}
             return found
 
+    def metrics(self) -> Metrics:
+        """Numbers about what the database did, from the first call on, and what it holds (`lftj.results.metrics`)."""
+        with self._lock:
+            self._arena.collect()
+            state, counts = self._state, self._journal.counts()
+            fresh = {name: len(state.relations[name]) for name in self if name not in state.stale}
+            stale = len(list(self)) - len(fresh)
+            return Metrics.of(counts, fresh, stale, len(self._symbols), self._arena.used, self._arena.limit)
+
     def prepare(self) -> None:
         """Compile every kernel now (or load it from the cache), so that no later call pays for it."""
         warm = Database(".decl e(x:number, y:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1.")
@@ -479,6 +492,9 @@ class Database(Answers):
             self._watchers.pop(handle, None)
 
         return stop
+
+    def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
+        self._journal.evaluated(heads, seconds)
 
     def _deliver(self, deltas: Deltas) -> list[str]:
         """Call the callbacks of the relations that changed; returns the messages of those that failed.

@@ -40,6 +40,7 @@ from lftj.io.read_options import ReadOptions
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
 from lftj.maintain.commit import Commit
+from lftj.maintain.journal import INFO, LOG
 from lftj.plan.join_stats import total
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.extend import extended
@@ -201,6 +202,10 @@ class Transaction:
             self._phase = _COMMITTED
             commit.finish()
             self._done, self._commit = commit, None
+            journal = self._database._journal
+            journal.commits += 1
+            if journal.watched or LOG.isEnabledFor(INFO):
+                journal.committed(commit)
         else:
             self._phase = _DISCARDED
             self._discard()

@@ -69,6 +69,7 @@ def test_methods() -> None:
         "explain",
         "load",
         "memory",
+        "metrics",
         "on_commit",
         "path_counts",
         "prepare",

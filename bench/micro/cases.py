@@ -184,6 +184,12 @@ def query() -> Action:
     return lambda: list(db.query("e(17, y)"))
 
 
+def prepared() -> Action:
+    """A prepared query by a parameter; its rows are not decoded."""
+    ask = _points().prepare_query("e($x, y)")
+    return lambda: ask(x=17)
+
+
 def scan() -> Action:
     """The sum of a column over a key interval."""
     relation = _points()["v"]
@@ -207,5 +213,6 @@ CASES = [
     Case("point query", "a row", member),
     Case("point query", "a value", value),
     Case("point query", "a query", query),
+    Case("point query", "a prepared query", prepared),
     Case("point query", "a scan", scan),
 ]

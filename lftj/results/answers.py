@@ -7,6 +7,7 @@ brings what a query reads up to date first; in a snapshot nothing is ever stale.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -150,13 +151,22 @@ class Answers:
     def _refresh(
         self, names: Iterable[str], timeout: float | None, failed: dict[str, EvaluationError] | None = None
     ) -> None:
+        stale = self._evaluator.state.stale
+        if not stale:
+            return
         until, strata = Limits.within(timeout), self._evaluator.state.strata
 
         def limits(head: str) -> Limits:
             return Limits(until.deadline, timeout, self._progress.rows(lambda: strata.place(head)))
 
+        started = time.perf_counter()
         with self._progress.step("evaluating"):
             self._guarded(refresh, self._evaluator, names, limits, failed)
+        if done := stale - self._evaluator.state.stale:
+            self._evaluated(done, time.perf_counter() - started)
+
+    def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
+        """Stale heads were evaluated. Of a snapshot none are stale."""
 
     def _prepared(self, clause: Clause, timeout: float | None) -> Limits:
         """Bring what the clause reads up to date; what is left of the time."""

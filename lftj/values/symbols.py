@@ -87,7 +87,8 @@ class SymbolTable:
         """The code of a text, or `UNKNOWN`; interns nothing."""
         if self._by_index(1):
             try:
-                return int(self.lookup([text])[0])
+                with self._lock:
+                    return self._indexed().find_one(to_text(text))
             except Misfit:
                 return UNKNOWN
         return self._dict().get(text, UNKNOWN)

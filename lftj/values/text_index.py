@@ -12,6 +12,7 @@ Costs: O(bytes of the batch) amortised; 24 bytes a text beside its own when full
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ Numbers = npt.NDArray[np.int64]
 # Texts that are added at a time: room is made for all of them, though few may be new.
 CHUNK = 1 << 16
 LEAST = 1 << 10
+_ENDS = struct.Struct("qq").pack
 
 
 class TextIndex:
@@ -44,6 +46,13 @@ class TextIndex:
         """The numbers of the texts of a large_string array without nulls, `NONE` for those that are not known."""
         return self._numbers(array, adding=False)
 
+    def find_one(self, text: str) -> int:
+        """The number of one text that UTF-8 can hold, or `NONE`."""
+        held = text.encode()
+        # Read-only as Arrow's buffers are: kernels are compiled for those.
+        data, ends = np.frombuffer(held, np.uint8), np.frombuffer(_ENDS(0, len(held)), np.int64)
+        return int(self._found(data, ends, 1, adding=False)[0])
+
     def texts(self) -> pa.Array:
         """All texts, as a large_string array over the index's own memory. O(1)."""
         import pyarrow as pa
@@ -52,16 +61,20 @@ class TextIndex:
         return pa.LargeStringArray.from_buffers(self.count, pa.py_buffer(ends), pa.py_buffer(heap))
 
     def _numbers(self, array: pa.Array, *, adding: bool) -> Numbers:
+        data, ends = _buffers(array)
+        return self._found(data, ends, len(array), adding=adding)
+
+    def _found(self, data: npt.NDArray[np.uint8], ends: Numbers, count: int, *, adding: bool) -> Numbers:
+        """The numbers of `count` texts: bytes `data`, in which they end at `ends`, int64[count + 1]."""
         from scantree import texts
 
-        data, ends = _buffers(array)
-        numbers = np.empty(len(array), np.int64)
-        hashes = np.empty(min(CHUNK, len(array)), np.uint64)
+        numbers = np.empty(count, np.int64)
+        hashes = np.empty(min(CHUNK, count), np.uint64)
         before = self.count
         try:
             with np.errstate(over="ignore"):
-                for first in range(0, len(array), CHUNK):
-                    n = min(CHUNK, len(array) - first)
+                for first in range(0, count, CHUNK):
+                    n = min(CHUNK, count - first)
                     texts.hash_texts(data, ends, first, hashes[:n])
                     if adding:
                         self._make_room(n, int(ends[first + n] - ends[first]))

@@ -169,7 +169,7 @@ def test_it_stays_valid() -> None:
 
 def test_columns_of_another_type() -> None:
     """The relation is declared anew, as a rule's head that comes back with another type."""
-    db = lftj.Database(".decl e(a:number)  .decl t(a:symbol)  e(1).  t(\"1\").  p(x) :- e(x).")
+    db = lftj.Database('.decl e(a:number)  .decl t(a:symbol)  e(1).  t("1").  p(x) :- e(x).')
     prepared = db.prepare_query("p($x)")
     assert prepared.parameters == {"x": "number"}
     assert len(prepared(x=1)) == 1
@@ -177,7 +177,7 @@ def test_columns_of_another_type() -> None:
     db._evaluator.state = db._state.without_rules("p")._replace(
         relations={name: relation for name, relation in db._state.relations.items() if name != "p"}
     )
-    with pytest.raises(lftj.ProgramError, match="`p` is not declared|unknown relation|there is no relation"):
+    with pytest.raises(lftj.ProgramError, match="relation `p`"):
         prepared(x=1)
     db.rules("p(x) :- t(x).")
     assert prepared.parameters == {"x": "symbol"}
@@ -252,9 +252,7 @@ def test_parameters_and_columns_of_a_prepared_query() -> None:
     prepared = filled(9).prepare_query("w(a, x), s($who, a), x > $least")
     assert list(prepared.parameters.items()) == [("who", "symbol"), ("least", "float")]
     assert prepared.columns == {"a": "number", "x": "float"}
-    assert repr(prepared) == (
-        "PreparedQuery('w(a, x), s($who, a), x > $least') of (who:symbol, least:float)"
-    )
+    assert repr(prepared) == ("PreparedQuery('w(a, x), s($who, a), x > $least') of (who:symbol, least:float)")
     assert "$who" in str(prepared.explain(who="a", least=1))
 
 
@@ -359,7 +357,7 @@ def test_a_parameter_in_a_rule() -> None:
         "    .decl e(a:number, b:number)  p(x) :- e(x, $who).\n"
         "                                              ^^^^\n"
         "  why: a parameter gets its value when a query is asked, and a rule holds for all values\n"
-        "  do: use a variable or a constant here, and ask the rule's head: `db.query(\"p($who, x)\", who=...)`"
+        '  do: use a variable or a constant here, and ask the rule\'s head: `db.query("p($who, x)", who=...)`'
     )
 
 
