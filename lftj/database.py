@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lftj import arguments
+from lftj import arguments, html
 from lftj.errors import DataWarning, TransactionError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
@@ -57,8 +57,9 @@ from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.clause import INTERNAL, Directive, owner
+from lftj.maintain.choose import at_rest
 from lftj.maintain.journal import Journal
-from lftj.maintain.report import amount
+from lftj.maintain.report import amount, size
 from lftj.maintain.step import KeptHeads, Step
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.declare_paths import declared, limbs_of
@@ -546,14 +547,31 @@ class Database(Answers):
 
     def __repr__(self) -> str:
         state, names = self._state, list(self)
-        rules = amount(len({clause.rule for clause in state.strata.clauses}), "rule")
-        size = f"{self._arena.used / 1e6:,.1f} MB of pages"
-        lines = [f"lftj.Database: {amount(len(names), 'relation')}, {rules}, {size}"]
+        lines = [f"lftj.Database: {self._amounts()}"]
         for name in names:
             relation = state.relations[name]
             rows = "not evaluated" if name in state.stale else amount(len(relation), "row")
             lines.append(f"  {relation.schema}  {rows}")
         return "\n".join(lines)
+
+    def _amounts(self) -> str:
+        rules = amount(len({clause.rule for clause in self._state.strata.clauses}), "rule")
+        return f"{amount(len(list(self)), 'relation')}, {rules}, {self._arena.used / 1e6:,.1f} MB of pages"
+
+    def _repr_html_(self) -> str:
+        with self._lock:
+            memory, state, step = self.memory(), self._state, Step.at_rest(self._evaluator, self._kept)
+            rows = []
+            for name in self:
+                relation, rules = state.relations[name], state.strata.of(name)
+                stale = name in state.stale
+                kept = f"{amount(len({c.rule for c in rules}), 'rule')}, " if rules else "facts"
+                if rules:
+                    kept += "evaluated when read" if stale else at_rest(step, state.strata.heads_of(name))[0].name
+                bytes = size(sum(memory.get(name, {}).values()))
+                rows.append((str(relation.schema), "not evaluated" if stale else f"{len(relation):,}", bytes, kept))
+        table = html.plain_table(("relation", "rows", "memory", "kept by"), rows, numbers=("rows", "memory"))
+        return html.shown(html.title("lftj.Database", self._amounts()), table)
 
 
 def _shown(built: Built, names: tuple[str, ...]) -> str:

@@ -17,9 +17,16 @@ nothing of lftj can catch it.
 from __future__ import annotations
 
 import copyreg
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
 from typing import Any
+
+_ROOT = Path(__file__).resolve().parent.parent
+_OURS = tuple(str(_ROOT / package) + os.sep for package in ("lftj", "scantree", "sensitivity", "spark_bridge"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +107,42 @@ class Error(Exception):
         # As it is, without `__init__`, whose arguments differ from class to class: a pickled error is the same error.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
+    def _repr_html_(self) -> str:
+        from lftj import html
+
+        return html.shown(html.error(f"{type(self).__name__}: {self.render()}"))
+
+    def _render_traceback_(self) -> list[str]:
+        """The traceback in IPython and in notebooks, in the mode that is set there, without the frames of lftj."""
+        import traceback
+
+        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        trace = _frames_of_users(self.__traceback__)
+        if shell is None:
+            return traceback.format_exception(type(self), self, trace)
+        lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, trace, tb_offset=0)
+        return lines
+
     def render(self) -> str:
         """The message as the text a user reads."""
         lines = [f"{self.where}: {self.what}" if self.where else self.what]
         lines += [f"  {line}" for line in self.details]
         lines += [f"  why: {self.why}", f"  do: {self.remedy}"]
         return "\n".join(lines)
+
+
+def _frames_of_users(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of lftj and of what it stands between: IPython above, context managers within."""
+    frames = []
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith(_OURS) and not name.endswith("contextlib.py") and "IPython" not in Path(name).parts:
+            frames.append(trace)
+        trace = trace.tb_next
+    kept = None
+    for frame in reversed(frames):
+        kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return kept
 
 
 class ProgramError(Error, ValueError):

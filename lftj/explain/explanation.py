@@ -19,7 +19,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lftj import arguments
+from lftj import arguments, html
 from lftj.explain.maintenance import join_lines, maintenance_lines, ran_text
 from lftj.language.clause import INTERNAL, Clause
 from lftj.maintain.report import amount, size
@@ -203,6 +203,9 @@ class Explanation(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return html.shown(html.text(self))
 
 
 def _rules(

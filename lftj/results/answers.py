@@ -66,6 +66,10 @@ class Answers:
         """The names of all relations of the program; what its rules were taken apart into is left out."""
         return iter([name for name in self._evaluator.state.relations if not name.startswith(INTERNAL)])
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """The names of relations: what a notebook offers after `db["`."""
+        return list(self)
+
     def query(
         self,
         text: str,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lftj import html
 from lftj.results.query import Query
 
 if TYPE_CHECKING:
@@ -61,3 +62,8 @@ class PreparedQuery:
     def __repr__(self) -> str:
         takes = ", ".join(f"{name}:{type}" for name, type in self.parameters.items())
         return f"PreparedQuery({self._text!r}) of ({takes})"
+
+    def _repr_html_(self) -> str:
+        parts = [(f"${name}", type, "parameter") for name, type in self.parameters.items()]
+        parts += [(name, type, "column") for name, type in self.columns.items()]
+        return html.shown(html.title(self._text, "prepared"), html.plain_table(("name", "type", "is a"), parts))

@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from lftj import html
 from lftj.errors import DataError, MissingKeyError, UnknownColumnError
+from lftj.maintain.report import amount
 from lftj.values import gate
 from lftj.values.codes import Schema
 from lftj.values.faults import shown
@@ -240,11 +242,11 @@ class Relation:
         return rows
 
     def _title(self) -> str:
-        return f"{self._schema}  {len(self):,} {'row' if len(self) == 1 else 'rows'}"
+        return f"{self._schema}  {amount(len(self), 'row')}"
 
     def __repr__(self) -> str:
         names = list(self._schema.names)
-        cells = [[_cell(value) for value in row] for row in self._head()]
+        cells = [[html.cell(value) for value in row] for row in self._head()]
         if not names:
             return self._title()
         widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
@@ -260,16 +262,10 @@ class Relation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from html import escape
+        return html.shown(self._html())
 
-        head = "".join(f"<th>{escape(name)}</th>" for name in self._schema.names)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(_cell(v))}</td>' for v in row)}</tr>" for row in self._head())
-        more = f"<p>... {len(self) - SHOWN_ROWS:,} more</p>" if len(self) > SHOWN_ROWS else ""
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"<p><code>{escape(self._title())}</code></p>{table}{more}"
-
-
-def _cell(value: Any, width: int = 32) -> str:
-    text = repr(value) if isinstance(value, float) else str(value)
-    text = text.encode("unicode_escape").decode() if not text.isprintable() else text
-    return text if len(text) <= width else text[: width - 1] + "…"
+    def _html(self) -> str:
+        """Its title and first rows."""
+        schema, rows = self._schema, self._head()
+        table = html.table(schema.names, schema.types, rows) if schema.names else ""
+        return html.title(self.name, amount(len(self), "row")) + table + html.more(len(self) - len(rows))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 
+from lftj import html
 from lftj.evaluate.evaluator import Evaluator
 from lftj.maintain.report import amount
 from lftj.program.state import State
@@ -33,3 +34,9 @@ class Snapshot(Answers):
         relations = [self._state.relations[name] for name in self]
         lines = [f"  {relation.schema}  {amount(len(relation), 'row')}" for relation in relations]
         return "\n".join([f"lftj.Snapshot: {amount(len(lines), 'relation')}", *lines])
+
+    def _repr_html_(self) -> str:
+        relations = [self._state.relations[name] for name in self]
+        rows = [(str(relation.schema), f"{len(relation):,}") for relation in relations]
+        table = html.plain_table(("relation", "rows"), rows, numbers=("rows",))
+        return html.shown(html.title("lftj.Snapshot", amount(len(rows), "relation")), table)

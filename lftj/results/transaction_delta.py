@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from lftj import html
 from lftj.errors import CountRangeError, EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import INTERNAL
@@ -83,7 +84,21 @@ class Delta:
         return len(self._change.kinds) > 0
 
     def __repr__(self) -> str:
-        return f"Delta of {self._schema}: {len(self.inserted):,} inserted, {len(self.erased):,} erased"
+        return f"Delta of {self._schema}: {self._amounts()}"
+
+    def _amounts(self) -> str:
+        return f"{len(self.inserted):,} inserted, {len(self.erased):,} erased"
+
+    def _repr_html_(self) -> str:
+        return html.shown(self._html())
+
+    def _html(self) -> str:
+        """Its title and the first rows of either kind, the erased ones before the inserted ones."""
+        schema, erased, inserted = self._schema, self.erased._head(), self.inserted._head()
+        kinds = [html.ERASED] * len(erased) + [html.INSERTED] * len(inserted)
+        table = html.table(schema.names, schema.types, [*erased, *inserted], kinds) if kinds else ""
+        hidden = len(self.erased) + len(self.inserted) - len(kinds)
+        return html.title(schema.name, self._amounts()) + table + html.more(hidden)
 
 
 class Deltas(Mapping[str, Delta]):
@@ -144,3 +159,12 @@ class Deltas(Mapping[str, Delta]):
     def __repr__(self) -> str:
         lines = [f"  {self[name]!r}" for name in self._shown]
         return "\n".join(["Deltas:", *lines]) if lines else "Deltas: nothing changed"
+
+    def _repr_html_(self) -> str:
+        if not self._shown:
+            return html.shown(html.title("Deltas", "nothing changed"))
+        return html.shown(*(self[name]._html() for name in self._shown if name not in self._unknown))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """The relations that changed: what a notebook offers after `tx.delta["`."""
+        return list(self)

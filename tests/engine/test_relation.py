@@ -53,12 +53,17 @@ def test_repr_of_a_database() -> None:
 def test_html_escapes() -> None:
     db = lftj.Database(".decl s(x:symbol)")
     db.load("s", [("<b>&\"'",)])
-    assert db["s"]._repr_html_() == (
-        "<p><code>s(x:symbol)  1 row</code></p><table><thead><tr><th>x</th></tr></thead>"
-        "<tbody><tr><td>&lt;b&gt;&amp;&quot;&#x27;</td></tr></tbody></table>"
+    assert (
+        db["s"]
+        ._repr_html_()
+        .endswith(
+            '</style><p><code>s</code> <span class="faint">1 row</span></p>'
+            '<table><thead><tr><th>x<br><span class="faint">symbol</span></th></tr></thead>'
+            "<tbody><tr><td>&lt;b&gt;&amp;&quot;&#x27;</td></tr></tbody></table></div>"
+        )
     )
     db.load("s", [(str(i),) for i in range(11)])
-    assert db["s"]._repr_html_().endswith("</table><p>... 2 more</p>")
+    assert db["s"]._repr_html_().endswith('</table><p class="faint">... 2 more</p></div>')
 
 
 def test_repr_of_a_query() -> None:

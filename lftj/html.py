@@ -1,0 +1,103 @@
+"""What notebooks show: small pieces of HTML, one style for all of them, and every text of the user's escaped.
+
+    shown(title, table(names, types, rows), more(3))        -> <div class="lftj"><style>...</style>...</div>
+
+The style takes the notebook's own colours and only makes them fainter; green and red are of a middle tone. So it reads
+in light and in dark themes. Nothing is loaded from anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+INSERTED, ERASED = "inserted", "erased"
+STYLE = """
+.lftj table { border-collapse: collapse; margin: 0.3em 0; }
+.lftj th, .lftj td { padding: 0.15em 0.7em; text-align: left; border-bottom: 1px solid rgba(128, 128, 128, 0.3); }
+.lftj .number { text-align: right; font-variant-numeric: tabular-nums; }
+.lftj .faint { opacity: 0.65; font-weight: normal; }
+.lftj .inserted td { background: rgba(46, 160, 67, 0.2); }
+.lftj .erased td { background: rgba(248, 81, 73, 0.2); }
+.lftj .erased .value { text-decoration: line-through; }
+.lftj pre { background: none; color: inherit; white-space: pre; overflow-x: auto; }
+.lftj .error { border-left: 3px solid rgb(220, 80, 70); padding-left: 0.8em; }
+"""
+
+
+def shown(*pieces: str) -> str:
+    """An output of a notebook that consists of these pieces."""
+    return f'<div class="lftj"><style>{STYLE}</style>{"".join(pieces)}</div>'
+
+
+def title(text: str, note: str = "") -> str:
+    """A line that says what follows."""
+    return f"<p><code>{escape(text)}</code> {_faint(note)}</p>"
+
+
+def _faint(text: str) -> str:
+    """A text beside another, which says more."""
+    return f'<span class="faint">{escape(text)}</span>'
+
+
+def cell(value: object, width: int = 32) -> str:
+    """A value as one short line of text, for terminals as well: what does not print is spelled, what is long is cut."""
+    text = repr(value) if isinstance(value, float) else str(value)
+    text = text.encode("unicode_escape").decode() if not text.isprintable() else text
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def table(
+    names: Sequence[str],
+    types: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    kinds: Iterable[str] | None = None,
+) -> str:
+    """A table with the names and types of its columns. `kinds`: INSERTED or ERASED for each row, of a delta."""
+    aligned = ["" if type in ("symbol", "") else ' class="number"' for type in types]
+    head = "".join(
+        f"<th{place}>{escape(name)}<br>{_faint(type)}</th>"
+        for name, type, place in zip(names, types, aligned, strict=True)
+    )
+    body = []
+    marks = iter(kinds or ())
+    for row in rows:
+        kind = next(marks, "")
+        cells = "".join(f"<td{place}>{_value(value, kind)}</td>" for value, place in zip(row, aligned, strict=True))
+        if kind:
+            body.append(f'<tr class="{kind}"><td>{"+" if kind == INSERTED else "−"}</td>{cells}</tr>')
+        else:
+            body.append(f"<tr>{cells}</tr>")
+    corner = "<th></th>" if kinds is not None else ""
+    return f"<table><thead><tr>{corner}{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def plain_table(names: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = ()) -> str:
+    """A table of words; the columns named in `numbers` are of figures."""
+    places = [' class="number"' if name in numbers else "" for name in names]
+    lines = [
+        "".join(f"<{tag}{place}>{escape(str(held))}</{tag}>" for held, place in zip(row, places, strict=True))
+        for tag, row in [("th", names), *(("td", row) for row in rows)]
+    ]
+    body = "".join(f"<tr>{line}</tr>" for line in lines[1:])
+    return f"<table><thead><tr>{lines[0]}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _value(value: object, kind: str) -> str:
+    text = escape(cell(value))
+    return f'<span class="value">{text}</span>' if kind else text
+
+
+def more(count: int) -> str:
+    """How many rows are not shown; nothing if all are."""
+    return f'<p class="faint">... {count:,} more</p>' if count > 0 else ""
+
+
+def text(lines: str) -> str:
+    """Text as it stands."""
+    return f"<pre>{escape(lines)}</pre>"
+
+
+def error(lines: str) -> str:
+    """The message of an error."""
+    return f'<div class="error">{text(lines)}</div>'
