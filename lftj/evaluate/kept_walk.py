@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from lftj.plan.joinplan import JoinPlan
 from lftj.plan.lowering import Lowered, Sought, lower
 from lftj.program.evaluation import Evaluation
 from lftj.program.text_split import split_text
+from lftj.store.stored import StoredRelation
 
 Rows = npt.NDArray[np.int64]
 
@@ -33,21 +35,26 @@ ROOM = 1024
 _NOTHING_SOUGHT = Sought(jumps=False)
 
 
+class _Made(NamedTuple):
+    """A plan, its arrays, how many rows each relation had, the frames on the root of each key order, room for rows."""
+
+    plan: JoinPlan
+    lowered: Lowered
+    counts: list[int]
+    orders: list[tuple[str, tuple[int, ...], Rows]]
+    out: Rows
+
+
 class KeptWalk:
     """The walk of one clause, whose key order may be forced. `rows` gives short answers only."""
 
-    __slots__ = ("_clause", "_counts", "_frames", "_lowered", "_order", "_orders", "_out", "_plan", "_reads", "_texts")
+    __slots__ = ("_clause", "_made", "_order", "_reads", "_texts")
 
     def __init__(self, clause: Clause, order: tuple[str, ...] | None) -> None:
         self._clause, self._order = clause, order
         self._reads = tuple(clause.reads)
         self._texts = split_text(clause) is not None
-        self._plan: JoinPlan | None = None
-        self._lowered: Lowered | None = None
-        self._counts: list[int] = []
-        # Key orders that are read, and the frames that stand on the root of each.
-        self._orders: list[tuple[str, tuple[int, ...], Rows]] = []
-        self._frames = self._out = np.empty((0, 0), np.int64)
+        self._made: _Made | None = None  # in one object: an interrupt must not leave the arrays of two plans
 
     def rows(self, evaluator: Evaluator, codes: Mapping[str, int]) -> tuple[Rows, Evaluation] | None:
         """The rows int64[arity, n] of the clause, sorted and distinct, where its parameters have `codes`.
@@ -59,56 +66,53 @@ class KeptWalk:
             return None
         started = time.perf_counter()
         relations = evaluator.state.relations
-        lowered, plan = self._lowered, self._plan
-        if lowered is None or plan is None or not self._as_many(evaluator):
-            plan, lowered = self._make(evaluator.giving(codes))
+        made = self._made
+        if made is None or not self._as_many(made.counts, relations):
+            made = self._made = self._make(evaluator.giving(codes))
+        plan, lowered, _, orders, out = made
         for name in plan.guards:
             if not len(relations[name]):
                 return self._none(plan, started)
         for name in plan.voids:
             if len(relations[name]):
                 return self._none(plan, started)
-        for name, columns, frames in self._orders:
-            self._frames[frames, trie.ROOT] = relations[name].order(columns).root
-        walk = lowered.walk._replace(ranks=evaluator.symbols.ranks()) if lowered.ranked else lowered.walk
+        walk = lowered.walk
+        for name, columns, frames in orders:
+            walk.frames[frames, trie.ROOT] = relations[name].order(columns).root
+        if lowered.ranked:
+            walk = walk._replace(ranks=evaluator.symbols.ranks())
         for name, register in lowered.parameters.items():
             walk.regs[register] = codes[name]
         walk.cell[expression_vm.TROUBLE] = 0
-        finished = walk_once(evaluator.arena.space.mem, walk, lowered.prelude, self._out)
+        finished = walk_once(evaluator.arena.space.mem, walk, lowered.prelude, out)
         if not finished or walk.cell[expression_vm.TROUBLE]:
             return None
         control = walk.control.tolist()
         steps, count = control[cells.STEPS], control[cells.WRITTEN]
-        found = self._out[:, :count].copy()
+        found = out[:, :count].copy()
         if count > 1 and not (plan.in_order and len(found)):
             found = evaluator.distinct([found], len(found))[0]
         matches = tuple(walk.depths[:, cells.MATCHES].tolist())
         counters = Counters(steps, steps + control[cells.LANDED], control[cells.OPENS], count, matches)
         return found, Evaluation(self._clause, plan, counters, time.perf_counter() - started)
 
-    def _as_many(self, evaluator: Evaluator) -> bool:
-        relations = evaluator.state.relations
-        for name, count in zip(self._reads, self._counts, strict=True):
-            if not about_as_many(count, len(relations[name])):
-                return False
-        return True
+    def _as_many(self, counts: list[int], relations: Mapping[str, StoredRelation]) -> bool:
+        """Whether the relations have about as many rows as when the plan was made."""
+        return all(map(about_as_many, counts, [len(relations[name]) for name in self._reads]))
 
-    def _make(self, evaluator: Evaluator) -> tuple[JoinPlan, Lowered]:
+    def _make(self, evaluator: Evaluator) -> _Made:
         """Plan the clause, and make its arrays."""
         relations = evaluator.relations
         _, plan = evaluator.plan(self._clause, order=self._order)
-        orders: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        nodes: dict[tuple[str, tuple[int, ...]], list[int]] = {}
         for i, node in enumerate(plan.nodes):
-            orders.setdefault((node.predicate, node.key_order), []).append(i)
-        versions = {at: relations[at[0]].order(at[1]) for at in orders}
+            nodes.setdefault((node.predicate, node.key_order), []).append(i)
+        versions = {(name, columns): relations[name].order(columns) for name, columns in nodes}
         lowered = lower(plan, versions, evaluator._encode, np.zeros(1, np.int64), _NOTHING_SOUGHT)
         lowered.kept = ()
-        self._plan, self._lowered = plan, lowered
-        self._counts = [len(relations[name]) for name in self._reads]
-        self._orders = [(name, columns, np.array(at)) for (name, columns), at in orders.items()]
-        self._frames = lowered.walk.frames
-        self._out = np.empty((len(lowered.walk.head), ROOM), np.int64)
-        return plan, lowered
+        counts = [len(relations[name]) for name in self._reads]
+        orders = [(name, columns, np.array(at)) for (name, columns), at in nodes.items()]
+        return _Made(plan, lowered, counts, orders, np.empty((len(lowered.walk.head), ROOM), np.int64))
 
     def _none(self, plan: JoinPlan, started: float) -> tuple[Rows, Evaluation]:
         """The answer without rows, where an atom without variables fails already."""

@@ -130,6 +130,27 @@ def test_long_answers_and_long_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(db.prepare_query(text)(n=116)) == list(db.query(text.replace("$n", "116"))) == [(39, 39, 39)]
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("step", ["lower", "walk_once"])
+def test_a_question_that_was_interrupted_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch, step: str, error: type[BaseException]
+) -> None:
+    db = filled(12)
+    prepared = db.prepare_query("e($x, y), e(y, z)")
+    expected = {x: list(db.query(f"e({x}, y), e(y, z)")) for x in range(KEYS)}
+
+    def failing(*args: object, **options: object) -> None:
+        raise error
+
+    for x in range(KEYS):
+        with monkeypatch.context() as patch:
+            patch.setattr(kept_walk, step, failing)
+            with pytest.raises(error):
+                prepared(x=x)
+        assert list(prepared(x=x)) == expected[x]
+        db.load("e", [(100 + i, 1) for i in range(100 * 2**x)])  # so many that the next question plans again
+
+
 def test_a_term_without_a_value_is_the_same_error() -> None:
     db = filled(3)
     prepared = db.prepare_query("e(x, y), z = x / $n")
