@@ -3,7 +3,7 @@
     db = lftj.Database()
     db.rules(".decl edge(src:number, dst:number)  tri(x,y,z) :- edge(x,y), edge(y,z), edge(x,z).")
     db.load("edge", "edges.csv")
-    len(db["tri"]);  db.query("tri(1, y, z), y < z").count()
+    len(db["tri"]);  db.query("tri(1, y, z), y < z").count();  db.query("tri($x, y, z)", x=1)
 
 A program is Souffle's text, or made by `lftj.Program`, and may hold
 

@@ -2,7 +2,7 @@
 
 `db.query("tri(1, y, z), y < z")` has one column per named variable. `count()` enumerates nothing it does not have to
 and keeps nothing; everything else evaluates the query once and then behaves like a relation. The answer is of the
-database as it was when the query was first evaluated.
+database as it was when the query was first evaluated. `db.query("tri($x, y, z)", x=1)` has a parameter (compiled.py).
 """
 
 from __future__ import annotations
