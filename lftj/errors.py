@@ -16,6 +16,7 @@ nothing of lftj can catch it.
 
 from __future__ import annotations
 
+import contextlib
 import copyreg
 import os
 import sys
@@ -136,7 +137,7 @@ def _frames_of_users(trace: TracebackType | None) -> TracebackType | None:
     frames = []
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
-        if not name.startswith(_OURS) and not name.endswith("contextlib.py") and "IPython" not in Path(name).parts:
+        if not name.startswith(_OURS) and name != contextlib.__file__ and "IPython" not in Path(name).parts:
             frames.append(trace)
         trace = trace.tb_next
     kept = None

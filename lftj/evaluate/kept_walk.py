@@ -35,7 +35,7 @@ ROOM = 1024
 _NOTHING_SOUGHT = Sought(jumps=False)
 
 
-class _Made(NamedTuple):
+class _KeptArrays(NamedTuple):
     """A plan, its arrays, how many rows each relation had, the frames on the root of each key order, room for rows."""
 
     plan: JoinPlan
@@ -54,7 +54,7 @@ class KeptWalk:
         self._clause, self._order = clause, order
         self._reads = tuple(clause.reads)
         self._texts = split_text(clause) is not None
-        self._made: _Made | None = None  # in one object: an interrupt must not leave the arrays of two plans
+        self._made: _KeptArrays | None = None  # in one object: an interrupt must not leave the arrays of two plans
 
     def rows(self, evaluator: Evaluator, codes: Mapping[str, int]) -> tuple[Rows, Evaluation] | None:
         """The rows int64[arity, n] of the clause, sorted and distinct, where its parameters have `codes`.
@@ -100,7 +100,7 @@ class KeptWalk:
         """Whether the relations have about as many rows as when the plan was made."""
         return all(map(about_as_many, counts, [len(relations[name]) for name in self._reads]))
 
-    def _make(self, evaluator: Evaluator) -> _Made:
+    def _make(self, evaluator: Evaluator) -> _KeptArrays:
         """Plan the clause, and make its arrays."""
         relations = evaluator.relations
         _, plan = evaluator.plan(self._clause, order=self._order)
@@ -112,7 +112,7 @@ class KeptWalk:
         lowered.kept = ()
         counts = [len(relations[name]) for name in self._reads]
         orders = [(name, columns, np.array(at)) for (name, columns), at in nodes.items()]
-        return _Made(plan, lowered, counts, orders, np.empty((len(lowered.walk.head), ROOM), np.int64))
+        return _KeptArrays(plan, lowered, counts, orders, np.empty((len(lowered.walk.head), ROOM), np.int64))
 
     def _none(self, plan: JoinPlan, started: float) -> tuple[Rows, Evaluation]:
         """The answer without rows, where an atom without variables fails already."""
