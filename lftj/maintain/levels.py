@@ -53,12 +53,12 @@ class KeptLevels:
         contents = {head: step.before.relations[head].content for head in heads.names}
         rules = key_rules_of(step.evaluator, heads)
         made = KeyByKey(step.evaluator, rules, heads.clauses, step.after, contents, limits)
-        made.run(made.keys_of(step.changes, self._facts))
+        made.follow(made.keys_of(step.changes, self._facts))
         changes = {head: made.change(head) for head in heads.names}
         relations = {
             head: step.after[head].successor(made.contents[head], change=changes[head]) for head in heads.names
         }
-        more = {"levels": made.levels, "keys": made.computed}
+        more = {"keys": made.computed}
         return Staged(self.strategy, why, relations, changes, steps=made.computed, more=more)
 
     def memory(self) -> dict[str, int]:

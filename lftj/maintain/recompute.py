@@ -101,7 +101,7 @@ def _key_by_key(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated
     made = KeyByKey(evaluator, key_rules_of(evaluator, heads), heads.clauses, relations, empty, limits)
     made.run(made.all_keys())
     found = {head: relations[head].successor(content) for head, content in made.contents.items()}
-    return Evaluated(found, {}, (), made.computed, {"levels": made.levels, "keys": made.computed})
+    return Evaluated(found, {}, (), made.computed, {"keys": made.computed})
 
 
 class Recompute:

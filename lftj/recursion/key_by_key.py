@@ -20,6 +20,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.recursion.key_graph import KeyGraph, distinct
 from lftj.recursion.key_rules import KeyRule, KeyRules
+from lftj.recursion.key_tables import tables_of
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
 from scantree.version import Version
@@ -30,8 +31,7 @@ Rows = npt.NDArray[np.int64]
 class KeyByKey:
     """A component over `relations`: what lies below it, and its heads with the contents to start from.
 
-    After `run`: `contents` and `changes` of the heads, and `levels`, `computed`: how many levels there were, and how
-    many keys were computed.
+    After `run`, or `follow`: `contents`, those of the heads, and `computed`: how many keys were.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class KeyByKey:
         self.contents = contents
         self._found: dict[str, tuple[list[Rows], list[Rows]]] = {name: ([], []) for name in rules.names}
         self._undefined: dict[int, Clause] = {}
-        self.levels = self.computed = 0
+        self.computed = 0
 
     def all_keys(self) -> dict[str, Rows]:
         """The keys of all rows, and of facts."""
@@ -73,6 +73,19 @@ class KeyByKey:
     def _keys(self, rule: KeyRule, rows: Rows) -> Rows:
         return rule.key.keys(dict(zip(rule.names, rows, strict=True)), rows.shape[1])
 
+    def follow(self, seeds: Mapping[str, Rows]) -> None:
+        """As `run`, for what is likely to be a small change: by a kernel, if it can."""
+        tables = tables_of(self._rules, self._evaluator)
+        found = None if tables is None else tables.follow(self._relations, self.contents, seeds)
+        if found is None:
+            self.run(seeds)
+            return
+        changed, self.computed = found
+        for head, (gone, come) in changed.items():
+            change = change_of_rows(len(gone), [gone], [come])
+            self.contents[head], _ = self.contents[head].update(change.rows, change.kinds)
+            self._found[head] = [gone], [come]
+
     def run(self, seeds: Mapping[str, Rows]) -> None:
         """Compute the keys `seeds` and whatever changes above them.
 
@@ -83,9 +96,7 @@ class KeyByKey:
         for head, keys in seeds.items():
             if keys.shape[1]:
                 dirty[graph.numbers(head, keys)] = True
-        levels = graph.levels(self._evaluator, self._clauses)
-        self.levels = len(levels)
-        for level in levels:
+        for level in graph.levels(self._evaluator, self._clauses):
             self._limits.look(self.computed)
             nodes = level[dirty[level]]
             for head, own in graph.by_head(nodes):

@@ -9,6 +9,7 @@ the head (what the value of a key comes from) and by the keys that they look up 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,27 +30,28 @@ Columns = dict[str, Rows]
 class Place:
     """Where the parts of a key stand in rows with the columns `names`: variables there, or constants.
 
-    `order`: the key order of the rows that begins with them.
+    `order`: the key order of the rows that begins with them · `codes`: of the parts that are constants · `given`: the
+    parts that the rows are found by, in that order · `same`: pairs of parts that are one variable.
     """
 
     def __init__(self, terms: Sequence[Var | Value], names: Sequence[str], evaluator: Evaluator) -> None:
         self.terms = terms
-        self._codes = [evaluator.encode(t.value, t.type) if isinstance(t, Value) else None for t in terms]
+        self.codes = [evaluator.encode(t.value, t.type) if isinstance(t, Value) else None for t in terms]
         first = {t.name: i for i, t in reversed(list(enumerate(terms))) if isinstance(t, Var)}
-        self._given = sorted(first.values())
-        self._same = [(i, first[t.name]) for i, t in enumerate(terms) if isinstance(t, Var) and first[t.name] != i]
-        columns = tuple(names.index(t.name) for i in self._given if isinstance(t := terms[i], Var))
+        self.given = sorted(first.values())
+        self.same = [(i, first[t.name]) for i, t in enumerate(terms) if isinstance(t, Var) and first[t.name] != i]
+        columns = tuple(names.index(t.name) for i in self.given if isinstance(t := terms[i], Var))
         self.order = (*columns, *(c for c in range(len(names)) if c not in columns))
         self._names = tuple(names[c] for c in self.order)
 
     def rows(self, relation: StoredRelation, keys: Rows) -> Columns:
         """The rows under distinct keys int64[k, n], by the names of their columns."""
-        for i, code in enumerate(self._codes):
+        for i, code in enumerate(self.codes):
             if code is not None:
                 keys = np.compress(keys[i] == code, keys, axis=1)
-        for i, j in self._same:
+        for i, j in self.same:
             keys = np.compress(keys[i] == keys[j], keys, axis=1)
-        prefixes = keys[self._given]
+        prefixes = keys[self.given]
         if not len(prefixes):  # all rows have such a key, if one is asked for
             found = relation.order(self.order).columns() if keys.shape[1] else np.empty((len(self.order), 0), np.int64)
         else:
@@ -59,7 +61,7 @@ class Place:
     def keys(self, columns: Mapping[str, Rows], count: int) -> Rows:
         """The keys int64[k, count] of rows."""
         made = np.empty((len(self.terms), count), np.int64)
-        for i, (term, code) in enumerate(zip(self.terms, self._codes, strict=True)):
+        for i, (term, code) in enumerate(zip(self.terms, self.codes, strict=True)):
             if isinstance(term, Var):
                 made[i] = columns[term.name]
             elif code is not None:
@@ -75,7 +77,7 @@ class KeyLookup:
         assert len(keys) == len(atom.args) - 1, "a key is bound by the rows"
         self.head, self.place, self.absent = atom.predicate, Place(keys, names, evaluator), absent
         self.value = None if absent else atom.args[-1]
-        self._code = evaluator.encode(self.value.value, self.value.type) if isinstance(self.value, Value) else 0
+        self.code = evaluator.encode(self.value.value, self.value.type) if isinstance(self.value, Value) else 0
 
     def bind(self, columns: Columns, count: int, content: Version) -> npt.NDArray[np.bool_]:
         """The rows for which the atom holds over `content`; binds the variable of its value."""
@@ -86,7 +88,7 @@ class KeyLookup:
             return ~there if self.absent else there
         values = runs.ends(len(keys), last=False)
         if isinstance(self.value, Value):
-            there &= values == self._code
+            there &= values == self.code
         elif (bound := columns.get(self.value.name)) is not None:
             there &= values == bound
         else:
@@ -95,7 +97,7 @@ class KeyLookup:
 
 
 class KeyRule:
-    """One clause. `key`: the head's key in the rows · `terms`: the arguments of its head."""
+    """One clause. `key`: the head's key in the rows · `terms`: the arguments of its head · `steps`: its conditions."""
 
     def __init__(self, clause: Clause, evaluator: Evaluator) -> None:
         rows = clause.atoms[0]
@@ -108,7 +110,7 @@ class KeyRule:
         self.lookups = [KeyLookup(atom, self.names, evaluator, absent=False) for atom in clause.atoms[1:]]
         self.lookups += [KeyLookup(atom, self.names, evaluator, absent=True) for atom in clause.negated]
         bound = {*self.names, *(x.value.name for x in self.lookups if isinstance(x.value, Var))}
-        self._steps = tuple(_in_turn(clause.compares, bound))
+        self.steps = tuple(_in_turn(clause.compares, bound))
 
     def bindings(
         self, relation: StoredRelation, keys: Rows, contents: Mapping[str, Version], symbols: SymbolTable
@@ -125,7 +127,7 @@ class KeyRule:
                 count = int(np.count_nonzero(held))
         found = TextColumns(columns, count, symbols)
         if count:
-            for variable, compare in self._steps:
+            for variable, compare in self.steps:
                 if variable is None:
                     found.take(found.holds(compare))
                 else:
@@ -159,10 +161,15 @@ def _known(term: Term, bound: set[str]) -> bool:
 
 
 class KeyRules:
-    """The rules of a component. `of`: those of each head · `readers`: (rule, lookup) of what looks a head up."""
+    """The rules of a component.
+
+    `of`: those of each head · `readers`: (rule, lookup) of what looks a head up · `tables`: what a kernel follows them
+    by, once it is made (key_tables.py), in a list that is empty before that.
+    """
 
     def __init__(self, evaluator: Evaluator, names: Sequence[str], clauses: Sequence[Clause]) -> None:
         self.names = tuple(names)
+        self.tables: list[Any] = []
         self.of: dict[str, list[KeyRule]] = {name: [] for name in names}
         self.readers: dict[str, list[tuple[KeyRule, KeyLookup]]] = {name: [] for name in names}
         for clause in clauses:

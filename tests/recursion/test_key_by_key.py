@@ -50,7 +50,7 @@ ACYCLIC = {
         "t[x] = cat(v, max t[y] : { e(x, y), x < y }) :- w[x] = v.\nt[x] = v :- w[x] = v, !(e(x, y), x < y).",
     ),
     "alternatives": Written(
-        "e/2 w/2!", "t/2!", "t[x] = c + sum v : { e(x, y), x < y, t[y] = v ; w[x] = v, y = v } :- w[x] = c."
+        "e/2 w/2!", "t/2!", "t[x] = c + sum v : { e(x, y), x < y, t(y, v) ; w(x, v), y = v } :- w(x, c)."
     ),
     "paths": Written(
         "e/2",
