@@ -193,14 +193,14 @@ class EvaluationError(Error, ArithmeticError):
 
 
 class CycleError(EvaluationError):
-    """Paths were to be counted over edges that hold a cycle. Nothing was changed.
+    """A value would come from itself: a count of paths along a cycle, or a recursive aggregate. Nothing was changed.
 
-    `cycle`: the nodes around it, from one to itself.
+    `cycle`: the nodes around it, from one to itself; of a recursion, their keys.
     """
 
-    def __init__(self, what: str, *, cycle: tuple[object, ...], why: str, remedy: str) -> None:
+    def __init__(self, what: str, *, cycle: tuple[object, ...], where: str = "", why: str, remedy: str) -> None:
         self.cycle = cycle
-        super().__init__(what, why=why, remedy=remedy)
+        super().__init__(what, where=where, why=why, remedy=remedy)
 
 
 class CountRangeError(EvaluationError):

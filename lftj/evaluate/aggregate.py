@@ -29,7 +29,7 @@ from lftj.evaluate.accumulators import (
     none_without_result,
     weighted,
 )
-from lftj.evaluate.group_scan import GroupScan, folded, group_scan_of
+from lftj.evaluate.group_scan import GroupScan, folded, folded_rows, group_scan_of
 from lftj.join.run import Counters, Limits
 from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_rows
 from lftj.language.clause import Clause
@@ -90,6 +90,18 @@ def followed(
 def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:
     sizes = {"page_rows": evaluator.page_rows, "dir_rows": evaluator.dir_rows}
     return Accumulators.of(evaluator.arena, gathering.folding, gathering.sums(), **sizes)
+
+
+def folded_bindings(evaluator: Evaluator, clause: Clause, rows: Ints) -> tuple[Ints, GroupsWithoutResult]:
+    """(the rows of the head in order, the groups without a result) of bindings int64[width, n] of `clause`."""
+    aggregate = clause.aggregate
+    assert aggregate is not None
+    k = aggregate.groups
+    if by_rows(aggregate.op):
+        return folded_rows(aggregate.op, rows, k, clause.head_args[k].type, evaluator.symbols), none_without_result(k)
+    gathering = Gathering(folding_of(clause))
+    gathering.add(rows)
+    return _held(evaluator, gathering).all_rows()
 
 
 def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Version, Evaluation, GroupsWithoutResult]:

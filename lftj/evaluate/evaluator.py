@@ -241,6 +241,10 @@ class Evaluator:
         # Bound to the symbols only: a trace keeps it, and must not keep the state it was recorded in.
         return partial(_code, self.symbols, self.given)
 
+    def encode(self, value: object, type: str) -> int:
+        """The code of a constant."""
+        return _code(self.symbols, value, type)
+
     def decode(self, code: int, type: str) -> Any:
         """The value of a code; None for a code of no symbol."""
         if type == "symbol":

@@ -210,16 +210,24 @@ def followed(
 def folded(scan: GroupScan, relation: StoredRelation, rows: Ints, symbols: SymbolTable) -> Ints:
     """The rows (group..., result) of all groups in `rows` int64[arity, n], columns as declared; any order."""
     groups = np.ascontiguousarray(rows[list(scan.groups)])
-    operand, n = rows[scan.operand], rows.shape[1]
-    fold = ROW_FOLDS[scan.op]
-    if isinstance(fold, InOrder):
+    operand = rows[scan.operand]
+    if isinstance(ROW_FOLDS[scan.op], InOrder):
         rest = [c for c in range(relation.arity) if c not in (*scan.groups, scan.operand)]
         keys = [ranked(rows[c], symbols) if relation.types[c] == "symbol" else rows[c] for c in rest]
         order = np.lexsort([ranked(operand, symbols), *reversed(keys)])
         groups, operand = np.take(groups, order, axis=1), operand[order]
+    return folded_rows(scan.op, np.vstack([groups, operand]), len(groups), relation.types[scan.operand], symbols)
+
+
+def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) -> Ints:
+    """The rows (group..., result) of all groups in `rows` (group of k columns, operand of `type`).
+
+    What is folded in order comes in order, group by group.
+    """
+    groups, operand, n, fold = rows[:k], rows[k], rows.shape[1], ROW_FOLDS[op]
     # Of the rows of one group those that came first stay first.
-    if len(groups):
-        groups, moved, starts = runs_of(groups)
+    if k:
+        groups, moved, starts = runs_of(np.ascontiguousarray(groups))
         operand = operand if moved is None else operand[moved]
     else:
         starts = np.zeros(min(1, n), np.int64)
@@ -230,7 +238,7 @@ def folded(scan: GroupScan, relation: StoredRelation, rows: Ints, symbols: Symbo
         texts, ends = _texts(operand, symbols), [*starts[1:].tolist(), n]
         joined = [fold.join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
         return np.vstack([distinct, symbols.intern(joined)])
-    if relation.types[scan.operand] != "symbol":
+    if type != "symbol":
         return np.vstack([distinct, fold.best.reduceat(operand, starts)])
     ranks = ranked(operand, symbols)
     order = np.argsort(ranks)

@@ -267,6 +267,11 @@ def _place(one: UndefinedRows, rows: Rows) -> int:
     return int(np.flatnonzero((one.rows == least[:, None]).all(axis=0))[0])
 
 
+def group_error(evaluator: Evaluator, clause: Clause, lacking: GroupsWithoutResult) -> EvaluationError:
+    """The error for a group of the aggregate `clause` that has no result."""
+    return _error(evaluator, refused_groups(clause, lacking)[0], 0)
+
+
 def _error(evaluator: Evaluator, one: UndefinedRows, place: int) -> EvaluationError:
     """What the user reads when a rule asks for an undefined row."""
     clause = one.clause

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.internal_relations import GROUPS, WITH_ZERO, Fold, InternalRule
+from lftj.language.internal_relations import ALL, GROUPS, WITH_ZERO, Fold, InternalRule
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
 from lftj.language.types import NUMBER
@@ -288,7 +288,7 @@ class AggregateRelations:
         key = (len(columns), *(renaming.conjunction(body) for body in bodies))
         relation = whole.parts.shared.get(key)
         if relation is None:
-            relation = whole.parts.shared[key] = f"{name}.all"
+            relation = whole.parts.shared[key] = f"{name}{ALL}"
             words = [f"a variable in the braces of `{aggregate.op}`"] * len(columns)
             whole.parts.relation(relation, list(columns), words, aggregate.span)
             args = tuple(columns.values())

@@ -7,6 +7,7 @@
     stratify.py     the order of evaluation
     infer.py        types, bottom up along the strata
     min_max.py      minimum and maximum in recursion
+    acyclic.py      recursion that is computed key by key
     recursion.py    what recursive rules cannot hold
     to_clauses.py   ranges of constants; clauses, if nothing was found
 
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from lftj.language import ast
+from lftj.language import acyclic, ast
 from lftj.language.clause import CheckedProgram, Clause
 from lftj.language.cycles import Dependencies, refuse_cycles
 from lftj.language.desugar import Desugaring
@@ -30,7 +31,7 @@ from lftj.language.internal_relations import InternalRelations
 from lftj.language.min_max import recursive_heads, refuse_mixed
 from lftj.language.names import KnownRelation, Names, check_uses, resolve
 from lftj.language.parse import parse_query
-from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped
+from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped, warn_of_products
 from lftj.language.safety import check_single_use
 from lftj.language.stratify import components
 from lftj.language.text import item_text
@@ -98,7 +99,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
         dependencies.rule(rule, clauses)
         typed += clauses
     found = components(dependencies.reads)
-    _recursion(found, typed, names, known, dependencies, before, findings)
+    along = _recursion(found, typed, names, known, dependencies, before, findings)
     findings.raise_if_failed()
 
     facts: dict[str, dict[tuple[int | float | str, ...], None]] = {}
@@ -117,9 +118,20 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
             previous, number, text = clause.rule, number + 1, item_text(clause.rule)
             options[number] = clause.rule.options
         made.append(lower(clause, text, number))
+    schemas = _schemas(names, rules, known)
+    warn_of_products([component for component in found if component not in along], made, findings)
+    if along:
+        split, rows = acyclic.split(made, along, before, parts, findings)
+        findings.raise_if_failed()
+        gone = {clause.head for clause in made} - {clause.head for clause in split}
+        made, schemas = split, {name: schema for name, schema in schemas.items() if name not in gone} | rows
+        reads: dict[str, dict[str, None]] = {}
+        for known_clause in (*before, *made):
+            reads.setdefault(known_clause.head, {}).update(known_clause.reads)
+        found = components(reads)
     heads = {clause.head for clause in (*before, *made)}
     return CheckedProgram(
-        schemas=_schemas(names, rules, known),
+        schemas=schemas,
         clauses=tuple(made),
         facts={name: list(rows) for name, rows in facts.items()},
         strata=tuple(component for component in found if component[0] in heads),
@@ -181,21 +193,30 @@ def _recursion(
     dependencies: Dependencies,
     before: Sequence[Clause],
     findings: Findings,
-) -> None:
-    """Infer the types, and refuse the recursion that cannot be evaluated."""
+) -> list[tuple[str, ...]]:
+    """Infer the types, and refuse the recursion that cannot be evaluated; the components that go key by key."""
 
     def functional(name: str) -> bool:
         return names.relations[name].functional if name in names.relations else known[name].functional
 
-    recursive = refuse_cycles(found, dependencies, functional, findings)
+    best = {clause.head for clause in before if clause.best} | {clause.head.name for clause in typed if clause.best}
+    along = [
+        component
+        for component in found
+        if (len(component) > 1 or component[0] in dependencies.reads[component[0]])
+        and best.isdisjoint(component)
+        and acyclic.along_data(component, dependencies, functional)
+    ]
+    recursive = refuse_cycles([c for c in found if c not in along], dependencies, functional, findings)
     places = {clause.head: clause.span for clause in reversed(before)}
     places |= {clause.head.name: clause.head.span for clause in reversed(typed)}
     plain = refuse_mixed(recursive, dependencies.reads, typed, before, findings)
     refuse_functional(plain, dependencies.reads, functional, places, findings)
     _infer(found, typed, names, findings)
     if not findings.failed:  # what is missing there is missing here
-        refuse_untyped(recursive, names, findings)
+        refuse_untyped([*recursive, *along], names, findings)
     refuse_texts(recursive, typed, before, findings)
+    return along
 
 
 def _infer(found: list[tuple[str, ...]], typed: list[TypedClause], names: Names, findings: Findings) -> None:

@@ -205,6 +205,9 @@ class Clause:
     `text` is the source rule on one line, `rule` its number in the program (from 1; 0 for a query). With `aggregate`
     the clause is the only one of its head.
 
+    `acyclic`: its component is evaluated key by key (acyclic.py); its first atom is over the rows along which that is
+    done, and an aggregate may have a clause for each alternative in its braces.
+
     `best`, "min" or "max", makes a functional predicate in recursion one of best values: what all clauses of the head
     derive under a key, and the fact that may be there, are candidates, of which the least or the greatest value stands.
     """
@@ -219,6 +222,7 @@ class Clause:
     negated: tuple[BodyAtom, ...] = ()
     aggregate: Aggregate | None = None
     best: str = ""
+    acyclic: bool = False
     # How its texts are split off, once that was asked for (`program/text_split.py`); a changed clause has its own.
     text_split: list[object] = field(default_factory=list, init=False, compare=False, repr=False)
 

@@ -3,8 +3,9 @@
 A relation may not depend on its own negation, nor on an aggregate over itself: it would have to be complete before it
 is complete (the program is not stratified). Such a cycle is an error of the program. A minimum or maximum that is the
 value of a functional predicate means something even so (shortest paths): where it is all that a rule says, its rule is
-among candidates and on no such cycle (min_max.py). In other places it is refused only because it is not evaluated
-yet, and so is an aggregate whose groups alone come from the cycle. What recursion without such a cycle may not hold is
+among candidates and on no such cycle (min_max.py). Functional predicates alone may be computed key by key, if the data
+are acyclic (acyclic.py). In other places an extreme is refused only because it is not evaluated yet, and so is an
+aggregate whose groups alone come from the cycle. What recursion without such a cycle may not hold is
 in recursion.py.
 
 Cycles are found among clauses and told in the program's own words: relations that rules were taken apart into
@@ -41,12 +42,14 @@ class Dependencies:
     """Which relations each head reads, in order of first appearance. Facts alone make a head that reads nothing.
 
     `complete`: the pairs (head, relation read) where the relation has to be complete before the head is derived.
-    `broken`: the heads of rules that could not be taken apart, for which what they read is all that is known.
+    `broken`: the heads of rules that could not be taken apart, for which what they read is all that is known. `folds`:
+    the heads of aggregates.
     """
 
     reads: dict[str, dict[str, None]] = field(default_factory=dict)
     complete: dict[tuple[str, str], Need] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    folds: set[str] = field(default_factory=set)
 
     def known(self, clauses: Iterable[Clause]) -> None:
         """Add the clauses of a database."""
@@ -80,6 +83,8 @@ class Dependencies:
         self, head: str, atoms: Sequence[tuple[str, Span]], negated: Sequence[tuple[str, Span]], aggregate: str
     ) -> None:
         read = self.reads.setdefault(head, {})
+        if aggregate:
+            self.folds.add(head)
         for name, span in atoms:
             read[name] = None
             if aggregate:
@@ -127,11 +132,15 @@ def refuse_cycles(
                 remedy="bind all variables that it shares with the rule by atoms within it",
             )
         else:
+            remedy = "derive one of these relations without the others"
+            if need.op and (plain := [name for name in _named(round_)[1:] if not functional(name)]):
+                remedy += f", or make `{plain[0]}` a functional predicate (`{plain[0]}[key] = ...`), which is computed "
+                remedy += "key by key where the data have no cycle"
             findings.error(
                 f"a negative cycle: {shown(round_)}, through {need.word}",
                 need.span,
                 why="a relation has to be complete before it can be negated or aggregated, so none may wait for itself",
-                remedy="derive one of these relations without the others",
+                remedy=remedy,
                 predicate=_named(round_)[0],
             )
     return recursive

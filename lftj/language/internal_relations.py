@@ -7,6 +7,7 @@ which the rule's constructs are met; what an aggregate needs besides its own rel
     @p.1.all      the bindings that an aggregate folds, where they are not simply the rows of one relation
     @p.1.groups   the values of the variables that come from outside of the braces, or of the negation
     @p.1.with0    what the rule reads of `count` and `sum`: 0 for the groups without a binding
+    @p.1.rows     the rows along which a recursive clause is evaluated key by key (acyclic.py)
 
 `@p.1.all` is shared by all braces of a program that are equal but for the names of variables; it is derived by the
 clauses of the first rule that has them.
@@ -23,8 +24,8 @@ from lftj.language.clause import INTERNAL
 from lftj.language.names import KnownRelation, Names
 from lftj.language.normal_form import Conjunction
 
-# How the names of the last two end.
-GROUPS, WITH_ZERO = ".groups", ".with0"
+# How their names end.
+ALL, GROUPS, WITH_ZERO, ROWS = ".all", ".groups", ".with0", ".rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class InternalRelations:
         while True:
             number += 1
             name = f"{INTERNAL}{head}.{number}"
-            if not any(f"{name}{suffix}" in self._known for suffix in ("", ".all", ".groups")):
+            if not any(f"{name}{suffix}" in self._known for suffix in ("", ALL, GROUPS, ROWS)):
                 self._numbers[head] = number
                 return name
 

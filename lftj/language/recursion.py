@@ -1,9 +1,10 @@
 """What a recursive component may hold: joins, filters, arithmetic; negation and aggregates over what lies below.
 
 Refused by name, since they are not evaluated yet: a functional predicate that is derived from itself (each of its keys
-would have to keep one value through the rounds) without a minimum or maximum that says which value stands
-(min_max.py), and texts computed in a clause that reads its own component (each round would make new symbols). A
-component in which no rule says what type a column has derives nothing at all; that is a mistake.
+would have to keep one value through the rounds) without a minimum or maximum that says which value stands (min_max.py)
+or whose keys come from rows outside (acyclic.py), and texts computed in a clause that reads its own component (each
+round would make new symbols). A component in which no rule says what type a column has derives nothing at all; that is
+a mistake.
 
 Runs after the types are inferred: `to_number` computes with a text or does not, by the type of its argument.
 """
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lftj.errors import Span
 from lftj.language import ast
-from lftj.language.clause import INTERNAL, Apply, Clause, Term
+from lftj.language.clause import INTERNAL, Apply, Clause, Term, Var, variables_of
 from lftj.language.cycles import shown
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import CONSTRAINTS, FUNCTORS
@@ -62,6 +63,39 @@ def refuse_texts(
         if any(atom.predicate in component for atom in known.atoms):
             for what in _known_texts(known):
                 _refuse(what, known.span, known.head, findings)
+
+
+def warn_of_products(recursive: Iterable[tuple[str, ...]], clauses: Sequence[Clause], findings: Findings) -> None:
+    """Warn where a recursive relation holds a product of values, but not what tells two ways to it apart.
+
+    A relation is a set: two ways with the same product are one row, and a sum over them is too small.
+    """
+    member = {name: component for component in recursive for name in component}
+    for clause in clauses:
+        component = member.get(clause.head, ())
+        own = [atom for atom in clause.atoms if atom.predicate in component]
+        others = [atom for atom in clause.atoms if atom.predicate not in component]
+        if clause.head.startswith(INTERNAL) or not own or not others:
+            continue
+        ways = {v.name for atom in own for arg in atom.args for v in variables_of(arg)}
+        ways &= {v.name for atom in others for arg in atom.args for v in variables_of(arg)}
+        defined = {c.left.name: c.right for c in clause.compares if c.op == "=" and isinstance(c.left, Var)}
+        terms = [defined.get(term.name, term) if isinstance(term, Var) else term for term in clause.head_args]
+        products = [term for term in terms if isinstance(term, Apply) and term.op == "*" and len(_named(term)) > 1]
+        dropped = sorted(ways - _named(*clause.head_args))
+        if products and dropped:
+            findings.warning(
+                f"`{clause.head}` holds the product `{products[0]}`, and not `{dropped[0]}`, by which its ways differ",
+                clause.span,
+                why="a relation is a set: two ways with the same product are one row, and a sum over them is too small",
+                remedy=f"keep `{dropped[0]}` as a column, or sum the products key by key: "
+                f"`{clause.head}[...] = sum ... : {{ ... }}`",
+                predicate=clause.head,
+            )
+
+
+def _named(*terms: Term) -> set[str]:
+    return {v.name for term in terms for v in variables_of(term)}
 
 
 def refuse_untyped(recursive: Iterable[tuple[str, ...]], names: Names, findings: Findings) -> None:

@@ -17,6 +17,7 @@ from lftj.maintain.alias import Alias
 from lftj.maintain.cost import FARTHEST, LOATH, MANY
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import KeptDerivations
+from lftj.maintain.levels import Levels
 from lftj.maintain.paths import Paths
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import CostComparison, Reason
@@ -27,7 +28,7 @@ from lftj.maintain.strategy import Declined, Kept, Staged, Strategy
 from lftj.maintain.trace import Trace
 from lftj.program.strata import Heads
 
-STRATEGIES: list[Strategy] = [Rounds(), Paths(), Alias(), Scan(), Delta(), Trace(), RECOMPUTE]
+STRATEGIES: list[Strategy] = [Levels(), Rounds(), Paths(), Alias(), Scan(), Delta(), Trace(), RECOMPUTE]
 
 
 def register(strategy: Strategy, *, asked: bool = True) -> None:

@@ -30,6 +30,8 @@ from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.program.undefined import UndefinedRows
 from lftj.recursion import semi_naive
+from lftj.recursion.key_by_key import KeyByKey
+from lftj.recursion.key_rules import key_rules_of
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from scantree.version import Version
@@ -65,6 +67,8 @@ def maker_of(clause: Clause) -> Callable[[Evaluator, Clause, Limits], Version] |
 def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
     """`heads` over the evaluator's state, from scratch, with their facts."""
     began = time.thread_time_ns()
+    if heads.acyclic:
+        return _key_by_key(evaluator, heads, limits)
     if heads.recursive:
         fixpoint, done = semi_naive.evaluate(evaluator, heads.names, limits)
         more = {"rounds": fixpoint.rounds, "examined": 0, "returned": 0}
@@ -88,6 +92,16 @@ def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
         done[clauses[0]].cpu = time.thread_time_ns() - began
     steps = sum(part.counters.steps for one in done.values() for part in one.parts() if part.counters)
     return Evaluated({heads.name: relation.successor(content)}, done, undefined, steps)
+
+
+def _key_by_key(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
+    """A component that is evaluated key by key."""
+    relations = evaluator.relations
+    empty = {head: relations[head].build(np.empty((relations[head].arity, 0), np.int64), 0) for head in heads.names}
+    made = KeyByKey(evaluator, key_rules_of(evaluator, heads), heads.clauses, relations, empty, limits)
+    made.run(made.all_keys())
+    found = {head: relations[head].successor(content) for head, content in made.contents.items()}
+    return Evaluated(found, {}, (), made.computed, {"keys": made.computed})
 
 
 class Recompute:

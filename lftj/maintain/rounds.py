@@ -136,6 +136,8 @@ class Rounds:
 
     def fits(self, step: Step, heads: Heads) -> str:
         """It fits recursive components."""
+        if heads.acyclic:
+            return "it is evaluated key by key"
         return "" if heads.recursive else "its rules are not recursive"
 
     def kept(self, step: Step, heads: Heads) -> KeptRounds | None:

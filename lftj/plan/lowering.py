@@ -8,7 +8,7 @@ always have a value come first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -354,6 +354,39 @@ def _shortcuts(plan: JoinPlan, depths: np.ndarray, frames: np.ndarray) -> None:
                 depths[d, cells.FUSED] = cells.PAIR
             elif len(plan.depths[after].participants) == 1 and runs_below(d, after):
                 depths[d, cells.FUSED] = cells.STAMPED
+
+
+class RowCode(NamedTuple):
+    """Code that is run once per row: `rows` int64[c, 4], the registers before it, and where its results are.
+
+    `ranked`: it compares symbols by text order.
+    """
+
+    rows: np.ndarray
+    registers: np.ndarray
+    results: tuple[int, ...]
+    ranked: bool
+
+
+def row_code(
+    names: Sequence[str],
+    steps: Sequence[tuple[Var | None, Compare]],
+    terms: Sequence[Term],
+    encode: Encode,
+) -> RowCode:
+    """The code for rows with the variables `names`, which are the first registers.
+
+    `steps`: comparisons in turn, with the variable that one binds by its right side · `terms`: the results.
+    """
+    code = _Code(encode, {name: i for i, name in enumerate(names)}, [0] * len(names))
+    for variable, compare in steps:
+        if variable is None:
+            code.compare(compare)
+        else:
+            code.places[variable.name] = code.value(compare.right)
+    results = tuple(code.value(term) for term in terms)
+    rows = np.array([*code.prelude, *code.rows], np.int64).reshape(-1, 4)
+    return RowCode(rows, np.array(code.registers, np.int64), results, code.ranked)
 
 
 def apply_columns(term: Apply, arguments: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -22,12 +22,14 @@ class Noted(NamedTuple):
 class ComponentRounds:
     """What a database keeps of its recursive components besides their contents.
 
-    `joins`: the variants of their clauses, planned, by their heads and form (component_joins.py).
+    `joins`: the variants of their clauses, planned, by their heads and form (component_joins.py) · `key_rules`: the
+    clauses of those that are evaluated key by key, taken apart, by their first head (key_rules.py).
     """
 
     def __init__(self) -> None:
         self._noted: weakref.WeakKeyDictionary[Version, Noted] = weakref.WeakKeyDictionary()
         self.joins: dict[tuple[tuple[str, ...], bool], Any] = {}
+        self.key_rules: dict[str, Any] = {}
 
     def note(self, content: Version, top: int, *, as_written: bool) -> None:
         """What is known of the rounds in `content`."""

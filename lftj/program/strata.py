@@ -20,7 +20,7 @@ class Heads(NamedTuple):
     """Heads that are derived together: one head, or the members of a recursive component.
 
     `name`: the first of them; the head, where there is one · `clauses`: those of all of them · `reads`: the relations
-    in their bodies, members of a component included.
+    in their bodies, members of a component included · `acyclic`: whether they are evaluated key by key.
     """
 
     name: str
@@ -29,13 +29,15 @@ class Heads(NamedTuple):
     clauses: tuple[Clause, ...]
     reads: tuple[str, ...]
     recursive: bool
+    acyclic: bool = False
 
 
 class Strata:
     """`clauses`, and `order`: the heads, bottom up.
 
     `recursive`: of each head that is derived from itself, all heads that are derived together, one after the other in
-    `order`. A head of best values (`Clause.best`) is there whether or not it is still derived from itself.
+    `order`. A head of best values (`Clause.best`), or one that is evaluated key by key (`Clause.acyclic`), is there
+    whether or not it is still derived from itself.
     `together`: all heads, bottom up, those of a component as one.
     """
 
@@ -56,7 +58,7 @@ class Strata:
         self.recursive: dict[str, tuple[str, ...]] = {}
         for found in components(graph):
             alone = len(found) == 1 and found[0] not in graph[found[0]]
-            if not alone or any(clause.best for clause in self._of[found[0]]):
+            if not alone or any(clause.best or clause.acyclic for clause in self._of[found[0]]):
                 self.recursive |= dict.fromkeys(found, found)
         members = dict.fromkeys(self.recursive.get(head, (head,)) for head in self.order)
         self.together = tuple(map(self._heads, members))
@@ -64,7 +66,8 @@ class Strata:
     def _heads(self, names: tuple[str, ...]) -> Heads:
         clauses = tuple(clause for name in names for clause in self.of(name))
         reads = tuple(dict.fromkeys(read for name in names for read in self.reads(name)))
-        return Heads(names[0], names, clauses, reads, names[0] in self.recursive)
+        acyclic = any(clause.acyclic for clause in clauses)
+        return Heads(names[0], names, clauses, reads, names[0] in self.recursive, acyclic)
 
     def heads_of(self, head: str) -> Heads:
         """The heads that `head` is derived with."""

@@ -173,7 +173,11 @@ class _Translation:
     def _head(self, head: str, known: Mapping[str, Stream], facts: Stream | None, graph: Graph) -> Stream:
         """The rows of a head: of its rules, and its facts."""
         schema, clauses = self.program.schemas[head], self.clauses[head]
-        parts = [_Body(graph, clause, known).head(schema.columns) for clause in clauses]
+        bodies = [_Body(graph, clause, known) for clause in clauses]
+        if clauses[0].aggregate is not None and len(bodies) > 1:  # in recursion: a clause for each alternative
+            bodies[0].add(bodies[1:])
+            del bodies[1:]
+        parts = [body.head(schema.columns) for body in bodies]
         made = parts[0]
         for part in (*parts[1:], *([] if facts is None else [facts])):
             made = made + part
@@ -306,6 +310,15 @@ class _Body:
         columns = tuple(Column(name, term.type) for name, term in made.items())
         terms = None if len(made) == len(self._bound()) else tuple(made.values())
         self.stream = self.stream._made(Map(tuple(self._bound()), conditions, terms, text, lenient=True), columns)
+
+    def add(self, others: Sequence[_Body]) -> None:
+        """The bindings of other clauses as well: those of the variables that all of them have."""
+        shared = [name for name in self._bound() if all(name in other._bound() for other in others)]
+        assert self.stream is not None
+        self.stream = self.stream.select(*shared)
+        for other in others:
+            assert other.stream is not None
+            self.stream = self.stream + other.stream.select(*shared)
 
     def head(self, columns: Columns) -> Stream:
         """The rows that the clause derives."""

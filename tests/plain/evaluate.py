@@ -4,7 +4,9 @@ A conjunction is solved by taking its literals one after the other: first what c
 bind, then atoms, then disjunctions. A negation can be tested once its `outer` variables are bound, and holds where its
 body has no binding; an aggregate has a value then, folded over the distinct bindings of its body. Relations are
 evaluated in an order in which each follows those that it reads; those that read each other, together, by all of their
-rules over and over until nothing is new. No key order, no plan, and no part of a rule has a relation of its own.
+rules over and over until nothing is new. Functional ones that read each other hold what their rules derive from what
+they held before, over and over until that stays as it is, as it does where the data have no cycle. No key order, no
+plan, and no part of a rule has a relation of its own.
 """
 
 from __future__ import annotations
@@ -64,6 +66,8 @@ def evaluate(program: Program, data: Mapping[str, Iterable[Sequence[Any]]] | Non
     for component in in_order(program, given):
         for name in component:
             world.put(name, given.get(name, set()))
+        if recursive(program, component) and program.functional.issuperset(component):
+            by_key(program, component, world, given)
         while consequences(program, component, world) and recursive(program, component):
             pass
         for name in component:
@@ -83,6 +87,19 @@ def consequences(program: Program, component: tuple[str, ...], world: World) -> 
                 world.put(name, world.rows[name] | new)
                 grown = True
     return grown
+
+
+def by_key(program: Program, component: tuple[str, ...], world: World, given: Contents) -> None:
+    """Replace the contents of functional relations by what their rules derive from these, until they stay."""
+    rules = [rule for rule in program.rules if rule.head.name in component]
+    while True:
+        made = {name: set(given.get(name, ())) for name in component}
+        for rule in rules:
+            made[rule.head.name] |= {stored(program, rule.head.name, row) for row in set(derived(rule, world))}
+        if all(made[name] == world.rows[name] for name in component):
+            return
+        for name, rows in made.items():
+            world.put(name, rows)
 
 
 def stored(program: Program, name: str, row: Sequence[Any]) -> Row:
@@ -123,7 +140,8 @@ def in_order(program: Program, given: Contents) -> list[tuple[str, ...]]:
     for rule in program.rules:
         nested = [inner for part in (*rule.body, *rule.head.args) for inner in nested_in(part)]
         for name in set().union(*(relations_in(inner) for inner in nested)):
-            if rule.head.name in below[name]:
+            around = next(component for component in found if rule.head.name in component)
+            if rule.head.name in below[name] and not program.functional.issuperset(around):
                 raise Cycle(rule.head.name, name)
     return sorted(found, key=lambda component: found[component])
 
@@ -171,7 +189,7 @@ def in_key_order(body: Conj, found: Iterable[Env]) -> list[Env]:
 def derived(rule: Rule, world: World) -> Iterator[Row]:
     """The rows of a rule."""
     *keys, last = rule.head.args or (None,)
-    if isinstance(last, Agg):  # the head's keys group
+    if isinstance(last, Agg) and not rule.body:  # the head's keys group
         groups: dict[Row, list[Env]] = {} if keys or last.op not in ("count", "sum") else {(): []}
         for env in solve(last.body, {}, world):
             groups.setdefault(tuple(value_of(key, env, world.fold) for key in keys), []).append(env)
@@ -181,7 +199,11 @@ def derived(rule: Rule, world: World) -> Iterator[Row]:
     for env in solve(rule.body, {}, world):
         if not all(known(arg, env) for arg in rule.head.args):
             raise Ungrounded(rule)
-        yield tuple(value_of(arg, env, world.fold) for arg in rule.head.args)
+        try:
+            row = tuple(value_of(arg, env, world.fold) for arg in rule.head.args)
+        except Empty:  # an extreme or a mean of nothing
+            continue
+        yield row
 
 
 # Conjunctions ---------------------------------------------------------------------------------------------------

@@ -393,15 +393,15 @@ def mark(rule: Rule) -> None:
     """Set `outer` of everything nested in a rule."""
     head = set().union(*(names_in(arg) for arg in rule.head.args if not isinstance(arg, Agg)))
     for arg in rule.head.args:
-        if isinstance(arg, Agg):  # grouped by the other arguments, which it binds itself
+        if isinstance(arg, Agg) and not rule.body:  # grouped by the other arguments, which it binds itself
             arg.outer = frozenset()
             _mark_conjunction(arg.body, head | names_in(arg.operand))
-    _mark_conjunction(rule.body, head)
+    _mark_conjunction(rule.body, head, rule.head.args if rule.body else ())
 
 
-def _mark_conjunction(body: Conj, around: set[str]) -> None:
+def _mark_conjunction(body: Conj, around: set[str], terms: tuple[Term, ...] = ()) -> None:
     visible = around | set().union(*(names_in(literal) for literal in body))
-    for literal in body:
+    for literal in (*body, *terms):
         for node in nested_in(literal):
             operand = node.operand if isinstance(node, Agg) else None
             everything = set().union(all_names(operand) if operand else (), *(all_names(inner) for inner in node.body))

@@ -1,0 +1,185 @@
+"""Which keys the values of keys are computed from, and in which order: levels, or a cycle.
+
+A node is a key of a head. There is an edge from each key that a row looks up to the key whose value the row is for.
+After a change only those nodes matter that are reached from it, the *cone* above it: what lies below has its values.
+
+Levels are those of Kahn (*Topological sorting of large networks*, 1962): a level is all nodes of the cone whose
+predecessors in the cone are in levels before. If none is left to take, what remains holds a cycle; a cycle that a
+change closes goes through a row that came, so it lies in the cone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.errors import CycleError
+from lftj.evaluate.evaluator import Evaluator
+from lftj.join.run import Limits
+from lftj.language.clause import INTERNAL, Clause, owner
+from lftj.language.notation import literal_text
+from lftj.recursion.fixpoint import not_among
+from lftj.recursion.key_rules import KeyRules
+from lftj.store.stored import StoredRelation
+from scantree.consolidate import runs_of
+
+Rows = npt.NDArray[np.int64]
+# Of a longer cycle only the keys at both ends are written out.
+SHOWN = 12
+
+
+class KeyGraph:
+    """The cone above `seeds`, keys int64[k, n] of heads: nodes by head, in order, and the edges between them.
+
+    A node's number is its place among the keys of its head, behind those of the heads before.
+    """
+
+    def __init__(
+        self, rules: KeyRules, relations: Mapping[str, StoredRelation], seeds: Mapping[str, Rows], limits: Limits
+    ) -> None:
+        self._rules = rules
+        self.keys: dict[str, Rows] = {}
+        edges: dict[tuple[str, str], list[tuple[Rows, Rows]]] = {}
+        frontier = {head: distinct([rows]) for head, rows in seeds.items() if rows.shape[1]}
+        while frontier:
+            limits.look(sum(rows.shape[1] for rows in self.keys.values()))
+            found: dict[str, list[Rows]] = {}
+            for head, keys in frontier.items():
+                self.keys[head] = distinct([self.keys[head], keys]) if head in self.keys else keys
+            for head, keys in frontier.items():
+                for rule, lookup in rules.readers[head]:
+                    columns = lookup.place.rows(relations[rule.rows], keys)
+                    count = len(next(iter(columns.values())))
+                    if count:
+                        above = rule.key.keys(columns, count)
+                        edges.setdefault((head, rule.clause.head), []).append(
+                            (lookup.place.keys(columns, count), above)
+                        )
+                        found.setdefault(rule.clause.head, []).append(above)
+            frontier = {}
+            for head, chunks in found.items():
+                new = distinct(chunks)
+                new = not_among(new, self.keys[head]) if head in self.keys and len(new) else new
+                if new.shape[1] and not (head in self.keys and not len(new)):
+                    frontier[head] = new
+        self._heads = [name for name in rules.names if name in self.keys]
+        sizes = [self.keys[head].shape[1] for head in self._heads]
+        self._ends: Rows = np.cumsum([0, *sizes])
+        pairs = [
+            np.stack([self.numbers(head, keys) for head, keys in zip(ends, (below, above), strict=True)])
+            for ends, chunks in edges.items()
+            for below, above in chunks
+        ]
+        joined = np.concatenate([np.empty((2, 0), np.int64), *pairs], axis=1)
+        self.size = int(self._ends[-1])
+        joined = joined[:, np.argsort(joined[0], kind="stable")]
+        self._above = joined[1]
+        self._degrees = np.bincount(joined[0], minlength=self.size)
+        self._starts = np.cumsum(self._degrees) - self._degrees
+        self._waiting = np.bincount(self._above, minlength=self.size)
+
+    def numbers(self, head: str, keys: Rows) -> Rows:
+        """The numbers of nodes of `head` that are there."""
+        begin, own = self._ends[self._heads.index(head)], self.keys[head]
+        if len(own) == 0:
+            places: Rows = np.zeros(keys.shape[1], np.int64)
+        elif len(own) == 1:
+            places = np.searchsorted(own[0], keys[0])
+        else:
+            places = _places(own, keys)
+        numbers: Rows = places + begin
+        return numbers
+
+    def above(self, nodes: Rows) -> Rows:
+        """The nodes that read `nodes`, with repeats."""
+        lengths = self._degrees[nodes]
+        before = np.cumsum(lengths) - lengths
+        found: Rows = self._above[np.repeat(self._starts[nodes] - before, lengths) + np.arange(int(lengths.sum()))]
+        return found
+
+    def levels(self, evaluator: Evaluator, clauses: Sequence[Clause]) -> list[Rows]:
+        """The nodes, level by level. Raises `CycleError`, which names a cycle."""
+        waiting, found = self._waiting.copy(), []
+        level = np.flatnonzero(waiting == 0)
+        while len(level):
+            found.append(level)
+            above, done = np.unique(self.above(level), return_counts=True)
+            waiting[above] -= done
+            level = above[waiting[above] == 0]
+        if waiting.any():
+            raise self._cycle(evaluator, clauses, waiting)
+        return found
+
+    def by_head(self, nodes: Rows) -> Iterator[tuple[str, Rows]]:
+        """(head, those of `nodes`, which are in order, that are its)."""
+        cuts = np.searchsorted(nodes, self._ends)
+        for head, lo, hi in zip(self._heads, cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            if lo < hi:
+                yield head, nodes[lo:hi]
+
+    def keys_of(self, head: str, nodes: Rows) -> Rows:
+        """The keys int64[k, n] of nodes of `head`."""
+        found: Rows = np.take(self.keys[head], nodes - self._ends[self._heads.index(head)], axis=1)
+        return found
+
+    def _cycle(self, evaluator: Evaluator, clauses: Sequence[Clause], waiting: Rows) -> CycleError:
+        """The error for a cycle among the nodes that wait: each of them reads one that waits too."""
+        left = waiting > 0
+        below = np.repeat(np.arange(self.size), self._degrees)
+        among = left[below] & left[self._above]
+        reads = dict(zip(self._above[among].tolist(), below[among].tolist(), strict=True))
+        node = next(iter(reads))
+        place: dict[int, int] = {}
+        while node not in place:
+            place[node] = len(place)
+            node = reads[node]
+        around = list(place)[place[node] :]
+        named = []
+        for one in around:
+            (head, nodes) = next(self.by_head(np.array([one])))
+            if not head.startswith(INTERNAL):
+                schema = evaluator.relations[head].schema
+                codes = self.keys_of(head, nodes)[:, 0].tolist()
+                named.append((head, [evaluator.decode(c, t) for c, t in zip(codes, schema.types[:-1], strict=True)]))
+        heads = list(dict.fromkeys(head for head, _ in named))
+        types = {head: evaluator.relations[head].schema.types for head in heads}
+        texts = [
+            f"{head}[{', '.join(literal_text(v, t) for v, t in zip(key, types[head][:-1], strict=True))}]"
+            for head, key in [*named, named[0]]
+        ]
+        if len(texts) > 2 * SHOWN:
+            texts[SHOWN:-SHOWN] = [f"... ({len(texts) - 2 * SHOWN:,} more)"]
+        rule = next(clause for clause in clauses if owner(clause.head) == heads[0] and len(clause.atoms) > 1)
+        cycle = tuple(key[0] if len(key) == 1 else tuple(key) for _, key in [*named, named[0]])
+        return CycleError(
+            f"the value of a key is computed from itself: {' -> '.join(texts)}",
+            cycle=cycle,
+            where=f"{rule.span}: in `{rule.text}`",
+            why="a recursion through an aggregate has a value only where the rows it runs along have no cycle; nothing "
+            "was changed",
+            remedy="leave out one of the rows on the cycle",
+        )
+
+
+def _places(own: Rows, keys: Rows) -> Rows:
+    """Where `keys` int64[k, m] stand among `own` int64[k, n], distinct and in order, which hold them all."""
+    rows, order, starts = runs_of(np.concatenate([own, keys], axis=1))
+    first = np.zeros(rows.shape[1], np.int64)
+    first[starts[1:]] = 1
+    number = np.cumsum(first)
+    if order is None:
+        return number[own.shape[1] :]
+    places = np.empty_like(number)
+    places[order] = number
+    return places[own.shape[1] :]
+
+
+def distinct(chunks: Sequence[Rows]) -> Rows:
+    """The distinct keys of chunks int64[k, n], in order."""
+    rows = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+    if not len(rows):
+        return rows[:, : min(1, rows.shape[1])]
+    rows, _, starts = runs_of(np.ascontiguousarray(rows))
+    return rows if len(starts) == rows.shape[1] else np.ascontiguousarray(rows[:, starts])

@@ -1,0 +1,274 @@
+"""Recursion along acyclic data: contents, deltas and previews against the plain reference, cycles, and what is refused.
+
+Programs that compare the nodes of an edge have acyclic data whatever the facts are; cycles have tests of their own.
+
+Catches: a key computed before one that it reads, a change that stops half way up, a value kept of a key whose rows are
+gone, a binding of two alternatives counted twice, a cycle that is not noticed or named wrongly, a failed commit that
+leaves something behind.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, note
+
+import lftj
+from lftj import streams
+from tests.conftest import JIT, examples
+from tests.engine import programs
+from tests.mixed.programs import Mixed
+from tests.mixed.twin import Twin
+from tests.plain.evaluate import evaluate, parse
+from tests.recursion.programs import Written
+from tests.recursion.twin import full, some_calls
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
+ROUNDS, MOST = (7, 12) if JIT else (2, 4)
+
+ACYCLIC = {
+    "roll-up": Written("e/3 w/2!", "t/2!", "t[x] = w[x] + sum q * t[y] : { e(x, y, q), x < y }."),
+    "groups of the braces": Written(
+        "e/2 w/2!", "t/2!", "t[x] = sum t[y] : { e(x, y), x < y }.\nt[x] = c :- w[x] = c, !(e(x, y), x < y)."
+    ),
+    "counted": Written("e/2 f/1", "t/2!", "t[x] = count : { e(x, y), x < y, t[y] = n, n < 2 } :- f(x)."),
+    "mean": Written(
+        "e/2 w/nf!", "t/nf!", "t[x] = v + mean t[y] : { e(x, y), x < y } :- w[x] = v.\nt[x] = v :- w[x] = v, !e(x, _)."
+    ),
+    "floats": Written("e/2 w/nf!", "t/nf!", "t[x] = w[x] + sum t[y] : { e(x, y), x < y }."),
+    "longest": Written(
+        "e/2 w/2!",
+        "t/2!",
+        "t[x] = d + max t[y] : { e(x, y), x < y } :- w[x] = d.\nt[x] = d :- w[x] = d, !(e(x, y), x < y).",
+    ),
+    "texts": Written(
+        "e/2 w/ns!",
+        "t/ns!",
+        "t[x] = cat(v, max t[y] : { e(x, y), x < y }) :- w[x] = v.\nt[x] = v :- w[x] = v, !(e(x, y), x < y).",
+    ),
+    "alternatives": Written(
+        "e/2 w/2!", "t/2!", "t[x] = c + sum v : { e(x, y), x < y, t(y, v) ; w(x, v), y = v } :- w(x, c)."
+    ),
+    "paths": Written(
+        "e/2",
+        "r/2 t/3!",
+        "r(x, y) :- e(x, y), x < y.\nr(x, z) :- r(x, y), e(y, z), y < z.\n"
+        "t[x, b] = d + sum n : { e(x, y), x < y, t[y, b] = n } :- r(x, b), d = count : { e(x, b), x < b }.",
+    ),
+    "two keys": Written(
+        "e/2 w/2!", "t/2!", "t[x] = t[y] + t[z] :- e(x, y), x < y, z = y + 1, !e(x, z).\nt[x] = c :- w[x] = c."
+    ),
+    "mutual": Written(
+        "e/2 w/2!",
+        "a/2! t/2!",
+        "a[x] = w[x] + sum t[y] : { e(x, y), x < y }.\nt[x] = w[x] - sum a[y] : { e(x, y), x < y }.",
+    ),
+    "negated": Written("e/2 w/2!", "t/2!", "t[x] = 1 :- e(x, y), x < y, !t(y, _).\nt[x] = 2 :- w[x] = 7, !e(x, _)."),
+    "computed key": Written("w/2!", "t/2!", "t[x + 1] = t[x] + c :- w[x] = c, x < 3, x > -2.\nt[-1] = 1 :- w[_] = _."),
+    "divided": Written("e/2 w/2!", "t/2!", "t[x] = 12 / v :- e(x, y), x < y, t[y] = v, v != 0.\nt[x] = c :- w[x] = c."),
+    "read above": Written(
+        "e/3 w/2!",
+        "t/2! big/1 n/1!",
+        "t[x] = w[x] + sum q * t[y] : { e(x, y, q), x < y }.\nbig(x) :- t[x] > 3.\nn[] = count : { big(_) }.",
+    ),
+}
+
+
+def run(rng: Random, name: str, *, facts: bool) -> None:
+    mixed: Mixed = ACYCLIC[name].mixed(sizes=programs.make_sizes(rng))
+    if facts:
+        mixed.base.append("t")
+    note(f"{mixed.text} {mixed.sizes}")
+    twin = Twin(mixed)
+    for at in range(ROUNDS):
+        calls = full(rng, twin, MOST) if at == 0 else some_calls(rng, twin, rng.choice((1, 2, MOST)))
+        if at and not rng.randrange(12):
+            calls = [("erase", name, sorted(rows)) for name, rows in twin.facts.items() if rows]
+        note(str(calls))
+        twin.transact(calls, [not rng.randrange(4) for _ in calls])
+
+
+@pytest.mark.parametrize("name", ACYCLIC)
+@examples(8, 2)
+@given(programs.seeds)
+def test_histories(name: str, rng: Random) -> None:
+    run(rng, name, facts=False)
+
+
+@pytest.mark.parametrize("name", ACYCLIC)
+@examples(3, 1)
+@given(programs.seeds)
+def test_histories_with_facts_of_the_head(name: str, rng: Random) -> None:
+    run(rng, name, facts=True)
+
+
+ROLL_UP = """.decl uses(p:number, s:number, q:number)
+.decl own(p:number) -> c:number
+.decl total(p:number) -> c:number
+total[p] = own[p] + sum q * total[s] : { uses(p, s, q) }.
+"""
+Row = tuple[int, ...]
+
+
+def along(uses: set[Row], own: dict[int, int]) -> dict[object, set[int]]:
+    """What each part that has a value of its own leads to."""
+    return {p: {s for q, s, _ in uses if q == p and s in own} for p in own}
+
+
+def has_cycle(leads: dict[object, set[int]]) -> bool:
+    left = dict(leads)
+    while done := [p for p, to in left.items() if not to & left.keys()]:
+        for p in done:
+            del left[p]
+    return bool(left)
+
+
+@examples(25, 3)
+@given(programs.seeds)
+def test_cycles_are_refused_and_named(rng: Random) -> None:
+    """A transaction goes through exactly if no part that has a value leads to itself; else nothing is changed."""
+    db = lftj.Database._sized(ROLL_UP, **programs.make_sizes(rng))
+    uses: set[Row] = set()
+    own: dict[int, int] = {}
+    for _ in range(15 if JIT else 4):
+        after, values = set(uses), dict(own)
+        cycle: tuple[object, ...] = ()
+        try:
+            with db.transaction() as tx:
+                for _ in range(rng.randint(1, 4)):
+                    row = (rng.randrange(6), rng.randrange(6), rng.randint(-2, 3))
+                    if rng.random() < 0.5:
+                        (after.discard if row in after else after.add)(row)
+                        (tx.insert if row in after else tx.erase)("uses", [row])
+                    elif rng.random() < 0.8:
+                        values[row[0]] = row[2]
+                        tx.upsert("own", [(row[0], row[2])])
+                    elif row[0] in values:
+                        tx.erase("own", [(row[0], values.pop(row[0]))])
+        except lftj.errors.CycleError as error:
+            cycle = error.cycle
+        leads = along(after, values)
+        assert bool(cycle) == has_cycle(leads)
+        if cycle:
+            assert cycle[0] == cycle[-1]
+            assert all(s in leads[p] for p, s in pairwise(cycle))
+        else:
+            uses, own = after, values
+        facts: dict[str, Any] = {"uses": uses, "own": set(own.items())}
+        assert set(db["total"]) == evaluate(parse(ROLL_UP), facts)["total"]
+
+
+def test_the_message_names_the_rule_the_cycle_and_what_to_do() -> None:
+    db = lftj.Database(ROLL_UP)
+    db.load("own", [(1, 1), (2, 2), (3, 3)])
+    db.load("uses", [(1, 2, 1), (2, 3, 1), (3, 1, 1)])
+    with pytest.raises(lftj.errors.CycleError) as caught:
+        len(db["total"])
+    shown = str(caught.value)
+    assert "total[1] -> total[2] -> total[3] -> total[1]" in shown
+    assert "<rules>:4:1" in shown
+    assert "own[p] + sum" in shown
+    assert caught.value.remedy
+
+
+def test_rules_are_removed_and_added() -> None:
+    db = lftj.Database(ROLL_UP)
+    db.load("own", [(1, 1), (2, 2)])
+    db.load("uses", [(1, 2, 3)])
+    assert dict(db["total"]) == {1: 7, 2: 2}
+    with db.transaction() as tx:
+        tx.remove_rules("total")
+    assert not len(db["total"])
+    with db.transaction() as tx:
+        tx.rules("total[p] = own[p] - sum q * total[s] : { uses(p, s, q) }.")
+        tx.upsert("own", [(2, 5)])
+    assert dict(db["total"]) == {1: 1 - 15, 2: 5}
+    assert set(tx.delta["total"].inserted) == {(1, -14), (2, 5)}
+    assert sorted(name for name in db) == ["own", "total", "uses"]
+
+
+def test_a_clause_is_added_to_a_recursion() -> None:
+    db = lftj.Database(ROLL_UP + ".decl bought(p:number, c:number)")
+    db.load("own", [(1, 1)])
+    db.load("uses", [(1, 2, 3)])
+    assert dict(db["total"]) == {1: 1}
+    db.rules("total[p] = c :- bought(p, c).")
+    with db.transaction() as tx:
+        tx.insert("bought", [(2, 10)])
+    assert dict(db["total"]) == {1: 31, 2: 10}
+
+
+def test_rules_that_make_others_recursive_are_refused() -> None:
+    db = lftj.Database(".decl e(x:number, y:number)\n.decl w(x:number) -> c:number\nt[x] = c :- w[x] = c.")
+    with pytest.raises(lftj.ProgramError, match="which is there, recursive") as caught:
+        db.rules("t[x] = sum t[y] : { e(x, y) }.")
+    assert "in one text" in str(caught.value)
+
+
+def test_a_sum_out_of_range_is_refused() -> None:
+    db = lftj.Database(ROLL_UP)
+    db.load("own", [(1, 0), (2, 2**62), (3, 2**62)])
+    with pytest.raises(lftj.errors.EvaluationError, match="out of the range of number"), db.transaction() as tx:
+        tx.insert("uses", [(1, 2, 1), (1, 3, 1)])
+    assert dict(db["total"]) == {1: 0, 2: 2**62, 3: 2**62}
+
+
+def test_a_term_without_a_value_is_refused() -> None:
+    db = lftj.Database(".decl e(x:number, y:number)\nf[x] = 100 / f[y] :- e(x, y).\nf[0] = 0.\nf[5] = 5.")
+    db.load("e", [(7, 5)])
+    assert dict(db["f"]) == {0: 0, 5: 5, 7: 20}
+    with pytest.raises(lftj.errors.EvaluationError, match="division by zero"), db.transaction() as tx:
+        tx.insert("e", [(1, 0)])
+    assert dict(db["f"]) == {0: 0, 5: 5, 7: 20}
+
+
+def test_path_counts_are_an_instance() -> None:
+    """Paths counted by a rule, and by `path_counts`, on graphs with many paths."""
+    rng = Random(3)
+    edges = {(a, b) for a in range(14) for b in range(a + 1, 14) if rng.random() < 0.4}
+    db = lftj.Database(
+        ".decl e(x:number, y:number)\n.decl r(x:number, y:number)\nr(x, y) :- e(x, y).\nr(x, z) :- r(x, y), e(y, z).\n"
+        "n[x, b] = d + sum c : { e(x, y), n[y, b] = c } :- r(x, b), d = count : { e(x, b) }."
+    )
+    db.load("e", sorted(edges))
+    db.path_counts("e", into="paths")
+    for _ in range(5):
+        assert list(db["n"]) == list(db["paths"])
+        gone = rng.sample(sorted(edges), 3)
+        with db.transaction() as tx:
+            tx.erase("e", gone)
+
+
+@pytest.mark.parametrize("name", ["roll-up", "alternatives", "longest", "mutual", "negated", "paths"])
+def test_circuits_agree(name: str) -> None:
+    """`from_rules` of the same program, step by step."""
+    mixed = ACYCLIC[name].mixed()
+    heads = [head for head in mixed.known if head not in mixed.base]
+    for seed in range(6 if JIT else 1):
+        rng = Random(seed)
+        db, circuit = lftj.Database(mixed.text), streams.from_rules(mixed.text)
+        held: dict[str, set[Any]] = {name: set() for name in (*mixed.base, *heads)}
+        for _ in range(6 if JIT else 2):
+            given: dict[str, Any] = {}
+            with db.transaction() as tx:
+                for base in mixed.base:
+                    width = len(mixed.known[base])
+                    rows = {tuple(rng.randrange(5) for _ in range(width)) for _ in range(3)}
+                    if base in mixed.functional:
+                        taken = {row[:-1] for row in held[base]}
+                        rows = set(
+                            {row[:-1]: row for row in rows if row in held[base] or row[:-1] not in taken}.values()
+                        )
+                    come, gone = sorted(rows - held[base]), sorted(rows & held[base])
+                    tx.erase(base, gone)
+                    tx.insert(base, come)
+                    held[base] = held[base] - set(gone) | set(come)
+                    if rows:
+                        given[base] = streams.zset(come + gone, [1] * len(come) + [-1] * len(gone))
+            deltas = circuit.step(given)
+            for head in heads:
+                held[head] = held[head] - set(deltas[head].erased) | set(deltas[head].inserted)
+                assert set(db[head]) == held[head]
