@@ -243,7 +243,7 @@ class Evaluator:
 
     def encode(self, value: object, type: str) -> int:
         """The code of a constant."""
-        return _code(self.symbols, value, type)
+        return _code(self.symbols, {}, value, type)
 
     def decode(self, code: int, type: str) -> Any:
         """The value of a code; None for a code of no symbol."""

@@ -26,7 +26,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Compare, Term, Value, Var, owner, variables_of
+from lftj.language.clause import (
+    INTERNAL,
+    Apply,
+    BodyAtom,
+    Clause,
+    Compare,
+    Parameter,
+    Term,
+    Value,
+    Var,
+    owner,
+    variables_of,
+)
 from lftj.language.cycles import Dependencies
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import TEXT_TESTS, known_as
@@ -292,7 +304,7 @@ def _names(args: Iterable[Term | None]) -> set[str]:
     return {arg.name for arg in args if isinstance(arg, Var)}
 
 
-def _placed(keys: BodyAtom, args: Sequence[Var | Value | None]) -> BodyAtom:
+def _placed(keys: BodyAtom, args: Sequence[Var | Value | Parameter | None]) -> BodyAtom:
     """The rows of an aggregate as an atom that binds its groups to `args`; `keys` has the groups, then the columns."""
     groups = len(args) - 1
     place = {arg.name: args[i] for i, arg in enumerate(keys.args[:groups]) if isinstance(arg, Var)}

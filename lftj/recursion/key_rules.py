@@ -73,7 +73,7 @@ class KeyLookup:
     """An atom over the component: the value of `head` under a key; `absent`: that there is none."""
 
     def __init__(self, atom: BodyAtom, names: Sequence[str], evaluator: Evaluator, *, absent: bool) -> None:
-        keys = tuple(arg for arg in atom.args[:-1] if arg is not None)
+        keys = tuple(arg for arg in atom.args[:-1] if isinstance(arg, Var | Value))
         assert len(keys) == len(atom.args) - 1, "a key is bound by the rows"
         self.head, self.place, self.absent = atom.predicate, Place(keys, names, evaluator), absent
         self.value = None if absent else atom.args[-1]
