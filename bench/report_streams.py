@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bench import results, streams
 from bench.nexmark_queries import QUERIES
+from bench.report_upkeep import taken
 from bench.results import Line
 from bench.tables import Table, short
 
@@ -119,8 +120,19 @@ def engine_table() -> str:
     return str(table)
 
 
+def note() -> str:
+    """On what, when, at which commits."""
+    parts = {"Nexmark": ("nexmark",), "Steps of 1,000 events": ("latency",), "Others": ("work", "engine")}
+    shown = [
+        f"{part}: {taken(line for (workload, *_), line in _latest().items() if workload in workloads)}"
+        for part, workloads in parts.items()
+    ]
+    return f"One thread. {'. '.join(shown)}."
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "streams-nexmark": nexmark_table,
     "streams-steps": steps_table,
     "streams-engine": engine_table,
+    "streams-machine": note,
 }
