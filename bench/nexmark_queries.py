@@ -6,7 +6,7 @@ q10, a sink to files, is left out. Where the published SQL of Beam or Flink and 
 - q1, q14: the price in euros is the float `price * 0.908`, not a decimal.
 - q4, q6, q9: the winning bid is the highest, then the earliest, then that of the least bidder. q6 takes, for each
   seller, the 10 auctions with a bid that end last, whether or not their end is past.
-- q5, q7, q8: windows are of event time, and follow every event that comes; none is closed by a watermark.
+- q5, q7, q8: windows are of event time, closed by watermarks 4 s behind; the events that are given come no later.
 - q12: processing time is the number of the step, 10 steps to a window: `bid` has it as a column, `arrived`.
 - q13: the side table has the rows (i, "side i") for i below 10,000.
 - q9, q18, q19 give the numbers of a bid, not its texts, by which ties cannot be ordered.
@@ -26,6 +26,7 @@ from lftj.streams.group_by import GroupAggregate, Groups
 
 DAY, HOUR, MINUTE = 86_400_000, 3_600_000, 60_000
 RATE = 0.908
+LATENESS = 4_000
 SIDE_ROWS = 10_000
 Streams = dict[str, "streams.Stream"]
 
@@ -181,9 +182,10 @@ def _q3(s: Streams) -> streams.Stream:
     "person",
 )
 def _q8(s: Streams) -> streams.Stream:
-    person = s["person"].map("id", "name", w="date_time - date_time % 10000")
-    seller = s["auction"].map(id="seller", w="date_time - date_time % 10000").distinct()
-    return person.join(seller, on=["id", "w"]).select("id", "name", "w")
+    person = s["person"].select("id", "name", "date_time").watermark("date_time", LATENESS)
+    auction = s["auction"].select("seller", "date_time").rename(seller="id").watermark("date_time", LATENESS)
+    opened = auction.tumbling("date_time", 10_000, start="w").select("id", "w").distinct()
+    return person.tumbling("date_time", 10_000, start="w").join(opened, on=["id", "w"]).select("id", "name", "w")
 
 
 @_query(
@@ -266,14 +268,13 @@ def _q9(s: Streams) -> streams.Stream:
     where m.w = n.w)""",
 )
 def _q5(s: Streams) -> streams.Stream:
-    bid = s["bid"].select("auction", "date_time")
-    pieces = bid.map("auction", p="date_time - date_time % 2000").group_by("auction", "p").aggregate(n=streams.count())
-    windows = pieces.map("auction", "n", w="p")
-    for k in range(1, 5):
-        windows = windows + pieces.map("auction", "n", w=f"p - {2000 * k}")
-    counts = windows.group_by("w", "auction").aggregate(c=streams.sum("n"))
-    most = counts.group_by("w").aggregate(c=streams.max("c"))
-    return counts.join(most, on=["w", "c"]).select("w", "auction", "c")
+    bid = s["bid"].select("auction", "date_time").watermark("date_time", LATENESS)
+    # Bids are counted by pieces of two seconds, of which each window has five.
+    pieces = bid.tumbling("date_time", 2_000, start="piece")
+    counts = pieces.group_by("auction", "piece").aggregate(n=streams.count())
+    windows = counts.hopping("piece", 10_000, 2_000, start="w")
+    bids = windows.group_by("w", "auction").aggregate(c=streams.sum("n"))
+    return bids.join(bids.group_by("w").aggregate(c=streams.max("c")), on=["w", "c"])
 
 
 @_query(
@@ -283,8 +284,9 @@ def _q5(s: Streams) -> streams.Stream:
     select * from w where price = (select max(price) from w m where m.w = w.w)""",
 )
 def _q7(s: Streams) -> streams.Stream:
-    bid = s["bid"].map("auction", "bidder", "price", w="date_time - date_time % 10000")
-    return bid.join(bid.group_by("w").aggregate(price=streams.max("price")), on=["w", "price"])
+    bid = s["bid"].select("auction", "bidder", "price", "date_time").watermark("date_time", LATENESS)
+    window = bid.tumbling("date_time", 10_000, start="w").select("auction", "bidder", "price", "w")
+    return window.join(window.group_by("w").aggregate(price=streams.max("price")), on=["w", "price"])
 
 
 @_query(

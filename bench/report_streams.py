@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bench import results, streams
 from bench.nexmark_queries import QUERIES
+from bench.report_upkeep import taken
 from bench.results import Line
 from bench.tables import Table, short
 
@@ -74,11 +75,12 @@ def steps_table() -> str:
     for name, shown in (("q20", "a join, q20"), ("q17", "a group-by, q17")):
         line = latest.get(("latency", "stream", name, "lftj"))
         if line:
-            table.add(
-                f"steps of 1,000 events with {line['behind']:,} behind, {shown}: median, 99 %, worst",
-                f"{short(line['median_ms'])}, {short(line['p99_ms'])}, {short(line['worst_ms'])} ms",
-                "99 % within 20 ms",
-            )
+            for kind, time in (("", "CPU"), ("wall_", "wall")):
+                table.add(
+                    f"steps of 1,000 events with {line['behind']:,} behind, {shown}, {time} time: median, 99 %, worst",
+                    ", ".join(short(line[f"{kind}{name}_ms"]) for name in ("median", "p99", "worst")) + " ms",
+                    "99 % within 20 ms",
+                )
     for name in ("join", "group-by"):
         line = latest.get(("work", "stream", name, "lftj"))
         if line:
@@ -118,8 +120,19 @@ def engine_table() -> str:
     return str(table)
 
 
+def note() -> str:
+    """On what, when, at which commits."""
+    parts = {"Nexmark": ("nexmark",), "Steps of 1,000 events": ("latency",), "Others": ("work", "engine")}
+    shown = [
+        f"{part}: {taken(line for (workload, *_), line in _latest().items() if workload in workloads)}"
+        for part, workloads in parts.items()
+    ]
+    return f"One thread. {'. '.join(shown)}."
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "streams-nexmark": nexmark_table,
     "streams-steps": steps_table,
     "streams-engine": engine_table,
+    "streams-machine": note,
 }

@@ -6,8 +6,9 @@ nexmark   events per CPU second, one thread, batches of 10,000 events as Arrow r
           in normal form. Answers are compared with DuckDB's over all events, at three prefixes. DuckDB computes each
           query anew over all events of the run, at the end of it, three times. Pathway runs in another Python that has
           it (`--pathway`), from tables in memory, and is charged for 200,000 events beyond the first 50,000, so that
-          its start is not counted.
-latency   steps of 1,000 events with 10 million behind: a join (q20) and a group-by (q17)
+          its start is not counted; its answer over 50,000 events is compared with DuckDB's, too. lftj and Pathway run
+          in turns, twice, and the better run of each counts.
+latency   steps of 1,000 events with 10 million behind, CPU and wall time: a join (q20) and a group-by (q17)
 work      rows that a step of 100 changes looks up, finds or changes, at 10^5 to 10^7 rows of state, and the slope of
           its logarithm: the work is the change's, not the data's
 engine    six published batches of changes (100 of a graph, 10 of the DAG), for rules in a database and for
@@ -24,6 +25,7 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -42,8 +44,9 @@ from bench.updates import Batch, stream
 STREAMS = results.RESULTS / "streams.jsonl"
 BATCH = pathway_streams.BATCH
 PARTS = ("nexmark", "latency", "work", "engine")
-WARM = 3
+WARM, TURNS = 3, 2
 PATHWAY_EVENTS = (50_000, 250_000)
+LONG = 60.0  # CPU seconds after which Pathway has no second turn
 BEHIND, STEP, STEPS = 10_000_000, 1_000, 500
 SIZES = (100_000, 1_000_000, 10_000_000)
 CHANGES = 100
@@ -61,9 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts, failed = options.parts or PARTS, 0
     if "nexmark" in parts:
         for name in options.queries.split(",") if options.queries else QUERIES:
-            failed += _nexmark(QUERIES[name], options.events)
-            if options.pathway and name in pathway_streams.QUERIES:
-                _pathway(name, options.pathway)
+            failed += _nexmark(QUERIES[name], options.events, options.pathway)
     if "latency" in parts:
         for name in ("q20", "q17"):
             _latency(QUERIES[name])
@@ -97,38 +98,58 @@ def batches_of(query: Query, events: Events, first: int, count: int) -> dict[str
     return made
 
 
-def _nexmark(query: Query, count: int) -> int:
-    """Events per second of the circuit and of DuckDB; whether they disagree at one of three prefixes."""
-    events, rival, deltas = Events(), Recompute(), []
+def _nexmark(query: Query, count: int, pathway: str) -> int:
+    """Record events per second of the circuit, of DuckDB and of Pathway; how many of their answers differ."""
+    events, rival = Events(), Recompute()
+    given = [batches_of(query, events, first, BATCH) for first in range(0, count, BATCH)]
     warm = query.make()
-    for i in range(WARM):
-        _step(warm, query, batches_of(query, events, i * BATCH, BATCH))
-    circuit, last = query.make(), count // BATCH - 1
-    spent, checked, wrong, rows = [], {last // 10, last // 2, last}, 0, 0
-    for i in range(last + 1):
-        given = batches_of(query, events, i * BATCH, BATCH)
-        delta, seconds = _step(circuit, query, given)
-        spent.append(seconds)
-        rows += len(delta)
-        deltas.append(delta.arrow())
-        rival.add(given)
-        if i in checked:
-            if i == last:
-                recomputed = statistics.median(_cpu(lambda: rival.run(query.sql)) for _ in range(3))
-            found = rival.disagreement(query.sql, deltas)
-            if found:
-                sys.stdout.write(f"{query.name} differs after {i + 1} batches: {found}\n")
-                wrong += 1
+    for batches in given[:WARM]:
+        _step(warm, query, batches)
+    wrong, deltas = 0, []
+    ours: list[list[float]] = []
+    theirs: list[tuple[float, ...]] = []
+    for turn in range(TURNS):
+        circuit, spent = query.make(), []
+        for batches in given:
+            delta, seconds = _step(circuit, query, batches)
+            spent.append(seconds)
+            if turn == 0:
+                deltas.append(delta.arrow())
+        ours.append(spent)
+        if turn == 0:
+            wrong += _disagreements(query, given, deltas, rival)
+        if pathway and (not theirs or sum(theirs[0]) < LONG):
+            theirs.append(_pathway(query.name, pathway))
+    recomputed = statistics.median(_cpu(lambda: rival.run(query.sql)) for _ in range(3))
+    spent = min(ours, key=sum)
     figures = {
         "events": count,
         "per_second": count / sum(spent),
         "median_ms": statistics.median(spent) * 1000,
-        "rows": rows,
+        "rows": sum(delta.num_rows for delta in deltas),
         "pages_mb": circuit._room.arena.used / 2**20,
         "kind": query.kind,
     }
     _record("nexmark", query.name, "lftj", **figures)
     _record("nexmark", query.name, "duckdb", events=count, per_second=BATCH / recomputed)
+    if theirs:
+        few, many = (min(seconds) for seconds in zip(*theirs, strict=True))
+        events_more = PATHWAY_EVENTS[1] - PATHWAY_EVENTS[0]
+        _record("nexmark", query.name, "pathway", events=PATHWAY_EVENTS[1], per_second=events_more / (many - few))
+        wrong += _pathway_differs(query, given, pathway)
+    return wrong
+
+
+def _disagreements(query: Query, given: Sequence[dict[str, Any]], deltas: Sequence[Any], rival: Recompute) -> int:
+    """At how many of three prefixes the circuit's answer is not DuckDB's, which gets all that was given."""
+    last, wrong = len(given) - 1, 0
+    for i, batches in enumerate(given):
+        rival.add(batches)
+        if i in {last // 10, last // 2, last}:
+            found = rival.disagreement(query.sql, deltas[: i + 1])
+            if found:
+                sys.stdout.write(f"{query.name} differs after {i + 1} batches: {found}\n")
+                wrong += 1
     return wrong
 
 
@@ -150,18 +171,36 @@ def _cpu(call: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def _pathway(name: str, python: str) -> None:
-    """Pathway's events per second, in a process of its own."""
-    seconds = []
-    for count in PATHWAY_EVENTS:
-        command = [python, "-m", "bench.rivals.pathway_streams", name, str(count)]
-        done = subprocess.run(command, cwd=graphs.ROOT, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.stdout.write(f"pathway fails on {name}: {done.stderr[-300:]}\n")
-            return
-        seconds.append(json.loads(done.stdout.strip().splitlines()[-1])["cpu"])
-    few, many = PATHWAY_EVENTS
-    _record("nexmark", name, "pathway", events=many, per_second=(many - few) / (seconds[1] - seconds[0]))
+def _pathway(name: str, python: str) -> tuple[float, ...]:
+    """Pathway's CPU seconds for `PATHWAY_EVENTS`, each in a process of its own."""
+    return tuple(float(json.loads(_in_pathway(python, name, str(count)))["cpu"]) for count in PATHWAY_EVENTS)
+
+
+def _pathway_differs(query: Query, given: Sequence[dict[str, Any]], python: str) -> int:
+    """Whether Pathway's answer over the fewer events is not DuckDB's."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    few, rival = PATHWAY_EVENTS[0], Recompute()
+    for batches in given[: few // BATCH]:
+        rival.add(batches)
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/answer.parquet"
+        _in_pathway(python, query.name, str(few), path)
+        answer = pq.read_table(path)
+    found = rival.disagreement(query.sql, [answer.append_column("_weight", pa.array(np.ones(len(answer), np.int64)))])
+    if found:
+        sys.stdout.write(f"{query.name}: Pathway differs: {found}\n")
+    return int(bool(found))
+
+
+def _in_pathway(python: str, *arguments: str) -> str:
+    """What the last line of `bench.rivals.pathway_streams` says."""
+    command = [python, "-m", "bench.rivals.pathway_streams", *arguments]
+    done = subprocess.run(command, cwd=graphs.ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"Pathway fails on {arguments[0]}: {done.stderr[-300:]}")
+    return (done.stdout.strip().splitlines() or [""])[-1]
 
 
 # -- latency and work --------------------------------------------------------------------------------------------------
@@ -178,18 +217,12 @@ def _latency(query: Query) -> None:
         began = time.perf_counter()
         spent.append(_step(circuit, query, given)[1])
         walls.append(time.perf_counter() - began)
-    at = (50, 99, 100)
-    median, p99, worst = (float(np.percentile(spent, p)) * 1000 for p in at)
-    _record(
-        "latency",
-        query.name,
-        "lftj",
-        behind=BEHIND,
-        median_ms=median,
-        p99_ms=p99,
-        worst_ms=worst,
-        pages_mb=circuit._room.arena.used / 2**20,
-    )
+    figures = {
+        f"{kind}{name}_ms": float(np.percentile(times, percent)) * 1000
+        for kind, times in (("", spent), ("wall_", walls))
+        for name, percent in (("median", 50), ("p99", 99), ("worst", 100))
+    }
+    _record("latency", query.name, "lftj", behind=BEHIND, **figures, pages_mb=circuit._room.arena.used / 2**20)
 
 
 def work(name: str, size: int) -> tuple[float, float]:

@@ -4,21 +4,24 @@
 
 The events are in Pathway's tables before its engine starts, with 10,000 of them to a time, so that no connector is
 measured; what is measured is `pw.run` with one thread and a sink that drops what it is given. Prints the CPU seconds of
-that as JSON. With a third argument it writes the final answer there instead, for DuckDB to compare. What it cannot say,
-or not in a few lines, is not in `QUERIES`.
+that as JSON. With a third argument it writes the final answer there instead, for DuckDB to compare.
+
+Pathway has no operator for the first rows of a group: q6 and q19 gather all rows of a group into a sorted tuple, which
+is made anew where the group changes. A session of Pathway's ends where a gap is at least, not above, its limit.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 BATCH = 10_000
-DAY, MINUTE = 86_400_000, 60_000
+DAY, HOUR, MINUTE = 86_400_000, 3_600_000, 60_000
 Tables = dict[str, Any]
 
 
@@ -70,6 +73,20 @@ def _q5(pw: Any, t: Tables) -> Any:
     return counts.join(most, counts.w == most.w, counts.c == most.c).select(counts.w, counts.auction, counts.c)
 
 
+def _q6(pw: Any, t: Tables) -> Any:
+    best = _q9(pw, t)
+    closed = best.groupby(best.seller).reduce(
+        best.seller, closed=pw.reducers.sorted_tuple(pw.make_tuple(-best.expires, -best.auction, best.price))
+    )
+    return closed.select(closed.seller, average=pw.apply_with_type(_mean_of_ten, float, closed.closed))
+
+
+def _mean_of_ten(closed: tuple[tuple[int, int, int], ...]) -> float:
+    """The mean price of the first ten of (-expires, -auction, price)."""
+    last = [price for _, _, price in closed[:10]]
+    return sum(last) / len(last)
+
+
 def _q7(pw: Any, t: Tables) -> Any:
     bid = t["bid"].select(
         pw.this.auction, pw.this.bidder, pw.this.price, w=pw.this.date_time - pw.this.date_time % 10_000
@@ -108,12 +125,53 @@ def _q9(pw: Any, t: Tables) -> Any:
     )
 
 
+def _q11(pw: Any, t: Tables) -> Any:
+    bid = t["bid"].select(pw.this.bidder, pw.this.date_time)
+    session = pw.temporal.session(max_gap=10_001)
+    return bid.windowby(bid.date_time, window=session, instance=bid.bidder).reduce(
+        bidder=pw.this._pw_instance,
+        bids=pw.reducers.count(),
+        first=pw.reducers.min(pw.this.date_time),
+        last=pw.reducers.max(pw.this.date_time),
+    )
+
+
+def _q12(pw: Any, t: Tables) -> Any:
+    bid = t["bid"].select(pw.this.bidder, w=pw.this.arrived // 10)
+    return bid.groupby(bid.bidder, bid.w).reduce(bid.bidder, bid.w, bids=pw.reducers.count())
+
+
 def _q13(pw: Any, t: Tables) -> Any:
     bid = t["bid"].select(
         pw.this.auction, pw.this.bidder, pw.this.price, pw.this.date_time, key=pw.this.auction % 10_000
     )
     side = t["side"]
     return bid.join(side, bid.key == side.key).select(bid.auction, bid.bidder, bid.price, bid.date_time, side.value)
+
+
+def _q14(pw: Any, t: Tables) -> Any:
+    bid = t["bid"]
+    euros = bid.select(
+        bid.auction,
+        bid.bidder,
+        bid.date_time,
+        bid.extra,
+        euros=bid.price * 0.908,
+        hour=bid.date_time // HOUR % 24,
+    )
+    wanted = euros.filter((pw.this.euros > 1_000_000.0) & (pw.this.euros < 50_000_000.0))
+    hour = wanted.hour
+    return wanted.select(
+        wanted.auction,
+        wanted.bidder,
+        wanted.euros,
+        wanted.date_time,
+        wanted.extra,
+        time_type=pw.if_else(
+            (hour >= 8) & (hour <= 18), "dayTime", pw.if_else((hour <= 6) | (hour >= 20), "nightTime", "otherTime")
+        ),
+        letters=wanted.extra.str.count("c"),
+    )
 
 
 def _q15(pw: Any, t: Tables) -> Any:
@@ -193,6 +251,18 @@ def _q18(pw: Any, t: Tables) -> Any:
     return last.select(last.auction, last.bidder, price=last.last[1], date_time=last.last[0])
 
 
+def _q19(pw: Any, t: Tables) -> Any:
+    bid = t["bid"]
+    ranked = bid.groupby(bid.auction).reduce(
+        bid.auction, rows=pw.reducers.sorted_tuple(pw.make_tuple(-bid.price, bid.date_time, bid.bidder))
+    )
+    row = tuple[int, int, int]
+    first = ranked.select(
+        ranked.auction, row=pw.apply_with_type(lambda rows: rows[:10], tuple[row, ...], ranked.rows)
+    ).flatten(pw.this.row)
+    return first.select(first.auction, bidder=first.row[2], price=-first.row[0], date_time=first.row[1])
+
+
 def _q20(pw: Any, t: Tables) -> Any:
     bid, a = t["bid"], t["auction"].filter(pw.this.category == 10)
     return bid.join(a, bid.auction == a.key).select(
@@ -204,6 +274,26 @@ def _q20(pw: Any, t: Tables) -> Any:
         category=a.category,
         a_extra=a.extra,
     )
+
+
+def _q21(pw: Any, t: Tables) -> Any:
+    named = {"Apple": "0", "Google": "1", "Facebook": "2", "Baidu": "3"}
+    pattern = re.compile(r"channel_id=(\d+)")
+
+    def channel_id(channel: str, url: str) -> str:
+        """The id of a channel; "" if it has none."""
+        found = None if channel in named else pattern.search(url)
+        return named.get(channel) or (found[1] if found else "")
+
+    bid = t["bid"]
+    ids = bid.select(
+        bid.auction,
+        bid.bidder,
+        bid.price,
+        bid.channel,
+        channel_id=pw.apply_with_type(channel_id, str, bid.channel, bid.url),
+    )
+    return ids.filter(ids.channel_id != "")
 
 
 def _q22(pw: Any, t: Tables) -> Any:
@@ -232,15 +322,21 @@ QUERIES: dict[str, tuple[tuple[str, ...], Callable[[Any, Tables], Any]]] = {
     "q3": (("auction", "person"), _q3),
     "q4": (("bid", "auction"), _q4),
     "q5": (("bid",), _q5),
+    "q6": (("bid", "auction"), _q6),
     "q7": (("bid",), _q7),
     "q8": (("auction", "person"), _q8),
     "q9": (("bid", "auction"), _q9),
+    "q11": (("bid",), _q11),
+    "q12": (("bid",), _q12),
     "q13": (("bid", "side"), _q13),
+    "q14": (("bid",), _q14),
     "q15": (("bid",), _q15),
     "q16": (("bid",), _q16),
     "q17": (("bid",), _q17),
     "q18": (("bid",), _q18),
+    "q19": (("bid",), _q19),
     "q20": (("bid", "auction"), _q20),
+    "q21": (("bid",), _q21),
     "q22": (("bid",), _q22),
 }
 
@@ -262,6 +358,8 @@ def main(arguments: list[str]) -> int:
         for stream in reads:
             if stream != "side":
                 frame = batches[stream].to_pandas()
+                if name == "q12":
+                    frame["arrived"] = first // BATCH
                 # `id` is a name of Pathway's own.
                 frames[stream].append(frame.rename(columns={"id": "key"}).assign(__time__=2 * (first // BATCH) + 2))
     tables = {

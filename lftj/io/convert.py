@@ -60,8 +60,11 @@ def arrow_fault(given: pa.DataType, type: str) -> Fault | None:
     return None if fits else faults.wrong_kind(type, str(plain))
 
 
-def arrow_part(array: pa.Array, type: str) -> ColumnPart:
-    """The codes of an Arrow array whose Arrow type fits (`arrow_fault`)."""
+def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
+    """The codes of an Arrow array whose Arrow type fits (`arrow_fault`).
+
+    `read`: whether somebody reads them. Of texts that nobody reads only the nulls are looked for.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -73,13 +76,15 @@ def arrow_part(array: pa.Array, type: str) -> ColumnPart:
         return describe_value(array[row].as_py(), type)
 
     if type == "symbol":
+        if not read:
+            return ColumnPart(np.zeros(len(array), np.int64), missing, describe)
         texts = array
         if pa.types.is_null(array.type):
             texts = pa.array([""] * len(array), pa.large_string())
         elif pa.types.is_dictionary(array.type):
             if len(missing):
                 texts = pc.take(array.dictionary.cast(pa.large_string()), array.indices).fill_null("")
-        else:
+        elif len(missing):
             texts = array.cast(pa.large_string()).fill_null("")
         return ColumnPart(stage(texts), missing, describe)
     if pa.types.is_null(array.type):
@@ -181,6 +186,8 @@ def _class_of(value: object) -> type[object]:
 
 def _numeric_codes(values: NDArray[Any], type: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Codes of an integer or float array, and the rows whose value does not fit."""
+    if type == "number" and values.dtype == np.int64:  # the codes are these
+        return np.array(values), NO_ROWS
     kind = values.dtype.kind
     misfit: NDArray[np.bool_] | None = None
     if type == "number" and kind == "u" and values.dtype.itemsize == 8:

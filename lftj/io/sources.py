@@ -44,7 +44,7 @@ def read(
     nothing. When this raises, `symbols` is as it was.
     """
     options = options.checked(schema)
-    staging = Staging(schema, quarantine=options.on_error == "quarantine", extra=options.extra)
+    staging = Staging(schema, quarantine=options.on_error == "quarantine", extra=options.extra, only=only)
     from lftj.io import find_files
 
     if find_files.is_paths(source):
@@ -58,7 +58,7 @@ def read(
             )
         _read_object(source, staging, options.columns)
         staging.end_of_source()
-    return staging.finish(symbols, only)
+    return staging.finish(symbols)
 
 
 def _read_files(found: Iterable[File], staging: Staging, options: ReadOptions) -> None:

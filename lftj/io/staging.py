@@ -64,10 +64,15 @@ class ColumnPart(NamedTuple):
 
 
 class Staging:
-    """The rows of one load, before it is committed. `extra`: what is to be done with columns that nothing picks."""
+    """The rows of one load, before it is committed. `extra`: what is to be done with columns that nothing picks.
 
-    def __init__(self, schema: Schema, *, quarantine: bool, extra: str = "note") -> None:
-        self.schema = schema
+    `only`: the columns whose texts somebody reads; those of others are not interned, and their codes mean nothing.
+    """
+
+    def __init__(
+        self, schema: Schema, *, quarantine: bool, extra: str = "note", only: frozenset[int] | None = None
+    ) -> None:
+        self.schema, self._only = schema, only
         self.source_rows = 0
         self._extra = extra
         self._passed_over: dict[str, str] = {}
@@ -131,11 +136,15 @@ class Staging:
         if self._bad_rows and not self._quarantine:
             raise BadRowsError(self._rejects, self._bad_rows)
 
-    def finish(self, symbols: SymbolTable, only: frozenset[int] | None = None) -> Loaded:
-        """Intern the texts and give the columns. `only`: of other columns texts get a code that means nothing."""
-        if only is not None:
+    def reads(self, column: int) -> bool:
+        """Whether somebody reads the texts of a column."""
+        return self._only is None or column in self._only
+
+    def finish(self, symbols: SymbolTable) -> Loaded:
+        """Intern the texts that somebody reads, and give the columns."""
+        if self._only is not None:
             for i, held in enumerate(self._columns):
-                if i not in only:
+                if i not in self._only:
                     held[:] = [np.zeros(c.rows, np.int64) if isinstance(c, StagedTexts) else c for c in held]
         staged = [chunk for held in self._columns for chunk in held if isinstance(chunk, StagedTexts)]
         interned = iter(coded(staged, symbols.intern_array))

@@ -43,7 +43,10 @@ def read_batches(
     keys = [schema.names[position] for position in positions] if distinct else positions
     start = 0
     for batch in batches:
-        parts = [arrow_part(batch.column(key), c.type) for key, c in zip(keys, relation.columns, strict=True)]
+        parts = [
+            arrow_part(batch.column(key), column.type, read=staging.reads(i))
+            for i, (key, column) in enumerate(zip(keys, relation.columns, strict=True))
+        ]
         staging.add(source, parts, range(start, start + batch.num_rows))
         start += batch.num_rows
 

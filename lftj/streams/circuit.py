@@ -26,6 +26,7 @@ import numpy as np
 from lftj import arguments
 from lftj.arguments import function, instance, mapping, refused, size
 from lftj.errors import DataError, MemoryLimitError, ProgramError
+from lftj.io.batch_reader import BatchReader
 from lftj.io.sources import read
 from lftj.language.terms import check_name, here
 from lftj.progress import Progress
@@ -91,7 +92,7 @@ class Circuit(Loops):
         self._room = Room(Arena(size(memory_limit)), SymbolTable())
         self._changes = False  # whether it is the incremental version of another
         self._states: dict[int, Any] | None = None
-        self._read: dict[str, frozenset[int]] = {}  # of each input, the columns that are read; known when it steps
+        self._readers: dict[str, BatchReader] = {}  # of each input; made when it first steps
         self._ticks = 0
         self._whole: list[str] = []
         self._progress = Progress()
@@ -307,7 +308,11 @@ class Circuit(Loops):
         inputs = by_input("inputs", {} if inputs is None else inputs)
         self._check_inputs(inputs)
         if self._states is None:
-            self._read = columns_read(self._graph)
+            read_of = columns_read(self._graph)
+            self._readers = {
+                name: BatchReader(Schema(name, node.columns), self._room.symbols, read_of[name])
+                for name, node in self._graph.inputs.items()
+            }
         return {name: self._coded(node, inputs.get(name)) for name, node in self._graph.inputs.items()}
 
     def _check_inputs(self, names: Iterable[str]) -> None:
@@ -324,14 +329,16 @@ class Circuit(Loops):
 
     def _coded(self, node: Node, rows: Any) -> ZSet:
         assert isinstance(node.operator, Input)
-        schema = Schema(node.operator.name, node.columns)
         if rows is None:
             return ZSet.zero(node.arity)
+        reader = self._readers[node.operator.name]
         if isinstance(rows, WeightedRows):
-            return rows.coded(schema, self._room.symbols)
+            return rows.coded(reader.schema, self._room.symbols)
         rows, weights = weights_of(rows)
-        loaded = read(rows, schema, self._room.symbols, only=self._read[node.operator.name])
-        codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
+        codes = reader.read(rows)
+        if codes is None:
+            loaded = read(rows, reader.schema, self._room.symbols, only=reader.only)
+            codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
         return ZSet.of_rows(codes) if weights is None else ZSet(codes, weights)
 
 

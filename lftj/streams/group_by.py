@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from lftj.arguments import refused, text
 from lftj.errors import DataError
-from lftj.language.clause import Compare, Value, Var
+from lftj.language.clause import Compare, Term, Value, Var
 from lftj.streams.by_key import ByKey
 from lftj.streams.expressions import Map, checked_value, conditions_of, mapped
-from lftj.streams.operators import Plus
+from lftj.streams.operators import Columns, Plus, Project
 from lftj.streams.ranking import Neighbour, Ranking, TopK
 from lftj.streams.totals import Total, Totals
 from lftj.values.codes import Column
@@ -108,43 +108,53 @@ class Groups:
         linear = {name: a for name, a in aggregates.items() if a.op in LINEAR}
         distinct = {name: a for name, a in aggregates.items() if a.op == "count_distinct"}
         best = {name: a for name, a in aggregates.items() if a.op not in (*LINEAR, "count_distinct")}
-        # Of a group none of whose values counts there is still a row, which says 0.
-        some = bool(distinct) and all(a.where is not None for a in distinct.values())
-        wanted = linear if linear else {ROWS: count()}
-        made = self._totals(wanted) if linear or some or not (distinct or best) else None
-        if distinct:
-            part = self._counted(distinct)
-            if made is None:
-                made = part
-            elif some:
-                made = made.left_join(part, on=list(self._keys), fill=dict.fromkeys(distinct, 0))
-            else:
-                made = made.join(part, on=list(self._keys))
+        made = None
+        if linear or distinct or not best:
+            made = self._totals(linear if linear or distinct else {ROWS: count()}, distinct)
         for name, aggregate in best.items():
             part = self._best(name, aggregate)
             made = part if made is None else made.join(part, on=list(self._keys))
         assert made is not None
         return made.select(*self._keys, *aggregates)
 
-    def _totals(self, linear: dict[str, GroupAggregate]) -> Stream:
-        """Counts, sums and means."""
+    def _totals(self, linear: dict[str, GroupAggregate], distinct: dict[str, GroupAggregate]) -> Stream:
+        """Counts, sums, means, and counts of different values, in one table.
+
+        The rows that it adds up are those of the stream and, of each value that is counted as different, one more:
+
+            group..., operands..., a mark per count of different values, a mark per `where`, whether it is of the stream
+        """
         stream, keys = self._stream, self._keys
+        # Where every count of different values has a condition, a group of none of them still has a row, of zeros.
+        without = [i for i, aggregate in enumerate(distinct.values()) if aggregate.where is None]
+        of_stream = bool(linear) or not without
         wanted: dict[str, str | None] = dict.fromkeys(keys)
         places: dict[str, int] = {}
-        marks: list[tuple[Compare, ...]] = []
         for name, aggregate in linear.items():
             if aggregate.of is not None:
                 places[name] = len(wanted)
                 wanted[f"of_{name}_"] = aggregate.of
         operator, columns = mapped(stream._node.columns, wanted)
+        own = len(columns)
+        marks: list[tuple[Compare, ...]] = []
         wheres: dict[str, int] = {}
         for name, aggregate in linear.items():
             if aggregate.where is not None:
-                wheres[name] = len(columns) + len(marks)
+                wheres[name] = own + len(distinct) + len(marks)
                 marks.append(conditions_of(stream._node.columns, aggregate.where))
-        operator = Map(operator.names, (), operator.terms, operator.text, tuple(marks))
-        all_columns = (*columns, *(Column(f"where_{i}_", "number") for i in range(len(marks))))
-        rows = stream._made(operator, all_columns)
+        there = -1
+        if distinct:
+            there = own + len(distinct) + len(marks) if of_stream else own + without[0]
+            marks += [()] * of_stream
+        assert operator.terms is not None
+        terms = operator.terms + (Value(0, "number"),) * len(distinct)
+        marked = (*columns, *(Column(f"where_{i}_", "number") for i in range(len(distinct) + len(marks))))
+        parts = []
+        if of_stream:
+            parts.append(stream._made(Map(operator.names, (), terms, operator.text, tuple(marks)), marked))
+        if distinct:
+            parts.append(self._different(distinct, columns, len(marks), marked))
+        rows = parts[0] if len(parts) == 1 else parts[0]._made(Plus(), marked, parts[1])
         totals, result = [], [*columns[: len(keys)]]
         for name, aggregate in linear.items():
             type_ = columns[places[name]].type if name in places else ""
@@ -155,10 +165,14 @@ class Groups:
                     why="only numbers add up",
                     remedy="use min, max or count_distinct, or an expression that is a number",
                 )
-            totals.append(Total(aggregate.op, places.get(name, -1), type_, wheres.get(name, -1)))
+            totals.append(Total(aggregate.op, places.get(name, -1), type_, wheres.get(name, there)))
             result.append(Column(name, {"count": "number", "mean": "float"}.get(aggregate.op, type_)))
-        text = ", ".join(f"{name} = {a}" for name, a in linear.items())
-        return rows._made(Totals(tuple(range(len(keys))), tuple(totals), text), tuple(result))
+        for i, name in enumerate(distinct):
+            totals.append(Total("count", -1, "", own + i))
+            result.append(Column(name, "number"))
+        text = ", ".join(f"{name} = {a}" for name, a in (*linear.items(), *distinct.items()))
+        needed = (len(linear) + without[0],) if of_stream and without else ()
+        return rows._made(Totals(self._first(), tuple(totals), text, there, needed), tuple(result))
 
     def _of(self, name: str, aggregate: GroupAggregate) -> Stream:
         """The rows (group..., value) that count."""
@@ -173,29 +187,32 @@ class Groups:
         ranking = Ranking(self._first(), ((len(self._keys), aggregate.op == "max"),), values._node.columns)
         return values._made(ByKey(TopK(ranking, 1, once=True, symbol=str(aggregate))), values._node.columns)
 
-    def _counted(self, distinct: dict[str, GroupAggregate]) -> Stream:
-        """Counts of different values: one set of rows (group..., code of the value, which count), counted at once."""
-        streams = []
+    def _different(self, distinct: dict[str, GroupAggregate], columns: Columns, others: int, marked: Columns) -> Stream:
+        """A row for each different value of each count, as `_totals` adds them up: `others` marks are 0, operands too.
+
+        One set of rows (group..., code of the value, which count) holds them all.
+        """
+        streams, k = [], len(self._keys)
         for i, (name, aggregate) in enumerate(distinct.items()):
             assert aggregate.of is not None
             stream = self._stream if aggregate.where is None else self._stream.filter(aggregate.where)
-            operator, columns = mapped(
+            operator, own = mapped(
                 stream._node.columns, {**dict.fromkeys(self._keys), name: aggregate.of, WHICH: str(i)}
             )
-            streams.append(stream._made(operator, columns))
-        first, *others = streams
+            streams.append(stream._made(operator, own))
+        first, *more = streams
         # Values of all types are compared as codes, as which alone they are in the set.
-        columns = (*first._node.columns[:-2], Column("value_", "number"), Column(WHICH, "number"))
-        rows = (first._made(Plus(), columns, *others) if others else first).distinct()
-        names = tuple(column.name for column in columns)
-        keys = tuple(Var(column.name, column.type) for column in columns[:-2])
+        held = (*first._node.columns[:k], Column("value_", "number"), Column(WHICH, "number"))
+        rows = (first._made(Plus(), held, *more) if more else first).distinct()
+        terms: list[Term] = [Var(column.name, column.type) for column in held[:k]]
+        terms += [Value(0.0 if column.type == "float" else 0, column.type) for column in columns[k:]]
+        terms += [Value(0, "number")] * others
         marks = tuple((Compare("=", Var(WHICH, "number"), Value(i, "number")),) for i in range(len(distinct)))
-        marked = (*columns[:-2], *(Column(f"where_{i}_", "number") for i in range(len(marks))))
-        text = ", ".join(f"{name} = {aggregate}" for name, aggregate in distinct.items())
-        counted = rows._made(Map(names, (), keys, text, marks), marked)
-        totals = tuple(Total("count", -1, "", len(keys) + i) for i in range(len(marks)))
-        result = (*columns[:-2], *(Column(name, "number") for name in distinct))
-        return counted._made(Totals(self._first(), totals, text), result)
+        names, text = tuple(column.name for column in held), ", ".join(f"{n} = {a}" for n, a in distinct.items())
+        counted = rows._made(Map(names, (), tuple(terms), text, marks), marked)
+        at, width = len(columns), len(marked)
+        order = (*range(at), *range(at + others, width), *range(at, at + others))
+        return counted._made(Project(order), marked)
 
     def _first(self) -> tuple[int, ...]:
         return tuple(range(len(self._keys)))

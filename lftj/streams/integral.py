@@ -41,10 +41,12 @@ def key_first(key: Sequence[int], arity: int) -> Order:
 class Integral:
     """The sum of a stream up to some tick. Immutable: `plus` makes the next one."""
 
-    __slots__ = ("order", "version")
+    __slots__ = ("_last", "order", "version")
 
     def __init__(self, version: Version, order: Order) -> None:
         self.version, self.order = version, order
+        # What `weights_of` was last asked for, and its answer: `distinct` asks for rows that are then added.
+        self._last: tuple[Rows, Rows] | None = None
 
     @classmethod
     def zero(cls, arena: Arena, order: Order, *, page_rows: int, dir_rows: int) -> Integral:
@@ -67,7 +69,9 @@ class Integral:
         if not len(delta):
             return self
         rows = self._ordered(delta.rows)
-        after = added(self.version.values_of(rows)[0], delta.weights)
+        last = self._last
+        before = last[1] if last is not None and last[0] is delta.rows else self.version.values_of(rows)[0]
+        after = added(before, delta.weights)
         ops = np.where(after != 0, 1, -1).astype(np.int8)
         version, _ = self.version.update(np.concatenate([rows, after[None, :]]), ops)
         return Integral(version, self.order)
@@ -75,6 +79,7 @@ class Integral:
     def weights_of(self, rows: Rows) -> Rows:
         """The weight of each of `rows` int64[arity, m], 0 of those that are not there."""
         weights: Rows = self.version.values_of(self._ordered(rows))[0]
+        self._last = rows, weights
         return weights
 
     def zset(self) -> ZSet:

@@ -5,9 +5,9 @@ All of them are linear in the rows, so that a change of the rows is a change of 
     kept per key     the sum of all weights; per total the sum of weights of its rows, and of weight times value,
                      all in one table, which a step looks up and changes once; sums of floats have tables of their own
 
-A key has a row of totals while the sum of its weights is not zero. Integer sums are exact and refused beyond 64 bits;
-sums of floats are those of `math.fsum`, whatever came and went (accumulators.py).
-They are made for weights below 2**31: beyond, a sum or mean is refused, a count is not.
+A key has a row of totals while the sum of its weights is not zero, or that of some of them. Integer sums are exact and
+refused beyond 64 bits; sums of floats are those of `math.fsum`, whatever came and went (accumulators.py). They are made
+for weights below 2**31: beyond, a sum or mean is refused, a count is not.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from lftj.evaluate.accumulators import MOST, Accumulators, Folding, Sums, carrie
 from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import SAFE, WeightOverflowError, ZSet, added, check_sum
 from lftj.values.codes import decode_float, encode_float
+from scantree.consolidate import runs_of
 from scantree.version import Store
 
 Rows = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 class Total(NamedTuple):
@@ -67,13 +69,18 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True)
 class Totals(Operator):
-    """A row (key..., totals...) for each key."""
+    """A row (key..., totals...) for each key while the weights of its rows do not add up to zero.
+
+    `there`: the column that says which rows these are, 1 or 0; -1: all · `needed`: counts that may not be zero either.
+    """
 
     symbol: ClassVar[str] = "totals"
     law: ClassVar[str] = PER_KEY
     key: tuple[int, ...]
     totals: tuple[Total, ...]
     text: str = ""
+    there: int = -1
+    needed: tuple[int, ...] = ()
 
     @property
     def label(self) -> str:
@@ -91,11 +98,10 @@ class Totals(Operator):
 
     def of(self, zset: ZSet, room: Room) -> ZSet:
         """Its value for a Z-set."""
-        zset = zset.normal()
         if not len(zset):
             return ZSet.zero(self.width)
         change = TotalsChange(self)
-        return change.made(change.start(room), zset)[1]
+        return change.change(change.start(room), zset)[0]
 
     def changes(self) -> tuple[Operator, None]:
         """The operator of its changes, which reads no integral."""
@@ -125,11 +131,11 @@ class TotalsChange(Operator):
         )
 
     def _placed(self) -> list[Placed]:
-        """Where each total is kept: a plain count is the sum of all weights, which is the first value of a key."""
+        """Where each total is kept: a count of the rows that a key is there by is its first value."""
         places, first = [], 1
         for total in self.of.totals:
             folding = Folding(total.op, len(self.of.key), "" if total.op == "count" else total.operand)
-            if total.op == "count" and total.where < 0:
+            if total.op == "count" and total.where == self.of.there:
                 places.append(Placed(total, folding, 0))
             elif folding.operand == "float":
                 places.append(Placed(total, folding, -1))
@@ -140,23 +146,23 @@ class TotalsChange(Operator):
 
     def step(self, state: TotalsState, values: Sequence[Value], tick: Tick) -> tuple[Value, TotalsState]:
         """Add the change to the totals of its keys."""
-        delta = zset_of(values[0]).normal()
+        delta = zset_of(values[0])
         if not len(delta):
             return ZSet.zero(self.of.width), state
-        before, after, following = self.made(state, delta)
-        return after.plus(before.negated()).normal(), following
+        return self.change(state, delta)
 
     def _none(self, folding: Folding, room: Room) -> Accumulators:
         none = np.empty((folding.width, 0), np.int64)
         sums = sums_of(folding, none, np.empty(0, np.int64))
         return Accumulators.of(room.arena, folding, sums, page_rows=room.page_rows, dir_rows=room.dir_rows)
 
-    def made(self, state: TotalsState, delta: ZSet) -> tuple[ZSet, ZSet, TotalsState]:
-        """(the rows of the keys of a change, not empty, before it, and after it; the totals after it)."""
+    def change(self, state: TotalsState, delta: ZSet) -> tuple[ZSet, TotalsState]:
+        """(how the rows of the keys of a change, not empty, change; the totals after it)."""
         check_sum(delta.weights)
+        delta, starts = _by_key(delta, list(self.of.key))
         groups, places = delta.rows[list(self.of.key)], self._placed()
-        sums = [self._sums(place, groups, delta) for place in places]
-        weights = sums_of(state.weights.folding, groups, delta.weights)
+        sums = [self._sums(place, groups, delta, starts) for place in places]
+        weights = _counts(groups, self._counting(delta, self.of.there), starts)
         keys, table = weights.groups, state.weights.table
         more = [weights.values, *(s.values for place, s in zip(places, sums, strict=True) if place.first > 0)]
         before = table.values_of(keys)
@@ -168,7 +174,8 @@ class TotalsChange(Operator):
         most = state.most + float(np.abs(delta.weights.astype(np.float64)).sum())
         if most >= SAFE:
             _check_counts(before, after)
-        there = before[0] != 0, after[0] != 0
+        must = [0, *(places[i].first for i in self.of.needed)]
+        there = (before[must] != 0).all(axis=0), (after[must] != 0).all(axis=0)
         parts: list[list[Rows]] = [[np.compress(held, keys, axis=1)] for held in there]
         own, totals = iter(state.totals), []
         for place, added_to in zip(places, sums, strict=True):
@@ -184,18 +191,22 @@ class TotalsChange(Operator):
                 _check_counts(*values)
             for part, held, of, at in zip(parts, there, values, (was, now), strict=True):
                 part.append(self._results(at, part[0], of if held.all() else np.compress(held, of, axis=1)))
-        rows = [ZSet(np.ascontiguousarray(np.vstack(part)), np.ones(part[0].shape[1], np.int64)) for part in parts]
-        return rows[0], rows[1], TotalsState(following, tuple(totals), most)
+        change = _exchanged(np.vstack(parts[0]), np.vstack(parts[1]), there, len(self.of.key))
+        return change, TotalsState(following, tuple(totals), most)
 
-    def _sums(self, place: Placed, groups: Rows, delta: ZSet) -> Sums:
+    def _counting(self, delta: ZSet, where: int) -> Rows:
+        """The weights of the rows that count, 0 of the others."""
+        return delta.weights if where < 0 else delta.weights * (delta.rows[where] != 0)
+
+    def _sums(self, place: Placed, groups: Rows, delta: ZSet, starts: Rows) -> Sums:
         """What a change adds to a total: something for each of its keys, nothing where no row counts."""
-        total, weights = place.total, delta.weights
-        if total.where >= 0:
-            weights = weights * (delta.rows[total.where] != 0)
-        if total.op != "count" and np.abs(weights.astype(np.float64)).sum() >= MOST:
+        total = place.total
+        weights = self._counting(delta, total.where)
+        if total.op == "count":
+            return _counts(groups, weights, starts)
+        if np.abs(weights.astype(np.float64)).sum() >= MOST:
             raise WeightOverflowError
-        rows = groups if total.op == "count" else np.vstack([groups, delta.rows[total.column]])
-        return sums_of(place.folding, rows, weights)
+        return sums_of(place.folding, np.vstack([groups, delta.rows[total.column]]), weights)
 
     def _results(self, accumulators: Accumulators, keys: Rows, values: Rows) -> Rows:
         """The results of keys with their values in the table."""
@@ -221,6 +232,45 @@ class TotalsChange(Operator):
                 remedy="make the column a float, or leave such rows out",
             )
         return codes
+
+
+def _by_key(zset: ZSet, key: list[int]) -> tuple[ZSet, Rows]:
+    """(the rows of a Z-set, not empty, in the order of their keys, where each key begins)."""
+    if not key:
+        return zset, np.zeros(1, np.int64)
+    _, order, starts = runs_of(zset.rows[key])
+    return zset if order is None else ZSet(np.take(zset.rows, order, axis=1), zset.weights[order]), starts
+
+
+def _counts(groups: Rows, weights: Rows, starts: Rows) -> Sums:
+    """The sums of weights of rows in the order of their keys, each of which begins at one of `starts`."""
+    none = np.empty((len(groups) + 1, 0), np.int64)
+    return Sums(groups[:, starts], np.add.reduceat(weights, starts)[None, :], none, none[0])
+
+
+def _exchanged(before: Rows, after: Rows, there: tuple[Bools, Bools], k: int) -> ZSet:
+    """The rows `after` without the rows `before`, in normal form.
+
+    Both are of the same keys, which are distinct and in order, in their first `k` columns. `there`: which keys have a
+    row in each.
+    """
+    at = [np.flatnonzero(held) for held in there]
+    both = there[0] & there[1]
+    old, new = (np.compress(both[held], rows, axis=1) for rows, held in zip((before, after), there, strict=True))
+    relation = np.zeros(old.shape[1], np.int8)  # of the old row to the new one, by the last columns first
+    for one, two in zip(old[k:][::-1], new[k:][::-1], strict=True):
+        relation = np.where(one == two, relation, np.where(one < two, np.int8(-1), np.int8(1)))
+    # Every key has two places in the order: for the lesser row and for the greater one.
+    second = [np.zeros(len(both), np.int64), np.ones(len(both), np.int64)]
+    second[0][both], second[1][both] = relation > 0, relation < 0
+    taken = np.full(2 * len(both), -1, np.int64)
+    for places, later, first in zip(at, second, (0, len(at[0])), strict=True):
+        taken[2 * places + later[places]] = np.arange(first, first + len(places))
+    same = np.flatnonzero(both)[relation == 0]
+    taken[2 * same] = taken[2 * same + 1] = -1
+    taken = taken[taken >= 0]
+    weights = np.repeat(np.array([-1, 1]), [len(places) for places in at])
+    return ZSet(np.take(np.hstack([before, after]), taken, axis=1), weights[taken], normal=True)
 
 
 def _check_counts(before: Rows, after: Rows) -> None:

@@ -139,15 +139,16 @@ class SymbolTable:
         with self._lock:
             if self._by_index(len(texts)):
                 return self._added(self._indexed(), texts)
-            known, codes = self._dict(), np.empty(len(texts), np.int64)
-            for i, text in enumerate(texts.to_pylist()):
-                code = known.get(text, UNKNOWN)
-                if code == UNKNOWN:
-                    code = len(known)
-                    self._recent.append(text)
-                    known[text] = code
-                codes[i] = code
-            return codes
+            known, given = self._dict(), texts.to_pylist()
+            codes = list(map(known.get, given))
+            if None in codes:
+                for i, text in enumerate(given):
+                    if codes[i] is None:
+                        if text not in known:  # it may come twice
+                            self._recent.append(text)
+                            known[text] = len(known)
+                        codes[i] = known[text]
+            return np.array(codes, np.int64)
 
     def decode(self, codes: NDArray[np.int64]) -> pa.Array:
         """The texts of codes, as a large_string array."""
@@ -294,7 +295,7 @@ def stage(values: Any) -> StagedTexts:
         raise Misfit(faults.null("symbol"))
     if pa.types.is_dictionary(values.type):
         return _stage_dictionary(values)
-    texts = values.cast(pa.large_string())
+    texts = values if pa.types.is_large_string(values.type) else values.cast(pa.large_string())
     return StagedTexts(None, texts) if len(texts) <= SHORT else _reduced(texts)
 
 
