@@ -15,6 +15,7 @@
     lftj stream CIRCUIT.py --input NAME=FILE   a circuit of lftj.streams over files; each step prints what changed
         --rows N  --follow  --stats        rows a step; wait for more; the circuit with its last step, on stderr
     lftj check PROGRAM... [--json]         every finding with its place, at once; no data is read
+    lftj fmt PROGRAM... [--check] [--diff] programs in their standard form, rewritten in place; `-` is stdin to stdout
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
     lftj functors [--json]                 operators, functors and tests of the language, each with an example
     lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream
@@ -24,7 +25,7 @@
 Other options of Souffle are refused by name. stdout is data only; messages, warnings and progress go to stderr.
 
     exit code   means
-    0           done; `check`: no errors (warnings do not count)
+    0           done; `check`: no errors (warnings do not count); `fmt --check`: nothing to format
     1           the program is wrong: it does not check, or a rule has no value (division by zero)
     2           the command line is wrong: unknown option, no such program file
     3           data is wrong: a missing or unreadable file, a bad row or change, an output that cannot be written

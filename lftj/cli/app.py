@@ -15,12 +15,24 @@ from typing import Annotated, Any
 
 import typer
 
+from lftj.cli.app_options import (
+    Facts,
+    Granularity,
+    Json,
+    KeyOrders,
+    Maintain,
+    Memory,
+    Program,
+    Programs,
+    Quiet,
+    Timeout,
+)
 from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.souffle import refusal
 
 Job = Callable[[], int]
 
-_COMMANDS = ("run", "stream", "warmup", "check", "explain", "functors", "demo", "bench")
+_COMMANDS = ("run", "stream", "warmup", "check", "fmt", "explain", "functors", "demo", "bench")
 
 app = typer.Typer(
     name="lftj",
@@ -28,47 +40,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-
-Program = Annotated[str, typer.Argument(metavar="PROGRAM", help="The rules: a file, or - for stdin.")]
-Facts = Annotated[str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Folder of the files that .input names.")]
-Timeout = Annotated[
-    str | None, typer.Option("--timeout", metavar="SECONDS", help="Give up if evaluation takes longer.")
-]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory-limit", metavar="SIZE", help="Give up beyond SIZE of relations: 500MB, 2GiB.", show_default=False
-    ),
-]
-KeyOrders = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--key-order",
-        metavar="HEAD=X,Y,Z",
-        help="Bind the variables of HEAD's rules in this order. May be repeated.",
-        show_default=False,
-    ),
-]
-Maintain = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--maintain",
-        metavar="HEAD=trace|delta|recompute",
-        help="How HEAD follows changes. May be repeated.",
-        show_default=False,
-    ),
-]
-Granularity = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--granularity",
-        metavar="HEAD=node|interval",
-        help="What HEAD's trace keeps. May be repeated.",
-        show_default=False,
-    ),
-]
-Quiet = Annotated[bool, typer.Option("-w", "--no-warn", help="Say no warnings about the program.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -175,16 +146,23 @@ def warmup(
 
 
 @app.command(short_help="Find all mistakes of programs, without any data.")
-def check(
-    programs: Annotated[
-        list[str], typer.Argument(metavar="PROGRAM", help="Files of rules; - is stdin.", show_default=False)
-    ],
-    json: Json = False,
-) -> Job:
+def check(programs: Programs, json: Json = False) -> Job:
     """Check programs without reading any data: all findings, each with its place."""
     from lftj.cli.check_command import check_programs
 
     return partial(check_programs, programs, as_json=json)
+
+
+@app.command(short_help="Format programs; comments stay.")
+def fmt(
+    programs: Programs,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; 1 if a file is not in standard form.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print what would change, and write nothing.")] = False,
+) -> Job:
+    """Rewrite programs in the standard form. Their meaning and their comments stay; - formats stdin to stdout."""
+    from lftj.cli.fmt_command import format_programs
+
+    return partial(format_programs, programs, check=check, diff=diff)
 
 
 @app.command(short_help="Show how a program is, or was, evaluated.")

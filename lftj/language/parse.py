@@ -115,13 +115,26 @@ def parse_query(text: str, source: str = "<query>", *, parameters: bool = False)
     return body
 
 
+def scanned(text: str) -> tuple[list[Token], Tree[Token]]:
+    """All tokens of a text that parses, those that the tree leaves out too, and its tree. Raises lark's errors."""
+    parser = _lark(aggregates=_folds(text)).parse_interactive(text, start="program")
+    tokens = list(parser.exhaust_lexer())
+    tree: Tree[Token] = parser.feed_eof()  # type: ignore[no-untyped-call]
+    return tokens, tree
+
+
+def _folds(text: str) -> bool:
+    """Whether a text has the word of an aggregate."""
+    return re.search(_folding() + _END, text) is not None
+
+
 def _tree(place: Source, start: int, end: int, rule: str) -> Tree[Token] | Diagnostic:
     """The tree of a piece of a text, or the finding that says why there is none."""
     from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
     text = place.text[start:end]
     try:
-        return _lark(aggregates=re.search(_folding() + _END, text) is not None).parse(text, start=rule)
+        return _lark(aggregates=_folds(text)).parse(text, start=rule)
     except UnexpectedInput as error:
         at = stop = len(text.rstrip())
         expected: set[str] = set()
