@@ -18,6 +18,7 @@ import typer
 from lftj.cli.app_options import (
     Facts,
     Granularity,
+    Jobs,
     Json,
     KeyOrders,
     Maintain,
@@ -32,7 +33,7 @@ from lftj.cli.souffle import refusal
 
 Job = Callable[[], int]
 
-_COMMANDS = ("run", "stream", "warmup", "check", "fmt", "explain", "functors", "demo", "bench")
+_COMMANDS = ("run", "query", "stream", "warmup", "check", "fmt", "explain", "functors", "demo", "bench")
 
 app = typer.Typer(
     name="lftj",
@@ -90,10 +91,7 @@ def run(
     ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Say how rules were evaluated, and how long.")] = False,
     no_warn: Quiet = False,
-    jobs: Annotated[
-        str,
-        typer.Option("-j", "--jobs", "--threads", metavar="N", help="Threads that work at a time; auto: one per core."),
-    ] = "1",
+    jobs: Jobs = "1",
 ) -> Job:
     """Evaluate a program: read its .input files, write its .output files.
 
@@ -105,8 +103,35 @@ def run(
     """
     from lftj.cli.run_command import Settings, run_program
 
-    settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn)
-    return partial(run_program, settings, output, on_error, jobs, stats, updates)
+    settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn, jobs)
+    return partial(run_program, settings, output, on_error, stats, updates)
+
+
+@app.command(short_help="Ask a program questions; the answers go to stdout.")
+def query(
+    given: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY", help="Conditions; the program is the last one.", show_default=False),
+    ],
+    facts: Facts = ".",
+    form: Annotated[
+        str, typer.Option("--format", metavar="table|csv|json|arrow", help="How answers are printed.")
+    ] = "table",
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    no_warn: Quiet = False,
+    jobs: Jobs = "1",
+) -> Job:
+    """Ask a program questions, as in `lftj query 'tri(1, y, z), y < z' tri.dl -F facts`.
+
+    A query is the body of a rule; its answer has a column for each named variable. Only the relations that it needs
+    are read and evaluated.
+    """
+    from lftj.cli.query_command import answer
+    from lftj.cli.run_command import Settings
+
+    settings = Settings.of("", facts, timeout, memory_limit, None, None, None, no_warn, jobs)
+    return partial(answer, settings, given, form)
 
 
 @app.command(short_help="Run a circuit over files, and print its changes.")

@@ -29,7 +29,7 @@ _WORDS = {
     "`tx.upsert`": "`=` before a change of --updates",
     'read db["answer"], or ask db.query("edge(x, y), y > 1")': "`.output answer`",
     "change the rows from Python by `db.load` or in a transaction": "change the rows with --updates",
-    'ask `db.query("tri(1, y, z)")`': "write a rule, `answer(y, z) :- tri(1, y, z).`, and `.output answer`",
+    'ask `db.query("tri(1, y, z)")`': "ask `lftj query 'tri(1, y, z)' PROGRAM`",
     'columns=, or refuse such sources with extra="error"': "columns= in the `.input` directive",
     "use `tx.erase` and `tx.insert`": "use `-` and `+` changes of --updates",
 }

@@ -1,4 +1,4 @@
-"""`lftj fmt`: a program text in its standard form. Only blanks and line ends change: the tokens and comments stay.
+r"""`lftj fmt`: a program text in its standard form. Only blanks and line ends change: the tokens and comments stay.
 
     items         one to a line; facts that share a line go on sharing it; blank lines between items are kept, as one
     a long item   beyond 100 columns a body has one condition to a line, four columns in; so have the arguments of what
@@ -9,7 +9,7 @@
     tri(x, y, z) :- edge(x, y), edge(y, z), edge(x, z).  // what fits in a line is in one
 
 The result is a fixed point: formatting it again changes nothing. A comment before a `,` or the final `.` moves behind
-it. Line ends are `\\n`, or `\\r\\n` if all were. An empty text stays empty.
+it. Line ends are `\n`, or `\r\n` if all were. An empty text stays empty.
 
     pieces.py       tokens and comments
     entries.py      by brackets and separators
