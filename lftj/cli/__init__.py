@@ -17,6 +17,7 @@
         --rows N  --follow  --stats        rows a step; wait for more; the circuit with its last step, on stderr
     lftj check PROGRAM... [--json]         every finding with its place, at once; no data is read
     lftj fmt PROGRAM... [--check] [--diff] programs in their standard form, rewritten in place; `-` is stdin to stdout
+    lftj lsp                               the language server, for editors (needs lftj[lsp])
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
     lftj functors [--json]                 operators, functors and tests of the language, each with an example
     lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream

@@ -33,7 +33,7 @@ from lftj.cli.souffle import refusal
 
 Job = Callable[[], int]
 
-_COMMANDS = ("run", "query", "stream", "warmup", "check", "fmt", "explain", "functors", "demo", "bench")
+_COMMANDS = ("run", "query", "stream", "warmup", "check", "fmt", "lsp", "explain", "functors", "demo", "bench")
 
 app = typer.Typer(
     name="lftj",
@@ -188,6 +188,23 @@ def fmt(
     from lftj.cli.fmt_command import format_programs
 
     return partial(format_programs, programs, check=check, diff=diff)
+
+
+@app.command(short_help="Start the language server, for editors.")
+def lsp(
+    facts: Annotated[
+        str | None,
+        typer.Option("-F", "--fact-dir", metavar="DIR", help="Folder of the input files, for their sizes."),
+    ] = None,
+    stdio: Annotated[bool, typer.Option("--stdio", help="Use stdin and stdout, as it does without.")] = True,
+) -> Job:
+    """Answer an editor on stdin and stdout: findings, types, definitions, renaming, completion, formatting.
+
+    The folder of the facts is relative to that of the program; without one, it is looked for there and in `facts`.
+    """
+    from lftj.cli.lsp_command import serve_editor
+
+    return partial(serve_editor, facts)
 
 
 @app.command(short_help="Show how a program is, or was, evaluated.")

@@ -39,6 +39,20 @@ class Source:
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
+    def offset(self, line: int, column: int) -> int:
+        """The character offset of a line and a column, from 1; places beyond a line or the text are its end."""
+        if line > len(self._starts):
+            return len(self.text)
+        end = self._starts[line] - 1 if line < len(self._starts) else len(self.text)
+        return min(self._starts[line - 1] + column - 1, end)
+
+    def bounds(self, span: Span) -> tuple[int, int]:
+        """The offsets of a span of this text; of the first line if it has none."""
+        if not span.line:
+            return 0, self.offset(1, 1 << 30)
+        start = self.offset(span.line, span.column)
+        return start, max(start, self.offset(span.end_line, span.end_column))
+
     def line_text(self, line: int) -> str:
         """The text of a line without its end."""
         end = self._starts[line] - 1 if line < len(self._starts) else len(self.text)
