@@ -13,6 +13,7 @@
         -w, --no-warn                      keep warnings about the program to yourself
         -j, --jobs, --threads N            threads that work at a time (auto: one per core)
     lftj query QUERY... PROGRAM [-F DIR]   the answers of queries; --format table|csv|json|arrow, and limits as in `run`
+    lftj watch PROGRAM [-F DIR]            follow the program and its files, and print what changes
     lftj stream CIRCUIT.py --input NAME=FILE   a circuit of lftj.streams over files; each step prints what changed
         --rows N  --follow  --stats        rows a step; wait for more; the circuit with its last step, on stderr
     lftj check PROGRAM... [--json]         every finding with its place, at once; no data is read
@@ -20,6 +21,7 @@
     lftj lsp                               the language server, for editors (needs lftj[lsp])
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
     lftj functors [--json]                 operators, functors and tests of the language, each with an example
+    lftj doctor [--json]                   versions, cache, machine, Java, extras: each with what to do about it
     lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream
     lftj bench ...                         the benchmark of a checkout of the project
     lftj --version, lftj --help

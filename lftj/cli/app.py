@@ -33,8 +33,6 @@ from lftj.cli.souffle import refusal
 
 Job = Callable[[], int]
 
-_COMMANDS = ("run", "query", "stream", "warmup", "check", "fmt", "lsp", "explain", "functors", "demo", "bench")
-
 app = typer.Typer(
     name="lftj",
     add_completion=False,
@@ -132,6 +130,31 @@ def query(
 
     settings = Settings.of("", facts, timeout, memory_limit, None, None, None, no_warn, jobs)
     return partial(answer, settings, given, form)
+
+
+@app.command(short_help="Follow the files of a program, and print what changes.")
+def watch(
+    program: Program,
+    facts: Facts = ".",
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="SECONDS", help="Time between two looks at the files.")
+    ] = "0.5",
+    initial: Annotated[bool, typer.Option("--initial/--no-initial", help="Begin with all that is derived.")] = True,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    no_warn: Quiet = False,
+    jobs: Jobs = "1",
+) -> Job:
+    """Evaluate a program, and again whenever it or one of its fact files changes, until Ctrl-C.
+
+    Each change prints what it did to the .output relations, as `lftj run --updates` does: `+tri 1 2 3`, `-tri 3 4 5`,
+    and a blank line. A file with errors is told, and the last good state stays.
+    """
+    from lftj.cli.run_command import Settings
+    from lftj.cli.watch_command import watch
+
+    settings = Settings.of(program, facts, timeout, memory_limit, None, None, None, no_warn, jobs)
+    return partial(watch, settings, interval, initial=initial)
 
 
 @app.command(short_help="Run a circuit over files, and print its changes.")
@@ -242,6 +265,14 @@ def functors(json: Json = False) -> Job:
     return partial(show_functors, as_json=json)
 
 
+@app.command(short_help="Show what lftj stands on, and what to do about it.")
+def doctor(json: Json = False) -> Job:
+    """Show versions, the cache, the machine, Java and extras, each with what to do about it; 1 if one is broken."""
+    from lftj.cli.doctor_command import examine
+
+    return partial(examine, as_json=json)
+
+
 @app.command(short_help="Triangles, cliques and paths in two real graphs.")
 def demo(quick: Annotated[bool, typer.Option("--quick", help="Only the questions that take no time.")] = False) -> Job:
     """Triangles, cliques and paths in two real graphs that ship with lftj."""
@@ -278,8 +309,9 @@ def parse(arguments: Sequence[str] | None) -> Job | int:
 
 def _usage(error: Any, given: list[str]) -> UsageError:
     """What typer refuses, in lftj's words. Its error classes moved between versions; their names did not."""
+    commands = [command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands]
     command = error.ctx.command_path if error.ctx is not None else "lftj"
-    if error.ctx is None and given[0] in _COMMANDS:  # an option without its value
+    if error.ctx is None and given[0] in commands:  # an option without its value
         command = f"lftj {given[0]}"
     remedy = f"see `{command} --help`"
     if type(error).__name__ == "NoSuchOption":
@@ -295,7 +327,7 @@ def _usage(error: Any, given: list[str]) -> UsageError:
     what = str(error.format_message()).rstrip(".").replace("argument(s)", "argument")
     if missing := re.match(r"No such command '(.*?)'", what):
         named, what = missing[1], missing[0]
-        near = difflib.get_close_matches(named, _COMMANDS, 1)
+        near = difflib.get_close_matches(named, commands, 1)
         remedy = f"did you mean `lftj {near[0]}`?" if near else remedy
         if named.endswith(".dl"):
             remedy = f"to evaluate a program, `lftj run {named}`"
