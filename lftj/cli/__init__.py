@@ -24,7 +24,7 @@
     lftj doctor [--json]                   versions, cache, machine, Java, extras: each with what to do about it
     lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream
     lftj bench ...                         the benchmark of a checkout of the project
-    lftj --version, lftj --help
+    lftj --version, lftj --help, lftj --show-completion, lftj --install-completion
 
 Other options of Souffle are refused by name. stdout is data only; messages, warnings and progress go to stderr.
 

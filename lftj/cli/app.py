@@ -28,6 +28,7 @@ from lftj.cli.app_options import (
     Quiet,
     Timeout,
 )
+from lftj.cli.completion import bad_row_ways, forms, relations
 from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.souffle import refusal
 
@@ -35,7 +36,6 @@ Job = Callable[[], int]
 
 app = typer.Typer(
     name="lftj",
-    add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
@@ -72,6 +72,7 @@ def run(
         typer.Option(
             "--on-error",
             metavar="raise|quarantine",
+            autocompletion=bad_row_ways,
             help="Bad rows: refuse all, or keep them in RELATION.rejects (with -D -: stderr).",
         ),
     ] = "raise",
@@ -113,7 +114,8 @@ def query(
     ],
     facts: Facts = ".",
     form: Annotated[
-        str, typer.Option("--format", metavar="table|csv|json|arrow", help="How answers are printed.")
+        str,
+        typer.Option("--format", metavar="table|csv|json|arrow", help="How answers are printed.", autocompletion=forms),
     ] = "table",
     timeout: Timeout = None,
     memory_limit: Memory = None,
@@ -234,7 +236,13 @@ def lsp(
 def explain(
     program: Program,
     relation: Annotated[
-        str | None, typer.Argument(metavar="RELATION", help="Only what this relation needs.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="RELATION",
+            help="Only what this relation needs.",
+            show_default=False,
+            autocompletion=relations,
+        ),
     ] = None,
     facts: Facts = ".",
     evaluate: Annotated[bool, typer.Option("--run", help="Evaluate too, for actual figures beside estimates.")] = False,
@@ -300,6 +308,8 @@ def parse(arguments: Sequence[str] | None) -> Job | int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         found: Any = app(args=given, prog_name="lftj", standalone_mode=False)
+    except SystemExit as done:  # of what typer does by itself: completion
+        return int(done.code or 0)
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from lftj.cli.completion import key_order_heads, maintained_heads, traced_heads
+
 Program = Annotated[str, typer.Argument(metavar="PROGRAM", help="The rules: a file, or - for stdin.")]
 Facts = Annotated[str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Folder of the files that .input names.")]
 Timeout = Annotated[
@@ -24,6 +26,7 @@ KeyOrders = Annotated[
         metavar="HEAD=X,Y,Z",
         help="Bind the variables of HEAD's rules in this order. May be repeated.",
         show_default=False,
+        autocompletion=key_order_heads,
     ),
 ]
 Maintain = Annotated[
@@ -33,6 +36,7 @@ Maintain = Annotated[
         metavar="HEAD=trace|delta|recompute",
         help="How HEAD follows changes. May be repeated.",
         show_default=False,
+        autocompletion=maintained_heads,
     ),
 ]
 Granularity = Annotated[
@@ -42,6 +46,7 @@ Granularity = Annotated[
         metavar="HEAD=node|interval",
         help="What HEAD's trace keeps. May be repeated.",
         show_default=False,
+        autocompletion=traced_heads,
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-w", "--no-warn", help="Say no warnings about the program.")]

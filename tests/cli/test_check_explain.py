@@ -147,7 +147,10 @@ def test_explain_without_facts_says_what_is_missing(shell: Shell) -> None:
     assert done.out.startswith("stratum 1: tri(x:number, y:number, z:number)  not evaluated\n")
 
 
-@pytest.mark.parametrize("command", [(), ("run",), ("query",), ("check",), ("fmt",), ("lsp",), ("watch",), ("doctor",), ("explain",), ("demo",)])
+@pytest.mark.parametrize(
+    "command",
+    [(), ("run",), ("query",), ("check",), ("fmt",), ("lsp",), ("watch",), ("doctor",), ("explain",), ("demo",)],
+)
 def test_help_fits_80_columns(shell: Shell, command: tuple[str, ...]) -> None:
     for flag in ("-h", "--help"):
         done = shell(*command, flag)
