@@ -335,6 +335,7 @@ def test_completion(editor: Editor) -> None:
     assert ".decl" in offered(editor, "\n.de")
     assert set(offered(editor, ".decl p(x:")) == {"number", "unsigned", "float", "symbol", "Name"}
     assert set(offered(editor, ".output t")) == {"edge", "name", "tri", "deg", "text"}
+    assert "first" in offered(editor, ".output tri\nq(first) :- tri(f")
     for silent in ("// ed", 'p(x) :- x = "e', ".decl p", "/* e"):
         assert offered(editor, silent) == {}
 
