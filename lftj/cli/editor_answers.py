@@ -181,7 +181,8 @@ def completions(analysis: Analysis, offset: int) -> tuple[int, list[Completion]]
     if before.startswith("."):
         return start, []
     variables = [Completion(name, "variable") for name in analysis.variables_of_clause(offset)]
-    return start, [*variables, *_relations(analysis), *_words()]
+    by_label = {item.label: item for item in (*variables, *_relations(analysis), *_words())}
+    return start, list(by_label.values())
 
 
 def _ends_clause(text: str, offset: int) -> bool:
