@@ -57,18 +57,17 @@ def _code(text: str) -> str:
 def signature(analysis: Analysis, relation: str) -> str:
     """A relation with its columns, as a declaration has them."""
     columns = [f"{column}:{type_}" for column, type_ in analysis.columns.get(relation, {}).items()]
-    declared = analysis.declaration(relation)
-    heads = (head for rule in analysis.rules(relation) for head in rule.heads if head.name == relation)
+    declared = analysis.declarations.get(relation)
+    heads = (head for rule in analysis.rules.get(relation, ()) for head in rule.heads if head.name == relation)
     functional = declared.functional if declared else isinstance(next(heads, None), ast.Assignment)
     value = f" -> {columns.pop()}" if functional and columns else ""
     return f"{relation}({', '.join(columns)}){value}" if columns or value else relation
 
 
 def _relation(analysis: Analysis, name: Occurrence, folders: Iterable[Path]) -> str:
-    rules = analysis.rules(name.name)
+    rules = analysis.rules.get(name.name, [])
     facts = sum(not rule.body for rule in rules)
-    declared = analysis.declaration(name.name) is not None
-    lines = [_code(f"{'.decl ' if declared else ''}{signature(analysis, name.name)}")]
+    lines = [_code(f"{'.decl ' if name.name in analysis.declarations else ''}{signature(analysis, name.name)}")]
     defined = analysis.definitions(name)
     if defined and (comment := analysis.comment_on(defined[0])):
         lines.append(comment)
@@ -193,8 +192,8 @@ def _ends_clause(text: str, offset: int) -> bool:
 
 def _relations(analysis: Analysis) -> Iterator[Completion]:
     for name in analysis.relations():
-        place = next(o for o in analysis.occurrences if o.kind == RELATION and o.name == name)
-        comment = analysis.comment_on(analysis.definitions(place)[0])
+        places = analysis.definitions(Occurrence(RELATION, name, 0, 0, 0))
+        comment = analysis.comment_on(places[0])
         yield Completion(name, "relation", signature(analysis, name), comment, rank=1)
 
 
@@ -230,7 +229,6 @@ class Symbol:
 
 def symbols(analysis: Analysis) -> Iterator[Symbol]:
     """What a program declares, and its rules; its facts only of relations that nothing else defines."""
-    declared = {item.name for item in analysis.program.items if isinstance(item, ast.Declaration)}
     seen: set[str] = set()
     for item in analysis.program.items:
         start, end = analysis.source.bounds(item.span)
@@ -241,7 +239,7 @@ def symbols(analysis: Analysis) -> Iterator[Symbol]:
                 yield Symbol(name, "type", start, end, end - start, base)
             case ast.Rule(heads, body):
                 name = heads[0].name
-                if body or name not in declared | seen:
+                if body or not (name in analysis.declarations or name in seen):
                     seen.add(name)
                     width = len(name)
                     yield Symbol(", ".join(map(head_source, heads)), "rule", start, end, width)

@@ -53,14 +53,20 @@ class Analysis:
             if word.start() > offset:
                 break
             if offset <= word.end() and not self.is_opaque(offset):
-                named = (o for o in self.occurrences if o.name == word[0] and o.kind in (RELATION, TYPE))
-                known = next(named, None)
-                return known and Occurrence(known.kind, known.name, *word.span(), -1)
+                known = next((kind for kind in (RELATION, TYPE) if (kind, word[0]) in self._by_name), None)
+                return None if known is None else Occurrence(known, word[0], *word.span(), -1)
         return None
 
     def all_of(self, occurrence: Occurrence) -> list[Occurrence]:
         """Every place of what stands at one."""
-        return [other for other in self.occurrences if other.same(occurrence)]
+        return [other for other in self._by_name.get((occurrence.kind, occurrence.name), ()) if other.same(occurrence)]
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], list[Occurrence]]:
+        found: dict[tuple[str, str], list[Occurrence]] = {}
+        for occurrence in self.occurrences:
+            found.setdefault((occurrence.kind, occurrence.name), []).append(occurrence)
+        return found
 
     def definitions(self, occurrence: Occurrence) -> list[Occurrence]:
         """Where something is defined: its declaration, else its rules; of a variable, its first place in the body."""
@@ -73,19 +79,28 @@ class Analysis:
         declared = [p for p in places if p.defines and not isinstance(self.program.items[p.item], ast.Rule)]
         return declared or [place for place in places if place.defines]
 
-    def declaration(self, relation: str) -> ast.Declaration | None:
-        """The declaration of a relation."""
-        declared = (item for item in self.program.items if isinstance(item, ast.Declaration) and item.name == relation)
-        return next(declared, None)
+    @cached_property
+    def declarations(self) -> dict[str, ast.Declaration]:
+        """The declarations, by relation."""
+        return {item.name: item for item in self.program.items if isinstance(item, ast.Declaration)}
 
-    def rules(self, relation: str) -> list[ast.Rule]:
-        """The facts and the rules of a relation."""
-        rules = (item for item in self.program.items if isinstance(item, ast.Rule))
-        return [rule for rule in rules if any(head.name == relation for head in rule.heads)]
+    @cached_property
+    def rules(self) -> dict[str, list[ast.Rule]]:
+        """The facts and rules of each relation that has any."""
+        found: dict[str, list[ast.Rule]] = {}
+        for item in self.program.items:
+            if isinstance(item, ast.Rule):
+                for name in dict.fromkeys(head.name for head in item.heads):
+                    found.setdefault(name, []).append(item)
+        return found
 
     def relations(self) -> list[str]:
         """The relations that the text declares or derives."""
-        return list(dict.fromkeys(o.name for o in self.occurrences if o.kind == RELATION and o.defines))
+        return [
+            name
+            for (kind, name), places in self._by_name.items()
+            if kind == RELATION and any(place.defines for place in places)
+        ]
 
     def types(self) -> dict[str, str]:
         """The types that the text names, with what each stands for."""
@@ -186,7 +201,6 @@ def _names(finding: Diagnostic) -> set[str]:
 def _known_columns(analysis: Analysis, columns: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """The columns of the relations that are there: as declared, else as they were inferred."""
     known = {name: columns[name] for name in analysis.relations() if name in columns}
-    for item in analysis.program.items:
-        if isinstance(item, ast.Declaration):
-            known[item.name] = {attribute.name: attribute.type for attribute in item.attributes}
+    for name, item in analysis.declarations.items():
+        known[name] = {attribute.name: attribute.type for attribute in item.attributes}
     return known

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lftj.language.diagnostics import too_deep
 from lftj.language.entries import behind_and_below, ends_line
 from lftj.language.line_breaks import WIDTH, item_lines, width, with_comments
 from lftj.language.parse import parse
@@ -30,12 +31,19 @@ from lftj.language.pieces import BLOCK_COMMENT, COMMENTS, Piece, SourceItem, sou
 def formatted(text: str, source: str = "<rules>") -> str:
     """`text` in its standard form; `source` is the place that errors give.
 
-    Raises ProgramError if the text does not parse. What the checker would refuse is formatted all the same.
+    Raises ProgramError if the text does not parse. What is refused for other reasons is formatted all the same.
     """
-    parse(text, source)
-    items = source_items(text)
-    newline = "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
-    result = "".join(f"{line}{newline}" for line in _lines(items))
+    from lark import UnexpectedInput
+
+    try:
+        items = source_items(text)
+        newline = "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
+        result = "".join(f"{line}{newline}" for line in _lines(items))
+    except UnexpectedInput:
+        parse(text, source)  # says all that is wrong
+        raise
+    except RecursionError:
+        raise too_deep(source) from None
     assert _tokens(source_items(result)) == _tokens(items), f"formatting would change what {source} means"
     return result
 

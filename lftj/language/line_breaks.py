@@ -123,10 +123,14 @@ class _ItemLines:
         end = column + len(flat)
         for other in following:
             if isinstance(other, Bracketed):
-                return end + len(self._blank(other)) < WIDTH
-            if other.kind == LINE_COMMENT:
+                empty = self._flat_node(other) == other.open.text + other.close.text
+                if not empty:  # else there is nothing to open up
+                    return end + len(self._blank(other)) < WIDTH
+                end += 2
+            elif other.kind == LINE_COMMENT:
                 return end <= WIDTH
-            end += len(self._blank(other) + other.text)
+            else:
+                end += len(self._blank(other) + other.text)
         return end + tail <= WIDTH
 
     def _listed(self, body: Listing, indent: int, end: str) -> list[str]:

@@ -265,3 +265,9 @@ def test_what_does_not_parse_is_refused_with_all_its_errors() -> None:
     with pytest.raises(ProgramError) as refused:
         formatted("p(1)\nq(2.\nr(3).", "t.dl")
     assert [str(found.span) for found in refused.value.diagnostics] == ["t.dl:2:1"]
+
+
+def test_what_is_nested_too_deeply_is_refused_in_words() -> None:
+    check("p(x) :- q(x), x = " + "(" * 40 + "x + 1" + ")" * 40 + ".")
+    with pytest.raises(ProgramError, match="nested too deeply"):
+        formatted("p(x) :- q(x), x = " + "(" * 900 + "x" + ")" * 900 + ".")
