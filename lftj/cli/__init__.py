@@ -12,7 +12,7 @@
         --stats                            how each rule was evaluated, and how long it took, on stderr
         -w, --no-warn                      keep warnings about the program to yourself
         -j, --jobs, --threads N            threads that work at a time (auto: one per core)
-    lftj query QUERY... PROGRAM [-F DIR]   the answers of queries; --format table|csv|json|arrow, and limits as in `run`
+    lftj query QUERY... PROGRAM [-F DIR]   the answers of queries; -p NAME=VALUE, --format table|csv|json|arrow, limits
     lftj watch PROGRAM [-F DIR]            follow the program and its files, and print what changes
     lftj stream CIRCUIT.py --input NAME=FILE   a circuit of lftj.streams over files; each step prints what changed
         --rows N  --follow  --stats        rows a step; wait for more; the circuit with its last step, on stderr

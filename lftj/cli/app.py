@@ -117,6 +117,10 @@ def query(
         str,
         typer.Option("--format", metavar="table|csv|json|arrow", help="How answers are printed.", autocompletion=forms),
     ] = "table",
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", metavar="NAME=VALUE", help="The value of $NAME in the queries. May be repeated."),
+    ] = None,
     timeout: Timeout = None,
     memory_limit: Memory = None,
     no_warn: Quiet = False,
@@ -131,7 +135,7 @@ def query(
     from lftj.cli.run_command import Settings
 
     settings = Settings.of("", facts, timeout, memory_limit, None, None, None, no_warn, jobs)
-    return partial(answer, settings, given, form)
+    return partial(answer, settings, given, form, parameters or [])
 
 
 @app.command(short_help="Follow the files of a program, and print what changes.")

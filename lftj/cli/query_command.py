@@ -8,13 +8,15 @@ answers are printed one after the other, in one of the forms below; a blank line
     json    a line for each query: a list of objects
     arrow   an IPC stream, of one query
 
-A query without variables has the answer `true` or `false`; in `json` it is `[{}]` or `[]`.
+`$name` in a query is a parameter: its value, given by `-p name=value`, is read as a field of a fact file is, and is no
+part of the text. A query without variables has the answer `true` or `false`; in `json` it is `[{}]` or `[]`.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,8 +26,10 @@ from typing import TYPE_CHECKING
 from lftj.cli.outcome import Code, UsageError
 from lftj.cli.program_file import STDIN, checked
 from lftj.cli.run_command import Settings, check_folders, database
+from lftj.language.diagnostics import did_you_mean
 
 if TYPE_CHECKING:
+    from lftj.database import Database
     from lftj.language.clause import CheckedProgram
     from lftj.results.query import Query
     from lftj.results.relation import Relation
@@ -33,15 +37,20 @@ if TYPE_CHECKING:
 ARROW = "arrow"
 
 
-def answer(settings: Settings, given: Sequence[str], form: str) -> int:
-    """Print the answers of all queries but the last of `given`, which is the program."""
+def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequence[str]) -> int:
+    """Print the answers of all queries but the last of `given`, which is the program.
+
+    `parameters`: `name=value` for those of the queries.
+    """
     _check(given, form)
+    values = dict(_parameter(text) for text in parameters)
     *texts, named = given
     settings = replace(settings, program=named)
     program = checked(named)
     check_folders(settings, STDIN, program)
     db = database(settings, program)
-    queries = [db.query(text, timeout=settings.timeout) for text in texts]
+    queries = [_query(db, text, values, settings.timeout) for text in texts]
+    _refuse_unused(values, queries)
     from lftj.io.directive_files import read_inputs
 
     needed = _needed(queries, program)
@@ -86,10 +95,58 @@ def _check(given: Sequence[str], form: str) -> None:
         )
 
 
+def _parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    name = name.strip().removeprefix("$")
+    if not equals or not name:
+        raise UsageError(
+            f"-p {text} gives no parameter a value",
+            why="a parameter `$name` of a query takes its value from the command line",
+            remedy="write -p name=value",
+        )
+    return name, value
+
+
+def _query(db: Database, text: str, values: dict[str, str], timeout: float | None) -> Query:
+    """The query of a text, with the values of its parameters."""
+    from lftj.io.fields import text_value
+    from lftj.values.codes import from_code
+    from lftj.values.faults import Fault
+
+    given: dict[str, object] = {}
+    for name, parameter in db._compiled(text, None).parameters.items():
+        if name not in values:
+            raise UsageError(
+                f"the query `{text}` needs a value for `${name}`",
+                why="what begins with `$` is a parameter",
+                remedy=f"give -p {name}=value",
+            )
+        value = text_value(os.fsencode(values[name]), parameter.type)
+        if isinstance(value, Fault):
+            raise UsageError(
+                f"-p {name}={values[name]}: the value {value.reason}",
+                why=f"`${name}` is of type {parameter.type} in `{text}`; {value.why}",
+                remedy=value.remedy or f"give a {parameter.type}",
+            )
+        given[name] = value if isinstance(value, str) else from_code(value, parameter.type)
+    return db.query(text, timeout=timeout, **given)  # type: ignore[arg-type]
+
+
+def _refuse_unused(values: dict[str, str], queries: Sequence[Query]) -> None:
+    named = [name for query in queries for name in query._compiled.parameters]
+    for name in values:
+        if name not in named:
+            raise UsageError(
+                f"-p {name}: no query has a parameter `${name}`",
+                why="a parameter is written with `$` in a query, within quotes that keep it from the shell",
+                remedy=did_you_mean(name, named, f"write `${name}` in a query, or leave -p {name} out"),
+            )
+
+
 def _needed(queries: Sequence[Query], program: CheckedProgram) -> set[str]:
     """The relations that the queries read, and all that these are derived from."""
     needed: set[str] = set()
-    waiting = [name for query in queries for name in query._clause.reads]
+    waiting = [name for query in queries for name in query._compiled.reads]
     while waiting:
         name = waiting.pop()
         if name not in needed:

@@ -43,8 +43,9 @@ class Occurrence:
 def occurrences(program: ast.Program, source: Source) -> list[Occurrence]:
     """All names of a program, in source order, each place once."""
     found: dict[int, Occurrence] = {}
+    types = {item.name for item in program.items if isinstance(item, ast.TypeDeclaration)}
     for number, item in enumerate(program.items):
-        for occurrence in _Finder(source, number).item(item):
+        for occurrence in _Finder(source, number, types).item(item):
             found.setdefault(occurrence.start, occurrence)
     return [found[start] for start in sorted(found)]
 
@@ -52,8 +53,8 @@ def occurrences(program: ast.Program, source: Source) -> list[Occurrence]:
 class _Finder:
     """The names of one item."""
 
-    def __init__(self, source: Source, number: int) -> None:
-        self.source, self.number = source, number
+    def __init__(self, source: Source, number: int, types: set[str]) -> None:
+        self.source, self.number, self.types = source, number, types
 
     def item(self, item: ast.Item) -> Iterator[Occurrence]:
         start, end = self.source.bounds(item.span)
@@ -63,7 +64,10 @@ class _Finder:
                 for attribute in item.attributes:
                     first, last = self.source.bounds(attribute.span)
                     colon = self.source.text.find(":", first, last)
-                    yield from self._search(TYPE, attribute.type, colon, last)
+                    # A type may have parameters, and a mark behind it that admits null.
+                    name = re.split(r"[(<]", attribute.type)[0].strip()
+                    bare = name if name in self.types else name.rstrip("?")
+                    yield from self._in(TYPE, bare, colon + 1, last)
             case ast.TypeDeclaration():
                 yield from self._at(TYPE, item.name, start, defines=True)
                 written = re.compile(r"\s*(?:=|<:)\s*").match(self.source.text, end)
@@ -105,6 +109,11 @@ class _Finder:
         """The occurrence of a name at a place, if it stands there."""
         if self.source.text.startswith(name, start):
             yield Occurrence(kind, name, start, start + len(name), self.number, defines)
+
+    def _in(self, kind: str, name: str, start: int, end: int) -> Iterator[Occurrence]:
+        """The occurrence of a name that follows blanks."""
+        text = self.source.text[start:end]
+        yield from self._at(kind, name, start + len(text) - len(text.lstrip()))
 
     def _search(self, kind: str, name: str, start: int, end: int) -> Iterator[Occurrence]:
         """The first occurrence of a name between two places."""

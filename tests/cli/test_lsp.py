@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from lftj.language.types import BASE_TYPES
 from tests.cli.conftest import Shell
 
 pytest.importorskip("pygls")
@@ -333,7 +334,7 @@ def test_completion(editor: Editor) -> None:
     }
     assert set(offered(editor, ".")) == {".decl", ".type", ".input", ".output", ".printsize"}
     assert ".decl" in offered(editor, "\n.de")
-    assert set(offered(editor, ".decl p(x:")) == {"number", "unsigned", "float", "symbol", "Name"}
+    assert set(offered(editor, ".decl p(x:")) == {*BASE_TYPES, "Name"}
     assert set(offered(editor, ".output t")) == {"edge", "name", "tri", "deg", "text"}
     assert "first" in offered(editor, ".output tri\nq(first) :- tri(f")
     for silent in ("// ed", 'p(x) :- x = "e', ".decl p", "/* e"):

@@ -75,6 +75,19 @@ def test_only_what_is_needed_is_read(shell: Shell) -> None:
     assert shell("query", "bad(x)", "p.dl", "-F", "facts").code == 1
 
 
+def test_parameters_are_values_of_the_type_that_is_due(shell: Shell) -> None:
+    shell.write({"p.dl": NAMES})
+    asked = ("name($who, age, _)", "name(x, $age, _)", "name(x, _, m), m > $least", "p.dl", "--format", "json")
+    done = shell("query", *asked, "-p", "who=Ann", "-p", "age=103", "--param", "least=1.68")
+    assert [json.loads(line) for line in done.out.splitlines()] == [
+        [{"age": 41}],
+        [{"x": 'Bert, the "old"'}],
+        [{"x": "Ann", "m": 1.7}],
+    ]
+    done = shell("query", "name($who, age, _)", "p.dl", "-p", 'who=Bert, the "old"')
+    assert done == (0, "age\n---\n103\n", "")
+
+
 def test_the_program_may_come_from_stdin(shell: Shell) -> None:
     assert shell("query", "name(x, 41, _)", "-", stdin=NAMES) == (0, "x\n---\nAnn\n", "")
 
@@ -85,6 +98,10 @@ def test_the_program_may_come_from_stdin(shell: Shell) -> None:
         (("p.dl",), 2, "lftj: error: a query and a program are needed"),
         (("p.dl", "name(x, _, _)"), 2, "lftj: error: the program does not stand last: name(x, _, _) is no file, and"),
         (("name(x, _, _)", "q.dl"), 2, "q.dl: error: no such program file"),
+        (("name($who, x, _)", "p.dl"), 2, "lftj: error: the query `name($who, x, _)` needs a value for `$who`"),
+        (("name($who, x, _)", "p.dl", "-p", "who"), 2, "lftj: error: -p who gives no parameter a value"),
+        (("name($w, x, _)", "p.dl", "-p", "w=1", "-p", "v=2"), 2, "lftj: error: -p v: no query has a parameter `$v`"),
+        (("name(x, $age, _)", "p.dl", "-p", "age=old"), 2, "lftj: error: -p age=old: the value "),
         (("nam(x)", "p.dl"), 1, "<query>:1:1: error: unknown relation `nam`"),
         (("name(x, _, _)", "p.dl", "--format", "xml"), 2, "lftj: error: --format xml is unknown"),
         (("name(x, _, _)", "name(_, x, _)", "p.dl", "--format", "arrow"), 2, "lftj: error: --format arrow is for one"),
