@@ -410,6 +410,10 @@ def test_messages_of_commands_speak_of_commands() -> None:
     [
         ("select x from e", "write `answer(x) :- edge(x, y), y > 1.` and `.output answer`"),
         ("insert into e values (1)", "write a fact, `edge(1, 2).`, or change the rows with --updates"),
+        (
+            "p(x) :- e($w).",
+            "use a variable or a constant here, and ask the rule's head: `lftj query 'p($w, x)' PROGRAM -p w=...`",
+        ),
         ("?- e(x)", "ask `lftj query 'tri(1, y, z)' PROGRAM`"),
     ],
 )
