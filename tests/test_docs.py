@@ -32,7 +32,8 @@ COMMAND = re.compile(r"^\$ (?P<command>.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MU
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 # What this suite does not run: what sets a machine up, what takes minutes, and what needs Spark (tests/spark does
 # that).
-LEFT_OUT = ("pip ", "git ", "cd ", "make ", "python -m bench.", "JOB=", "spark-submit ", "lftj demo", "lftj bench")
+SETS_UP = ("pip ", "git ", "cd ", "code ", "make ")
+LEFT_OUT = (*SETS_UP, "python -m bench.", "JOB=", "spark-submit ", "lftj demo", "lftj bench")
 TIME = re.compile(r"\d+\.\d{3} (s|ms)\b")
 
 

@@ -12,19 +12,24 @@
         --stats                            how each rule was evaluated, and how long it took, on stderr
         -w, --no-warn                      keep warnings about the program to yourself
         -j, --jobs, --threads N            threads that work at a time (auto: one per core)
+    lftj query QUERY... PROGRAM [-F DIR]   the answers of queries; -p NAME=VALUE, --format table|csv|json|arrow, limits
+    lftj watch PROGRAM [-F DIR]            follow the program and its files, and print what changes
     lftj stream CIRCUIT.py --input NAME=FILE   a circuit of lftj.streams over files; each step prints what changed
         --rows N  --follow  --stats        rows a step; wait for more; the circuit with its last step, on stderr
     lftj check PROGRAM... [--json]         every finding with its place, at once; no data is read
+    lftj fmt PROGRAM... [--check] [--diff] programs in their standard form, rewritten in place; `-` is stdin to stdout
+    lftj lsp                               the language server, for editors (needs lftj[lsp])
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
     lftj functors [--json]                 operators, functors and tests of the language, each with an example
+    lftj doctor [--json]                   versions, cache, machine, Java, extras: each with what to do about it
     lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream
     lftj bench ...                         the benchmark of a checkout of the project
-    lftj --version, lftj --help
+    lftj --version, lftj --help, lftj --show-completion, lftj --install-completion
 
 Other options of Souffle are refused by name. stdout is data only; messages, warnings and progress go to stderr.
 
     exit code   means
-    0           done; `check`: no errors (warnings do not count)
+    0           done; `check`: no errors (warnings do not count); `fmt --check`: nothing to format
     1           the program is wrong: it does not check, or a rule has no value (division by zero)
     2           the command line is wrong: unknown option, no such program file
     3           data is wrong: a missing or unreadable file, a bad row or change, an output that cannot be written

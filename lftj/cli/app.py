@@ -15,60 +15,30 @@ from typing import Annotated, Any
 
 import typer
 
+from lftj.cli.app_options import (
+    Facts,
+    Granularity,
+    Jobs,
+    Json,
+    KeyOrders,
+    Maintain,
+    Memory,
+    Program,
+    Programs,
+    Quiet,
+    Timeout,
+)
+from lftj.cli.completion import bad_row_ways, forms, relations
 from lftj.cli.outcome import Code, UsageError, say
 from lftj.cli.souffle import refusal
 
 Job = Callable[[], int]
 
-_COMMANDS = ("run", "stream", "warmup", "check", "explain", "functors", "demo", "bench")
-
 app = typer.Typer(
     name="lftj",
-    add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
-
-Program = Annotated[str, typer.Argument(metavar="PROGRAM", help="The rules: a file, or - for stdin.")]
-Facts = Annotated[str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Folder of the files that .input names.")]
-Timeout = Annotated[
-    str | None, typer.Option("--timeout", metavar="SECONDS", help="Give up if evaluation takes longer.")
-]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory-limit", metavar="SIZE", help="Give up beyond SIZE of relations: 500MB, 2GiB.", show_default=False
-    ),
-]
-KeyOrders = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--key-order",
-        metavar="HEAD=X,Y,Z",
-        help="Bind the variables of HEAD's rules in this order. May be repeated.",
-        show_default=False,
-    ),
-]
-Maintain = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--maintain",
-        metavar="HEAD=trace|delta|recompute",
-        help="How HEAD follows changes. May be repeated.",
-        show_default=False,
-    ),
-]
-Granularity = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--granularity",
-        metavar="HEAD=node|interval",
-        help="What HEAD's trace keeps. May be repeated.",
-        show_default=False,
-    ),
-]
-Quiet = Annotated[bool, typer.Option("-w", "--no-warn", help="Say no warnings about the program.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -102,6 +72,7 @@ def run(
         typer.Option(
             "--on-error",
             metavar="raise|quarantine",
+            autocompletion=bad_row_ways,
             help="Bad rows: refuse all, or keep them in RELATION.rejects (with -D -: stderr).",
         ),
     ] = "raise",
@@ -119,10 +90,7 @@ def run(
     ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Say how rules were evaluated, and how long.")] = False,
     no_warn: Quiet = False,
-    jobs: Annotated[
-        str,
-        typer.Option("-j", "--jobs", "--threads", metavar="N", help="Threads that work at a time; auto: one per core."),
-    ] = "1",
+    jobs: Jobs = "1",
 ) -> Job:
     """Evaluate a program: read its .input files, write its .output files.
 
@@ -134,8 +102,65 @@ def run(
     """
     from lftj.cli.run_command import Settings, run_program
 
-    settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn)
-    return partial(run_program, settings, output, on_error, jobs, stats, updates)
+    settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn, jobs)
+    return partial(run_program, settings, output, on_error, stats, updates)
+
+
+@app.command(short_help="Ask a program questions; the answers go to stdout.")
+def query(
+    given: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY", help="Conditions; the program is the last one.", show_default=False),
+    ],
+    facts: Facts = ".",
+    form: Annotated[
+        str,
+        typer.Option("--format", metavar="table|csv|json|arrow", help="How answers are printed.", autocompletion=forms),
+    ] = "table",
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", metavar="NAME=VALUE", help="The value of $NAME in the queries. May be repeated."),
+    ] = None,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    no_warn: Quiet = False,
+    jobs: Jobs = "1",
+) -> Job:
+    """Ask a program questions, as in `lftj query 'tri(1, y, z), y < z' tri.dl -F facts`.
+
+    A query is the body of a rule; its answer has a column for each named variable. Only the relations that it needs
+    are read and evaluated.
+    """
+    from lftj.cli.query_command import answer
+    from lftj.cli.run_command import Settings
+
+    settings = Settings.of("", facts, timeout, memory_limit, None, None, None, no_warn, jobs)
+    return partial(answer, settings, given, form, parameters or [])
+
+
+@app.command(short_help="Follow the files of a program, and print what changes.")
+def watch(
+    program: Program,
+    facts: Facts = ".",
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="SECONDS", help="Time between two looks at the files.")
+    ] = "0.5",
+    initial: Annotated[bool, typer.Option("--initial/--no-initial", help="Begin with all that is derived.")] = True,
+    timeout: Timeout = None,
+    memory_limit: Memory = None,
+    no_warn: Quiet = False,
+    jobs: Jobs = "1",
+) -> Job:
+    """Evaluate a program, and again whenever it or one of its fact files changes, until Ctrl-C.
+
+    Each change prints what it did to the .output relations, as `lftj run --updates` does: `+tri 1 2 3`, `-tri 3 4 5`,
+    and a blank line. A file with errors is told, and the last good state stays.
+    """
+    from lftj.cli.run_command import Settings
+    from lftj.cli.watch_command import watch
+
+    settings = Settings.of(program, facts, timeout, memory_limit, None, None, None, no_warn, jobs)
+    return partial(watch, settings, interval, initial=initial)
 
 
 @app.command(short_help="Run a circuit over files, and print its changes.")
@@ -175,23 +200,53 @@ def warmup(
 
 
 @app.command(short_help="Find all mistakes of programs, without any data.")
-def check(
-    programs: Annotated[
-        list[str], typer.Argument(metavar="PROGRAM", help="Files of rules; - is stdin.", show_default=False)
-    ],
-    json: Json = False,
-) -> Job:
+def check(programs: Programs, json: Json = False) -> Job:
     """Check programs without reading any data: all findings, each with its place."""
     from lftj.cli.check_command import check_programs
 
     return partial(check_programs, programs, as_json=json)
 
 
+@app.command(short_help="Format programs; comments stay.")
+def fmt(
+    programs: Programs,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; 1 if a file is not in standard form.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print what would change, and write nothing.")] = False,
+) -> Job:
+    """Rewrite programs in the standard form. Their meaning and their comments stay; - formats stdin to stdout."""
+    from lftj.cli.fmt_command import format_programs
+
+    return partial(format_programs, programs, check=check, diff=diff)
+
+
+@app.command(short_help="Start the language server, for editors.")
+def lsp(
+    facts: Annotated[
+        str | None,
+        typer.Option("-F", "--fact-dir", metavar="DIR", help="Folder of the input files, for their sizes."),
+    ] = None,
+    stdio: Annotated[bool, typer.Option("--stdio", help="Use stdin and stdout, as it does without.")] = True,
+) -> Job:
+    """Answer an editor on stdin and stdout: findings, types, definitions, renaming, completion, formatting.
+
+    The folder of the facts is relative to that of the program; without one, it is looked for there and in `facts`.
+    """
+    from lftj.cli.lsp_command import serve_editor
+
+    return partial(serve_editor, facts)
+
+
 @app.command(short_help="Show how a program is, or was, evaluated.")
 def explain(
     program: Program,
     relation: Annotated[
-        str | None, typer.Argument(metavar="RELATION", help="Only what this relation needs.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="RELATION",
+            help="Only what this relation needs.",
+            show_default=False,
+            autocompletion=relations,
+        ),
     ] = None,
     facts: Facts = ".",
     evaluate: Annotated[bool, typer.Option("--run", help="Evaluate too, for actual figures beside estimates.")] = False,
@@ -222,6 +277,14 @@ def functors(json: Json = False) -> Job:
     return partial(show_functors, as_json=json)
 
 
+@app.command(short_help="Show what lftj stands on, and what to do about it.")
+def doctor(json: Json = False) -> Job:
+    """Show versions, the cache, the machine, Java and extras, each with what to do about it; 1 if one is broken."""
+    from lftj.cli.doctor_command import examine
+
+    return partial(examine, as_json=json)
+
+
 @app.command(short_help="Triangles, cliques and paths in two real graphs.")
 def demo(quick: Annotated[bool, typer.Option("--quick", help="Only the questions that take no time.")] = False) -> Job:
     """Triangles, cliques and paths in two real graphs that ship with lftj."""
@@ -249,6 +312,8 @@ def parse(arguments: Sequence[str] | None) -> Job | int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         found: Any = app(args=given, prog_name="lftj", standalone_mode=False)
+    except SystemExit as done:  # of what typer does by itself: completion
+        return int(done.code or 0)
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
@@ -258,8 +323,9 @@ def parse(arguments: Sequence[str] | None) -> Job | int:
 
 def _usage(error: Any, given: list[str]) -> UsageError:
     """What typer refuses, in lftj's words. Its error classes moved between versions; their names did not."""
+    commands = [command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands]
     command = error.ctx.command_path if error.ctx is not None else "lftj"
-    if error.ctx is None and given[0] in _COMMANDS:  # an option without its value
+    if error.ctx is None and given[0] in commands:  # an option without its value
         command = f"lftj {given[0]}"
     remedy = f"see `{command} --help`"
     if type(error).__name__ == "NoSuchOption":
@@ -275,7 +341,7 @@ def _usage(error: Any, given: list[str]) -> UsageError:
     what = str(error.format_message()).rstrip(".").replace("argument(s)", "argument")
     if missing := re.match(r"No such command '(.*?)'", what):
         named, what = missing[1], missing[0]
-        near = difflib.get_close_matches(named, _COMMANDS, 1)
+        near = difflib.get_close_matches(named, commands, 1)
         remedy = f"did you mean `lftj {near[0]}`?" if near else remedy
         if named.endswith(".dl"):
             remedy = f"to evaluate a program, `lftj run {named}`"

@@ -29,10 +29,11 @@ _WORDS = {
     "`tx.upsert`": "`=` before a change of --updates",
     'read db["answer"], or ask db.query("edge(x, y), y > 1")': "`.output answer`",
     "change the rows from Python by `db.load` or in a transaction": "change the rows with --updates",
-    'ask `db.query("tri(1, y, z)")`': "write a rule, `answer(y, z) :- tri(1, y, z).`, and `.output answer`",
+    'ask `db.query("tri(1, y, z)")`': "ask `lftj query 'tri(1, y, z)' PROGRAM`",
     'columns=, or refuse such sources with extra="error"': "columns= in the `.input` directive",
     "use `tx.erase` and `tx.insert`": "use `-` and `+` changes of --updates",
 }
+_QUERY = re.compile(r'`db\.query\("(p\(\$([^,]+), x\))", [^=]+=\.\.\.\)`')  # with the name of a parameter
 _SPOKEN = re.compile("|".join(map(re.escape, _WORDS)))
 _MARKED = re.compile(r"^(\S.*?: )?(error|warning)(?=: )", re.MULTILINE)
 _COLOURS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m"}
@@ -101,6 +102,7 @@ def rendered(error: Error) -> str:
 
 def worded(text: str) -> str:
     """A message in the words of the command line."""
+    text = _QUERY.sub(r"`lftj query '\1' PROGRAM -p \2=...`", text)
     return _SPOKEN.sub(lambda found: _WORDS[found[0]], text)
 
 

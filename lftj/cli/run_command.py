@@ -9,7 +9,7 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -55,6 +55,7 @@ class Settings:
         maintain: Sequence[str] | None,
         granularity: Sequence[str] | None,
         no_warn: bool,
+        jobs: str = "1",
     ) -> Settings:
         """From the texts of the command line."""
         return cls(
@@ -66,6 +67,7 @@ class Settings:
             dict(_option("maintain", text) for text in maintain or ()),
             dict(_option("granularity", text) for text in granularity or ()),
             no_warn,
+            _threads(jobs),
         )
 
 
@@ -137,11 +139,8 @@ def _option(option: str, text: str) -> tuple[str, str]:
 # --- run --------------------------------------------------------------------------------------------------------------
 
 
-def run_program(
-    settings: Settings, output: str, on_error: str, jobs: str, stats: bool, updates: str | None = None
-) -> int:
+def run_program(settings: Settings, output: str, on_error: str, stats: bool, updates: str | None = None) -> int:
     """Evaluate a program as the command line says, and follow the changes in `updates`."""
-    settings = replace(settings, threads=_threads(jobs))
     if on_error not in ("raise", "quarantine"):
         raise UsageError(
             f"--on-error {on_error} is unknown",
@@ -149,7 +148,7 @@ def run_program(
             remedy="give --on-error raise or --on-error quarantine",
         )
     program = checked(settings.program)
-    _check_folders(settings, output, program)
+    check_folders(settings, output, program)
     if updates is None:
         return _evaluated(settings, program, output, on_error, stats, None)
     check_updates(updates, settings.program, program)
@@ -220,8 +219,8 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
     return db
 
 
-def _check_folders(settings: Settings, output: str, program: CheckedProgram) -> None:
-    """Refuse folders that cannot work before any time is spent."""
+def check_folders(settings: Settings, output: str, program: CheckedProgram) -> None:
+    """Refuse folders that cannot work before any time is spent. `output` is `STDIN` if no files are written."""
     inputs = [d for d in program.directives if d.kind == "input"]
     if settings.program == STDIN and (stdin := [d for d in inputs if d.io == "stdin"]):
         raise UsageError(

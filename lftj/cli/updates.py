@@ -66,20 +66,25 @@ def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | 
     from lftj.io.change_file import transactions
     from lftj.io.directive_files import to_stdout
 
-    derived = [head for head in db._strata.order if not head.startswith(INTERNAL)]
-    shown = list(dict.fromkeys(d.relation for d in db.directives if d.kind == "output")) or derived
+    shown = shown_relations(db)
     schemas = {name: db[name]._schema for name in db}
     lines = iter(stream.readline, b"")  # not the stream itself: it would read ahead of a pipe
     for number, changes in enumerate(transactions(lines, schemas, source), 1):
         started = time.perf_counter()
         tx = _commit(db, changes, timeout, source)
         seconds = time.perf_counter() - started
-        text, erased, inserted = _told(tx, shown)
+        text, erased, inserted = told(tx, shown)
         to_stdout(text.encode())
         if stats:
             heads = ", ".join(f"{head} by {_ways(report)}" for head, report in tx.stats["heads"].items())
             counts = f"{changes.size:,} {'change' if changes.size == 1 else 'changes'}, +{inserted:,} -{erased:,} rows"
             say(f"commit {number}: {counts}, {seconds * 1e3:.3f} ms" + (f" ({heads})" if heads else ""))
+
+
+def shown_relations(db: Database) -> list[str]:
+    """The relations whose changes are printed: those of `.output`, else all that are derived."""
+    derived = [head for head in db._strata.order if not head.startswith(INTERNAL)]
+    return list(dict.fromkeys(d.relation for d in db.directives if d.kind == "output")) or derived
 
 
 def _ways(report: dict[str, Any]) -> str:
@@ -103,7 +108,7 @@ def _commit(db: Database, changes: FileTransaction, timeout: float | None, sourc
     return tx
 
 
-def _told(tx: Transaction, shown: list[str]) -> tuple[str, int, int]:
+def told(tx: Transaction, shown: list[str]) -> tuple[str, int, int]:
     """The lines of a commit, and how many rows were erased and inserted."""
     from lftj.io.change_file import ERASE, INSERT, change_line
 

@@ -78,9 +78,18 @@ def parse(text: str, source: str = "<rules>") -> ast.Program:
     Raises ProgramError with every syntax error of the text. Whether the program makes sense is the checker's
     business.
     """
+    program, findings, _ = parse_pieces(text, source)
+    if findings:
+        raise ProgramError(findings)
+    return program
+
+
+def parse_pieces(text: str, source: str) -> tuple[ast.Program, list[Diagnostic], list[tuple[int, int]]]:
+    """What can be read of a text: the items of the clauses that parse, all syntax errors, the offsets of the others."""
     place = Source(text, source)
     reader = Reader(place)
     items: list[ast.Item] = []
+    broken: list[tuple[int, int]] = []
     whole = _tree(place, 0, len(text), "program")
     if not isinstance(whole, Diagnostic):
         items = reader.items(whole)
@@ -89,14 +98,27 @@ def parse(text: str, source: str = "<rules>") -> ast.Program:
             tree = _tree(place, start, end, "program")
             if isinstance(tree, Diagnostic):
                 reader.findings.append(tree)
+                rest, following = _rest(place, start, end)
+                broken.append((start, rest))
+                items += following
             else:
                 reader.base = start
                 items += reader.items(tree)
         if not reader.findings:  # every piece parses alone: the cut hid the error
             reader.findings.append(whole)
-    if reader.findings:
-        raise ProgramError(sorted(reader.findings, key=lambda found: (found.span.line, found.span.column)))
-    return ast.Program(tuple(items), source)
+    findings = sorted(reader.findings, key=lambda found: (found.span.line, found.span.column))
+    return ast.Program(tuple(items), source), findings, broken
+
+
+def _rest(place: Source, start: int, end: int) -> tuple[int, list[ast.Item]]:
+    """What a clause without its dot took into its broken piece: where the first line begins from which all parses."""
+    for line in re.compile(r"(?<=\n)[A-Za-z_?.]").finditer(place.text, start + 1, end):
+        tree = _tree(place, line.start(), end, "program")
+        if not isinstance(tree, Diagnostic):
+            reader = Reader(place)  # of its own: what it finds is not reported beside the broken clause
+            reader.base = line.start()
+            return line.start(), reader.items(tree)
+    return end, []
 
 
 def parse_query(text: str, source: str = "<query>", *, parameters: bool = False) -> tuple[ast.Literal, ...]:
@@ -115,13 +137,26 @@ def parse_query(text: str, source: str = "<query>", *, parameters: bool = False)
     return body
 
 
+def scanned(text: str) -> tuple[list[Token], Tree[Token]]:
+    """All tokens of a text that parses, those that the tree leaves out too, and its tree. Raises lark's errors."""
+    parser = _lark(aggregates=_folds(text)).parse_interactive(text, start="program")
+    tokens = list(parser.exhaust_lexer())
+    tree: Tree[Token] = parser.feed_eof()  # type: ignore[no-untyped-call]
+    return tokens, tree
+
+
+def _folds(text: str) -> bool:
+    """Whether a text has the word of an aggregate."""
+    return re.search(_folding() + _END, text) is not None
+
+
 def _tree(place: Source, start: int, end: int, rule: str) -> Tree[Token] | Diagnostic:
     """The tree of a piece of a text, or the finding that says why there is none."""
     from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
     text = place.text[start:end]
     try:
-        return _lark(aggregates=re.search(_folding() + _END, text) is not None).parse(text, start=rule)
+        return _lark(aggregates=_folds(text)).parse(text, start=rule)
     except UnexpectedInput as error:
         at = stop = len(text.rstrip())
         expected: set[str] = set()

@@ -147,14 +147,19 @@ def test_explain_without_facts_says_what_is_missing(shell: Shell) -> None:
     assert done.out.startswith("stratum 1: tri(x:number, y:number, z:number)  not evaluated\n")
 
 
-@pytest.mark.parametrize("command", [(), ("run",), ("check",), ("explain",), ("demo",)])
+@pytest.mark.parametrize(
+    "command",
+    [(), ("run",), ("query",), ("check",), ("fmt",), ("lsp",), ("watch",), ("doctor",), ("explain",), ("demo",)],
+)
 def test_help_fits_80_columns(shell: Shell, command: tuple[str, ...]) -> None:
     for flag in ("-h", "--help"):
         done = shell(*command, flag)
         assert (done.code, done.err) == (0, "")
         assert done.out.startswith(f"Usage: {' '.join(['lftj', *command])} [OPTIONS]")
         assert max(map(len, done.out.splitlines())) <= 80
-        assert "..." not in done.out.replace("[ARGS]...", "").replace("{PROGRAM}...", "").replace("PROGRAM...", "")
+        assert "..." not in done.out.replace("[ARGS]...", "").replace("{PROGRAM}...", "").replace(
+            "{QUERY}...", ""
+        ).replace("PROGRAM...", "")
 
 
 def test_without_a_command_help_goes_to_stderr(shell: Shell) -> None:

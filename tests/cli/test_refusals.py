@@ -410,7 +410,11 @@ def test_messages_of_commands_speak_of_commands() -> None:
     [
         ("select x from e", "write `answer(x) :- edge(x, y), y > 1.` and `.output answer`"),
         ("insert into e values (1)", "write a fact, `edge(1, 2).`, or change the rows with --updates"),
-        ("?- e(x)", "write a rule, `answer(y, z) :- tri(1, y, z).`, and `.output answer`"),
+        (
+            "p(x) :- e($w).",
+            "use a variable or a constant here, and ask the rule's head: `lftj query 'p($w, x)' PROGRAM -p w=...`",
+        ),
+        ("?- e(x)", "ask `lftj query 'tri(1, y, z)' PROGRAM`"),
     ],
 )
 def test_other_languages_are_answered_in_words_of_commands(shell: Shell, line: str, remedy: str) -> None:

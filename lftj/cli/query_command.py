@@ -1,0 +1,206 @@
+"""`lftj query QUERY... PROGRAM`: questions to a program and its facts, the answers on stdout.
+
+Only what the queries need is read and evaluated. Each has a column per named variable, as `Database.query` has. The
+answers are printed one after the other, in one of the forms below; a blank line separates those of `table` and `csv`.
+
+    table   columns in line, for people
+    csv     with a header, quoted as RFC 4180 says
+    json    a line for each query: a list of objects
+    arrow   an IPC stream, of one query
+
+`$name` in a query is a parameter: its value, given by `-p name=value`, is read as a field of a fact file is, and is no
+part of the text. A query without variables has the answer `true` or `false`; in `json` it is `[{}]` or `[]`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lftj.cli.outcome import Code, UsageError
+from lftj.cli.program_file import STDIN, checked
+from lftj.cli.run_command import Settings, check_folders, database
+from lftj.language.diagnostics import did_you_mean
+
+if TYPE_CHECKING:
+    from lftj.database import Database
+    from lftj.language.clause import CheckedProgram
+    from lftj.results.query import Query
+    from lftj.results.relation import Relation
+
+ARROW = "arrow"
+
+
+def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequence[str]) -> int:
+    """Print the answers of all queries but the last of `given`, which is the program.
+
+    `parameters`: `name=value` for those of the queries.
+    """
+    _check(given, form)
+    values = dict(_parameter(text) for text in parameters)
+    *texts, named = given
+    settings = replace(settings, program=named)
+    program = checked(named)
+    check_folders(settings, STDIN, program)
+    db = database(settings, program)
+    queries = [_query(db, text, values, settings.timeout) for text in texts]
+    _refuse_unused(values, queries)
+    from lftj.io.directive_files import read_inputs
+
+    needed = _needed(queries, program)
+    read_inputs(db, settings.facts, skip=[d for d in db.directives if d.relation not in needed])
+    for number, query in enumerate(queries):
+        if number and form in ("table", "csv"):
+            print()
+        _FORMS[form](query.relation())
+    return Code.DONE
+
+
+def _check(given: Sequence[str], form: str) -> None:
+    if len(given) < 2:
+        raise UsageError(
+            "a query and a program are needed",
+            why="`lftj query` asks a program questions",
+            remedy="give the queries and then the program, as in `lftj query 'tri(1, y, z)' tri.dl -F facts`",
+        )
+    if given[-1] != STDIN and not Path(given[-1]).exists() and Path(given[0]).is_file():
+        raise UsageError(
+            f"the program does not stand last: {given[-1]} is no file, and {given[0]} is one",
+            why="queries come first, and the program is the last argument",
+            remedy="move the program behind the queries",
+        )
+    if form not in _FORMS:
+        raise UsageError(
+            f"--format {form} is unknown",
+            why="it is how answers are printed",
+            remedy=f"give one of {', '.join(_FORMS)}",
+        )
+    if form == ARROW and len(given) > 2:
+        raise UsageError(
+            "--format arrow is for one query",
+            why="an Arrow stream has the columns of one table",
+            remedy="ask the queries one by one, or use --format json",
+        )
+    if form == ARROW and sys.stdout.isatty():
+        raise UsageError(
+            "--format arrow is not for terminals",
+            why="an Arrow stream is binary",
+            remedy="send it to a file or a pipe, as in `lftj query ... --format arrow > answer.arrows`",
+        )
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    name = name.strip().removeprefix("$")
+    if not equals or not name:
+        raise UsageError(
+            f"-p {text} gives no parameter a value",
+            why="a parameter `$name` of a query takes its value from the command line",
+            remedy="write -p name=value",
+        )
+    return name, value
+
+
+def _query(db: Database, text: str, values: dict[str, str], timeout: float | None) -> Query:
+    """The query of a text, with the values of its parameters."""
+    from lftj.io.fields import text_value
+    from lftj.values.codes import from_code
+    from lftj.values.faults import Fault
+
+    given: dict[str, object] = {}
+    for name, parameter in db._compiled(text, None).parameters.items():
+        if name not in values:
+            raise UsageError(
+                f"the query `{text}` needs a value for `${name}`",
+                why="what begins with `$` is a parameter",
+                remedy=f"give -p {name}=value",
+            )
+        value = text_value(os.fsencode(values[name]), parameter.type)
+        if isinstance(value, Fault):
+            raise UsageError(
+                f"-p {name}={values[name]}: the value {value.reason}",
+                why=f"`${name}` is of type {parameter.type} in `{text}`; {value.why}",
+                remedy=value.remedy or f"give a {parameter.type}",
+            )
+        given[name] = value if isinstance(value, str) else from_code(value, parameter.type)
+    return db.query(text, timeout=timeout, **given)  # type: ignore[arg-type]
+
+
+def _refuse_unused(values: dict[str, str], queries: Sequence[Query]) -> None:
+    named = [name for query in queries for name in query._compiled.parameters]
+    for name in values:
+        if name not in named:
+            raise UsageError(
+                f"-p {name}: no query has a parameter `${name}`",
+                why="a parameter is written with `$` in a query, within quotes that keep it from the shell",
+                remedy=did_you_mean(name, named, f"write `${name}` in a query, or leave -p {name} out"),
+            )
+
+
+def _needed(queries: Sequence[Query], program: CheckedProgram) -> set[str]:
+    """The relations that the queries read, and all that these are derived from."""
+    needed: set[str] = set()
+    waiting = [name for query in queries for name in query._compiled.reads]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += [read for clause in program.clauses if clause.head == name for read in clause.reads]
+    return needed
+
+
+def _print_table(rows: Relation) -> None:
+    """Columns in line: numbers to the right, texts to the left."""
+    if not rows.columns:
+        return _print_truth(rows)
+    header = list(rows.columns)
+    cells = [[str(value) for value in row] for row in rows]
+    left = [kind == "symbol" for kind in rows.columns.values()]
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    for cell_row in (header, ["-" * width for width in widths], *cells):
+        shown = [
+            cell.ljust(width) if to_left else cell.rjust(width)
+            for cell, width, to_left in zip(cell_row, widths, left, strict=True)
+        ]
+        print("  ".join(shown).rstrip())
+    return None
+
+
+def _print_csv(rows: Relation) -> None:
+    if not rows.columns:
+        return _print_truth(rows)
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(rows.columns)
+    table.writerows(rows)
+    return None
+
+
+def _print_truth(rows: Relation) -> None:
+    print("true" if rows else "false")
+
+
+def _print_json(rows: Relation) -> None:
+    names = list(rows.columns)
+    print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False, default=str))
+
+
+def _print_arrow(rows: Relation) -> None:
+    import pyarrow as pa
+
+    table = rows.arrow()
+    with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
+        stream.write_table(table)
+
+
+_FORMS: dict[str, Callable[[Relation], None]] = {
+    "table": _print_table,
+    "csv": _print_csv,
+    "json": _print_json,
+    ARROW: _print_arrow,
+}

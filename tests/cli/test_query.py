@@ -1,0 +1,117 @@
+"""`lftj query`: questions to a program and its facts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+from tests.cli.conftest import TRIANGLES, Shell
+
+NAMES = """\
+.decl name(who:symbol, age:number, height:float)
+name("Ann", 41, 1.7).
+name("Bert, the \\"old\\"", 103, 1.65).
+"""
+
+
+def test_the_answer_is_a_table(triangles: Shell) -> None:
+    assert triangles("query", "tri(1, y, z)", "tri.dl", "-F", "facts") == (0, "y  z\n-  -\n2  3\n", "")
+    assert triangles("query", "tri(x, _, 4)", "edge(x, y), y > 3", "tri.dl", "-F", "facts") == (
+        0,
+        "x\n-\n2\n\nx  y\n-  -\n2  4\n3  4\n",
+        "",
+    )
+
+
+def test_texts_stand_to_the_left(shell: Shell) -> None:
+    shell.write({"p.dl": NAMES})
+    assert shell("query", "name(who, age, m)", "p.dl").out == (
+        "who              age     m\n"
+        "---------------  ---  ----\n"
+        "Ann               41   1.7\n"
+        'Bert, the "old"  103  1.65\n'
+    )
+
+
+def test_csv_and_json(shell: Shell) -> None:
+    shell.write({"p.dl": NAMES})
+    done = shell("query", "name(who, age, _), age > 50", "name(who, _, m)", "p.dl", "--format", "csv")
+    assert done == (
+        0,
+        'who,age\n"Bert, the ""old""",103\n\nwho,m\nAnn,1.7\n"Bert, the ""old""",1.65\n',
+        "",
+    )
+    done = shell("query", "name(who, age, _), age > 50", "name(who, 1, m)", "p.dl", "--format", "json")
+    assert [json.loads(line) for line in done.out.splitlines()] == [[{"who": 'Bert, the "old"', "age": 103}], []]
+
+
+def test_a_query_without_variables_is_true_or_false(triangles: Shell) -> None:
+    def asked(text: str, form: str) -> str:
+        return triangles("query", text, "tri.dl", "-F", "facts", "--format", form).out
+
+    for form in ("table", "csv"):
+        assert (asked("tri(1, 2, 3)", form), asked("tri(1, 2, _), edge(3, 3)", form)) == ("true\n", "false\n")
+    assert (asked("tri(1, 2, 3)", "json"), asked("tri(3, 2, 1)", "json")) == ("[{}]\n", "[]\n")
+
+
+def test_an_arrow_stream(triangles: Shell) -> None:
+    command = (sys.executable, "-m", "lftj", "query", "tri(x, y, z)", "tri.dl", "-F", "facts", "--format", "arrow")
+    done = subprocess.run(command, cwd=triangles.folder, capture_output=True, check=True)
+    table = pa.ipc.open_stream(done.stdout).read_all()
+    assert table.to_pydict() == {"x": [1, 2], "y": [2, 3], "z": [3, 4]}
+
+
+def test_only_what_is_needed_is_read(shell: Shell) -> None:
+    program = TRIANGLES + ".decl other(x:number)\n.input other\n.decl bad(x:number)\nbad(1 / x) :- other(x).\n"
+    shell.write({"p.dl": program, "facts/edge.facts": "1\t2\n"})
+    assert shell("query", "edge(x, y)", "p.dl", "-F", "facts", "-w") == (0, "x  y\n-  -\n1  2\n", "")
+    done = shell("query", "bad(x)", "p.dl", "-F", "facts")
+    assert (done.code, done.out) == (3, "")
+    shell.write({"facts/other.facts": "0\n"})
+    assert shell("query", "bad(x)", "p.dl", "-F", "facts").code == 1
+
+
+def test_parameters_are_values_of_the_type_that_is_due(shell: Shell) -> None:
+    shell.write({"p.dl": NAMES})
+    asked = ("name($who, age, _)", "name(x, $age, _)", "name(x, _, m), m > $least", "p.dl", "--format", "json")
+    done = shell("query", *asked, "-p", "who=Ann", "-p", "age=103", "--param", "least=1.68")
+    assert [json.loads(line) for line in done.out.splitlines()] == [
+        [{"age": 41}],
+        [{"x": 'Bert, the "old"'}],
+        [{"x": "Ann", "m": 1.7}],
+    ]
+    done = shell("query", "name($who, age, _)", "p.dl", "-p", 'who=Bert, the "old"')
+    assert done == (0, "age\n---\n103\n", "")
+
+
+def test_the_program_may_come_from_stdin(shell: Shell) -> None:
+    assert shell("query", "name(x, 41, _)", "-", stdin=NAMES) == (0, "x\n---\nAnn\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "first"),
+    [
+        (("p.dl",), 2, "lftj: error: a query and a program are needed"),
+        (("p.dl", "name(x, _, _)"), 2, "lftj: error: the program does not stand last: name(x, _, _) is no file, and"),
+        (("name(x, _, _)", "q.dl"), 2, "q.dl: error: no such program file"),
+        (("name($who, x, _)", "p.dl"), 2, "lftj: error: the query `name($who, x, _)` needs a value for `$who`"),
+        (("name($who, x, _)", "p.dl", "-p", "who"), 2, "lftj: error: -p who gives no parameter a value"),
+        (("name($w, x, _)", "p.dl", "-p", "w=1", "-p", "v=2"), 2, "lftj: error: -p v: no query has a parameter `$v`"),
+        (("name(x, $age, _)", "p.dl", "-p", "age=old"), 2, "lftj: error: -p age=old: the value "),
+        (("nam(x)", "p.dl"), 1, "<query>:1:1: error: unknown relation `nam`"),
+        (("name(x, _, _)", "p.dl", "--format", "xml"), 2, "lftj: error: --format xml is unknown"),
+        (("name(x, _, _)", "name(_, x, _)", "p.dl", "--format", "arrow"), 2, "lftj: error: --format arrow is for one"),
+        (("name(x, _, _)", "p.dl", "-F", "nowhere"), 2, "lftj: error: -F nowhere: there is no such folder"),
+    ],
+)
+def test_refusals(shell: Shell, arguments: tuple[str, ...], code: int, first: str) -> None:
+    shell.write({"p.dl": NAMES})
+    done = shell("query", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith(first)
+    assert "\n  why: " in done.err
+    assert "\n  do: " in done.err
