@@ -27,11 +27,12 @@ from lftj.language.clause import Clause, Parameter
 from lftj.plan.body import Body, body_of
 from lftj.plan.cuts import cuts_of
 from lftj.plan.joinplan import Abandoned, JoinPlan, plan_join
-from lftj.plan.keyorder import Choice, OrderSearch
+from lftj.plan.keyorder import MANY, Choice, OrderSearch
 from lftj.plan.lowering import Encode, lower
+from lftj.plan.moves import neighbours, order_of
 from lftj.plan.sampling import WORTHWHILE, best_of
-from lftj.plan.starts import grown_orders
-from lftj.plan.trials import LAST, RANKED, TRIED, Trials
+from lftj.plan.starts import grown_orders, varied
+from lftj.plan.trials import LAST, TRIED, Trials
 from lftj.program.components import ComponentRounds
 from lftj.program.evaluation import Evaluation
 from lftj.program.state import State
@@ -135,13 +136,18 @@ class Evaluator:
                 return plan_join(body, choice, relations, counting=counting)
 
             choices = search.ranked() if wanted is None else [search.forced(wanted)]
-            plan = None
-            if wanted is None and (abandoned or len(search.names) >= TRIED):
-                choices = [*choices[:RANKED], *grown_orders(search)]
-                plan = Trials(*at_hand).best_of(planned(choices[0]), choices[1:], planned)
-                if plan is None and choices[0].cost < LAST:
-                    walked.setdefault(choices[0].order, LAST)
-            if plan is None:
+            # Of few variables nearly all orders are ranked, and of them large joins are tried on samples at once.
+            few = len(search.names) <= MANY
+            large = few and choices[0].cost >= self.pilot_from
+            last = LAST >> 2 if few and choices[0].cost >= LAST else LAST
+            plan, ended = planned(choices[0]), False
+            if wanted is None and (abandoned or (len(search.names) >= TRIED and not large)):
+                others = [*varied(search, choices), *(() if few else grown_orders(search))]
+                plan, ended = Trials(*at_hand).best_of(plan, others, planned, partial(neighbours, search), last)
+                if not few or choices[0].cost < LAST:
+                    walked.setdefault(plan.order, LAST)
+                choices = [*filter(None, [search.along(order_of(search, plan))]), *others]
+            if not ended:
                 plan = best_of(choices, planned, *at_hand, worthwhile=self.pilot_from, walked=walked)
             if abandoned and plan.order not in (late.order for late in abandoned):
                 plan = replace(plan, abandoned=abandoned)

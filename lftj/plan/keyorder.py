@@ -1,6 +1,6 @@
 """Choosing the key order of a join: which variable is bound at which depth.
 
-A search over orders, depth by depth, keeping the `BEAM` cheapest beginnings (all of them up to four variables). The
+A search over orders, depth by depth, keeping the `BEAM` cheapest beginnings (all of them up to three variables). The
 cost of binding a variable behind bound ones counts leapfrog steps, from the estimates of matches.py:
 
     entered     how often the depth is entered: the product of the matches of the depths before it; when counting, only
@@ -36,10 +36,10 @@ from lftj.plan.body import Body
 from lftj.plan.matches import Matches, Matching, first_hit
 from lftj.plan.statistics import Statistics
 
-BEAM = 64
+BEAM = 16
 # Of more variables than `MANY` so many orders of the same ones are kept, and what is connected to nothing that is bound
 # waits, unless the head needs it. Of more than `CROWDED` that one atom alone holds, the first is tried for all.
-MANY, ALIKE, WIDE, CROWDED = 6, 2, 16, 16
+MANY, ALIKE, WIDE, CROWDED = 6, 2, 8, 16
 SORT, EMIT, DEDUPE = 6.0, 1.0, 8.0
 # In the place of SORT, where a key order is built once for many runs of a plan; and what one costs that each run has to
 # build: some microseconds, whatever its rows, as a hundred steps do.
@@ -194,6 +194,16 @@ class OrderSearch:
             partial = grown
         return replace(self.choice(partial), forced=True)
 
+    def along(self, order: Sequence[str]) -> Choice | None:
+        """The choice of an order of all variables; None if one of them could not be bound where it stands."""
+        partial = self.start
+        for v in order:
+            following = self.bind(partial, v)
+            if following is None:
+                return None
+            partial = following
+        return self.choice(partial)
+
     def bind(self, partial: _Partial, v: str) -> _Partial | None:
         """`partial` with `v` bound next; None if nothing can bind it yet."""
         bit = self.matches.bit[v]
@@ -319,10 +329,10 @@ class OrderSearch:
 def _varied(partials: Sequence[_Partial], crowded: bool) -> Iterator[_Partial]:
     """The first `WIDE` of the partials, few that bind the same variables, and the first that begins with each variable.
 
-    `crowded`: half as many, however they begin.
+    `crowded`: however they begin.
     """
     alike, begun, kept = Counter[int](), set[str](), 0
-    wide = WIDE // 2 if crowded else WIDE
+    wide = WIDE
     for p in partials:
         # What is bound decides what follows: the cheapest orders of it stand for all of them.
         alike[p.bound] += 1

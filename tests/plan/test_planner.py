@@ -170,7 +170,7 @@ def test_many_variables_are_planned_quickly(count: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(keyorder.OrderSearch, "bind", counted)
     _, plan = db._evaluator.plan(check_query(path, db._schemas()))
     assert len(plan.order) == count + 1
-    assert 0 < len(looked) <= keyorder.BEAM * (count + 1) ** 2
+    assert 0 < len(looked) <= 2 * keyorder.BEAM * (count + 1) ** 2
 
 
 def test_the_body_without_constants() -> None:

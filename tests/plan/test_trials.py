@@ -12,23 +12,27 @@ from lftj.plan.trials import Trials
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
-# Cases of bench.plans that were misjudged most, and the steps of the best of 200 orders: of case 107 those that were
-# chosen by estimate took 462,743, of case 285 more than two million.
+# Cases of bench.plans by seed that were misjudged, and the steps of the best order found. Of the first seed case 107
+# took 462,743 steps by estimate, case 285 more than two million; of the others all had been within five times before
+# bodies of few variables were tried, or neighbours of the best order (moves.py). None was tuned on.
 BEST = {
-    14: 741, 22: 444, 24: 147, 46: 359, 54: 37, 64: 97_839, 78: 497, 106: 462, 107: 1_274, 137: 5_506, 162: 320,
-    224: 28_088, 234: 19, 240: 92, 254: 181, 279: 565, 282: 10_020, 286: 1_848, 294: 61,
+    (1, 14): 741, (1, 22): 444, (1, 24): 147, (1, 46): 359, (1, 54): 37, (1, 64): 97_839, (1, 78): 497, (1, 106): 462,
+    (1, 107): 1_274, (1, 137): 5_506, (1, 147): 180, (1, 162): 320, (1, 224): 28_088, (1, 234): 19, (1, 240): 92,
+    (1, 254): 181, (1, 279): 565, (1, 282): 10_020, (1, 285): 34_399, (1, 286): 1_848, (1, 294): 61,
+    (2, 49): 1_015, (2, 63): 2_504, (2, 75): 5_978, (2, 106): 5_159, (2, 132): 4_635, (2, 133): 200, (2, 164): 5_055,
+    (2, 175): 2_534, (2, 285): 21_093, (3, 15): 206_601, (3, 16): 3_423, (3, 21): 68, (3, 26): 24_184, (3, 46): 10_084,
+    (3, 54): 123, (3, 86): 39, (3, 110): 1_675, (3, 118): 6, (3, 135): 4_333, (3, 137): 1_290, (3, 139): 142,
+    (3, 150): 8_859, (3, 152): 45_642, (3, 154): 26_202, (3, 224): 243, (3, 225): 23_736, (3, 284): 87_992,
+    (3, 286): 12_945, (3, 295): 122, (4, 167): 11_271, (4, 282): 83_518,
 }  # fmt: skip
-# Of these the order that is chosen takes more than twice as many.
-NEAR = {147: 180, 285: 34_399}
 
 
 @pytest.mark.jit_only
-@pytest.mark.parametrize("number", [*BEST, *NEAR])
-def test_misjudged_bodies_are_walked_in_about_the_best_order(number: int) -> None:
-    walks = plans.Walks(plans.case_of(number))
+@pytest.mark.parametrize(("seed", "number"), BEST)
+def test_misjudged_bodies_are_walked_in_about_the_best_order(seed: int, number: int) -> None:
+    walks = plans.Walks(plans.case_of(number, seed))
     _, plan = walks.db._evaluator.plan(walks.clause)
-    best, factor = (BEST[number], plans.BOUND) if number in BEST else (NEAR[number], 3.0)
-    assert walks.steps(plan, plans.MOST) <= factor * (best + plans.SLACK)
+    assert walks.steps(plan, plans.MOST) <= plans.BOUND * (BEST[seed, number] + plans.SLACK)
 
 
 CHAIN = ", ".join(f"e(y{i}, y{i + 1})" for i in range(7))
@@ -58,9 +62,16 @@ def test_key_orders_that_only_trials_needed_are_dropped(monkeypatch: pytest.Monk
     assert set(db._relations["e"].orders) <= {(0, 1), *(node.key_order for node in plan.nodes)}
 
 
-def test_a_body_of_few_variables_is_planned_without_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Trials, "best_of", None)
-    assert len(loaded("r(x, z) :- e(x, y), e(y, z), e(x, z).")["r"]) > 0
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "r(x, z) :- e(x, y), e(y, z), x = 3.",  # it ends at once
+        "r(x, y) :- e(x, y), x != y.",  # most of the steps are those of the rows
+    ],
+)
+def test_nothing_else_is_tried_where_it_could_not_be_much_better(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trials, "_race", None)
+    assert len(loaded(rule)["r"]) > 0
 
 
 @pytest.mark.parametrize("head", ["y0", "y7", "y3, y4", "y0, y7"])
