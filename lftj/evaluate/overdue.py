@@ -4,8 +4,8 @@ Estimates are averages: there are data on which an order takes a million times a
 its estimate, and `FLOOR` steps in any case; then pilot runs (lftj/plan/sampling.py) compare its order with others. If
 it is still the best the walk goes on where it was; else what it found is dropped, and another begins. After `TRIES`
 orders the last one has no limit. What was abandoned stands in the counters of the walk that took its place, and in
-`tx.stats`. An order that the user wants is never abandoned, nor is a walk that has given rows away, or one that threads
-have cut among them.
+`tx.stats`. An order that the user wants is never abandoned, nor is a walk that has given rows away. Of one that threads
+have cut among them the steps of all ranges count.
 
 What changed rows are joined with (lftj/maintain/clause_delta.py) is not planned again, but given up for an evaluation.
 """
@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from lftj.join.ranges import CutRun
 from lftj.join.run import NO_END, Counters, Limits, Overdue
 from lftj.plan.joinplan import Abandoned, JoinPlan
 
@@ -57,7 +56,7 @@ def finish(
     """
     abandoned: tuple[Abandoned, ...] = ()
     while (walking := begin(plan)) is not None:
-        if not (plan.forced or isinstance(walking, CutRun)) and len(abandoned) < TRIES:
+        if not plan.forced and len(abandoned) < TRIES:
             walking.most = int(max(FLOOR, min(LATE * plan.cost, NO_END >> 1)))
         try:
             return plan, walking, _walked(walking, walk, abandoned)

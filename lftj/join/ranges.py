@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj.join import expression_vm, triejoin
 from lftj.join import join_state as cells
-from lftj.join.run import SLICE, Counters, Run
+from lftj.join.run import NO_END, SLICE, Counters, Overdue, Run
 from lftj.join.trie import KEY_MAX, KEY_MIN
 from scantree.crew import LOOK, Crew, Shift, apart
 
@@ -60,22 +59,34 @@ class CutRun(Run):
         self._rows, self._overflow = [0] * n, False
         self._done: list[Counters | None] = [None] * n
         self._chunks: list[deque[Ints]] = [deque() for _ in range(n)]
+        # Ranges that were stopped within, with their walk, its buffer, and the rows that were taken from there.
+        self._paused: dict[int, tuple[cells.Walk, Ints, int]] = {}
+        self._steps, self._given = [0] * n, 0
+
+    @property
+    def steps(self) -> int:
+        """Steps of all ranges so far."""
+        return sum(self._steps)
 
     def _work(self, i: int, shift: Shift, todo: Iterator[int]) -> None:
-        """Walk one range after the other."""
+        """Walk one range after the other, until all of them have taken more steps than `most`."""
         start = self._pristine
         counting = bool(start.control[cells.COUNTING])
         fresh = (start.frames, start.depths, start.regs, start.blocks, start.control)
         frames, depths, regs, blocks, control = (apart(part) for part in fresh)
-        cell = apart(start.cell)
-        walk = start._replace(frames=frames, depths=depths, regs=regs, blocks=blocks, control=control, cell=cell)
-        shape = (len(walk.head), 1 if counting else self._buffer_rows)
-        out = np.empty(shape, np.int64)
-        while not shift.stopped and (r := next(todo)) < len(self._ranges):
-            _begin(walk, start, *self._ranges[r])
-            status, done = triejoin.PAUSED, 0
+        own = start._replace(
+            frames=frames, depths=depths, regs=regs, blocks=blocks, control=control, cell=apart(start.cell)
+        )
+        shape = (len(own.head), 1 if counting else self._buffer_rows)
+        buffer = np.empty(shape, np.int64)
+        while not shift.stopped and (r := next(todo, None)) is not None:
+            walk, out, done = self._paused.pop(r, (own, buffer, -1))
+            if done < 0:
+                _begin(walk, start, *self._ranges[r])
+                done = 0
+            control, status = walk.control, triejoin.PAUSED
             while status != triejoin.FINISHED and not shift.stopped:
-                status = triejoin.triejoin(self.mem, walk, out, SLICE)
+                status = triejoin.triejoin(self.mem, walk, out, min(SLICE, self.most))
                 n = int(control[cells.WRITTEN])
                 if status == triejoin.OVERFLOW:
                     self._overflow = shift.stopped = True
@@ -87,25 +98,31 @@ class CutRun(Run):
                 if status != triejoin.PAUSED:
                     done += n
                     control[cells.WRITTEN] = 0
-                self._rows[r] = done + int(control[cells.WRITTEN])
+                self._rows[r], self._steps[r] = done + int(control[cells.WRITTEN]), int(control[cells.STEPS])
+                if self.steps > self.most:
+                    shift.stopped = True
                 if status == triejoin.FULL:
                     shift.tell()
+            if walk.cell[expression_vm.TROUBLE]:
+                self.walk.cell[expression_vm.TROUBLE] = walk.cell[expression_vm.TROUBLE]
             if status != triejoin.FINISHED:
+                self._paused[r] = walk, out, done
                 break
+            if walk is own:
+                buffer = out
             steps = int(control[cells.STEPS])
             self._done[r] = Counters(
                 steps,
                 steps + int(control[cells.LANDED]),
                 int(control[cells.OPENS]),
-                int(blocks[0, cells.COUNT]) if counting else done,
-                tuple(depths[:, cells.MATCHES].tolist()),
+                int(walk.blocks[0, cells.COUNT]) if counting else done,
+                tuple(walk.depths[:, cells.MATCHES].tolist()),
             )
             shift.tell()
-        if cell[expression_vm.TROUBLE]:
-            self.walk.cell[expression_vm.TROUBLE] = cell[expression_vm.TROUBLE]
 
     def _shift(self) -> Shift:
-        todo = count()
+        """The ranges that are left, walked from where they are."""
+        todo = iter([r for r, counters in enumerate(self._done) if counters is None])
         return self._crew.shift(lambda i, shift: self._work(i, shift, todo))
 
     def _add_up(self) -> None:
@@ -132,23 +149,36 @@ class CutRun(Run):
                 self.limits.look(0)
                 shift.wait(LOOK)
         if not self._overflow:
+            if None in self._done:
+                raise Overdue
             self._add_up()
             if self.counters.rows <= MOST:
                 return self.counters.rows
         # The error is that of the undivided walk, which says where it happened.
+        self.most = NO_END
         return super().count()
 
     def chunks(self) -> Iterator[Ints]:
         """Rows as arrays int64[columns, n] in the order of the walk, each the caller's to keep."""
-        r = 0
-        with self._shift() as shift:
-            while r < len(self._ranges):
-                self.limits.look(sum(self._rows))
-                ended = self._done[r] is not None
-                while self._chunks[r]:
-                    yield self._chunks[r].popleft()
-                if ended:
-                    r += 1
-                else:
-                    shift.wait(LOOK)
+        while self._given < len(self._ranges):
+            with self._shift() as shift:
+                yield from self._walked(shift)
+            # Whoever took the rows may have put the end off.
+            if self._given < len(self._ranges) and self.steps > self.most:
+                raise Overdue
         self._add_up()
+
+    def _walked(self, shift: Shift) -> Iterator[Ints]:
+        """The chunks of ranges, each when those before it are done, until all are or the workers stopped."""
+        while self._given < len(self._ranges):
+            self.limits.look(sum(self._rows))
+            stopped, ended = shift.stopped, self._done[self._given] is not None
+            while self._chunks[self._given]:
+                yield self._chunks[self._given].popleft()
+            if ended:
+                self._given += 1
+            elif stopped:
+                shift.wait(0.0)  # raises what a worker raised
+                break
+            else:
+                shift.wait(LOOK)

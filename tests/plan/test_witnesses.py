@@ -10,6 +10,10 @@ import pytest
 import lftj
 from bench import plans
 from lftj.evaluate import overdue
+from lftj.evaluate.evaluator import Evaluator
+from lftj.join.ranges import CutRun
+from lftj.join.run import Limits, Overdue
+from lftj.plan import cuts
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
@@ -96,14 +100,15 @@ EDGES = [(i, j) for i in range(14) for j in range(14) if (i * 5 + j * 3) % 4 == 
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("strategy", ["auto", "trace", "delta"])
+@pytest.mark.parametrize(("strategy", "threads"), [("auto", 1), ("trace", 1), ("delta", 1), ("auto", 2)])
 def test_whatever_is_abandoned_the_answer_is_the_same(
-    rule: str, strategy: str, monkeypatch: pytest.MonkeyPatch
+    rule: str, strategy: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of an abandoned walk are dropped, those of one that goes on are not; before and after a change."""
+    monkeypatch.setattr(cuts, "LEAST_STEPS", 1.0)
 
     def answers() -> list[set[Any]]:
-        db = lftj.Database(".decl e(a:number, b:number)")
+        db = lftj.Database(".decl e(a:number, b:number)", threads=threads)
         db.rules(rule, maintain={"r": strategy})
         db.load("e", EDGES)
         before = set(db["r"])
@@ -116,3 +121,52 @@ def test_whatever_is_abandoned_the_answer_is_the_same(
     monkeypatch.setattr(overdue, "LATE", 0.02)
     monkeypatch.setattr(overdue, "FLOOR", 4)
     assert answers() == expected
+
+
+@pytest.mark.parametrize("counting", [False, True])
+def test_a_walk_of_several_threads_is_given_up_and_goes_on_where_it_was(
+    counting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever has been taken of it until then is not found again."""
+    monkeypatch.setattr(cuts, "LEAST_STEPS", 1.0)
+    db = lftj.Database(f".decl e(a:number, b:number)\n{TRIANGLE}", threads=2)
+    db.load("e", EDGES)
+    expected = {(x, y, z) for x, y in EDGES for u, z in EDGES if u == y and (x, z) in EDGES}
+    clause, found, stops = db._strata.of("r")[0], list[Any](), 0
+    body, plan = db._evaluator.plan(clause, counting=counting)
+    run = db._evaluator._run(clause, body, plan, Limits(), {})
+    assert isinstance(run, CutRun)
+    run.most = 4
+    while True:
+        try:
+            if counting:
+                assert run.count() == len(expected)
+            else:
+                for chunk in run.chunks():
+                    found += chunk.T.tolist()
+            break
+        except Overdue:
+            stops += 1
+            assert run.steps > run.most
+            run.most *= 4
+    assert stops > 1
+    assert run.counters.ranges > 1
+    assert counting or sorted(map(tuple, found)) == sorted(expected)
+
+
+def test_a_walk_of_several_threads_is_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuts, "LEAST_STEPS", 1.0)
+    monkeypatch.setattr(overdue, "LATE", 0.02)
+    monkeypatch.setattr(overdue, "FLOOR", 4)
+    again = list[str]()
+    plan = Evaluator.plan
+
+    def planned(evaluator: Evaluator, clause: Any, **options: Any) -> Any:
+        again.extend(" ".join(late.order) for late in options.get("abandoned", ()))
+        return plan(evaluator, clause, **options)
+
+    monkeypatch.setattr(Evaluator, "plan", planned)
+    db = lftj.Database(f".decl e(a:number, b:number)\n{TRIANGLE}", threads=2)
+    db.load("e", EDGES)
+    assert len(db["r"]) > 0
+    assert again
