@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
 # Cases of bench.plans by seed that were misjudged, and the steps of the best order found. Of the first seed case 107
 # took 462,743 steps by estimate, case 285 more than two million; of the others all had been within five times before
-# bodies of few variables were tried, or neighbours of the best order (moves.py). None was tuned on.
+# bodies of few variables were tried, or neighbours of the best order (moves.py).
 BEST = {
     (1, 14): 741, (1, 22): 444, (1, 24): 147, (1, 46): 359, (1, 54): 37, (1, 64): 97_839, (1, 78): 497, (1, 106): 462,
     (1, 107): 1_274, (1, 137): 5_506, (1, 147): 180, (1, 162): 320, (1, 224): 28_088, (1, 234): 19, (1, 240): 92,
