@@ -43,6 +43,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import ref
 
 import numpy as np
 
@@ -69,6 +70,7 @@ from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.progress import Progress
 from lftj.results.answers import Answers
+from lftj.results.commit_feed import CommitFeed
 from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
@@ -86,6 +88,9 @@ if TYPE_CHECKING:
 
     from lftj.io.rejects import Rejects
     from lftj.streams.circuit import Circuit
+
+
+_OUTSIDE = "use `tx.insert`, or do it outside of the block"
 
 
 class Database(Answers):
@@ -121,6 +126,7 @@ class Database(Answers):
         self._watchers: dict[object, tuple[str, Callable[[Delta], object]]] = {}
         self._undelivered: deque[tuple[Callable[[Delta], object], Delta]] = deque()
         self._delivering = False
+        self._feeds: dict[object, ref[CommitFeed]] = {}
         if program is not None:
             self._add_rules(program, RuleOptions.of(None, None, None))
 
@@ -300,14 +306,21 @@ class Database(Answers):
     @contextmanager
     def _alone(self, what: str) -> Iterator[None]:
         """Hold the writer's lock, outside of transactions."""
-        with self._lock:
-            if self._open is not None:
-                raise TransactionError(
-                    f"`{what}` inside a transaction",
-                    why="it would change the database while the transaction may still be discarded",
-                    remedy="use `tx.rules`" if what == "rules" else "use `tx.insert`, or do it outside of the block",
-                )
-            yield
+        while True:
+            with self._lock:
+                if self._open is None:
+                    yield
+                    return
+                passing = self._open._passing
+                if passing is None:
+                    raise TransactionError(
+                        f"`{what}` inside a transaction",
+                        why="it would change the database while the transaction may still be discarded",
+                        remedy="use `tx.rules`"
+                        if what == "rules"
+                        else "use `tx.insert`, or do it outside of the block",
+                    )
+            passing.wait()
 
     @property
     def rejects(self) -> dict[str, Rejects | None]:
@@ -497,12 +510,33 @@ class Database(Answers):
     def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
         self._journal.evaluated(heads, seconds)
 
+    def changes(self, *names: str, limit: int | None = None) -> CommitFeed:
+        """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
+
+        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
+        closed, from any thread, or with the block of `with db.changes() as feed`. `limit`: how many commits may wait to
+        be read before `TransactionError` says that some were not kept; without it, any number. Loads are no commits.
+        See `lftj.results.commit_feed`.
+        """
+        for name in names:
+            self._stored(name)
+        feeds, handle = self._feeds, object()
+        waiting = arguments.count("limit", limit, "commits that may wait to be read")
+        feed = CommitFeed(names, waiting, lambda: feeds.pop(handle, None))
+        feeds[handle] = ref(feed, lambda _: feeds.pop(handle, None))
+        return feed
+
+    def _all_feeds(self) -> list[CommitFeed]:
+        return [feed for held in tuple(self._feeds.values()) if (feed := held()) is not None]
+
     def _deliver(self, deltas: Deltas) -> list[str]:
-        """Call the callbacks of the relations that changed; returns the messages of those that failed.
+        """Tell feeds; call the callbacks of the relations that changed; returns the messages of those that failed.
 
         A transaction of a callback only adds to the queue, which is emptied here. So every callback gets the commits in
         their order.
         """
+        for feed in self._all_feeds():
+            feed.give(deltas)
         for name, callback in tuple(self._watchers.values()):
             if name in deltas:
                 self._undelivered.append((callback, deltas[name]))
@@ -543,6 +577,8 @@ class Database(Answers):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for feed in self._all_feeds():
+            feed.close()
         self._progress.close()
 
     def __repr__(self) -> str:

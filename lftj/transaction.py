@@ -21,7 +21,9 @@ its row; two inserts of different values under one key are two rows, which the c
 it does where rules derive them. A rule without a value for what the changes bring (a division by zero, the sum of a
 group that no integer column holds) ends the commit too (`EvaluationError`).
 
-One transaction at a time: those of other threads wait for the end of the block.
+One transaction at a time: those of other threads wait for the end of the block. `async with db.transaction() as tx`
+waits, and commits, without keeping its event loop from other tasks; a task that is cancelled meanwhile leaves the
+database as it was (`lftj/results/async_block.py`).
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answers import find, out_of_memory
+from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
 from lftj.store.batch import ERASE, INSERT, UPSERT, Batch, Rows, applied
 from lftj.store.stored import StoredRelation
@@ -55,6 +58,7 @@ from scantree.memory import ArenaFullError
 from scantree.version import Version
 
 if TYPE_CHECKING:
+    from threading import Event
     from types import TracebackType
 
     from lftj.database import Database
@@ -82,6 +86,7 @@ class Transaction:
     """Changes to a database that happen together. Made by `Database.transaction`; see the module's text."""
 
     __slots__ = (
+        "_apart",
         "_batches",
         "_commit",
         "_current",
@@ -112,12 +117,17 @@ class Transaction:
         self._done: Commit | None = None
         self._kept: dict[str, int] = {}
         self._phase = _UNUSED
+        self._apart: AsyncBlock | None = None
 
     # -- the block ----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Transaction:
         database = self._database
         database._lock.acquire()
+        while database._open is not None and (passing := database._open._passing) is not None:
+            database._lock.release()
+            passing.wait()
+            database._lock.acquire()
         try:
             if self._phase is not _UNUSED:
                 raise self._misuse()
@@ -148,6 +158,21 @@ class Transaction:
         for name in self._kept:
             warnings.warn(self._derived_only(name), DataWarning, stacklevel=2)
 
+    async def __aenter__(self) -> Transaction:
+        await AsyncBlock(self, self._database).enter()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._apart is not None, "its block has begun"
+        await self._apart.leave(kind, error, trace)
+
+    @property
+    def _passing(self) -> Event | None:
+        """What this thread has to wait for before it can tell whether the transaction is still open."""
+        return None if self._apart is None else self._apart.awaited()
+
     def _finish(self, *, discard: bool) -> list[str]:
         """Commit or discard; returns what went wrong in callbacks."""
         try:
@@ -159,8 +184,9 @@ class Transaction:
                 commit.publish()
         finally:
             self._close()
-        if self._phase is _COMMITTED and self._database._watchers:
-            return self._database._deliver(self.delta)
+        database = self._database
+        if self._phase is _COMMITTED and (database._watchers or database._feeds):
+            return database._deliver(self.delta)
         return []
 
     def _erased_in_vain(self, commit: Commit) -> Iterator[tuple[str, int]]:
@@ -551,7 +577,12 @@ class Transaction:
     def _limits(self) -> Callable[[str], Limits]:
         until = Limits.within(self._timeout)
         progress, strata = self._database._progress, self._evaluator.state.strata
-        return lambda head: Limits(until.deadline, until.timeout, progress.rows(lambda: strata.place(head)))
+
+        def limits(head: str) -> Limits:
+            made = Limits(until.deadline, until.timeout, progress.rows(lambda: strata.place(head)))
+            return made if self._apart is None else self._apart.limited(made)
+
+        return limits
 
     def _deltas_of(self, commit: Commit) -> Deltas:
         return Deltas(commit.changes, commit.unknown, self._evaluator, commit.fresh())

@@ -69,6 +69,7 @@ def test_what_only_tests_ask_for_is_no_parameter() -> None:
 def test_methods() -> None:
     assert public(lftj.Database) == [
         "attach",
+        "changes",
         "directives",
         "evaluate",
         "explain",

@@ -11,7 +11,7 @@ when they are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -128,6 +128,13 @@ class Deltas(Mapping[str, Delta]):
         self._changes, self._unknown, self._evaluator, self._fresh = changes, unknown, evaluator, fresh
         self._made: dict[str, Delta] = {}
         self._shown = [name for name in changes if not name.startswith(INTERNAL)]
+
+    def about(self, names: Collection[str]) -> Deltas:
+        """The same deltas, of which iterating lists only those of `names` that changed."""
+        narrowed = Deltas(self._changes, self._unknown, self._evaluator, self._fresh)
+        narrowed._made = self._made
+        narrowed._shown = [name for name in self._shown if name in names]
+        return narrowed
 
     def __getitem__(self, name: str) -> Delta:
         """The delta of a relation; `UnknownRelationError` if there is no such relation."""
