@@ -258,11 +258,13 @@ class Database(Answers):
         quoting: bool | None = None,
         on_error: str = "raise",
         extra: str = "note",
+        format: str | None = None,
     ) -> Rejects | None:
         """Add the rows of `source` to the facts of relation `name`.
 
-        `source`: a path, glob or list of paths (csv, tsv, facts, parquet, arrow; .gz, .zst), an object with an Arrow
-        stream (pandas, polars, DuckDB results), a numpy array (n, k), a dict of columns, or an iterable of tuples.
+        `source`: a path, glob, URL, open file or list of these (csv, tsv, facts, json, ndjson, parquet, arrow; .gz,
+        .zst; `format=` where the name does not tell), an object with an Arrow stream (pandas, polars, DuckDB results),
+        a numpy array (n, k), a dict of columns, or an iterable of rows: tuples, dicts, dataclasses, named tuples.
         `columns={"src": 0, "dst": "to"}` picks columns by position or name. Without it, a source that names all columns
         of a declared relation may have others: they are passed over, with a `DataWarning`, or with `extra="error"`
         refused. A bad row raises `DataError` and nothing
@@ -273,7 +275,7 @@ class Database(Answers):
             relation = self._stored(name)
             refuse_rows(self._state, name)
             with self._progress.step(f"loading {name}"), self._journal.load(name) as given:
-                options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+                options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
                 loaded = read(source, relation.schema, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)

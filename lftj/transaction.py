@@ -268,6 +268,7 @@ class Transaction:
         quoting: bool | None = None,
         on_error: str = "raise",
         extra: str = "note",
+        format: str | None = None,
     ) -> Rejects | None:
         """Insert the rows of `source` into the facts of relation `name`; sources and options as in `Database.load`.
 
@@ -275,7 +276,7 @@ class Transaction:
         and the bad ones returned.
         """
         relation = self._relation(name)
-        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         return self._give(name, relation, INSERT, source, options)
 
     def erase(
@@ -289,6 +290,7 @@ class Transaction:
         quoting: bool | None = None,
         on_error: str = "raise",
         extra: str = "note",
+        format: str | None = None,
     ) -> Rejects | None:
         """Erase the rows of `source` from the facts of relation `name`; sources and options as in `Database.load`.
 
@@ -296,7 +298,7 @@ class Transaction:
         If only rules derive such a row, it stays, and a `DataWarning` at the end of the block says so.
         """
         relation = self._relation(name)
-        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         if options.plain:
             rows = few_rows(source, relation.types, relation.numbers, self._evaluator.symbols.code)
             if rows is not None:
@@ -322,6 +324,7 @@ class Transaction:
         quoting: bool | None = None,
         on_error: str = "raise",
         extra: str = "note",
+        format: str | None = None,
     ) -> Rejects | None:
         """Give keys of the functional predicate `name` the values in `source`; sources and options as for `insert`.
 
@@ -338,7 +341,7 @@ class Transaction:
                 remedy="use `tx.erase` and `tx.insert`, or declare it with its value after an arrow, as in "
                 "`.decl price(item:symbol) -> cost:float`",
             )
-        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         return self._give(name, relation, UPSERT, source, options)
 
     def _give(
@@ -577,10 +580,11 @@ class Transaction:
     def _limits(self) -> Callable[[str], Limits]:
         until = Limits.within(self._timeout)
         progress, strata = self._database._progress, self._evaluator.state.strata
+        limited = None if self._apart is None else self._apart.limited  # not `self`: the commit would be a cycle
 
         def limits(head: str) -> Limits:
             made = Limits(until.deadline, until.timeout, progress.rows(lambda: strata.place(head)))
-            return made if self._apart is None else self._apart.limited(made)
+            return made if limited is None else limited(made)
 
         return limits
 

@@ -77,13 +77,13 @@ def write(
             remedy="give another format=" if format else "rename the target, or give format= or delimiter=",
         )
     if not chosen.text:
-        compress = compress or kind.compression is not None
+        compress = (compress or kind.compression is not None) and not chosen.packed
         _check_no_text(schema, path, chosen.name, delimiter, headers, rfc4180, compress)
     delimiter = delimiter if delimiter is not None else (kind.delimiter or content.delimiter)
     quoting = delimiter == "," if rfc4180 is None else rfc4180
     content = content._replace(target=str(path), delimiter=delimiter, quoting=quoting)
     codec = "gzip" if compress else kind.compression
-    with _replacing(path) as stream, _compressing(stream, codec if chosen.text else None) as sink:
+    with _replacing(path) as stream, _compressing(stream, codec if chosen.packed else None) as sink:
         chosen.write(content, sink)
 
 
@@ -145,7 +145,7 @@ def _check_no_text(
             why=f"{with_article(format)} file is written in one form",
             remedy=f"leave {option}= out",
         )
-    if not schema.arity:
+    if not schema.arity and not FORMATS[format].packed:
         raise FormatError(
             f"{with_article(format)} file holds no rows without columns",
             where=str(path),
