@@ -86,6 +86,7 @@ from scantree.version import Version
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
     from lftj.streams.circuit import Circuit
 
@@ -286,6 +287,43 @@ class Database(Answers):
             warnings.warn(loaded.note, DataWarning, stacklevel=2)
         return loaded.rejects
 
+    def load_changes(
+        self,
+        name: str,
+        source: Any,
+        *,
+        op: str = "op",
+        tx: str | None = None,
+        batch_rows: int | None = None,
+        start: int = 0,
+        on_commit: Callable[[ChangeReport], object] | None = None,
+        columns: Any = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        quoting: bool | None = None,
+        extra: str = "note",
+        format: str | None = None,
+    ) -> ChangeReport:
+        """Apply the changes in `source`, rows of relation `name` with a column `op`, in whole commits.
+
+        `source`, and what says how it is read, as for `load`. `op` says `+1` or `-1`, `insert` or `delete` (also `c`,
+        `r`, `i`, `d`), of functional predicates `update` (`u`) too. `tx`: a column; a run of rows with one value in it
+        is a commit. Without it `batch_rows` rows are (default 10,000). `start`: the first row, from 0, to go on where
+        a call ended: its report, which `on_commit` gets after every commit, and an error has as `report`, says the
+        `offset`. See `lftj.io.change_feed`.
+        """
+        from lftj.io.change_feed import FeedReader, follow
+
+        with self._alone("load_changes"):
+            schema = self._stored(name).schema
+            refuse_rows(self._state, name)
+        options = ReadOptions(columns, delimiter, header, quoting, "raise", extra, format)
+        reader = FeedReader(schema, self._symbols, op, tx, options)
+        report = follow(self, name, reader, source, batch_rows=batch_rows, start=start, on_commit=on_commit)
+        for note in dict.fromkeys(reader.notes):
+            warnings.warn(note, DataWarning, stacklevel=2)
+        return report
+
     def _with_facts(self, relation: StoredRelation, rows: np.ndarray[Any, Any], count: int) -> Version:
         """The facts of a relation and `count` more rows int64[arity, count]; not published."""
         facts: Version = self._guarded(relation.with_facts, rows, count)
@@ -425,49 +463,9 @@ class Database(Answers):
 
     def prepare(self) -> None:
         """Compile every kernel now (or load it from the cache), so that no later call pays for it."""
-        warm = Database(".decl e(x:number, y:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1.")
-        warm._evaluator.pilot_from = 0.0  # so that what only expensive joins need is compiled, too
-        keys = np.arange(200)
-        edges = np.stack([np.concatenate([keys] * 4), np.concatenate([keys + i for i in (1, 2, 3, 4)])], axis=1)
-        warm.load("e", edges[::-1])
-        warm.query("e(y, x), e(z, x)").count()
-        assert len(warm["t"]) == 1190  # with a jump table, which sparser keys do not get
-        warm.load("e", [(500, 501)])
-        assert len(warm["t"]) == 1190
-        # Traces of either granularity; `p` counts derivations. First they are recorded, then maintained.
-        warm.rules("n(x, y, z) :- e(x, y), e(y, z), e(x, z).", granularity={"n": "node"}, maintain={"n": "trace"})
-        warm.rules("p(x, z) :- e(x, y), e(y, z).", granularity={"p": "interval"}, maintain={"p": "trace"})
-        # What follows by delta, and recursion by rounds.
-        warm.rules("d(x, z) :- e(x, y), e(y, z), !e(x, z).", maintain={"d": "delta"})
-        warm.rules("r(x, y) :- e(x, y), x > 190.  r(x, z) :- r(x, y), e(y, z).")
-        for row in (600, 601), (199, 205), (601, 602):
-            with warm.transaction() as tx:
-                tx.insert("e", [row])
-                tx.erase("e", [(500, 501), (50, 52)])
-        assert tx.stats["heads"]["d"]["strategy"] == "delta"
-        assert tx.stats["heads"]["r"]["strategy"] == "rounds"
-        assert tx.stats["heads"]["n"]["strategy"] == tx.stats["heads"]["p"]["strategy"] == "trace"
-        assert list(tx.delta["p"].inserted) == [(600, 602)]
-        assert (1, 2, 3) in warm["t"]
-        assert next(iter(warm["t"])) == (0, 1, 2)
-        assert warm["e"].scan("sum", lo=(10,), hi=(19,)) == 4 * sum(range(10, 20)) + 100
-        # Accumulators, exact sums of floats, the ends of groups and scans of them.
-        warm.rules(
-            ".decl f(x:number, y:number, w:float)  s(x, t) :- e(x, _), t = sum w : { f(x, _, w) }."
-            "m(x, t) :- e(x, _), t = max w : { f(x, _, w) }.  l(x, y, t) :- e(x, y), t = max w : { f(x, y, w) }."
-        )
-        warm.load("f", [(1, 2, 0.5)])
-        assert (1, 0.5) in warm["s"]
-        for weight in (1, 2, 0.25), (1, 3, 2.0):
-            with warm.transaction() as tx:
-                tx.insert("f", [weight])
-        assert (1, 2.75) in warm["s"]
-        assert (1, 2.0) in warm["m"]
-        assert (1, 3, 2.0) in warm["l"]
-        content = warm._relations["e"].content  # what functional predicates are checked and upserted by
-        assert content.pair(1) is not None
-        assert content.pair(2, content.rows_under(np.array([[1]]))) is None
-        assert warm.memory()["total"]["pages"] > 0  # releases what the old versions held
+        from lftj.maintain.all_kernels import PROGRAM, use_all
+
+        use_all(Database(PROGRAM))
 
     # -- transactions -------------------------------------------------------------------------------------------------
 

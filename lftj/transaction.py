@@ -198,7 +198,7 @@ class Transaction:
         for name, batches in self._batches.items():
             if not strata.of(name) or name in commit.state.stale:
                 continue
-            erased = [batch.rows for batch in batches if batch.op == ERASE]
+            erased = [rows for batch in batches if (rows := batch.erased()) is not None]
             if not erased:
                 continue
             rows = erased[0] if len(erased) == 1 else np.concatenate(erased, axis=1)

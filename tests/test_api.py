@@ -74,6 +74,7 @@ def test_methods() -> None:
         "evaluate",
         "explain",
         "load",
+        "load_changes",
         "memory",
         "metrics",
         "on_commit",
