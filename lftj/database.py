@@ -51,13 +51,14 @@ from lftj import arguments, html
 from lftj.errors import DataWarning, TransactionError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
+from lftj.explain.bytes_held import bytes_held
 from lftj.explain.explanation import Explanation
 from lftj.explain.maintenance import maintenance_of
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
-from lftj.language.clause import INTERNAL, Directive, owner
+from lftj.language.clause import Directive
 from lftj.maintain.choose import at_rest
 from lftj.maintain.journal import Journal
 from lftj.maintain.report import amount, size
@@ -75,12 +76,11 @@ from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
 from lftj.results.transaction_delta import Delta, Deltas
-from lftj.store.stored import Built, ScanOrder, StoredRelation
+from lftj.store.stored import StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
-from scantree.scan import Monoid
 from scantree.version import Version
 
 if TYPE_CHECKING:
@@ -307,10 +307,9 @@ class Database(Answers):
         """Apply the changes in `source`, rows of relation `name` with a column `op`, in whole commits.
 
         `source`, and what says how it is read, as for `load`. `op` says `+1` or `-1`, `insert` or `delete` (also `c`,
-        `r`, `i`, `d`), of functional predicates `update` (`u`) too. `tx`: a column; a run of rows with one value in it
-        is a commit. Without it `batch_rows` rows are (default 10,000). `start`: the first row, from 0, to go on where
-        a call ended: its report, which `on_commit` gets after every commit, and an error has as `report`, says the
-        `offset`. See `lftj.io.change_feed`.
+        `r`, `i`, `d`), of functional predicates `update` (`u`) too. A run of rows with one value in the column `tx` is
+        a commit, without it `batch_rows` (default 10,000). `start`: the first row, from 0, to go on where a call ended:
+        its report says the `offset`; `on_commit` gets one after every commit, and what is raised has it as `report`.
         """
         from lftj.io.change_feed import FeedReader, follow
 
@@ -440,17 +439,7 @@ class Database(Answers):
         """
         with self._lock:
             self._arena.collect()
-            found: dict[str, dict[str, int]] = {}
-            relations, kept = self._state.relations, self._kept.memory()
-            for name in sorted(relations, key=lambda name: name.startswith(INTERNAL)):
-                relation = relations[name]
-                held = {_shown(built, relation.schema.names): size for built, size in relation.memory().items()}
-                # A strategy that keeps no trace says itself what it keeps.
-                held |= {part if ": " in part else f"trace: {part}": n for part, n in kept.get(name, {}).items()}
-                prefix = f"{name}: " if name.startswith(INTERNAL) else ""
-                found.setdefault(owner(name), {}).update({f"{prefix}{what}": size for what, size in held.items()})
-            found["total"] = {"pages": self._arena.used}
-            return found
+            return bytes_held(self._state.relations, self._kept.memory(), self._arena.used)
 
     def metrics(self) -> Metrics:
         """Numbers about what the database did, from the first call on, and what it holds (`lftj.results.metrics`)."""
@@ -516,8 +505,7 @@ class Database(Answers):
         `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
         closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
         many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
-        number. Loads are no commits.
-        See `lftj.results.commit_feed`.
+        number. Loads are no commits. See `lftj.results.commit_feed`.
         """
         for name in names:
             self._stored(name)
@@ -609,12 +597,3 @@ class Database(Answers):
                 rows.append((str(relation.schema), "not evaluated" if stale else f"{len(relation):,}", bytes, kept))
         table = html.plain_table(("relation", "rows", "memory", "kept by"), rows, numbers=("rows", "memory"))
         return html.shown(html.title("lftj.Database", self._amounts()), table)
-
-
-def _shown(built: Built, names: tuple[str, ...]) -> str:
-    """A key order, or a scan, by column names."""
-    if not isinstance(built, ScanOrder):
-        return ", ".join(names[c] for c in built)
-    order = ", ".join(names[c] for c in built.order)
-    of = "" if built.monoid == Monoid.COUNT else f" of {names[built.column]}"
-    return f"scan: {built.monoid.name.lower()}{of}, in order {order}"

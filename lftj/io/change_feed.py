@@ -75,7 +75,7 @@ class ChangeReport:
         return f"{rows} in {commits}; go on with start={self.offset}"
 
 
-class Changes(NamedTuple):
+class FeedRows(NamedTuple):
     """Rows int64[arity, n] of a feed: `kinds`, whether they come or go; `keyed`, whether keys count; codes of `tx`."""
 
     rows: npt.NDArray[np.int64]
@@ -86,16 +86,16 @@ class Changes(NamedTuple):
     def __len__(self) -> int:
         return len(self.kinds)
 
-    def part(self, lo: int, hi: int) -> Changes:
+    def part(self, lo: int, hi: int) -> FeedRows:
         """The rows in [lo, hi)."""
-        return Changes(
+        return FeedRows(
             self.rows[:, lo:hi], self.kinds[lo:hi], self.keyed[lo:hi], None if self.tx is None else self.tx[lo:hi]
         )
 
-    def then(self, other: Changes) -> Changes:
+    def then(self, other: FeedRows) -> FeedRows:
         """These and others."""
         tx = None if self.tx is None or other.tx is None else np.concatenate([self.tx, other.tx])
-        return Changes(
+        return FeedRows(
             np.concatenate([self.rows, other.rows], axis=1),
             np.concatenate([self.kinds, other.kinds]),
             np.concatenate([self.keyed, other.keyed]),
@@ -145,7 +145,7 @@ class FeedReader:
         self._kinds: tuple[str, ...] | None = None
         self.notes: list[str] = []
 
-    def read(self, source: Any, first: int) -> Changes:
+    def read(self, source: Any, first: int) -> FeedRows:
         """The changes of a piece of the feed whose first row has the number `first`."""
         loaded = self._loaded(source)
         if loaded.note:
@@ -158,7 +158,7 @@ class FeedReader:
             for codes, type in zip(loaded.columns, self._schema.types, strict=False)
         ]
         rows = np.stack(columns) if columns else np.empty((0, loaded.rows), np.int64)
-        return Changes(rows, kinds, keyed, loaded.columns[n + 1] if len(self._beside) > 1 else None)
+        return FeedRows(rows, kinds, keyed, loaded.columns[n + 1] if len(self._beside) > 1 else None)
 
     def _loaded(self, source: Any) -> Loaded:
         """The source with `op` and `tx` read as what they are: the first kinds of columns that fit."""
@@ -265,9 +265,9 @@ def follow(
     return report
 
 
-def _commits(pieces: Iterable[Changes], batch_rows: int) -> Iterator[Changes]:
+def _commits(pieces: Iterable[FeedRows], batch_rows: int) -> Iterator[FeedRows]:
     """The rows of each commit. One that may go on in the next piece waits for it."""
-    left: Changes | None = None
+    left: FeedRows | None = None
     for piece in pieces:
         changes = piece if left is None else left.then(piece)
         n = len(changes)
@@ -283,7 +283,7 @@ def _commits(pieces: Iterable[Changes], batch_rows: int) -> Iterator[Changes]:
         yield left
 
 
-def _read(reader: FeedReader, source: Any, piece_rows: int, start: int) -> Iterator[Changes]:
+def _read(reader: FeedReader, source: Any, piece_rows: int, start: int) -> Iterator[FeedRows]:
     """The feed from row `start` on, in one piece, or of an iterator in several."""
     if not is_paths(source) and hasattr(source, "read_next_batch"):
         pieces: Iterator[Any] = iter(source)
