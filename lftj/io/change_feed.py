@@ -272,8 +272,9 @@ def _commits(pieces: Iterable[FeedRows], batch_rows: int) -> Iterator[FeedRows]:
         changes = piece if left is None else left.then(piece)
         n = len(changes)
         if changes.tx is None:
-            for lo in range(0, n, batch_rows):
-                yield changes.part(lo, min(n, lo + batch_rows))
+            for lo in range(0, n - n % batch_rows, batch_rows):
+                yield changes.part(lo, lo + batch_rows)
+            left = changes.part(n - n % batch_rows, n)
             continue
         edges = [0, *(np.flatnonzero(np.diff(changes.tx)) + 1).tolist()]
         for lo, hi in pairwise(edges):
