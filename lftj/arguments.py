@@ -87,6 +87,15 @@ def seconds(value: object) -> float | None:
     return float(value)
 
 
+def count(name: str, value: object, of: str) -> int | None:
+    """A number of things, 1 or more; None where there is no limit. `of` says of what."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < 1:
+        raise refused(name, value, f"it is a number of {of}, 1 or more", f"give `{name}=1000`, or leave it out")
+    return value.__index__()
+
+
 def size(value: object) -> int | None:
     """A memory limit in bytes: a number, or a text as the command line takes it; None for none."""
     if value is None:

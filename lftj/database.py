@@ -43,6 +43,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import ref
 
 import numpy as np
 
@@ -50,13 +51,14 @@ from lftj import arguments, html
 from lftj.errors import DataWarning, TransactionError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
+from lftj.explain.bytes_held import bytes_held
 from lftj.explain.explanation import Explanation
 from lftj.explain.maintenance import maintenance_of
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
-from lftj.language.clause import INTERNAL, Directive, owner
+from lftj.language.clause import Directive
 from lftj.maintain.choose import at_rest
 from lftj.maintain.journal import Journal
 from lftj.maintain.report import amount, size
@@ -69,23 +71,27 @@ from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.progress import Progress
 from lftj.results.answers import Answers
+from lftj.results.commit_feed import CommitFeed
 from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
 from lftj.results.transaction_delta import Delta, Deltas
-from lftj.store.stored import Built, ScanOrder, StoredRelation
+from lftj.store.stored import StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
 from lftj.values.symbols import SymbolTable
 from scantree.memory import Arena
-from scantree.scan import Monoid
 from scantree.version import Version
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
     from lftj.streams.circuit import Circuit
+
+
+_OUTSIDE = "use `tx.insert`, or do it outside of the block"
 
 
 class Database(Answers):
@@ -121,6 +127,7 @@ class Database(Answers):
         self._watchers: dict[object, tuple[str, Callable[[Delta], object]]] = {}
         self._undelivered: deque[tuple[Callable[[Delta], object], Delta]] = deque()
         self._delivering = False
+        self._feeds: dict[object, ref[CommitFeed]] = {}
         if program is not None:
             self._add_rules(program, RuleOptions.of(None, None, None))
 
@@ -252,11 +259,13 @@ class Database(Answers):
         quoting: bool | None = None,
         on_error: str = "raise",
         extra: str = "note",
+        format: str | None = None,
     ) -> Rejects | None:
         """Add the rows of `source` to the facts of relation `name`.
 
-        `source`: a path, glob or list of paths (csv, tsv, facts, parquet, arrow; .gz, .zst), an object with an Arrow
-        stream (pandas, polars, DuckDB results), a numpy array (n, k), a dict of columns, or an iterable of tuples.
+        `source`: a path, glob, URL, open file or list of these (csv, tsv, facts, json, ndjson, parquet, arrow; .gz,
+        .zst; `format=` where the name does not tell), an object with an Arrow stream (pandas, polars, DuckDB results),
+        a numpy array (n, k), a dict of columns, or an iterable of rows: tuples, dicts, dataclasses, named tuples.
         `columns={"src": 0, "dst": "to"}` picks columns by position or name. Without it, a source that names all columns
         of a declared relation may have others: they are passed over, with a `DataWarning`, or with `extra="error"`
         refused. A bad row raises `DataError` and nothing
@@ -267,7 +276,7 @@ class Database(Answers):
             relation = self._stored(name)
             refuse_rows(self._state, name)
             with self._progress.step(f"loading {name}"), self._journal.load(name) as given:
-                options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+                options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
                 loaded = read(source, relation.schema, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
@@ -277,6 +286,42 @@ class Database(Answers):
         if loaded.note:
             warnings.warn(loaded.note, DataWarning, stacklevel=2)
         return loaded.rejects
+
+    def load_changes(
+        self,
+        name: str,
+        source: Any,
+        *,
+        op: str = "op",
+        tx: str | None = None,
+        batch_rows: int | None = None,
+        start: int = 0,
+        on_commit: Callable[[ChangeReport], object] | None = None,
+        columns: Any = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        quoting: bool | None = None,
+        extra: str = "note",
+        format: str | None = None,
+    ) -> ChangeReport:
+        """Apply the changes in `source`, rows of relation `name` with a column `op`, in whole commits.
+
+        `source`, and what says how it is read, as for `load`. `op` says `+1` or `-1`, `insert` or `delete` (also `c`,
+        `r`, `i`, `d`), of functional predicates `update` (`u`) too. A run of rows with one value in the column `tx` is
+        a commit, without it `batch_rows` (default 10,000). `start`: the first row, from 0, to go on where a call ended:
+        its report says the `offset`; `on_commit` gets one after every commit, and what is raised has it as `report`.
+        """
+        from lftj.io.change_feed import FeedReader, follow
+
+        with self._alone("load_changes"):
+            schema = self._stored(name).schema
+            refuse_rows(self._state, name)
+        options = ReadOptions(columns, delimiter, header, quoting, "raise", extra, format)
+        reader = FeedReader(schema, self._symbols, op, tx, options)
+        report = follow(self, name, reader, source, batch_rows=batch_rows, start=start, on_commit=on_commit)
+        for note in dict.fromkeys(reader.notes):
+            warnings.warn(note, DataWarning, stacklevel=2)
+        return report
 
     def _with_facts(self, relation: StoredRelation, rows: np.ndarray[Any, Any], count: int) -> Version:
         """The facts of a relation and `count` more rows int64[arity, count]; not published."""
@@ -300,14 +345,21 @@ class Database(Answers):
     @contextmanager
     def _alone(self, what: str) -> Iterator[None]:
         """Hold the writer's lock, outside of transactions."""
-        with self._lock:
-            if self._open is not None:
-                raise TransactionError(
-                    f"`{what}` inside a transaction",
-                    why="it would change the database while the transaction may still be discarded",
-                    remedy="use `tx.rules`" if what == "rules" else "use `tx.insert`, or do it outside of the block",
-                )
-            yield
+        while True:
+            with self._lock:
+                if self._open is None:
+                    yield
+                    return
+                passing = self._open._passing
+                if passing is None:
+                    raise TransactionError(
+                        f"`{what}` inside a transaction",
+                        why="it would change the database while the transaction may still be discarded",
+                        remedy="use `tx.rules`"
+                        if what == "rules"
+                        else "use `tx.insert`, or do it outside of the block",
+                    )
+            passing.wait()
 
     @property
     def rejects(self) -> dict[str, Rejects | None]:
@@ -387,17 +439,7 @@ class Database(Answers):
         """
         with self._lock:
             self._arena.collect()
-            found: dict[str, dict[str, int]] = {}
-            relations, kept = self._state.relations, self._kept.memory()
-            for name in sorted(relations, key=lambda name: name.startswith(INTERNAL)):
-                relation = relations[name]
-                held = {_shown(built, relation.schema.names): size for built, size in relation.memory().items()}
-                # A strategy that keeps no trace says itself what it keeps.
-                held |= {part if ": " in part else f"trace: {part}": n for part, n in kept.get(name, {}).items()}
-                prefix = f"{name}: " if name.startswith(INTERNAL) else ""
-                found.setdefault(owner(name), {}).update({f"{prefix}{what}": size for what, size in held.items()})
-            found["total"] = {"pages": self._arena.used}
-            return found
+            return bytes_held(self._state.relations, self._kept.memory(), self._arena.used)
 
     def metrics(self) -> Metrics:
         """Numbers about what the database did, from the first call on, and what it holds (`lftj.results.metrics`)."""
@@ -410,49 +452,9 @@ class Database(Answers):
 
     def prepare(self) -> None:
         """Compile every kernel now (or load it from the cache), so that no later call pays for it."""
-        warm = Database(".decl e(x:number, y:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1.")
-        warm._evaluator.pilot_from = 0.0  # so that what only expensive joins need is compiled, too
-        keys = np.arange(200)
-        edges = np.stack([np.concatenate([keys] * 4), np.concatenate([keys + i for i in (1, 2, 3, 4)])], axis=1)
-        warm.load("e", edges[::-1])
-        warm.query("e(y, x), e(z, x)").count()
-        assert len(warm["t"]) == 1190  # with a jump table, which sparser keys do not get
-        warm.load("e", [(500, 501)])
-        assert len(warm["t"]) == 1190
-        # Traces of either granularity; `p` counts derivations. First they are recorded, then maintained.
-        warm.rules("n(x, y, z) :- e(x, y), e(y, z), e(x, z).", granularity={"n": "node"}, maintain={"n": "trace"})
-        warm.rules("p(x, z) :- e(x, y), e(y, z).", granularity={"p": "interval"}, maintain={"p": "trace"})
-        # What follows by delta, and recursion by rounds.
-        warm.rules("d(x, z) :- e(x, y), e(y, z), !e(x, z).", maintain={"d": "delta"})
-        warm.rules("r(x, y) :- e(x, y), x > 190.  r(x, z) :- r(x, y), e(y, z).")
-        for row in (600, 601), (199, 205), (601, 602):
-            with warm.transaction() as tx:
-                tx.insert("e", [row])
-                tx.erase("e", [(500, 501), (50, 52)])
-        assert tx.stats["heads"]["d"]["strategy"] == "delta"
-        assert tx.stats["heads"]["r"]["strategy"] == "rounds"
-        assert tx.stats["heads"]["n"]["strategy"] == tx.stats["heads"]["p"]["strategy"] == "trace"
-        assert list(tx.delta["p"].inserted) == [(600, 602)]
-        assert (1, 2, 3) in warm["t"]
-        assert next(iter(warm["t"])) == (0, 1, 2)
-        assert warm["e"].scan("sum", lo=(10,), hi=(19,)) == 4 * sum(range(10, 20)) + 100
-        # Accumulators, exact sums of floats, the ends of groups and scans of them.
-        warm.rules(
-            ".decl f(x:number, y:number, w:float)  s(x, t) :- e(x, _), t = sum w : { f(x, _, w) }."
-            "m(x, t) :- e(x, _), t = max w : { f(x, _, w) }.  l(x, y, t) :- e(x, y), t = max w : { f(x, y, w) }."
-        )
-        warm.load("f", [(1, 2, 0.5)])
-        assert (1, 0.5) in warm["s"]
-        for weight in (1, 2, 0.25), (1, 3, 2.0):
-            with warm.transaction() as tx:
-                tx.insert("f", [weight])
-        assert (1, 2.75) in warm["s"]
-        assert (1, 2.0) in warm["m"]
-        assert (1, 3, 2.0) in warm["l"]
-        content = warm._relations["e"].content  # what functional predicates are checked and upserted by
-        assert content.pair(1) is not None
-        assert content.pair(2, content.rows_under(np.array([[1]]))) is None
-        assert warm.memory()["total"]["pages"] > 0  # releases what the old versions held
+        from lftj.maintain.all_kernels import PROGRAM, use_all
+
+        use_all(Database(PROGRAM))
 
     # -- transactions -------------------------------------------------------------------------------------------------
 
@@ -497,12 +499,33 @@ class Database(Answers):
     def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
         self._journal.evaluated(heads, seconds)
 
+    def changes(self, *names: str, limit: int | None = None) -> CommitFeed:
+        """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
+
+        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
+        closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
+        many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
+        number. Loads are no commits. See `lftj.results.commit_feed`.
+        """
+        for name in names:
+            self._stored(name)
+        feeds, handle = self._feeds, object()
+        waiting = arguments.count("limit", limit, "commits that may wait to be read")
+        feed = CommitFeed(names, waiting, lambda: feeds.pop(handle, None))
+        feeds[handle] = ref(feed, lambda _: feeds.pop(handle, None))
+        return feed
+
+    def _all_feeds(self) -> list[CommitFeed]:
+        return [feed for held in tuple(self._feeds.values()) if (feed := held()) is not None]
+
     def _deliver(self, deltas: Deltas) -> list[str]:
-        """Call the callbacks of the relations that changed; returns the messages of those that failed.
+        """Tell feeds; call the callbacks of the relations that changed; returns the messages of those that failed.
 
         A transaction of a callback only adds to the queue, which is emptied here. So every callback gets the commits in
         their order.
         """
+        for feed in self._all_feeds():
+            feed.give(deltas)
         for name, callback in tuple(self._watchers.values()):
             if name in deltas:
                 self._undelivered.append((callback, deltas[name]))
@@ -543,6 +566,8 @@ class Database(Answers):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for feed in self._all_feeds():
+            feed.close()
         self._progress.close()
 
     def __repr__(self) -> str:
@@ -572,12 +597,3 @@ class Database(Answers):
                 rows.append((str(relation.schema), "not evaluated" if stale else f"{len(relation):,}", bytes, kept))
         table = html.plain_table(("relation", "rows", "memory", "kept by"), rows, numbers=("rows", "memory"))
         return html.shown(html.title("lftj.Database", self._amounts()), table)
-
-
-def _shown(built: Built, names: tuple[str, ...]) -> str:
-    """A key order, or a scan, by column names."""
-    if not isinstance(built, ScanOrder):
-        return ", ".join(names[c] for c in built)
-    order = ", ".join(names[c] for c in built.order)
-    of = "" if built.monoid == Monoid.COUNT else f" of {names[built.column]}"
-    return f"scan: {built.monoid.name.lower()}{of}, in order {order}"

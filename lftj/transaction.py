@@ -21,7 +21,9 @@ its row; two inserts of different values under one key are two rows, which the c
 it does where rules derive them. A rule without a value for what the changes bring (a division by zero, the sum of a
 group that no integer column holds) ends the commit too (`EvaluationError`).
 
-One transaction at a time: those of other threads wait for the end of the block.
+One transaction at a time: those of other threads wait for the end of the block. `async with db.transaction() as tx`
+waits, and commits, without keeping its event loop from other tasks; a task that is cancelled meanwhile leaves the
+database as it was (`lftj/results/async_block.py`).
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answers import find, out_of_memory
+from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
 from lftj.store.batch import ERASE, INSERT, UPSERT, Batch, Rows, applied
 from lftj.store.stored import StoredRelation
@@ -55,6 +58,7 @@ from scantree.memory import ArenaFullError
 from scantree.version import Version
 
 if TYPE_CHECKING:
+    from threading import Event
     from types import TracebackType
 
     from lftj.database import Database
@@ -82,6 +86,7 @@ class Transaction:
     """Changes to a database that happen together. Made by `Database.transaction`; see the module's text."""
 
     __slots__ = (
+        "_apart",
         "_batches",
         "_commit",
         "_current",
@@ -112,12 +117,17 @@ class Transaction:
         self._done: Commit | None = None
         self._kept: dict[str, int] = {}
         self._phase = _UNUSED
+        self._apart: AsyncBlock | None = None
 
     # -- the block ----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Transaction:
         database = self._database
         database._lock.acquire()
+        while database._open is not None and (passing := database._open._passing) is not None:
+            database._lock.release()
+            passing.wait()
+            database._lock.acquire()
         try:
             if self._phase is not _UNUSED:
                 raise self._misuse()
@@ -148,6 +158,21 @@ class Transaction:
         for name in self._kept:
             warnings.warn(self._derived_only(name), DataWarning, stacklevel=2)
 
+    async def __aenter__(self) -> Transaction:
+        await AsyncBlock(self, self._database).enter()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._apart is not None, "its block has begun"
+        await self._apart.leave(kind, error, trace)
+
+    @property
+    def _passing(self) -> Event | None:
+        """What this thread has to wait for before it can tell whether the transaction is still open."""
+        return None if self._apart is None else self._apart.awaited()
+
     def _finish(self, *, discard: bool) -> list[str]:
         """Commit or discard; returns what went wrong in callbacks."""
         try:
@@ -159,8 +184,9 @@ class Transaction:
                 commit.publish()
         finally:
             self._close()
-        if self._phase is _COMMITTED and self._database._watchers:
-            return self._database._deliver(self.delta)
+        database = self._database
+        if self._phase is _COMMITTED and (database._watchers or database._feeds):
+            return database._deliver(self.delta)
         return []
 
     def _erased_in_vain(self, commit: Commit) -> Iterator[tuple[str, int]]:
@@ -172,7 +198,7 @@ class Transaction:
         for name, batches in self._batches.items():
             if not strata.of(name) or name in commit.state.stale:
                 continue
-            erased = [batch.rows for batch in batches if batch.op == ERASE]
+            erased = [rows for batch in batches if (rows := batch.erased()) is not None]
             if not erased:
                 continue
             rows = erased[0] if len(erased) == 1 else np.concatenate(erased, axis=1)
@@ -242,6 +268,7 @@ class Transaction:
         quoting: bool | None = None,
         on_error: str = "raise",
         extra: str = "note",
+        format: str | None = None,
     ) -> Rejects | None:
         """Insert the rows of `source` into the facts of relation `name`; sources and options as in `Database.load`.
 
@@ -249,7 +276,7 @@ class Transaction:
         and the bad ones returned.
         """
         relation = self._relation(name)
-        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         return self._give(name, relation, INSERT, source, options)
 
     def erase(
@@ -263,6 +290,7 @@ class Transaction:
         quoting: bool | None = None,
         on_error: str = "raise",
         extra: str = "note",
+        format: str | None = None,
     ) -> Rejects | None:
         """Erase the rows of `source` from the facts of relation `name`; sources and options as in `Database.load`.
 
@@ -270,7 +298,7 @@ class Transaction:
         If only rules derive such a row, it stays, and a `DataWarning` at the end of the block says so.
         """
         relation = self._relation(name)
-        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         if options.plain:
             rows = few_rows(source, relation.types, relation.numbers, self._evaluator.symbols.code)
             if rows is not None:
@@ -296,6 +324,7 @@ class Transaction:
         quoting: bool | None = None,
         on_error: str = "raise",
         extra: str = "note",
+        format: str | None = None,
     ) -> Rejects | None:
         """Give keys of the functional predicate `name` the values in `source`; sources and options as for `insert`.
 
@@ -312,7 +341,7 @@ class Transaction:
                 remedy="use `tx.erase` and `tx.insert`, or declare it with its value after an arrow, as in "
                 "`.decl price(item:symbol) -> cost:float`",
             )
-        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra)
+        options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         return self._give(name, relation, UPSERT, source, options)
 
     def _give(
@@ -551,7 +580,13 @@ class Transaction:
     def _limits(self) -> Callable[[str], Limits]:
         until = Limits.within(self._timeout)
         progress, strata = self._database._progress, self._evaluator.state.strata
-        return lambda head: Limits(until.deadline, until.timeout, progress.rows(lambda: strata.place(head)))
+        limited = None if self._apart is None else self._apart.limited  # not `self`: the commit would be a cycle
+
+        def limits(head: str) -> Limits:
+            made = Limits(until.deadline, until.timeout, progress.rows(lambda: strata.place(head)))
+            return made if limited is None else limited(made)
+
+        return limits
 
     def _deltas_of(self, commit: Commit) -> Deltas:
         return Deltas(commit.changes, commit.unknown, self._evaluator, commit.fresh())

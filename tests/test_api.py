@@ -50,6 +50,11 @@ def test_names() -> None:
         lftj.Datalog  # noqa: B018
 
 
+FORMS = ["arrow", "df", "numpy", "pl"] + [
+    f"to_{form}" for form in ("arrow", "csv", "duckdb", "numpy", "pandas", "parquet", "polars")
+]
+
+
 def public(kind: type) -> list[str]:
     return sorted(name for name in dir(kind) if not name.startswith("_"))
 
@@ -64,10 +69,12 @@ def test_what_only_tests_ask_for_is_no_parameter() -> None:
 def test_methods() -> None:
     assert public(lftj.Database) == [
         "attach",
+        "changes",
         "directives",
         "evaluate",
         "explain",
         "load",
+        "load_changes",
         "memory",
         "metrics",
         "on_commit",
@@ -82,8 +89,8 @@ def test_methods() -> None:
         "transaction",
         "write_outputs",
     ]
-    assert public(lftj.Relation) == ["arrow", "columns", "df", "get", "name", "numpy", "pl", "scan"]
-    assert public(lftj.Query) == ["arrow", "count", "df", "explain", "numpy", "pl", "relation", "stats"]
+    assert public(lftj.Relation) == sorted([*FORMS, "columns", "get", "name", "scan"])
+    assert public(lftj.Query) == sorted([*FORMS, "count", "explain", "relation", "stats"])
 
 
 def test_methods_of_transactions_and_snapshots() -> None:
@@ -92,7 +99,7 @@ def test_methods_of_transactions_and_snapshots() -> None:
     from lftj.transaction import Transaction
 
     assert public(Transaction) == ["delta", "erase", "insert", "preview", "remove_rules", "rules", "stats", "upsert"]
-    assert public(Delta) == ["erased", "inserted"]
+    assert public(Delta) == sorted([*FORMS, "erased", "inserted"])
     assert public(Snapshot) == ["prepare_query", "query"]
 
 

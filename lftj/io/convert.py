@@ -34,11 +34,12 @@ _EXACT_IN_FLOAT = 1 << 53
 
 
 class ColumnTypeError(DataError, TypeError):
-    """A whole column of a source is of a kind that its relation's column does not take."""
+    """A whole column of a source is of a kind that its relation's column does not take. Field: `column`, its name."""
 
     __str__ = DataError.__str__
 
     def __init__(self, column: Column, relation: str, given: str, fault: Fault, source: str) -> None:
+        self.column = column.name
         what = f"column `{column.name}` of `{relation}`: the source's column {given} {fault.reason}"
         super().__init__(what, where=source, why=fault.why, remedy=fault.remedy)
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -47,8 +47,12 @@ from lftj.language.clause import Directive
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from lftj.results.relation import Relation
+    import numpy as np
+    from numpy.typing import NDArray
+
     from lftj.store.stored import StoredRelation
+    from lftj.values.codes import Schema
+    from lftj.values.symbols import SymbolTable
 
 STDOUT = "-"
 _GZIP = b"\x1f\x8b"
@@ -70,6 +74,24 @@ class DirectiveError(DataError):
     def render(self) -> str:
         """The message, with the directive's source line."""
         return Diagnostic(self.what, self.directive.span, why=self.why, remedy=self.remedy).render()
+
+
+class Written(Protocol):
+    """What directives write: a `Relation`."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Its columns by name."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def _held(self) -> tuple[Schema, Sequence[NDArray[np.int64]], SymbolTable, int]: ...
 
 
 class Target(Protocol):
@@ -94,7 +116,7 @@ class Target(Protocol):
         """Bring relations up to date."""
         ...
 
-    def __getitem__(self, name: str) -> Relation: ...
+    def __getitem__(self, name: str) -> Written: ...
 
     def _stored(self, name: str) -> StoredRelation: ...
 
@@ -246,19 +268,13 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _print(relation: Relation, directive: Directive, *, named: bool) -> None:
+def _print(relation: Written, directive: Directive, *, named: bool) -> None:
     """The layout of Souffle's WriteCoutCSV; a relation without columns has an empty line of names there, and here."""
     names = f"{directive.delimiter.join(relation.columns)}\n" if named else ""
     to_stdout(f"---------------\n{relation.name}\n{names}===============\n".encode())
-    write(
-        relation._schema,
-        relation._sorted,
-        relation._symbols,
-        sys.stdout.buffer,
-        delimiter=directive.delimiter,
-        rfc4180=directive.rfc4180,
-        rows=len(relation),
-    )
+    schema, columns, symbols, rows = relation._held()
+    stdout = sys.stdout.buffer
+    write(schema, columns, symbols, stdout, delimiter=directive.delimiter, rfc4180=directive.rfc4180, rows=rows)
     to_stdout(b"===============\n")
 
 
@@ -275,7 +291,7 @@ def to_stdout(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _write(relation: Relation, directive: Directive, directory: Path) -> None:
+def _write(relation: Written, directive: Directive, directory: Path) -> None:
     path = directory / directive.filename
     given = dict(directive.options)
     options: dict[str, Any] = {
@@ -288,7 +304,8 @@ def _write(relation: Relation, directive: Directive, directory: Path) -> None:
     if (kind := _without_text(path)) is not None:
         options = {name: value for name, value in options.items() if name in given} | {"format": kind.name}
     with _as_directive_error(directive, "written"):
-        write(relation._schema, relation._sorted, relation._symbols, path, rows=len(relation), **options)
+        schema, columns, symbols, rows = relation._held()
+        write(schema, columns, symbols, path, rows=rows, **options)
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

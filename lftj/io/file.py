@@ -55,7 +55,7 @@ class File:
     """A file to read. `format` is a key of `FORMATS`; `delimiter` is the one given or that of the extension.
 
     `compression`: pyarrow's name of it · `content`: the bytes of what can be read only once, such as a pipe; readers
-    open a file up to three times.
+    open a file up to three times · `given`: what messages call it, where that is not its path.
     """
 
     path: Path
@@ -63,11 +63,12 @@ class File:
     delimiter: str
     compression: str | None
     content: bytes | None = field(default=None, repr=False)
+    given: str = ""
 
     @property
     def name(self) -> str:
         """The file as messages name it: the path as given."""
-        return str(self.path)
+        return self.given or str(self.path)
 
     def open(self) -> pa.NativeFile:
         """Its bytes, decompressed, from the start."""

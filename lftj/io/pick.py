@@ -97,6 +97,27 @@ def pick(
     )
 
 
+def check_named(schema: Schema, columns: Columns | None, names: Sequence[str], source: str) -> None:
+    """Refuse rows without an order of columns, unless each column of the relation is among their `names`."""
+    if columns is not None:
+        return
+    example = _example(schema, [*names, *schema.names][: schema.arity])
+    if not schema.declared:
+        raise ColumnsError(
+            f"the rows have names ({listed(names)}), and `{schema.name}` is not declared",
+            where=source,
+            why="its columns have the names of a rule's variables, by which no data is matched",
+            remedy=f"declare it, or say which is which: {example}",
+        )
+    if missing := [name for name in schema.names if name not in names]:
+        raise ColumnsError(
+            f"the rows have no {listed(missing)}" + (f", but {listed(names)}" if names else ""),
+            where=source,
+            why=f"rows with names are matched by them with the columns of {schema}",
+            remedy=f"say which is which: {example}" if names else "give the rows these names",
+        )
+
+
 def named(schema: Schema, names: Sequence[str] | None) -> bool:
     """Whether each declared name, and there is one, is once among the names of a source."""
     return (

@@ -23,7 +23,7 @@ class ReadOptions(NamedTuple):
     `columns`: picks the source's columns by position (from 0) or name · `delimiter`, `header` and `quoting`: of text
     files only; None decides from the file (`lftj/io/read_text.py`) · `on_error`: "raise" refuses a source with a bad
     row, "quarantine" keeps bad rows apart · `extra`: columns beyond those of the relation, where all of these are there
-    by name, are passed over ("note") or refused ("error").
+    by name, are passed over ("note") or refused ("error") · `format`: of files, where their names do not tell it.
     """
 
     columns: Columns | None = None
@@ -32,11 +32,12 @@ class ReadOptions(NamedTuple):
     quoting: bool | None = None
     on_error: str = "raise"
     extra: str = "note"
+    format: str | None = None
 
     @property
     def plain(self) -> bool:
         """Whether rows that are values, and all good, are read without looking at any of these."""
-        return self[:5] == DEFAULTS[:5]
+        return self[:5] == DEFAULTS[:5] and self.format is None
 
     def checked(self, schema: Schema) -> ReadOptions:
         """These, if each has a value that it may have; `DataError` says which does not."""
@@ -54,6 +55,8 @@ class ReadOptions(NamedTuple):
         arguments.one_of(
             "extra", self.extra, EXTRA, "columns that the relation does not have are passed over, or refused"
         )
+        if self.format is not None:
+            arguments.text("format", self.format, "it is what a file is read as", 'give a name such as `format="csv"`')
         check_columns(schema, self.columns)
         return self._replace(header=header, quoting=quoting)
 

@@ -11,9 +11,9 @@ What text means:
     delimiter   .csv comma; .tsv .txt .facts tab; `delimiter=` overrides; longer than one byte it is read carefully
     quoting     RFC 4180 where the delimiter is a comma; else quotes are data, as in Souffle; `quoting=` overrides
     header      the first line is one if the declared column names are among its fields, in any order (with positions in
-                `columns=`: if the picked fields are the declared names); `header=` overrides; names in `columns=`
-                need one; after header=True fields match by name if the declared names are among them, by position if
-                none is
+                `columns=`: if the picked fields are the declared names), and refused if some of them are; `header=`
+                overrides; names in `columns=` need one; after header=True fields match by name if the declared names
+                are among them, by position if none is
     values      see `lftj.io.fields`; a BOM at the start of the file is not text
     blank line  with one column a row like any other (the empty symbol), with more a ragged row; an empty file: no rows
     arity 0     every line is ()
@@ -35,7 +35,7 @@ from lftj.errors import DataError
 from lftj.io.fields import numeric_codes, text_part
 from lftj.io.file import File
 from lftj.io.lines import Record, records
-from lftj.io.pick import Columns, ColumnsError
+from lftj.io.pick import Columns, ColumnsError, listed
 from lftj.io.pick import named as are_named
 from lftj.io.read_options import ReadOptions
 from lftj.io.staging import ColumnPart, Finding, Staging
@@ -150,6 +150,15 @@ def _looks_like_header(first: Sequence[str], relation: Schema, columns: Columns 
     names = relation.names
     if columns is None:
         looks = are_named(relation, first) or sorted(first) == sorted(names)
+        if not looks and relation.declared and (found := [name for name in names if name in first]):
+            missing = [name for name in names if first.count(name) != 1]
+            raise ColumnsError(
+                f"the first line names {listed(found)}, but not {listed(missing)} once",
+                where=f"{source}:1",
+                why=f"it may be a header that does not fit {relation}, or a row",
+                remedy="if it is a row, say header=False; else say which column is which, as in "
+                f"columns={dict(zip(names, first, strict=False))}",
+            )
     else:
         picks = [columns[name] for name in names]
         looks = all(

@@ -1,9 +1,9 @@
 """Reading: from any source of rows to columns of codes.
 
-A source is a path (or glob, or list of paths), an object with an Arrow stream, a DataFrame, a numpy array, a dict of
-columns, or an iterable of rows. `read` tells which, hands it to its reader, and commits: every reader fills the same
-`Staging`, and only when all of it is known to be good are the texts interned and the columns given out. Nothing is half
-loaded.
+A source is a path (or glob, URL, open file, or list of these), an object with an Arrow stream, a DataFrame, a numpy
+array, a dict of columns, or an iterable of rows: tuples, dicts, dataclasses. `read` tells which, hands it to its
+reader, and commits: every reader fills the same `Staging`, and only when all of it is known to be good are the texts
+interned and the columns given out. Nothing is half loaded.
 """
 
 from __future__ import annotations
@@ -48,12 +48,14 @@ def read(
     from lftj.io import find_files
 
     if find_files.is_paths(source):
-        _read_files(find_files.find(source, options.delimiter), staging, options)
+        _read_files(find_files.find(source, options.delimiter, options.format), staging, options)
     else:
-        if option := options.given("delimiter", "header", "quoting"):
+        if option := options.given("delimiter", "header", "quoting", "format"):
+            files, there = ("files", "file") if option == "format" else ("text files", "text")
+            said = "what a file holds" if option == "format" else "how text is cut into fields"
             raise SourceError(
-                f"{option}= is for text files; the source is {_kind(source)}",
-                why="it says how text is cut into fields, and here there is no text",
+                f"{option}= is for {files}; the source is {_kind(source)}",
+                why=f"it says {said}, and here there is no {there}",
                 remedy=f"leave {option}= out",
             )
         _read_object(source, staging, options.columns)
@@ -104,7 +106,8 @@ def _read_object(source: Any, staging: Staging, columns: Columns | None) -> None
         raise SourceError(
             f"rows cannot be read from {_kind(source)}",
             why="it is neither a file nor something with rows or columns",
-            remedy="give a path, a DataFrame, an Arrow stream, a numpy array, a dict of columns or rows as tuples",
+            remedy="give a path, an open file, a DataFrame, an Arrow stream, a numpy array, a dict of columns, or rows"
+            " as tuples or dicts",
         )
 
 

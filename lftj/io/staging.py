@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lftj.io.pick import Columns, listed, pick
+from lftj.io.pick import Columns, check_named, listed, pick
 from lftj.io.rejects import KEPT_ON_RAISE, BadRowsError, Reject, Rejects
 from lftj.values.codes import Column, Schema, as_codes
 from lftj.values.faults import Fault, not_spelled
@@ -81,8 +81,21 @@ class Staging:
         self._rejects = Rejects()
         self._bad_rows = 0
 
-    def pick(self, columns: Columns | None, names: Sequence[str] | None, width: int, source: str) -> list[int]:
-        """The position in a source of each column of the relation (`lftj.io.pick`); remembers what is passed over."""
+    def pick(
+        self,
+        columns: Columns | None,
+        names: Sequence[str] | None,
+        width: int,
+        source: str,
+        *,
+        by_name: bool = False,
+    ) -> list[int]:
+        """The position in a source of each column of the relation (`lftj.io.pick`); remembers what is passed over.
+
+        `by_name`: the columns of the source have no order, so that names alone count.
+        """
+        if by_name:
+            check_named(self.schema, columns, names or (), source)
         positions = pick(self.schema, columns, names, width, source, extra=self._extra)
         if columns is None and names is not None and width > len(positions):
             self._passed_over[source] = listed([name for at, name in enumerate(names) if at not in positions])

@@ -157,8 +157,6 @@ def _read_columns(
 
 
 def _part(values: Any, column: Column, staging: Staging, given: str, source: str, rows: int) -> ColumnPart:
-    import pyarrow as pa
-
     if _of_pandas(values):
         plain = isinstance(values.dtype, np.dtype)
         values = values.to_numpy() if plain else _extension(values, column, staging, given, source)
@@ -168,6 +166,8 @@ def _part(values: Any, column: Column, staging: Staging, given: str, source: str
         if values.dtype.kind not in "OT" and not rows:
             values = []
         return numpy_part(values, column.type) if isinstance(values, np.ndarray) else list_part(values, column.type)
+    import pyarrow as pa  # here, since numbers in arrays need none of it
+
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if isinstance(values, pa.Array):

@@ -11,6 +11,7 @@ where the delimiter is a comma.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,6 @@ from lftj.errors import DataError
 from lftj.io.content import Content
 from lftj.io.file import COMPRESSIONS, FormatError
 from lftj.io.formats import FORMATS, TEXT, format_of, known_extensions, known_formats
-from lftj.io.write_text import write_text
 from lftj.values.codes import Schema
 from lftj.values.faults import with_article
 from lftj.values.symbols import SymbolTable
@@ -49,17 +49,20 @@ def write(
     format: str | None = None,
     rows: int | None = None,
 ) -> None:
-    """Write a relation to a path, in the format its extension tells, or as text to a binary stream (which stays open).
+    """Write a relation to a path, in the format its extension tells, or to a binary stream (which stays open).
 
-    `format`, a key of `FORMATS`, overrides the extension; `compress=True` gzips text whatever the name. `rows` is
-    needed for arity 0.
+    `format`, a key of `FORMATS`, overrides the extension; a stream takes text without it. `compress=True` gzips text
+    whatever the name. `rows` is needed for arity 0.
     """
     count = len(columns[0]) if columns else rows
     assert count is not None, "with arity 0 the number of rows has to be said"
     quoting = delimiter == "," if rfc4180 is None else rfc4180
     content = Content(schema, columns, symbols, count, "the stream", quoting=quoting, headers=headers)
     if not isinstance(target, str | os.PathLike):
-        write_text(content if delimiter is None else content._replace(delimiter=delimiter), target)
+        stated = FORMATS[format or TEXT]
+        if not stated.text:
+            _check_no_text(schema, "the stream", stated.name, delimiter, headers, rfc4180, compress)
+        stated.write(content if delimiter is None else content._replace(delimiter=delimiter), _binary(target))
         return
     path = Path(target).expanduser()
     kind = format_of(path)
@@ -74,18 +77,59 @@ def write(
             remedy="give another format=" if format else "rename the target, or give format= or delimiter=",
         )
     if not chosen.text:
-        compress = compress or kind.compression is not None
+        compress = (compress or kind.compression is not None) and not chosen.packed
         _check_no_text(schema, path, chosen.name, delimiter, headers, rfc4180, compress)
     delimiter = delimiter if delimiter is not None else (kind.delimiter or content.delimiter)
     quoting = delimiter == "," if rfc4180 is None else rfc4180
     content = content._replace(target=str(path), delimiter=delimiter, quoting=quoting)
     codec = "gzip" if compress else kind.compression
-    with _replacing(path) as stream, _compressing(stream, codec if chosen.text else None) as sink:
+    with _replacing(path) as stream, _compressing(stream, codec if chosen.packed else None) as sink:
         chosen.write(content, sink)
 
 
+def write_csv(
+    schema: Schema,
+    columns: Sequence[NDArray[np.int64]],
+    symbols: SymbolTable,
+    target: str | os.PathLike[str] | IO[bytes],
+    *,
+    delimiter: str | None,
+    header: bool,
+    quoting: bool | None,
+    rows: int,
+) -> None:
+    """Write a relation as text, whatever the name of `target`: comma separated unless that, or `delimiter`, says else.
+
+    Of a name that tells a compression the text is compressed.
+    """
+    if delimiter is None:
+        named = format_of(Path(target)).delimiter if isinstance(target, str | os.PathLike) else ""
+        delimiter = named or ","
+    write(
+        schema, columns, symbols, target, delimiter=delimiter, headers=header, rfc4180=quoting, format=TEXT, rows=rows
+    )
+
+
+def _binary(target: Any) -> IO[bytes]:
+    """A stream that takes bytes; a text stream is refused."""
+    if isinstance(target, io.TextIOBase) or not callable(getattr(target, "write", None)):
+        raise FormatError(
+            f"rows cannot be written to {with_article(type(target).__name__)}",
+            why="files are written as bytes",
+            remedy='give a path, or a binary stream such as `open(name, "wb")` or `sys.stdout.buffer`',
+        )
+    stream: IO[bytes] = target
+    return stream
+
+
 def _check_no_text(
-    schema: Schema, path: Path, format: str, delimiter: str | None, headers: bool, rfc4180: bool | None, compress: bool
+    schema: Schema,
+    path: Path | str,
+    format: str,
+    delimiter: str | None,
+    headers: bool,
+    rfc4180: bool | None,
+    compress: bool,
 ) -> None:
     """Refuse options of text for a format that says itself what its columns are, and rows without columns."""
     given = {
@@ -101,7 +145,7 @@ def _check_no_text(
             why=f"{with_article(format)} file is written in one form",
             remedy=f"leave {option}= out",
         )
-    if not schema.arity:
+    if not schema.arity and not FORMATS[format].packed:
         raise FormatError(
             f"{with_article(format)} file holds no rows without columns",
             where=str(path),

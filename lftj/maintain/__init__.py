@@ -5,5 +5,6 @@
 commit says of a head) · `refresh` (stale heads on demand) · `recompute`, `alias` (a head that is another relation),
 `scan`, `rounds` (recursive components), `paths` (path counts), `delta`, `trace` (a strategy each) · `derivations`,
 `prepare` (what deltas and traces keep of a head, and how it is made) · `clause_delta` (a clause followed by joins of
-what changed) · `clause_trace`, `text_trace`, `trace_layout` (a clause followed by its trace).
+what changed) · `clause_trace`, `text_trace`, `trace_layout` (a clause followed by its trace) ·
+`all_kernels` (everything once, so that all is compiled).
 """

@@ -11,20 +11,16 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lftj.results.relation import Relation
+from lftj.results.tabular import Held, Tabular
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas
-    import polars
-    import pyarrow
-
     from lftj.explain.explanation import Explanation
     from lftj.program.evaluation import Evaluation
     from lftj.results.answers import Answers
     from lftj.results.compiled import Compiled
 
 
-class Query:
+class Query(Tabular):
     """A lazy query; see the module's text. `stats` holds the counters of the last evaluation."""
 
     __slots__ = ("__weakref__", "_answer", "_compiled", "_database", "_evaluation", "_given", "_timeout")
@@ -93,24 +89,8 @@ class Query:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def arrow(self) -> pyarrow.Table:
-        """All answers as an Arrow table."""
-        return self.relation().arrow()
-
-    def df(self) -> pandas.DataFrame:
-        """All answers as a pandas DataFrame."""
-        return self.relation().df()
-
-    def pl(self) -> polars.DataFrame:
-        """All answers as a polars DataFrame."""
-        return self.relation().pl()
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """All answers as a numpy array; see `Relation.numpy`."""
-        return self.relation().numpy()
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.relation().__arrow_c_stream__(requested_schema)
+    def _held(self) -> Held:
+        return self.relation()._held()
 
     def __repr__(self) -> str:
         if self._answer is None:

@@ -5,7 +5,7 @@ column by column; symbols by their text.
 
     len(r)  row in r  iter(r)              number of rows, membership, tuples in order
     r[key]  r.get(key, default)            of a functional predicate: the value of a key (a tuple for several columns)
-    r.arrow()  r.df()  r.pl()  r.numpy()   pyarrow.Table, pandas and polars DataFrame, numpy array
+    r.to_arrow()  r.to_csv("r.csv")  ...   every form that lftj/results/tabular.py lists, r.arrow() and r.df() for short
 
     r.scan("max", lo=(2,), hi=(2,))        the fold of a key interval; see lftj/results/scans.py and
     lftj/results/monoids.py
@@ -17,15 +17,16 @@ is O(log n) but for the first of its kind.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lftj import html
 from lftj.errors import DataError, MissingKeyError, UnknownColumnError
 from lftj.maintain.report import amount
+from lftj.results.tabular import Held, Tabular
 from lftj.values import gate
 from lftj.values.codes import Schema
 from lftj.values.faults import shown
@@ -34,15 +35,9 @@ from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
-
     from lftj.results.monoids import UserMonoid
     from lftj.results.transaction_delta import SortedRows
     from lftj.store.stored import StoredRelation
-
-T = TypeVar("T")
 
 SHOWN_ROWS = 10
 _ABSENT = object()
@@ -68,7 +63,7 @@ class Columns(dict[str, str]):
         )
 
 
-class Relation:
+class Relation(Tabular):
     """An immutable sorted set of rows with named, typed columns."""
 
     def __init__(
@@ -175,10 +170,8 @@ class Relation:
             rows = rows[:, np.lexsort(keys[::-1])]
         return [np.ascontiguousarray(column) for column in rows]
 
-    def _as(self, form: Callable[..., T]) -> T:
-        """All rows in a form that the gate makes by one call into a library."""
-        n = len(self)
-        return interruptible(n, form, self._schema, self._sorted, self._symbols, rows=n)
+    def _held(self) -> Held:
+        return self._schema, self._sorted, self._symbols, len(self)
 
     def scan(
         self,
@@ -209,29 +202,6 @@ class Relation:
             stored = None if self._home is None else self._home()
             self._stored = StoredRelation.over(self._schema, self._version) if stored is None else stored
         return scans.scan_stored(asked, self._stored)
-
-    def arrow(self) -> pyarrow.Table:
-        """All rows as an Arrow table: int64, uint64, double and string columns."""
-        return self._as(gate.to_arrow)
-
-    def df(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame."""
-        return self._as(gate.to_pandas)
-
-    def pl(self) -> polars.DataFrame:
-        """All rows as a polars DataFrame."""
-        return self._as(gate.to_polars)
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """All rows: an (n, k) array where all columns share a type, else a structured array.
-
-        Symbols are str objects.
-        """
-        return gate.to_numpy(self._schema, self._sorted, self._symbols, rows=len(self))
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The Arrow C stream protocol: pandas, polars, DuckDB and others read a relation as it is."""
-        return self.arrow().__arrow_c_stream__(requested_schema)
 
     def _head(self) -> list[tuple[Any, ...]]:
         rows = []

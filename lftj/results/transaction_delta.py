@@ -1,6 +1,7 @@
 """What a transaction changed: per relation, the rows it inserted and the rows it erased.
 
     tx.delta["tri"].inserted    tx.delta["tri"].erased    relations of the same kind as db["tri"]
+    tx.delta["tri"].to_arrow()                            both in one table, told apart by its column `_op`
     list(tx.delta)                                        the relations that changed
 
 Deltas are exact, net and of whole relations: a row is inserted if it is in the relation after the transaction and was
@@ -10,7 +11,7 @@ when they are looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -21,11 +22,14 @@ from lftj.errors import CountRangeError, EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.clause import INTERNAL
 from lftj.results.relation import Relation
+from lftj.results.tabular import Held, Tabular, with_number
 from lftj.store.change import ERASED, INSERTED, Change
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
 
 Rows = npt.NDArray[np.int64]
+# The column of a delta, as a table, that says what became of a row.
+OP = "_op"
 
 
 class SortedRows:
@@ -64,8 +68,12 @@ class SortedRows:
         return lo, hi
 
 
-class Delta:
-    """The rows of one relation that a transaction inserted and erased."""
+class Delta(Tabular):
+    """The rows of one relation that a transaction inserted and erased.
+
+    As a table (`lftj.results.tabular`) it has a last column `_op`, -1 of erased rows, which come first, and 1 of
+    inserted ones: a source that `db.load_changes` of another database takes.
+    """
 
     def __init__(self, schema: Schema, change: Change, symbols: SymbolTable) -> None:
         self._schema, self._change, self._symbols = schema, change, symbols
@@ -79,6 +87,12 @@ class Delta:
     def erased(self) -> Relation:
         """The rows that the relation had before and has no more."""
         return Relation(self._schema, SortedRows(self._change.of_kind(ERASED)), self._symbols)
+
+    def _held(self) -> Held:
+        erased, inserted = self.erased._sorted, self.inserted._sorted
+        kinds = np.repeat(np.array([ERASED, INSERTED], np.int64), [len(self.erased), len(self.inserted)])
+        columns = [np.concatenate(pair) for pair in zip(erased, inserted, strict=True)]
+        return with_number(self._schema, OP), [*columns, kinds], self._symbols, len(kinds)
 
     def __bool__(self) -> bool:
         return len(self._change.kinds) > 0
@@ -114,6 +128,13 @@ class Deltas(Mapping[str, Delta]):
         self._changes, self._unknown, self._evaluator, self._fresh = changes, unknown, evaluator, fresh
         self._made: dict[str, Delta] = {}
         self._shown = [name for name in changes if not name.startswith(INTERNAL)]
+
+    def about(self, names: Collection[str]) -> Deltas:
+        """The same deltas, of which iterating lists only those of `names` that changed."""
+        narrowed = Deltas(self._changes, self._unknown, self._evaluator, self._fresh)
+        narrowed._made = self._made
+        narrowed._shown = [name for name in self._shown if name in names]
+        return narrowed
 
     def __getitem__(self, name: str) -> Delta:
         """The delta of a relation; `UnknownRelationError` if there is no such relation."""

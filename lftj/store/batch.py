@@ -5,6 +5,8 @@
     UPSERT    of a functional predicate: whatever the facts hold under the keys of the rows (all columns but the last)
               goes, and the rows are facts; of several rows with one key the last counts
 
+A batch of changes has a kind per row: INSERT or ERASE; with UPSERT, ERASE takes whatever is under the key.
+
 The last word per row counts, in the order of the batches. Inserts and erases need not look at the facts, so a run of
 them is one update; a run of upserts is one update after a lookup of its keys.
 """
@@ -30,15 +32,27 @@ _ONE = {INSERT: np.array([INSERT], np.int8), ERASE: np.array([ERASE], np.int8)}
 
 
 class Batch(NamedTuple):
-    """Rows int64[arity, size] in any order, all to be inserted, erased or upserted (`op`)."""
+    """Rows int64[arity, size] in any order, all to be inserted, erased or upserted (`op`).
+
+    `kinds` int8[size], INSERT or ERASE, tells rows apart; `op` is INSERT then, or UPSERT where their keys count.
+    """
 
     rows: Rows
     size: int
     op: int
+    kinds: Kinds | None = None
 
     def ops(self) -> Kinds:
         """INSERT or ERASE for each row."""
+        if self.kinds is not None:
+            return self.kinds
         return _ONE[self.op] if self.size == 1 else np.full(self.size, self.op, np.int8)
+
+    def erased(self) -> Rows | None:
+        """The rows that are named to be erased; None if there are none."""
+        if self.kinds is not None and self.op == INSERT:
+            return np.compress(self.kinds == ERASE, self.rows, axis=1)
+        return self.rows if self.op == ERASE else None
 
 
 def applied(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Change]:
@@ -60,18 +74,25 @@ def _after(facts: Version, run: Sequence[Batch]) -> tuple[Version, Changes]:
     first = run[0]
     rows = first.rows if len(run) == 1 else np.concatenate([batch.rows for batch in run], axis=1)
     if first.op == UPSERT:
-        rows, ops = _upserting(facts, rows)
+        kinds = None
+        if any(batch.kinds is not None for batch in run):
+            kinds = np.concatenate([np.full(b.size, INSERT, np.int8) if b.kinds is None else b.kinds for b in run])
+        rows, ops = _upserting(facts, rows, kinds)
     else:
         ops = first.ops() if len(run) == 1 else np.concatenate([batch.ops() for batch in run])
     return facts.update(rows, ops)
 
 
-def _upserting(facts: Version, rows: Rows) -> tuple[Rows, Kinds]:
-    """The rows and ops of the update that upserts `rows` int64[arity, n]."""
+def _upserting(facts: Version, rows: Rows, kinds: Kinds | None) -> tuple[Rows, Kinds]:
+    """The rows and ops of the update that upserts `rows` int64[arity, n], or with kind ERASE takes their keys' rows."""
     keys = len(rows) - 1
+    if kinds is not None:
+        rows = np.concatenate([rows, kinds[None].astype(np.int64)])
     if rows.shape[1] > 1:
         rows = sort_rows(list(rows), keys)
     old = facts.rows_under(rows[:keys])
+    if kinds is not None:
+        rows = np.compress(rows[-1] == INSERT, rows[:-1], axis=1)
     ops = np.full(old.shape[1] + rows.shape[1], INSERT, np.int8)
     ops[: old.shape[1]] = ERASE
     # The erases first: where a row is there already, its last word is to stay.

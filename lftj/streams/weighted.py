@@ -4,33 +4,30 @@ z = streams.zset([(1, "a"), (2, "b")], [1, -1])     rows and their weights
 z + z   -z   z - z   z.distinct()                   the group of Z-sets, and the set of one
 z.rows  z.weights                                   all rows in order, and int64 weights beside them
 z.inserted  z.erased                                the rows of positive, and of negative weight
-z.arrow()                                           a table with a column `_weight`
+z.to_arrow()  z.to_pandas()  ...                    all forms of lftj/results/tabular.py, with a column `_weight`
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import DataError
 from lftj.results.relation import Relation
+from lftj.results.tabular import Held, Tabular, with_number
 from lftj.results.transaction_delta import SortedRows
 from lftj.streams.zsets import ZSet, check_sum
-from lftj.values import gate
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
-
-if TYPE_CHECKING:
-    import pyarrow
 
 WEIGHT = "_weight"
 
 
-class WeightedRows:
+class WeightedRows(Tabular):
     """Rows with weights; immutable. What `Circuit.step` gives for each output, and `zset` makes."""
 
     def __init__(self, schema: Schema, zset: ZSet, symbols: SymbolTable) -> None:
@@ -140,16 +137,8 @@ class WeightedRows:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def arrow(self) -> pyarrow.Table:
-        """An Arrow table of all rows with their weights in a last column, `_weight`."""
-        import pyarrow
-
-        table = gate.to_arrow(self._schema, list(self._zset.rows), self._symbols, rows=len(self))
-        return table.append_column(WEIGHT, pyarrow.array(self._zset.weights))
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The Arrow C stream protocol, of what `arrow` gives."""
-        return self.arrow().__arrow_c_stream__(requested_schema)
+    def _held(self) -> Held:
+        return with_number(self._schema, WEIGHT), [*self.rows._sorted, self.weights], self._symbols, len(self)
 
     def __repr__(self) -> str:
         shown = [f"  {weight:+d}  {row}" for (row, weight), _ in zip(self, range(10), strict=False)]

@@ -19,6 +19,7 @@ longest text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def to_rows(
     rows: int | None = None,
     chunk_rows: int = CHUNK_ROWS,
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows as Python tuples, decoded `chunk_rows` at a time."""
+    """The rows as Python tuples, decoded `chunk_rows` at a time. The first is a `NamedRow`."""
     total = _rows(columns, rows)
     if not schema.arity:
         yield from [()] * total
@@ -123,7 +124,30 @@ def to_rows(
             decode_column(codes[lo : lo + chunk_rows], type, symbols).tolist()
             for codes, type in zip(columns, schema.types, strict=True)
         ]
-        yield from zip(*decoded, strict=True)
+        rows_decoded = zip(*decoded, strict=True)
+        if not lo:
+            yield row_type(schema.names)(next(rows_decoded))
+        yield from rows_decoded
+
+
+class NamedRow(tuple[Any, ...]):
+    """A row that knows the names of its columns, and is a tuple in every other way.
+
+    pandas takes the names of a list of rows from its first one (`_fields`), and knows no other way to give them to
+    `pd.DataFrame(relation)`.
+    """
+
+    __slots__ = ()
+    _fields: tuple[str, ...]
+
+    def __reduce__(self) -> tuple[type[tuple[Any, ...]], tuple[tuple[Any, ...]]]:
+        return tuple, (tuple(self),)
+
+
+@lru_cache(maxsize=256)
+def row_type(names: tuple[str, ...]) -> type[NamedRow]:
+    """The type of rows with these names."""
+    return type("row", (NamedRow,), {"__slots__": (), "_fields": names})
 
 
 def decode_row(row: Sequence[int], schema: Schema, symbols: SymbolTable) -> tuple[Any, ...]:

@@ -269,10 +269,10 @@ class SymbolTable:
 
 def coded(parts: Sequence[StagedTexts], intern: Callable[[pa.Array], NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     """The codes of staged columns, all of whose texts are interned by one call."""
-    import pyarrow as pa
-
     if not parts:
         return []
+    import pyarrow as pa  # here, since numbers need none of it
+
     codes = intern(parts[0].texts if len(parts) == 1 else pa.concat_arrays([part.texts for part in parts]))
     ends = np.cumsum([len(part.texts) for part in parts])
     return [part.of_rows(codes[end - len(part.texts) : end]) for part, end in zip(parts, ends, strict=True)]

@@ -35,59 +35,59 @@ def write_json(content: Content, sink: IO[bytes]) -> None:
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(FORMATS, "json", Format("json", {".json": ""}, read_json, write_json))
+    monkeypatch.setitem(FORMATS, "grid", Format("grid", {".grid": ""}, read_json, write_json))
     monkeypatch.chdir(tmp_path)
 
 
 def test_it_is_read_and_written_back() -> None:
-    Path("e.json").write_text('{"dst": ["x", "y"], "src": [1, 2]}')
+    Path("e.grid").write_text('{"dst": ["x", "y"], "src": [1, 2]}')
     db = lftj.Database(".decl edge(src:number, dst:symbol)")
-    db.load("edge", "*.json")
+    db.load("edge", "*.grid")
     relation = db["edge"]
     assert list(relation) == [(1, "x"), (2, "y")]
-    write(relation._schema, relation._sorted, relation._symbols, "out.json")
-    assert json.loads(Path("out.json").read_text()) == {"src": [1, 2], "dst": ["x", "y"]}
+    write(relation._schema, relation._sorted, relation._symbols, "out.grid")
+    assert json.loads(Path("out.grid").read_text()) == {"src": [1, 2], "dst": ["x", "y"]}
     with db.transaction() as tx:
-        tx.erase("edge", "out.json", columns={"src": "src", "dst": 1})
+        tx.erase("edge", "out.grid", columns={"src": "src", "dst": 1})
     assert list(db["edge"]) == []
 
 
 def test_directives_use_it() -> None:
-    Path("edge.json").write_text('{"src": [3], "dst": ["z"]}')
+    Path("edge.grid").write_text('{"src": [3], "dst": ["z"]}')
     db = lftj.Database("""
         .decl edge(src:number, dst:symbol)
-        .input edge(filename="edge.json")
+        .input edge(filename="edge.grid")
         back(y, x) :- edge(x, y).
-        .output back(filename="back.json")
+        .output back(filename="back.grid")
     """)
     db.read_inputs(".")
     db.write_outputs(".")
-    assert json.loads(Path("back.json").read_text()) == {"y": ["z"], "x": [3]}
+    assert json.loads(Path("back.grid").read_text()) == {"y": ["z"], "x": [3]}
 
 
 def test_options_of_text_do_not_apply() -> None:
-    Path("e.json").write_text('{"src": [1]}')
+    Path("e.grid").write_text('{"src": [1]}')
     db = lftj.Database(".decl e(src:number)")
-    with pytest.raises(lftj.DataError, match="header= does not apply to a json file"):
-        db.load("e", "e.json", header=True)
-    with pytest.raises(lftj.DataError, match="delimiter= does not apply to a json file"):
-        db.load("e", "e.json", delimiter=",")
-    Path("e.json.gz").write_bytes(b"")
-    with pytest.raises(FormatError, match=r"a json file inside \.gz is not read"):
-        db.load("e", "e.json.gz")
+    with pytest.raises(lftj.DataError, match="header= does not apply to a grid file"):
+        db.load("e", "e.grid", header=True)
+    with pytest.raises(lftj.DataError, match="delimiter= does not apply to a grid file"):
+        db.load("e", "e.grid", delimiter=",")
+    Path("e.grid.gz").write_bytes(b"")
+    with pytest.raises(FormatError, match=r"a grid file inside \.gz is not read"):
+        db.load("e", "e.grid.gz")
 
 
 def test_messages_list_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert known_extensions() == (
-        ".csv, .tsv, .txt, .facts (each also .gz or .zst), .parquet, .arrow, .feather, .ipc or .json"
+        ".csv, .tsv, .txt, .facts, .json, .ndjson (each also .gz or .zst), .parquet, .arrow, .feather, .ipc or .grid"
     )
-    assert known_formats() == "text, parquet, arrow and json"
-    Path("e.json").write_text("{}")
-    monkeypatch.delitem(FORMATS, "json")
-    with pytest.raises(FormatError, match=r"the extension '\.json' tells no format") as error:
-        lftj.Database(".decl e(src:number)").load("e", "e.json")
+    assert known_formats() == "text, json, ndjson, parquet, arrow and grid"
+    Path("e.grid").write_text("{}")
+    monkeypatch.delitem(FORMATS, "grid")
+    with pytest.raises(FormatError, match=r"the extension '\.grid' tells no format") as error:
+        lftj.Database(".decl e(src:number)").load("e", "e.grid")
     assert error.value.why == (
-        "known are .csv, .tsv, .txt, .facts (each also .gz or .zst), .parquet, .arrow, .feather or .ipc"
+        "known are .csv, .tsv, .txt, .facts, .json, .ndjson (each also .gz or .zst), .parquet, .arrow, .feather or .ipc"
     )
 
 
@@ -96,7 +96,7 @@ def test_a_file_of_it_that_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
         with file.reading():
             raise OSError("no such magic")
 
-    monkeypatch.setitem(FORMATS, "json", Format("json", {".json": ""}, broken, write_json))
-    Path("e.json").write_text("{")
-    with pytest.raises(lftj.DataError, match="the file cannot be read as json"):
-        lftj.Database(".decl e(src:number)").load("e", "e.json")
+    monkeypatch.setitem(FORMATS, "grid", Format("grid", {".grid": ""}, broken, write_json))
+    Path("e.grid").write_text("{")
+    with pytest.raises(lftj.DataError, match="the file cannot be read as grid"):
+        lftj.Database(".decl e(src:number)").load("e", "e.grid")

@@ -19,9 +19,9 @@ E2 = "src:number dst:number"
 EDGE = "edge(src:number, dst:number)"
 KINDS = (
     "  why: it is neither a file nor something with rows or columns\n"
-    "  do: give a path, a DataFrame, an Arrow stream, a numpy array, a dict of columns or rows as tuples"
+    "  do: give a path, an open file, a DataFrame, an Arrow stream, a numpy array, a dict of columns, or rows as tuples or dicts"
 )
-KNOWN = "known are .csv, .tsv, .txt, .facts (each also .gz or .zst), .parquet, .arrow, .feather or .ipc"
+KNOWN = "known are .csv, .tsv, .txt, .facts, .json, .ndjson (each also .gz or .zst), .parquet, .arrow, .feather or .ipc"
 
 
 @pytest.mark.parametrize(
@@ -303,14 +303,14 @@ def test_sources_and_options(reader, source, options, message):
             "e.xlsx",
             b"",
             {},
-            f"e.xlsx: the extension '.xlsx' tells no format\n  why: {KNOWN}\n  do: rename the file, or give delimiter= to read it as text",
+            f"e.xlsx: the extension '.xlsx' tells no format\n  why: {KNOWN}\n  do: rename the file, give format=, or delimiter= to read it as text",
         ),
         (
             "edges",
             b"",
             {},
             f"edges: a name without extension tells no format\n  why: {KNOWN}\n"
-            "  do: rename the file, or give delimiter= to read it as text",
+            "  do: rename the file, give format=, or delimiter= to read it as text",
         ),
     ],
 )

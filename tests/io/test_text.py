@@ -37,7 +37,7 @@ S2 = "src:symbol dst:symbol"
         ("e.csv", '"dst","src"\n1,2\n', E2, {}, [(2, 1)]),
         ("e.csv", "dst,src\n", E2, {}, []),
         ("e.csv", "dst,src", E2, {}, []),
-        ("e.csv", "src,other\nx,y\n", S2, {}, [("src", "other"), ("x", "y")]),
+        ("e.csv", "src,other\nx,y\n", S2, {"header": False}, [("src", "other"), ("x", "y")]),
         ("e.csv", "src,dst\nx,y\n", S2, {"header": False}, [("src", "dst"), ("x", "y")]),
         ("e.csv", "dst,src\nx,y\n", S2, {"header": False}, [("dst", "src"), ("x", "y")]),
         ("e.csv", "from,to\nx,y\n", S2, {"header": True}, [("x", "y")]),

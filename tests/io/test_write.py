@@ -150,9 +150,9 @@ def test_extensions_tell_the_format():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("r.xlsx", {}, "r.xlsx: the name 'r.xlsx' tells no format\n  why: known are .csv, .tsv, .txt, .facts (each also .gz or .zst), "
-         ".parquet, .arrow, .feather or .ipc\n  do: rename the target, or give format= or delimiter="),
-        ("r.csv", {"format": "json"}, "r.csv: format='json' is unknown\n  why: formats are text, parquet and arrow\n  do: give another format="),
+        ("r.xlsx", {}, "r.xlsx: the name 'r.xlsx' tells no format\n  why: known are .csv, .tsv, .txt, .facts, .json, .ndjson (each also .gz or "
+         ".zst), .parquet, .arrow, .feather or .ipc\n  do: rename the target, or give format= or delimiter="),
+        ("r.csv", {"format": "xls"}, "r.csv: format='xls' is unknown\n  why: formats are text, json, ndjson, parquet and arrow\n  do: give another format="),
         ("r.parquet", {"delimiter": ","}, "r.parquet: delimiter= does not apply to a parquet file\n"
         "  why: a parquet file is written in one form\n"
         "  do: leave delimiter= out"),

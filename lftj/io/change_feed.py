@@ -1,0 +1,331 @@
+"""Change feeds: rows of one relation with a column that says what happened to each, applied in whole commits.
+
+    src  dst  op  tx                    db.load_changes("edge", source, op="op", tx="tx")
+      1    2  c    7   ---+ a commit
+      2    3  c    7   ---+             a source is whatever `load` takes; `op` and `tx` are columns of it
+      1    2  d    8   ---- another
+
+What `op` may say (in any case), and of which rows:
+
+    +1 1 +    -1 -               this row comes, this row goes: what deltas and Z-sets say
+    insert i  create c  read r   the row comes; of a functional predicate it is the row of its key from now on
+    update u  upsert =           it is the row of its key from now on; of functional predicates only
+    delete d  erase              the row goes; of a functional predicate whatever its key has
+
+A feed is *read* into codes, *cut* into commits, and each commit is a transaction of its own, in the order of the feed.
+With `tx=` a commit is a run of rows with one value in that column, else `batch_rows` rows. What is at hand as a whole
+(a file, a frame, a list) is read and checked before the first commit. Of an iterator, which may never end, `batch_rows`
+rows are read at a time; what was committed before a bad row stands. In no case is a commit made in part: whatever is
+raised (`report` of it says how far the feed came), an offset of whole commits is left, and `start=` goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise, product
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj import arguments
+from lftj.errors import DataError
+from lftj.io.convert import ColumnTypeError
+from lftj.io.find_files import find, is_paths
+from lftj.io.read_options import ReadOptions
+from lftj.io.rejects import BadRowsError, Rejects
+from lftj.io.sources import read
+from lftj.io.staging import Loaded
+from lftj.progress import Progress
+from lftj.store.batch import ERASE, INSERT, UPSERT, Batch
+from lftj.values.codes import Column, Schema, from_code
+from lftj.values.faults import shown
+from lftj.values.symbols import SymbolTable
+
+BATCH_ROWS = 10_000
+_EXACT = {"+": INSERT, "+1": INSERT, "1": INSERT, "-": ERASE, "-1": ERASE}
+_COMES = ("insert", "i", "create", "c", "read", "r")
+_REPLACES = ("update", "u", "upsert", "=")
+_GOES = ("delete", "d", "erase")
+# What a column beside those of the relation may be: any text, any integer.
+_KINDS = ("symbol", "number", "unsigned")
+
+
+class FeedError(DataError):
+    """A row of a change feed says something that cannot be done. `row` is its number, from 0."""
+
+    def __init__(self, what: str, *, row: int, why: str, remedy: str) -> None:
+        self.row = row
+        super().__init__(what, where=f"row {row} of the feed (from 0)", why=why, remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReport:
+    """How far a feed came: `rows` that were committed, in `commits`; `offset` is the first row that was not."""
+
+    rows: int
+    commits: int
+    offset: int
+
+    def __str__(self) -> str:
+        rows = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
+        commits = "1 commit" if self.commits == 1 else f"{self.commits:,} commits"
+        return f"{rows} in {commits}; go on with start={self.offset}"
+
+
+class FeedRows(NamedTuple):
+    """Rows int64[arity, n] of a feed: `kinds`, whether they come or go; `keyed`, whether keys count; codes of `tx`."""
+
+    rows: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.int8]
+    keyed: npt.NDArray[np.bool_]
+    tx: npt.NDArray[np.int64] | None
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def part(self, lo: int, hi: int) -> FeedRows:
+        """The rows in [lo, hi)."""
+        return FeedRows(
+            self.rows[:, lo:hi], self.kinds[lo:hi], self.keyed[lo:hi], None if self.tx is None else self.tx[lo:hi]
+        )
+
+    def then(self, other: FeedRows) -> FeedRows:
+        """These and others."""
+        tx = None if self.tx is None or other.tx is None else np.concatenate([self.tx, other.tx])
+        return FeedRows(
+            np.concatenate([self.rows, other.rows], axis=1),
+            np.concatenate([self.kinds, other.kinds]),
+            np.concatenate([self.keyed, other.keyed]),
+            tx,
+        )
+
+    def batches(self) -> Iterator[Batch]:
+        """The same as batches of a transaction: runs of rows that are named, and of rows whose keys are."""
+        edges = np.flatnonzero(np.diff(self.keyed)) + 1
+        for lo, hi in zip([0, *edges.tolist()], [*edges.tolist(), len(self)], strict=True):
+            rows = np.ascontiguousarray(self.rows[:, lo:hi])
+            yield Batch(rows, hi - lo, UPSERT if self.keyed[lo] else INSERT, self.kinds[lo:hi])
+
+
+class Committing(Protocol):
+    """What changes are applied to: a `Database`."""
+
+    _progress: Progress
+
+    @property
+    def transaction(self) -> Callable[[], AbstractContextManager[Any]]:
+        """A transaction."""
+        ...
+
+
+class FeedReader:
+    """Reads a feed of one relation, in one piece or several. `notes`: what was passed over, in words."""
+
+    def __init__(self, schema: Schema, symbols: SymbolTable, op: str, tx: str | None, options: ReadOptions) -> None:
+        self._schema, self._symbols, self.options = schema, symbols, options
+        self._beside = [op] if tx is None else [op, tx]
+        for name, column in zip(("op", "tx"), self._beside, strict=False):
+            arguments.text(
+                name, column, "it is the name of a column of the source", f'give a name such as `{name}="op"`'
+            )
+            if column in schema.names or column == tx == op:
+                raise arguments.refused(
+                    name,
+                    column,
+                    f"{schema} has a column of that name" if column in schema.names else "op is that one",
+                    "rename the column of the source, and name that",
+                )
+        if options.columns is not None and isinstance(options.columns, dict):
+            self.options = options._replace(columns={**{name: name for name in self._beside}, **options.columns})
+        # Texts of the feed, by other codes than the database's: what is in `op` and `tx` is in no relation.
+        self._texts = SymbolTable()
+        self._kinds: tuple[str, ...] | None = None
+        self.notes: list[str] = []
+
+    def read(self, source: Any, first: int) -> FeedRows:
+        """The changes of a piece of the feed whose first row has the number `first`."""
+        loaded = self._loaded(source)
+        if loaded.note:
+            self.notes.append(loaded.note)
+        n = self._schema.arity
+        assert self._kinds is not None, "how it is read is known once it was"
+        kinds, keyed = self._ops(loaded.columns[n], self._kinds[0], first)
+        columns = [
+            self._interned(codes) if type == "symbol" else codes
+            for codes, type in zip(loaded.columns, self._schema.types, strict=False)
+        ]
+        rows = np.stack(columns) if columns else np.empty((0, loaded.rows), np.int64)
+        return FeedRows(rows, kinds, keyed, loaded.columns[n + 1] if len(self._beside) > 1 else None)
+
+    def _loaded(self, source: Any) -> Loaded:
+        """The source with `op` and `tx` read as what they are: the first kinds of columns that fit."""
+        tried = [self._kinds] if self._kinds else list(product(_KINDS, repeat=len(self._beside)))
+        refused: Exception | None = None
+        for kinds in tried:
+            beside = (Column(name, kind) for name, kind in zip(self._beside, kinds, strict=True))
+            schema = replace(self._schema, columns=(*self._schema.columns, *beside), functional=False)
+            try:
+                loaded = read(source, schema, self._texts, self.options)
+            except (ColumnTypeError, BadRowsError) as error:
+                if _column_of(error) not in self._beside:
+                    raise
+                refused = refused or error
+            else:
+                self._kinds = kinds
+                return loaded
+        assert refused is not None, "something was tried"
+        raise refused
+
+    def _interned(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The database's codes of texts."""
+        used = np.zeros(len(self._texts), np.bool_)
+        used[codes] = True
+        table = np.zeros(len(used), np.int64)
+        here = np.flatnonzero(used)
+        table[here] = self._symbols.intern_array(self._texts.decode(here))
+        return table[codes]
+
+    def _ops(
+        self, codes: npt.NDArray[np.int64], kind: str, first: int
+    ) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
+        """Whether each row comes or goes, and whether its key counts."""
+        distinct, at = np.unique(codes, return_inverse=True)
+        meant = []
+        for number, code in enumerate(distinct.tolist()):
+            value = self._texts.text(code) if kind == "symbol" else from_code(code, kind)
+            found = _meaning(str(value), self._schema)
+            if isinstance(found, str):
+                row = first + int(np.argmax(at == number))
+                raise FeedError(
+                    f"`{self._beside[0]}` is {shown(value)}, which {found}",
+                    row=row,
+                    why="a feed says of each row what happened to it, and nothing of this one was done",
+                    remedy="give +1 or -1, insert or delete (c, r, i or d), or of a functional predicate update (u)",
+                )
+            meant.append(found)
+        kinds = np.array([comes for comes, _ in meant], np.int8)
+        keyed = np.array([by_key for _, by_key in meant], np.bool_)
+        return kinds[at], keyed[at]
+
+
+def _meaning(word: str, schema: Schema) -> tuple[int, bool] | str:
+    """INSERT or ERASE, and whether the key counts; or why it is neither."""
+    word = word.strip().lower()
+    if word in _EXACT:
+        return _EXACT[word], False
+    if word in _COMES:
+        return INSERT, schema.functional
+    if word in _GOES:
+        return ERASE, schema.functional
+    if word not in _REPLACES:
+        return "is no operation"
+    return (INSERT, True) if schema.functional else f"replaces the row of a key, and {schema} has no keys"
+
+
+def _column_of(error: Exception) -> str:
+    return error.rejects[0].column if isinstance(error, BadRowsError) else getattr(error, "column", "")
+
+
+def follow(
+    db: Committing,
+    name: str,
+    reader: FeedReader,
+    source: Any,
+    *,
+    batch_rows: int | None,
+    start: Any,
+    on_commit: Callable[[ChangeReport], object] | None,
+) -> ChangeReport:
+    """Apply a feed from row `start` on, in whole commits. Whatever is raised has a `report` of those that were made."""
+    size = arguments.count("batch_rows", batch_rows, "rows of a commit, where no column says what belongs together")
+    if type(start) is not int or start < 0:
+        raise arguments.refused("start", start, "it is the first row to apply, from 0", "give the `offset` of a report")
+    report = ChangeReport(0, 0, start)
+    with db._progress.step(f"loading changes of {name}"):
+        told = db._progress.rows(lambda: "")
+        try:
+            for changes in _commits(_read(reader, source, size or BATCH_ROWS, start), size or BATCH_ROWS):
+                with db.transaction() as tx:
+                    relation = tx._relation(name)
+                    for batch in changes.batches():
+                        tx._add(name, relation, batch)
+                rows = report.rows + len(changes)
+                report = ChangeReport(rows, report.commits + 1, start + rows)
+                if told is not None:
+                    told(rows, "rows", f"{report.commits:,} commits")
+                if on_commit is not None:
+                    on_commit(report)
+        except BaseException as error:
+            error.report = report  # type: ignore[attr-defined]
+            error.add_note(f"of the changes of `{name}` were committed: {report}")
+            raise
+    return report
+
+
+def _commits(pieces: Iterable[FeedRows], batch_rows: int) -> Iterator[FeedRows]:
+    """The rows of each commit. One that may go on in the next piece waits for it."""
+    left: FeedRows | None = None
+    for piece in pieces:
+        changes = piece if left is None else left.then(piece)
+        n = len(changes)
+        if changes.tx is None:
+            for lo in range(0, n - n % batch_rows, batch_rows):
+                yield changes.part(lo, lo + batch_rows)
+            left = changes.part(n - n % batch_rows, n)
+            continue
+        edges = [0, *(np.flatnonzero(np.diff(changes.tx)) + 1).tolist()]
+        for lo, hi in pairwise(edges):
+            yield changes.part(lo, hi)
+        left = changes.part(edges[-1], n)
+    if left is not None and len(left):
+        yield left
+
+
+def _read(reader: FeedReader, source: Any, piece_rows: int, start: int) -> Iterator[FeedRows]:
+    """The feed from row `start` on, in one piece, or of an iterator in several."""
+    if not is_paths(source) and hasattr(source, "read_next_batch"):
+        pieces: Iterator[Any] = iter(source)
+    elif not is_paths(source) and hasattr(source, "__next__"):
+        pieces = iter(lambda: list(islice(source, piece_rows)), [])
+    else:
+        changes = reader.read(_kept(source, reader.options), 0)
+        if start > len(changes):
+            raise arguments.refused(
+                "start", start, f"the feed has {len(changes):,} rows", "give an offset of this feed"
+            )
+        yield changes.part(start, len(changes))
+        return
+    row = 0
+    for piece in pieces:
+        rows = piece.num_rows if hasattr(piece, "num_rows") else len(piece)
+        skipped = min(rows, max(0, start - row))
+        row += rows
+        if skipped == rows:
+            continue
+        rest = piece.slice(skipped) if hasattr(piece, "num_rows") else piece[skipped:]
+        try:
+            yield reader.read(rest, row - rows + skipped)
+        except BadRowsError as error:
+            raise _moved(error, row - rows + skipped) from None
+
+
+def _kept(source: Any, options: ReadOptions) -> Any:
+    """The source as something that can be read again, with other kinds for `op` and `tx`."""
+    if is_paths(source):
+        return find(source, options.delimiter, options.format)
+    if hasattr(source, "__arrow_c_stream__") and type(source).__module__.partition(".")[0] not in ("pandas", "polars"):
+        import pyarrow as pa
+
+        return source if isinstance(source, pa.Table) else pa.table(source)
+    return source
+
+
+def _moved(error: BadRowsError, by: int) -> BadRowsError:
+    """The same error with the numbers that rows have in the whole feed."""
+    moved = Rejects()
+    for reject in error.rejects:
+        moved.append(replace(reject, line=reject.line + by))
+    return BadRowsError(moved, error.count)

@@ -1,0 +1,137 @@
+r"""JSON: one array of rows (.json), or a row per line (.ndjson, .jsonl); a row is an object, by name, or an array.
+
+    [{"src": 1, "dst": 2},      {"src": 1, "dst": 2}        [1, 2]
+     {"src": 2, "dst": 3}]      {"src": 2, "dst": 3}        [2, 3]
+
+Values are those of Python's reader: integers of any size, exactly; 1.0 is a float and no number; `Infinity` is read and
+written. A line that is no JSON is a bad row, with its line; blank lines are none. In an array rows count from 0, and
+one that does not end is no file to read. Rows are written as objects.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import IO, Any
+
+from lftj.io.content import Content
+from lftj.io.file import File, UnreadableFileError
+from lftj.io.lines import BOM, lines
+from lftj.io.read_options import ReadOptions
+from lftj.io.row_forms import RowReader
+from lftj.io.staging import Finding, Staging
+from lftj.values import faults
+from lftj.values.faults import Fault, shown
+from lftj.values.gate import to_rows
+
+CHUNK_ROWS = 50_000
+_BRACKETS = (b"{}", b"[]")
+
+
+def read_ndjson(file: File, staging: Staging, options: ReadOptions) -> None:
+    """Read one file of a row per line."""
+    reader = RowReader(staging, options.columns, file.name, in_text=True)
+    with file.reading(), file.open() as stream:
+        numbered = enumerate(lines(stream), 1)
+        while some := list(islice(numbered, CHUNK_ROWS)):
+            if some[0][0] == 1:
+                file.check_not_compressed(some[0][1])
+            stripped = [(number, line.strip()) for number, line in some]
+            kept = [(number, line) for number, line in stripped if line]
+            rows = _together([line for _, line in kept])
+            if rows is not None:
+                reader.add([number for number, _ in kept], rows)
+                continue
+            places, rows, misshapen = [], [], []
+            for number, line in kept:
+                row = _row(line)
+                if isinstance(row, Finding):
+                    misshapen.append((number, row))
+                else:
+                    places.append(number)
+                    rows.append(row)
+            reader.add(places, rows, misshapen)
+
+
+def _together(texts: list[bytes]) -> list[Any] | None:
+    """The rows of all lines, read as one array, which is thrice as quick; None where a line may be none, or several."""
+    if not all(text[:1] + text[-1:] in _BRACKETS for text in texts):
+        return None
+    try:
+        rows: list[Any] = json.loads((b"[" + b",".join(texts) + b"]").decode())
+    except (ValueError, RecursionError):
+        return None
+    # `[1], [2]` on one line, and an array of arrays over two lines, make up for each other.
+    nested = any(type(value) is list for row in rows if type(row) is list for value in row)
+    return rows if len(rows) == len(texts) and not nested else None
+
+
+def _row(text: bytes) -> Any:
+    """The row of a line, or what is wrong with it."""
+    try:
+        return json.loads(text.decode())
+    except UnicodeDecodeError:
+        fault = faults.not_utf8()
+    except (ValueError, RecursionError) as error:
+        fault = Fault(f"is no JSON: {_first(error)}", "every line is a row: an object or an array", "correct the line")
+    decoded = text.decode(errors="backslashreplace")
+    return Finding(decoded, shown(decoded), fault)
+
+
+def _first(error: BaseException) -> str:
+    """What the reader of JSON says, with the place in the line."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
+    return str(error).partition("\n")[0]
+
+
+def read_json(file: File, staging: Staging, options: ReadOptions) -> None:
+    """Read one file that is an array of rows."""
+    with file.reading(), file.open() as stream:
+        text: bytes = stream.read()
+    file.check_not_compressed(text)
+    try:
+        rows = json.loads(text.removeprefix(BOM).decode())
+    except (ValueError, RecursionError) as error:
+        place = f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
+        why = f"{place}{getattr(error, 'msg', str(error))}"
+        raise _unreadable(file, "the file is no JSON", why) from None
+    if not isinstance(rows, list):
+        raise _unreadable(file, "the file is no array of rows", f"it holds {_JSON_KINDS.get(type(rows), 'a value')}")
+    reader = RowReader(staging, options.columns, file.name)
+    for lo in range(0, len(rows), CHUNK_ROWS):
+        chunk = rows[lo : lo + CHUNK_ROWS]
+        reader.add(range(lo, lo + len(chunk)), chunk)
+
+
+_JSON_KINDS = {dict: "one object", str: "a text", int: "a number", float: "a number", type(None): "null"}
+
+
+def _unreadable(file: File, what: str, why: str) -> UnreadableFileError:
+    return UnreadableFileError(
+        what,
+        where=file.name,
+        why=why,
+        remedy='write an array of objects or arrays; name a file with a row per line .ndjson, or give format="ndjson"',
+    )
+
+
+def write_ndjson(content: Content, sink: IO[bytes]) -> None:
+    """Write one object per line."""
+    for line in _objects(content):
+        sink.write(f"{line}\n".encode())
+
+
+def write_json(content: Content, sink: IO[bytes]) -> None:
+    """Write one array of objects, each on a line of its own."""
+    sink.write(b"[")
+    for i, line in enumerate(_objects(content)):
+        sink.write(f"{',' if i else ''}\n{line}".encode())
+    sink.write(b"\n]\n")
+
+
+def _objects(content: Content) -> Iterator[str]:
+    names = content.schema.names
+    for row in to_rows(content.schema, content.columns, content.symbols, rows=content.rows):
+        yield json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, default=str)

@@ -1,0 +1,59 @@
+"""Every kernel, used once: what `Database.prepare` compiles, or loads from the cache, so that no later call does.
+
+A database of `PROGRAM` is made to do everything that compiles: joins, traces of either granularity, deltas, rounds,
+aggregates, scans and functional predicates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+PROGRAM = ".decl e(x:number, y:number)  t(x, y, z) :- e(x, y), e(y, z), e(x, z), x < z + 1."
+
+
+def use_all(db: Any) -> None:
+    """Evaluate, maintain and scan in an empty `Database` of `PROGRAM`."""
+    db._evaluator.pilot_from = 0.0  # so that what only expensive joins need is compiled, too
+    keys = np.arange(200)
+    edges = np.stack([np.concatenate([keys] * 4), np.concatenate([keys + i for i in (1, 2, 3, 4)])], axis=1)
+    db.load("e", edges[::-1])
+    db.query("e(y, x), e(z, x)").count()
+    assert len(db["t"]) == 1190  # with a jump table, which sparser keys do not get
+    db.load("e", [(500, 501)])
+    assert len(db["t"]) == 1190
+    # Traces of either granularity; `p` counts derivations. First they are recorded, then maintained.
+    db.rules("n(x, y, z) :- e(x, y), e(y, z), e(x, z).", granularity={"n": "node"}, maintain={"n": "trace"})
+    db.rules("p(x, z) :- e(x, y), e(y, z).", granularity={"p": "interval"}, maintain={"p": "trace"})
+    # What follows by delta, and recursion by rounds.
+    db.rules("d(x, z) :- e(x, y), e(y, z), !e(x, z).", maintain={"d": "delta"})
+    db.rules("r(x, y) :- e(x, y), x > 190.  r(x, z) :- r(x, y), e(y, z).")
+    for row in (600, 601), (199, 205), (601, 602):
+        with db.transaction() as tx:
+            tx.insert("e", [row])
+            tx.erase("e", [(500, 501), (50, 52)])
+    assert tx.stats["heads"]["d"]["strategy"] == "delta"
+    assert tx.stats["heads"]["r"]["strategy"] == "rounds"
+    assert tx.stats["heads"]["n"]["strategy"] == tx.stats["heads"]["p"]["strategy"] == "trace"
+    assert list(tx.delta["p"].inserted) == [(600, 602)]
+    assert (1, 2, 3) in db["t"]
+    assert next(iter(db["t"])) == (0, 1, 2)
+    assert db["e"].scan("sum", lo=(10,), hi=(19,)) == 4 * sum(range(10, 20)) + 100
+    # Accumulators, exact sums of floats, the ends of groups and scans of them.
+    db.rules(
+        ".decl f(x:number, y:number, w:float)  s(x, t) :- e(x, _), t = sum w : { f(x, _, w) }."
+        "m(x, t) :- e(x, _), t = max w : { f(x, _, w) }.  l(x, y, t) :- e(x, y), t = max w : { f(x, y, w) }."
+    )
+    db.load("f", [(1, 2, 0.5)])
+    assert (1, 0.5) in db["s"]
+    for weight in (1, 2, 0.25), (1, 3, 2.0):
+        with db.transaction() as tx:
+            tx.insert("f", [weight])
+    assert (1, 2.75) in db["s"]
+    assert (1, 2.0) in db["m"]
+    assert (1, 3, 2.0) in db["l"]
+    content = db._relations["e"].content  # what functional predicates are checked and upserted by
+    assert content.pair(1) is not None
+    assert content.pair(2, content.rows_under(np.array([[1]]))) is None
+    assert db.memory()["total"]["pages"] > 0  # releases what the old versions held

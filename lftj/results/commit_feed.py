@@ -1,0 +1,154 @@
+"""The commits to come, one after the other: `db.changes()`.
+
+    for deltas in db.changes("tri"): ...            waits for the next commit that changes `tri`; ends with `close()`
+    async for deltas in db.changes(): ...           the same, without keeping the event loop from other tasks
+    feed.waiting(timeout=1.0)                       a list of what has come, after at most so long
+
+Each item is what `tx.delta` of that commit is: exact, of every relation. Where names are given, commits that change
+none of them are left out, and iterating over an item gives those of the names that changed. Items come in the order of
+the commits, from whatever threads, and are kept until somebody reads them; with `limit=` so many at most. A feed never
+keeps a commit waiting: one whose reader falls behind `limit` gives what it has and then raises `TransactionError`.
+
+Several readers of a feed share its items. A feed that nobody holds any more gets none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from lftj.errors import TransactionError
+from lftj.results.transaction_delta import Deltas
+
+
+class CommitFeed:
+    """The deltas of the commits after its making; an iterator, and an asynchronous one. Made by `Database.changes`.
+
+    `names`: the relations that are asked for, none for all. `limit`: how many commits may wait (None: any number).
+    `ended` is called when it is closed.
+    """
+
+    def __init__(self, names: tuple[str, ...], limit: int | None, ended: Callable[[], object]) -> None:
+        self._names, self._limit, self._ended = frozenset(names), limit, ended
+        self._items: deque[Deltas] = deque()
+        self._lost = 0
+        self._closed = False
+        self._changed = threading.Condition()
+        self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+
+    # -- who commits --------------------------------------------------------------------------------------------------
+
+    def give(self, deltas: Deltas) -> None:
+        """Take the deltas of a commit."""
+        shown = deltas.about(self._names) if self._names else deltas
+        if not len(shown):
+            return
+        with self._changed:
+            if self._closed:
+                return
+            if self._lost or (self._limit is not None and len(self._items) >= self._limit):
+                self._lost += 1
+            else:
+                self._items.append(shown)
+            self._wake()
+
+    def _wake(self) -> None:
+        self._changed.notify_all()
+        sleepers, self._sleepers = self._sleepers, []
+        for loop, future in sleepers:
+            with contextlib.suppress(RuntimeError):  # its loop is closed
+                loop.call_soon_threadsafe(_settle, future)
+
+    # -- who reads ----------------------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Deltas]:
+        return self
+
+    def __next__(self) -> Deltas:
+        with self._changed:
+            while not self._ready():
+                self._changed.wait()
+            if not self._items:
+                raise StopIteration
+            return self._items.popleft()
+
+    def waiting(self, timeout: float = 0.0) -> list[Deltas]:
+        """All that have come; where none has, it waits for the first, at most `timeout` seconds."""
+        until = time.monotonic() + timeout
+        with self._changed:
+            while not self._ready() and (left := until - time.monotonic()) > 0:
+                self._changed.wait(left)
+            found = [*self._items]
+            self._items.clear()
+            return found
+
+    def __aiter__(self) -> CommitFeed:
+        return self
+
+    async def __anext__(self) -> Deltas:
+        while True:
+            with self._changed:
+                if self._ready():
+                    if not self._items:
+                        raise StopAsyncIteration
+                    return self._items.popleft()
+                loop = asyncio.get_running_loop()
+                sleeper = loop.create_future()
+                self._sleepers.append((loop, sleeper))
+            try:
+                await sleeper
+            finally:
+                with self._changed:
+                    self._sleepers = [one for one in self._sleepers if one[1] is not sleeper]
+
+    def _ready(self) -> bool:
+        """Whether there is something to give, or nothing will come. Raises where something was lost."""
+        if not self._items and self._lost:
+            lost, self._lost, self._closed = self._lost, 0, True
+            self._ended()
+            raise TransactionError(
+                f"{lost:,} {'commit' if lost == 1 else 'commits'} of `db.changes` were not kept, and it has ended",
+                why=f"limit={self._limit} commits were waiting to be read, and commits do not wait for readers",
+                remedy="read the relations as they are now and begin another `db.changes`; read it sooner, or raise"
+                " limit=",
+            )
+        return bool(self._items) or self._closed
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End it, from any thread: who iterates gets what is waiting and then the end."""
+        with self._changed:
+            self._closed = True
+            self._wake()
+        self._ended()
+
+    async def aclose(self) -> None:
+        """The same, for `contextlib.aclosing`."""
+        self.close()
+
+    def __enter__(self) -> CommitFeed:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> CommitFeed:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        with self._changed:
+            of = ", ".join(sorted(self._names)) or "all relations"
+            return f"lftj.CommitFeed of {of}: {len(self._items):,} waiting{', closed' if self._closed else ''}"
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
