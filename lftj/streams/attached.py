@@ -111,7 +111,7 @@ class Attached:
             given[name] = ZSet(change.rows, change.kinds.astype(np.int64), normal=True)
         states = self.graph.start(self.room) if before is None else before.states
         ticks = 0 if before is None else before.ticks
-        values, following = self.graph.tick(states, given, Tick(ticks, self.room))
+        values, following = self.graph.tick(states, given, Tick((ticks,), self.room))
         outputs, differences = {}, {}
         for relation, output in self.outputs.items():
             delta = zset_of(values[self.graph.outputs[output].number]).normal()

@@ -70,7 +70,7 @@ class Pulse(Operator):
 
 @dataclass(frozen=True)
 class Once(Operator):
-    """The changes over two clocks of a constant stream: its rows at the first tick of all, then nothing."""
+    """The changes over several clocks of a constant stream: its rows at the first tick of all, then nothing."""
 
     symbol: ClassVar[str] = "δ₀"
     of: Pulse
@@ -88,6 +88,10 @@ class Once(Operator):
         """The rows, once."""
         return self.of.step(state, values, tick)
 
-    def lasting(self, state: Any, room: Room) -> Any:
+    def lasting(self, state: Any, room: Room, *, over: bool) -> Any:
         """It was."""
         return state
+
+    def waiting(self, state: Any, outer: tuple[int, ...]) -> bool:
+        """Whether the rows are still to come."""
+        return not state

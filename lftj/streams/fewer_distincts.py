@@ -20,6 +20,7 @@ Source: dbsp.txt, section 4.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from lftj.plan.partial_functions import partial_of
 from lftj.streams.by_key import ByKey
@@ -73,7 +74,7 @@ def _within(graph: Graph, positive: Collection[str], sets: Collection[str]) -> G
                 [name for name, number in outside if facts.positive[number]],
                 [name for name, number in outside if facts.sets[number]],
             )
-            node.operator = Nested(inner, nested.name, nested.limit, incremental=nested.incremental)
+            node.operator = replace(nested, graph=inner)
     return made
 
 

@@ -278,3 +278,9 @@ def test_the_text_of_a_refused_key() -> None:
     assert caught.value.rows == (("tea", 3.5), ("tea", 4.0))
     swapped = streams.zset([("tea", 3.5), ("tea", 4.0)], [-1, 1])
     assert circuit.step({"price": swapped})["price"] == {("tea", 3.5): -1, ("tea", 4.0): 1}
+
+
+def test_a_recursion_that_begins_with_a_rule_s_constants_is_there_at_the_first_step() -> None:
+    circuit = streams.from_rules("upto(n) :- n = 1.  upto(n) :- upto(m), n = m + 1, n < 4.")
+    assert circuit.step()["upto"] == {(1,): 1, (2,): 1, (3,): 1}
+    assert not circuit.step()["upto"]
