@@ -30,7 +30,7 @@ from lftj.streams.interval_join import led_by
 from lftj.streams.join import Join
 from lftj.streams.operators import TIME, Delay, Integrate, Operator, Project, Room, Tick, Value, zset_of
 from lftj.streams.sessions import SessionsChange
-from lftj.streams.totals import Totals, TotalsChange, TotalsState
+from lftj.streams.totals import TotalsChange, TotalsState
 from lftj.values.codes import KEY_MIN
 
 
@@ -228,7 +228,7 @@ def _totals(graph: Graph, node: Node, bounds: Bounds) -> None:
         return
     bound, key = bounds[change.of.key[at]], change.of.key
     floor, clocks = bound.floor()
-    of = Totals((key[at], *key[:at], *key[at + 1 :]), change.of.totals, change.of.text)
+    of = replace(change.of, key=(key[at], *key[:at], *key[at + 1 :]))
     forgetful, reads = ForgetfulTotals(TotalsChange(of), floor), [*node.inputs, *clocks]
     if at == 0:
         _let(graph, node, forgetful, reads)

@@ -1,8 +1,8 @@
 """Streams that must stay empty: a step that gives one a row is refused, with an error that shows the row.
 
-A rule without a value for some row, and a key with two values, are such streams (rules.py). Their operators add nothing
-to the relation that they are for. They look at the whole stream, not at a tick's part of it: what is not refused at one
-tick may be made whole by the next.
+A term or a group without a value that a rule needs, and a key with two values, are such streams (refused.py). Their
+operators add nothing to the relation that they are for. They look at the whole stream, not at a tick's part of it: what
+is not refused at one tick may be made whole by the next.
 """
 
 from __future__ import annotations
@@ -100,6 +100,39 @@ class Undefined(Never):
             where=f"{clause.span}: in `{clause.text or clause}`" + (f" with {held}" if held else ""),
             why="a division by zero, a result out of range or a text that is no number; the step was not made",
             remedy="exclude such rows in the body",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class UndefinedGroup(Never):
+    """Groups without a value of the aggregate `clause` that a rule asks for; `own`: its `shown` columns are the group.
+
+    Else they are the columns, as far as they are known, of a row that depends on such a group.
+    """
+
+    clause: Clause
+    own: bool
+    shown: Columns
+
+    @property
+    def columns(self) -> Columns:
+        """What is known of it."""
+        return self.shown
+
+    def error(self, row: Row) -> Error:
+        """The aggregate, and the group."""
+        clause, aggregate = self.clause, self.clause.aggregate
+        assert aggregate is not None
+        held = ", ".join(f"{term} = {v!r}" for term, v in zip(clause.head_args, row, strict=False)) if self.own else ""
+        operand = clause.head_args[-1].type
+        return EvaluationError(
+            f"the {aggregate.op} of a group has no value",
+            where=f"{clause.span}: in `{clause.text or clause}`" + (f" with {held}" if held else ""),
+            why=f"it is out of the range of {operand}, or adds inf and -inf, and a rule asks for it; "
+            "the step was not made",
+            remedy="sum floats (`itof`, `utof`)"
+            if operand in ("number", "unsigned")
+            else "exclude such values in the body",
         )
 
 

@@ -71,7 +71,8 @@ class Placed(NamedTuple):
 class Totals(Operator):
     """A row (key..., totals...) for each key while the weights of its rows do not add up to zero.
 
-    `there`: the column that says which rows these are, 1 or 0; -1: all · `needed`: counts that may not be zero either.
+    `there`: the column that says which rows these are, 1 or 0; -1: all · `needed`: counts that may not be zero either ·
+    `marked`: with a last column, 1 where some total has no value (and is 0), else 0; without it such a key is an error.
     """
 
     symbol: ClassVar[str] = "totals"
@@ -81,6 +82,7 @@ class Totals(Operator):
     text: str = ""
     there: int = -1
     needed: tuple[int, ...] = ()
+    marked: bool = False
 
     @property
     def label(self) -> str:
@@ -89,8 +91,8 @@ class Totals(Operator):
 
     @property
     def width(self) -> int:
-        """The key and the totals."""
-        return len(self.key) + len(self.totals)
+        """The key, the totals and the mark."""
+        return len(self.key) + len(self.totals) + self.marked
 
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
         """Add up the whole value."""
@@ -177,6 +179,7 @@ class TotalsChange(Operator):
         must = [0, *(places[i].first for i in self.of.needed)]
         there = (before[must] != 0).all(axis=0), (after[must] != 0).all(axis=0)
         parts: list[list[Rows]] = [[np.compress(held, keys, axis=1)] for held in there]
+        marks = [np.zeros(part[0].shape[1], np.bool_) for part in parts]
         own, totals = iter(state.totals), []
         for place, added_to in zip(places, sums, strict=True):
             if place.first < 0:
@@ -189,8 +192,11 @@ class TotalsChange(Operator):
                 values = before[place.words], after[place.words]
             if most >= SAFE:
                 _check_counts(*values)
-            for part, held, of, at in zip(parts, there, values, (was, now), strict=True):
-                part.append(self._results(at, part[0], of if held.all() else np.compress(held, of, axis=1)))
+            for part, mark, held, of, at in zip(parts, marks, there, values, (was, now), strict=True):
+                part.append(self._results(at, part[0], of if held.all() else np.compress(held, of, axis=1), mark))
+        if self.of.marked:
+            for part, mark in zip(parts, marks, strict=True):
+                part.append(mark.astype(np.int64))
         change = _exchanged(np.vstack(parts[0]), np.vstack(parts[1]), there, len(self.of.key))
         return change, TotalsState(following, tuple(totals), most)
 
@@ -208,8 +214,8 @@ class TotalsChange(Operator):
             raise WeightOverflowError
         return sums_of(place.folding, np.vstack([groups, delta.rows[total.column]]), weights)
 
-    def _results(self, accumulators: Accumulators, keys: Rows, values: Rows) -> Rows:
-        """The results of keys with their values in the table."""
+    def _results(self, accumulators: Accumulators, keys: Rows, values: Rows, mark: npt.NDArray[np.bool_]) -> Rows:
+        """The results of keys with their values in the table; those without one are marked, or an error."""
         op, owed = accumulators.folding.op, values[0] < 0
         nothing = op == "mean" and bool((values[0] == 0).any())
         if op != "count" and owed.any():
@@ -225,6 +231,9 @@ class TotalsChange(Operator):
         codes, without = (values[0], None) if nothing else accumulators.results(keys, values)
         if op == "mean" and owed.any() and not nothing:
             codes = np.where(owed, encode_float(-decode_float(codes)), codes)
+        if self.of.marked and without is not None:
+            mark |= without
+            return np.where(without, 0, codes)
         if nothing or (without is not None and without.any()):
             raise EvaluationError(
                 f"a {op} has no value for some key",
