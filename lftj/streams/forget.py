@@ -102,7 +102,11 @@ class ForgetfulTotals(Operator):
         totals, bound = state
         floor = self.floor.of(values[1:])
         if floor != bound:
-            totals = TotalsState(_above(totals.weights, floor), tuple(_above(total, floor) for total in totals.totals))
+            totals = totals._replace(
+                weights=_above(totals.weights, floor),
+                totals=tuple(_above(total, floor) for total in totals.totals),
+                over=None if totals.over is None else totals.over.split(floor)[1],
+            )
         value, totals = self.of.step(totals, values[:1], tick)
         return value, (totals, floor)
 
