@@ -89,13 +89,7 @@ class Nested(Operator):
 
     def _rests(self, states: States, following: States, outer: tuple[int, ...]) -> bool:
         """Whether all later ticks are the same as this one."""
-        if self.clocks and self.waiting(following, outer):
-            return False
-        for node in self.graph.order():
-            before, after = states[node.number], following[node.number]
-            if before is not after and before != after:
-                return False
-        return True
+        return not (self.clocks and self.waiting(following, outer)) and self.graph.same(states, following)
 
     def _lasting(self, states: States, room: Room, *, over: bool) -> States:
         return {node.number: node.operator.lasting(states[node.number], room, over=over) for node in self.graph.order()}

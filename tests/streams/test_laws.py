@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from lftj import streams
 from lftj.errors import EvaluationError
 from lftj.streams.distinct import Distinct
+from lftj.streams.idle import passes_on
 from lftj.streams.incremental import within
 from lftj.streams.join import Join
 from lftj.streams.nested import Nested
@@ -410,6 +411,43 @@ def test_steps_may_be_split_and_merged(rng: Random, nested: bool) -> None:
     for changes, ticks in ((merged, 1), (given, TICKS), (apart, longest)):
         made = stepped(circuit.incremental(), recipe, changes, ticks)
         assert [plain.add(*stream) for stream in made] == expected
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=80 if FULL else 4)
+def test_a_circuit_that_passes_on_does_nothing_without_changes(rng: Random, time: bool) -> None:
+    """Ticks at which nothing changes may be left out, if idle.py says so."""
+    recipe = recipes.make(rng, size=SIZE // 2, time=time, nested=int(not rng.randrange(3)))
+    made = circuit_of(recipe, rng).incremental()
+    assume(passes_on(made._graph))
+    given = some_streams(rng, recipe, TICKS)
+    note(f"{recipe}\n{given}")
+    try:
+        recipes.run(recipe, {name: plain.integrated(stream) for name, stream in given.items()}, TICKS)
+    except TooLarge:
+        assume(False)
+    beside = circuit_of(recipe, rng).incremental()
+    for tick in range(TICKS):
+        now = recipes.given_at(recipe, given, tick)
+        assert {name: dict(out) for name, out in made.step(now).items()} == {
+            name: dict(out) for name, out in beside.step(now).items()
+        }
+        for _ in range(rng.randrange(3)):
+            assert not any(made.step().values())
+
+
+def test_which_circuits_pass_on() -> None:
+    def passing(write: Callable[[streams.Stream], streams.Stream]) -> bool:
+        return passes_on(one_input(write).incremental()._graph)
+
+    assert passing(lambda x: x.group_by("a").aggregate(n=streams.count()).rename(n="b"))
+    assert passing(lambda x: joined(x, x).distinct())
+    assert passing(lambda x: x.watermark("a", 3).range_window("a", 10).group_by("b").top(1, "a"))
+    assert passing(lambda x: x.integrate().differentiate())
+    assert not passing(lambda x: x.delay())
+    assert not passing(lambda x: x.integrate())
+    assert not passing(lambda x: joined(x, x.integrate().delay().delay()))
+    assert not passing(lambda x: x.differentiate())
 
 
 # Recursion (5, 6) ---------------------------------------------------------------------------------------------------
