@@ -40,6 +40,7 @@ from lftj.results.answers import unknown
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.streams.circuit import Circuit
+from lftj.streams.clocks import counters_of_late
 from lftj.streams.distinct import DistinctChange
 from lftj.streams.graph import Graph
 from lftj.streams.idle import passes_on
@@ -54,7 +55,8 @@ from scantree.version import Version
 class Moment(NamedTuple):
     """A circuit after a tick: its inputs' contents, its states, its outputs' contents and how the tick changed them.
 
-    `rests`: ticks without changes leave it as it is.
+    `rests`: ticks without changes leave it as it is · `late`: by stream and column, how many rows came so far below a
+    watermark.
     """
 
     ticks: int
@@ -64,6 +66,7 @@ class Moment(NamedTuple):
     changes: Mapping[str, Change]
     seconds: float
     rests: bool
+    late: Mapping[str, int]
 
 
 class Attached:
@@ -74,6 +77,7 @@ class Attached:
     ) -> None:
         self.graph, self.name, self.inputs, self.outputs, self.room = graph, name, inputs, outputs, room
         self.passes_on = passes_on(self.graph)
+        self._late = counters_of_late(self.graph)
         # The last two that were kept: of an interrupted publication, the one before is in force again.
         self._kept: list[Moment] = []
         self._made: Moment | None = None
@@ -139,7 +143,8 @@ class Attached:
             outputs[relation], differences[relation] = content, change
         self._made_of = before
         seconds = time.perf_counter() - began
-        self._made = Moment(ticks + 1, contents, following, outputs, differences, seconds, rests)
+        late = {name: following[node] for name, node in self._late.items()}
+        self._made = Moment(ticks + 1, contents, following, outputs, differences, seconds, rests, late)
         return self._made
 
     def last(self) -> Moment | None:
@@ -193,10 +198,20 @@ class KeptCircuit:
         if self.before is None or old is not self.before.outputs.get(head):
             change = Change.between(old, moment.outputs[head])
         after = relation.successor(moment.outputs[head], change=change)
+        past = {} if self.before is None else self.before.late
+        late = {name: count - past.get(name, 0) for name, count in moment.late.items()}
         work = [RuleWork(0, 0, 0, 0, len(change.kinds), moment.seconds)]
         kept = KeptCircuit(heads, attached, moment)
         return StagedOutput(
-            CIRCUIT, why, {head: after}, {head: change}, work=work, kept=kept, attached=attached, moment=moment
+            CIRCUIT,
+            why,
+            {head: after},
+            {head: change},
+            work=work,
+            more={"late": late} if late else {},
+            kept=kept,
+            attached=attached,
+            moment=moment,
         )
 
     def memory(self) -> dict[str, int]:
@@ -234,15 +249,19 @@ class CircuitStrategy:
         """It steps with each commit."""
         attached = attached_of(heads.clauses)
         assert attached is not None
+        moment = attached.moment(step.before.relations)
         return {
             "why": f"it is the output `{attached.outputs[head]}` of the circuit `{attached.name}`",
             "recorded": True,
             "current": heads.name not in step.evaluator.state.stale,
+            "late": {} if moment is None else dict(moment.late),
         }
 
     def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
-        """One line."""
-        return [f"{indent}follows changes by a tick of a circuit: {explained['why']}"]
+        """A line, and one about rows that came too late."""
+        made = [f"{indent}follows changes by a tick of a circuit: {explained['why']}"]
+        late = ", ".join(f"{name} {count:,}" for name, count in explained["late"].items())
+        return [*made, f"{indent}rows dropped so far since they came below a watermark: {late}"] if late else made
 
 
 # The circuit of each mark that clauses have.

@@ -34,7 +34,7 @@ from lftj.streams import drawing
 from lftj.streams import forget as forgetting
 from lftj.streams.batches import ROWS, batches, ticks, ticks_async
 from lftj.streams.circuit_memory import Memory, memory_of
-from lftj.streams.clocks import OnTime
+from lftj.streams.clocks import counters_of_late
 from lftj.streams.constant import Constant
 from lftj.streams.graph import Graph, Node, named_columns
 from lftj.streams.incremental import incremental
@@ -264,14 +264,9 @@ class Circuit(Loops):
     @property
     def late(self) -> dict[str, int]:
         """How many rows were dropped because they came below a watermark: "bid.date_time" -> rows, by their weights."""
-        found: dict[str, int] = {}
         with self._lock:
-            for node in self._graph.order():
-                if isinstance(node.operator, OnTime):
-                    name, count = node.operator.name, 0 if self._states is None else self._states[node.number]
-                    others = sum(known == name or known.startswith(f"{name} (") for known in found)
-                    found[f"{name} ({others + 1})" if others else name] = count
-        return found
+            states = self._states
+            return {name: 0 if states is None else states[n] for name, n in counters_of_late(self._graph).items()}
 
     def memory(self) -> Memory:
         """Bytes of what it keeps, by node; see memory.py."""

@@ -6,6 +6,7 @@ rules read and that are not followed, a circuit that goes on from a commit that 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from random import Random
 
@@ -247,6 +248,25 @@ def test_a_commit_is_no_work_for_a_circuit_at_rest(monkeypatch: pytest.MonkeyPat
     assert before < len(ticks) <= before + 4
     assert len({id(graph) for graph in ticks[before:]}) == 1
     assert not set(map(id, ticks[before:])) & {id(db._attached[0].graph)}
+
+
+def test_rows_that_come_too_late_are_told() -> None:
+    made = streams.Circuit("sales")
+    bid = made.input("bid", price=int, time=int).watermark("time", 5)
+    made.output("high", bid.group_by().aggregate(price=streams.max("price")))
+    db = lftj.Database(".decl bid(price:number, time:number)  .decl other(a:number)")
+    db.attach(made)
+    assert "watermark: bid.time 0" in str(db.explain("high"))
+    for rows, late in (([(1, 100)], 0), ([(2, 103), (9, 94), (8, 93)], 2), ([(7, 90)], 1), ([(3, 110)], 0)):
+        with db.transaction() as tx:
+            tx.insert("bid", rows)
+        assert tx.stats["heads"]["high"]["late"] == {"bid.time": late}
+    with contextlib.suppress(ZeroDivisionError), db.transaction() as tx:
+        tx.insert("bid", [(5, 1)])
+        tx.preview()
+        raise ZeroDivisionError
+    assert "watermark: bid.time 3" in str(db.explain("high"))
+    assert list(db["high"]) == [(3,)]
 
 
 def test_texts_are_those_of_the_database() -> None:
