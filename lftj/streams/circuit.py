@@ -332,7 +332,7 @@ class Circuit(Loops):
         rows, weights = weights_of(rows)
         codes = reader.read(rows)
         if codes is None:
-            loaded = read(rows, reader.schema, self._room.symbols, only=reader.only)
+            loaded = read(rows, reader.schema, self._room.symbols, only=reader.only, apart=False)
             codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
         return ZSet.of_rows(codes) if weights is None else ZSet(codes, weights)
 

@@ -196,7 +196,15 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         (
             "list, row 0 (from 0): 1 bad row: (1, 0.5, 2) has 3 values where 2 are due\n"
             "  why: `bid` takes rows of 2\n"
-            '  do: give every row all its values, or keep the good rows with on_error="quarantine"'
+            "  do: give every row all its values"
+        ),
+    ),
+    "values of another type": (
+        lambda c, bid, item: c.step({"bid": [(1, 0.5), ("x", 0.5), ("y", 2.5)]}),
+        (
+            "list, row 1 (from 0): 2 bad rows; the first: column `item` of `bid`: 'x' is a str, not a number\n"
+            "  why: a number is an integer from -9223372036854775808 to 9223372036854775807\n"
+            "  do: convert it to int first or declare the column `symbol`"
         ),
     ),
     "rows of another type": (
