@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,12 +24,15 @@ from lftj.results.transaction_delta import SortedRows
 from lftj.streams.zsets import ZSet, check_sum
 from lftj.values import gate
 from lftj.values.codes import Schema
+from lftj.values.faults import shown
 from lftj.values.symbols import SymbolTable
 
 if TYPE_CHECKING:
     import pyarrow
 
 WEIGHT = "_weight"
+# Rows that a terminal or a notebook shows.
+SHOWN_ROWS = 10
 
 
 class WeightedRows:
@@ -151,10 +156,23 @@ class WeightedRows:
         """The Arrow C stream protocol, of what `arrow` gives."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 
+    def _title(self) -> str:
+        return f"{self._schema}  {len(self):,} {'row' if len(self) == 1 else 'rows'}"
+
     def __repr__(self) -> str:
-        shown = [f"  {weight:+d}  {row}" for (row, weight), _ in zip(self, range(10), strict=False)]
-        more = [f"  ... {len(self) - 10:,} more"] if len(self) > 10 else []
-        return "\n".join([f"{self._schema}  {len(self):,} {'row' if len(self) == 1 else 'rows'}", *shown, *more])
+        first = [f"  {weight:+d}  {row}" for row, weight in islice(self, SHOWN_ROWS)]
+        more = [f"  ... {len(self) - SHOWN_ROWS:,} more"] if len(self) > SHOWN_ROWS else []
+        return "\n".join([self._title(), *first, *more])
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, weights first."""
+        rows = [[f"{weight:+,}", *map(shown, row)] for row, weight in islice(self, SHOWN_ROWS)]
+        table = "".join(
+            f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>"
+            for tag, row in [("th", ["", *self.columns]), *(("td", row) for row in rows)]
+        )
+        more = f"<p>... {len(self) - SHOWN_ROWS:,} more</p>" if len(self) > SHOWN_ROWS else ""
+        return f"<p><code>{escape(self._title())}</code></p><table>{table}</table>{more}"
 
 
 def weights_of(rows: Any) -> tuple[Any, npt.NDArray[np.int64] | None]:
