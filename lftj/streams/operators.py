@@ -109,7 +109,7 @@ class Operator:
     def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed | None:
         """The operator that gives at least the columns `wanted`, in order; None if it needs all columns of its inputs.
 
-        `arities`: the widths of the inputs.
+        `arities`: the widths of the inputs. A kind of an operator that defines it does so, too.
         """
         return None
 
