@@ -42,9 +42,9 @@ class Constant(Operator):
         """The rows."""
         return self.zset(tick.room), None
 
-    def changes(self) -> Operator:
-        """The operator of its changes."""
-        return Pulse(self)
+    def changes(self, clocks: int) -> Operator:
+        """The operator of its changes over so many clocks."""
+        return Pulse(self) if clocks == 1 else Once(self)
 
 
 @dataclass(frozen=True)
@@ -69,24 +69,8 @@ class Pulse(Operator):
 
 
 @dataclass(frozen=True)
-class Once(Operator):
+class Once(Pulse):
     """The changes over several clocks of a constant stream: its rows at the first tick of all, then nothing."""
-
-    symbol: ClassVar[str] = "δ₀"
-    of: Pulse
-
-    @property
-    def label(self) -> str:
-        """How many."""
-        return self.of.label
-
-    def start(self, room: Room) -> bool:
-        """Before the first tick."""
-        return False
-
-    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
-        """The rows, once."""
-        return self.of.step(state, values, tick)
 
     def lasting(self, state: Any, room: Room, *, over: bool) -> Any:
         """It was."""

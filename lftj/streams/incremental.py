@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lftj.streams.clocks import RangeWindow, WindowChange
-from lftj.streams.constant import Once
 from lftj.streams.distinct import Distinct, DistinctChange
 from lftj.streams.fewer_distincts import consolidated
 from lftj.streams.graph import Graph, Node
@@ -117,9 +116,7 @@ class Rewriter:
         if isinstance(operator, Differentiate) and isinstance(reads[0].operator, Integrate):
             return reads[0].inputs[0]
         if operator.law == CONSTANT:
-            pulse = operator.changes()  # type: ignore[attr-defined]
-            if self.clocks > 1:
-                pulse = Once(pulse)
+            pulse = operator.changes(self.clocks)  # type: ignore[attr-defined]
             return self.made.add(pulse, [], node.columns, why="constant (3.1)")
         if operator.law in (LINEAR, TIME):
             return self._node(node, reads, "linear (3.3)" if operator.law == LINEAR else "time (3.2)")

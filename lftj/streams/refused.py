@@ -139,7 +139,7 @@ class Refused:
                     else:
                         rows = self._rows(replace(rest, head_args=first), more)
                         width = self._width(clause.head)
-                        error = UndefinedGroup(width, chosen[0].clause, chosen[0].own, rows._node.columns)
+                        error = UndefinedGroup(width, chosen[0].clause, rows._node.columns, chosen[0].own)
                         self._add(clause.head, rows, error)
 
     # -- terms --------------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class Refused:
                 continue
             columns = tuple(Column(str(variable), variable.type) for variable in rest.head_args)
             found = self._rows(rest, more)
-            self._add(clause.head, found, Undefined(self._width(clause.head), clause, without[0], columns))
+            self._add(clause.head, found, Undefined(self._width(clause.head), clause, columns, without[0]))
 
     # -- keys ---------------------------------------------------------------------------------------------------------
 
