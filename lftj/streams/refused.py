@@ -106,7 +106,7 @@ class Refused:
             if head in self.own:
                 clause, rows = self.own[head]
                 if not internal:  # a recursion needs all of its values
-                    self._add(head, rows, UndefinedGroup(self._width(head), clause, True, rows._node.columns))
+                    self._add(head, rows, UndefinedGroup(self._width(head), clause, rows._node.columns, True))
                 found = [Lacking(tuple(range(rows._node.arity)), rows, clause, own=True)]
             for clause in self.clauses[head]:
                 found += self._asked(clause, internal)

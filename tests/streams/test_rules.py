@@ -293,3 +293,19 @@ def test_a_recursion_that_begins_with_a_rule_s_constants_is_there_at_the_first_s
     circuit = streams.from_rules("upto(n) :- n = 1.  upto(n) :- upto(m), n = m + 1, n < 4.")
     assert circuit.step()["upto"] == {(1,): 1, (2,): 1, (3,): 1}
     assert not circuit.step()["upto"]
+
+
+def test_a_sum_out_of_range_in_a_recursion_is_refused() -> None:
+    text = """.decl part(a:number, b:number, n:number)  .decl cost(a:number, c:number)
+      total[a] = s :- cost(a, c), s = c + sum t * n : { part(a, b, n), total[b] = t }."""
+    circuit, db, parts = streams.from_rules(text), lftj.Database(text), [(0, 1, 1), (0, 2, 1)]
+    first = {"cost": [(0, 0), (1, 5), (2, 2**62)], "part": parts}
+    circuit.step(first)
+    for name, rows in first.items():
+        db.load(name, rows)
+    assert set(db["total"]) == {(0, 5 + 2**62), (1, 5), (2, 2**62)}
+    with pytest.raises(EvaluationError, match="the sum of a group has no value"):
+        circuit.step({"part": [(1, 2, 1)]})
+    with pytest.raises(EvaluationError, match="out of the range"), db.transaction() as tx:
+        tx.insert("part", [(1, 2, 1)])
+    assert circuit.step({"part": streams.zset(parts[:1], [-1])})["total"] == {(0, 5 + 2**62): -1, (0, 2**62): 1}
