@@ -217,7 +217,7 @@ class Database(Answers):
         inputs: Mapping[str, str] | None = None,
         outputs: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a circuit of `lftj.streams` a part of the database: every commit that changes an input is a tick.
+        """Make a circuit of `lftj.streams` a part of the database: every commit is a tick of it.
 
         `inputs`: the relation that each input of the circuit reads, `outputs`: the name of the relation that each
         output becomes; what is not named has its own name. The circuit computes changes (`Circuit.incremental`, which

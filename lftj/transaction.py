@@ -505,10 +505,11 @@ class Transaction:
         Per head `strategy` (the name of one of `lftj.maintain.choose.STRATEGIES`), `why` it was derived so, `steps` of
         joins and scans (of path counts, the pairs that were touched), records `removed` and `added`, `seconds`; and,
         where its rules were taken apart, `parts`: the same per part (`@deg.1`), which the figures of the head count in.
-        A head of which only parts were derived, since they came out as before, has strategy "none". Per rule its text
-        `rule`, its `head`, the `clause` that was evaluated, the same, and `surgeries`, the changed branches of what it
-        reads that were looked at, and, if there were any, the steps of walks that were `abandoned` for a better key
-        order. In total the sums, and the `seconds` of the whole commit. `derived`: per relation, how many rows were
+        A head of which only parts were derived, since they came out as before, has strategy "none". An output of a
+        circuit with watermarks has `late`: by stream and column, how many rows the commit dropped as too late. Per rule
+        its text `rule`, its `head`, the `clause` that was evaluated, the same, and `surgeries`, the changed branches of
+        what it reads that were looked at, and, if there were any, the steps of walks that were `abandoned` for a better
+        key order. In total the sums, and the `seconds` of the whole commit. `derived`: per relation, how many rows were
         erased in vain, since they are no facts and rules derive them. Empty before the commit, and if it failed.
         """
         if self._done is None:

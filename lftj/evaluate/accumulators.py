@@ -279,6 +279,10 @@ class Accumulators:
     def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, GroupsWithoutResult]:
         """The rows of groups with their values in the table, none of which is empty."""
         codes, without = self.results(groups, values)
+        if self.folding.op != "count":
+            # More could have left the words that hold them.
+            many = values[COUNT] >= MOST
+            without = many if without is None else without | many
         if without is None or not without.any():
             return np.vstack([groups, codes]), none_without_result(self.folding.groups)
         undefined = np.zeros(np.count_nonzero(without), np.bool_)
@@ -288,26 +292,29 @@ class Accumulators:
         return np.compress(~without, np.vstack([groups, codes]), axis=1), lacking
 
     def results(self, groups: Ints, values: Ints) -> Results:
-        """(the code of the result of each group, those that have none; None if all have one)."""
+        """(the code of the result of each group, those that have none; None if all have one).
+
+        Of a mean, counts are from 1 and below `MOST`.
+        """
         return RESULTS[self.folding.op](self, groups, values) if groups.shape[1] else (values[COUNT], None)
 
     def total(self, groups: Ints, values: Ints) -> Results:
         """The exact sum of every group."""
-        counts, operand = values[COUNT], self.folding.operand
+        operand = self.folding.operand
         if operand == "float":
-            return self._rounded(groups, values, np.ones_like(counts))
+            return self._rounded(groups, values, np.ones_like(values[COUNT]))
         high = values[HIGH]
         bound = (-(1 << 31), 1 << 31) if operand == "number" else (0, 1 << 32)
         sums: Ints = (high << BITS) | values[LOWER]
         codes = sums if operand == "number" else sums ^ SIGN
-        return codes, (counts >= MOST) | (high < bound[0]) | (high >= bound[1])
+        return codes, (high < bound[0]) | (high >= bound[1])
 
     def mean(self, groups: Ints, values: Ints) -> Results:
         """The exact sum of every group, divided by its count and rounded once."""
         counts: Ints = values[COUNT]
         if self.folding.operand == "float":
             return self._rounded(groups, values, counts)
-        return encode_float(_quotients(values[HIGH], values[LOWER], counts)), counts >= MOST
+        return encode_float(_quotients(values[HIGH], values[LOWER], counts)), None
 
     def count(self, groups: Ints, values: Ints) -> Results:
         """The number of bindings of every group."""
@@ -327,7 +334,7 @@ class Accumulators:
             np.zeros(exactsum.DIGITS, np.int64),
             codes,
         )
-        return codes, (values[COUNT] >= MOST) | (codes == exactsum.NO_SUM)
+        return codes, codes == exactsum.NO_SUM
 
 
 # The kernels of the aggregates that accumulate: the result of every group (int64[k, g]) from its values in the table.

@@ -21,7 +21,7 @@ Atoms over aggregates are like terms: one whose group needs the missing value is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from lftj.evaluate.accumulators import GroupsWithoutResult
     from lftj.evaluate.evaluator import Evaluator
     from lftj.join.run import Limits
-    from lftj.program.state import State
 
 Rows = npt.NDArray[np.int64]
 
@@ -111,9 +110,9 @@ def without_undefined(evaluator: Evaluator, clause: Clause) -> tuple[Clause, dic
         for one in undefined.get(atom.predicate, ()):
             args = tuple(atom.args[c] for c in one.columns)
             if None not in args:
-                relation = _relation(evaluator, atom, one, len(also))
-                also[relation.name] = relation
-                negated.append(BodyAtom(relation.name, args))
+                name = _name(atom, len(also))
+                also[name] = _relation(evaluator, atom.predicate, one, name)
+                negated.append(BodyAtom(name, args))
     return replace(clause, negated=tuple(negated)), also
 
 
@@ -124,14 +123,24 @@ def _undefined_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: 
     """The undefined rows of the head of `clause`, from those of its body."""
     from lftj.evaluate.undefined_terms import bound_in, without_terms
 
-    undefined = evaluator.state.undefined
-    body = (*clause.atoms, *clause.negated)
+    state, relations = evaluator.state, evaluator.relations
+    undefined, body = state.undefined, (*clause.atoms, *clause.negated)
     choices = [(None, *undefined.get(atom.predicate, ())) for atom in body]
     terms = tuple(dict.fromkeys(term for c in clause.compares for term in partial_of(c)))
     for chosen in sorted(product(*choices), key=lambda some: sum(one is not None for one in some)):
         if not any(one is not None for one in chosen):
             continue
-        asking, first, also = _asking(evaluator, clause, chosen)
+        asking, first, names = asking_for(
+            clause,
+            [None if one is None else one.columns for one in chosen],
+            lambda name: relations[name].types,
+            lambda name: is_result(name, state.strata.of(name)),
+        )
+        also = {
+            name: _relation(evaluator, atom.predicate, one, name)
+            for atom, one, name in zip(body, chosen, names, strict=True)
+            if one is not None
+        }
         waiting: list[tuple[Apply, ...]] = [()]
         seen = {frozenset[Apply]()}
         while waiting:
@@ -140,7 +149,7 @@ def _undefined_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: 
             if rest is None:
                 continue
             limits.look(0)
-            columns = _known(clause, bound_in(rest)) if internal else ()
+            columns = known_columns(clause, bound_in(rest)) if internal else ()
             known = tuple(clause.head_args[c] for c in columns)
             rest = replace(rest, head_args=(*known, *first))
             chunks: list[Rows] = []
@@ -161,7 +170,7 @@ def _undefined_by(evaluator: Evaluator, clause: Clause, internal: bool, limits: 
                     waiting.append(more)
 
 
-def _known(clause: Clause, bound: Mapping[str, Var]) -> tuple[int, ...]:
+def known_columns(clause: Clause, bound: Mapping[str, Var]) -> tuple[int, ...]:
     """The columns of the head (of an aggregate, the group's) whose values are known by these variables."""
     width = len(clause.head_args) if clause.aggregate is None else clause.aggregate.groups
     return tuple(
@@ -171,39 +180,41 @@ def _known(clause: Clause, bound: Mapping[str, Var]) -> tuple[int, ...]:
     )
 
 
-def _asking(
-    evaluator: Evaluator, clause: Clause, chosen: tuple[UndefinedRows | None, ...]
-) -> tuple[Clause, tuple[Term, ...], dict[str, StoredRelation]]:
-    """(`clause` whose body asks for undefined rows `chosen` of its atoms, the known columns of the first; relations).
+def asking_for(
+    clause: Clause,
+    chosen: Sequence[tuple[int, ...] | None],
+    types: Callable[[str], Sequence[str]],
+    of_result: Callable[[str], bool],
+) -> tuple[Clause, tuple[Term, ...], list[str]]:
+    """(`clause` whose body asks for undefined rows of its atoms, the known columns of the first; names).
 
-    `chosen` goes by the atoms, negated ones behind the others; None leaves an atom as it is.
+    `chosen`: the known columns of these rows by atom, negated ones behind the others; None leaves an atom as it is. The
+    names are those of the relations that the clause now reads in the place of these atoms' ("" where None). `types`: of
+    the columns of a relation · `of_result`: `is_result` of a relation.
     """
-    also: dict[str, StoredRelation] = {}
+    names: list[str] = []
     atoms: list[BodyAtom] = []
     results: list[BodyAtom] = []
     unknown: set[str] = set()
     first: tuple[Term, ...] | None = None
-    for i, (atom, one) in enumerate(zip((*clause.atoms, *clause.negated), chosen, strict=True)):
-        if one is None:
+    for i, (atom, columns) in enumerate(zip((*clause.atoms, *clause.negated), chosen, strict=True)):
+        names.append("" if columns is None else _name(atom, i))
+        if columns is None:
             if i < len(clause.atoms):
-                (results if _is_result(evaluator.state, atom.predicate) else atoms).append(atom)
+                (results if of_result(atom.predicate) else atoms).append(atom)
             continue
-        relation = _relation(evaluator, atom, one, len(also))
-        args = tuple(
-            Var(f"·{i}.{c}", kind) if (arg := atom.args[c]) is None else arg
-            for c, kind in zip(one.columns, relation.types, strict=True)
-        )
-        also[relation.name] = relation
-        atoms.append(BodyAtom(relation.name, args))
+        kinds = types(atom.predicate)
+        args = tuple(Var(f"·{i}.{c}", kinds[c]) if (arg := atom.args[c]) is None else arg for c in columns)
+        atoms.append(BodyAtom(names[i], args))
         first = args if first is None else first
         if i < len(clause.atoms):
-            unknown |= {v.name for c, v in enumerate(atom.args) if isinstance(v, Var) and c not in one.columns}
+            unknown |= {v.name for c, v in enumerate(atom.args) if isinstance(v, Var) and c not in columns}
     negated = tuple(atom for atom, one in zip(clause.negated, chosen[len(clause.atoms) :], strict=True) if one is None)
     assert first is not None
     asking = replace(clause, atoms=tuple(atoms), negated=negated, aggregate=None, rule=0)
     if results:
         asking = replace(asking, atoms=(*atoms, *_answered(asking, results, unknown)))
-    return asking, first, also
+    return asking, first, names
 
 
 def _answered(clause: Clause, results: list[BodyAtom], unknown: set[str]) -> list[BodyAtom]:
@@ -240,18 +251,23 @@ def _group(atom: BodyAtom) -> set[str]:
     return {v.name for v in atom.args[:-1] if isinstance(v, Var)}
 
 
-def _is_result(state: State, name: str) -> bool:
-    """Whether a relation holds what an aggregate in braces says of each group."""
+def is_result(name: str, clauses: Sequence[Clause]) -> bool:
+    """Whether a relation, with its clauses, holds what an aggregate in braces says of each group."""
     if not name.startswith(INTERNAL):
         return False
-    return name.endswith(WITH_ZERO) or any(clause.aggregate is not None for clause in state.strata.of(name))
+    return name.endswith(WITH_ZERO) or any(clause.aggregate is not None for clause in clauses)
 
 
-def _relation(evaluator: Evaluator, atom: BodyAtom, one: UndefinedRows, number: int) -> StoredRelation:
-    """Undefined rows as a relation, of their known columns."""
-    types = evaluator.relations[atom.predicate].types
+def _name(atom: BodyAtom, number: int) -> str:
+    """What undefined rows of an atom's relation are called."""
+    return f"{atom.predicate}.undefined{number}"
+
+
+def _relation(evaluator: Evaluator, of: str, one: UndefinedRows, name: str) -> StoredRelation:
+    """Undefined rows of the relation `of` as a relation, of their known columns."""
+    types = evaluator.relations[of].types
     columns = tuple(Column(f"c{c}", types[c]) for c in one.columns)
-    schema = Schema(f"{atom.predicate}.undefined{number}", columns)
+    schema = Schema(name, columns)
     made = StoredRelation(schema, evaluator.arena, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
     return made.successor(made.build(one.rows, len(one.undefined)))
 

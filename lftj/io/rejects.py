@@ -91,13 +91,16 @@ class Rejects:
 
 
 class BadRowsError(DataError):
-    """Rows of a source were refused and nothing was loaded. `count` bad rows; `rejects` holds the first of them."""
+    """Rows of a source were refused and nothing was loaded. `count` bad rows; `rejects` holds the first of them.
 
-    def __init__(self, rejects: Rejects, count: int) -> None:
+    `apart`: whether they could have been kept apart.
+    """
+
+    def __init__(self, rejects: Rejects, count: int, *, apart: bool = True) -> None:
         self.rejects, self.count = rejects, count
         first = rejects[0]
         opening = f"{counted(count)}: " if count == 1 else f"{counted(count)}; the first: "
-        remedy = f'{first.remedy}, or keep the good rows with on_error="quarantine"'
+        remedy = first.remedy + (', or keep the good rows with on_error="quarantine"' if apart else "")
         super().__init__(opening + first.reason, where=first.where, why=first.why, remedy=remedy)
 
 

@@ -36,15 +36,16 @@ def read(
     options: ReadOptions = DEFAULTS,
     *,
     only: frozenset[int] | None = None,
+    apart: bool = True,
 ) -> Loaded:
     """Read all rows of `source` as rows of `schema`.
 
     With `on_error="quarantine"` bad rows are in `Loaded.rejects`; of columns that are passed over `Loaded.note` tells.
     `only`: the columns whose texts somebody reads; those of others are checked, but not interned, and their codes mean
-    nothing. When this raises, `symbols` is as it was.
+    nothing. `apart`: whether the user may ask for bad rows to be kept apart. When this raises, `symbols` is as it was.
     """
     options = options.checked(schema)
-    staging = Staging(schema, quarantine=options.on_error == "quarantine", extra=options.extra, only=only)
+    staging = Staging(schema, quarantine=options.on_error == "quarantine", extra=options.extra, only=only, apart=apart)
     from lftj.io import find_files
 
     if find_files.is_paths(source):

@@ -67,16 +67,23 @@ class Staging:
     """The rows of one load, before it is committed. `extra`: what is to be done with columns that nothing picks.
 
     `only`: the columns whose texts somebody reads; those of others are not interned, and their codes mean nothing.
+    `quarantine`: bad rows are kept apart · `apart`: they may be, if the user asks for it.
     """
 
     def __init__(
-        self, schema: Schema, *, quarantine: bool, extra: str = "note", only: frozenset[int] | None = None
+        self,
+        schema: Schema,
+        *,
+        quarantine: bool,
+        extra: str = "note",
+        only: frozenset[int] | None = None,
+        apart: bool = True,
     ) -> None:
         self.schema, self._only = schema, only
         self.source_rows = 0
         self._extra = extra
         self._passed_over: dict[str, str] = {}
-        self._quarantine = quarantine
+        self._quarantine, self._apart = quarantine, apart
         self._columns: list[list[NDArray[np.int64] | StagedTexts]] = [[] for _ in schema.columns]
         self._rejects = Rejects()
         self._bad_rows = 0
@@ -147,7 +154,7 @@ class Staging:
     def end_of_source(self) -> None:
         """Raise if the source that ends here had bad rows and they are not to be quarantined."""
         if self._bad_rows and not self._quarantine:
-            raise BadRowsError(self._rejects, self._bad_rows)
+            raise BadRowsError(self._rejects, self._bad_rows, apart=self._apart)
 
     def reads(self, column: int) -> bool:
         """Whether somebody reads the texts of a column."""

@@ -23,6 +23,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.maintain.choose import follow
 from lftj.maintain.derived import check_keys, undefined_of, with_undefined
+from lftj.maintain.recompute import ticking
 from lftj.maintain.refresh import refresh
 from lftj.maintain.report import Causes, HeadReport, RuleWork
 from lftj.maintain.step import KeptHeads, Step
@@ -66,6 +67,7 @@ class Commit:
         "_ruled",
         "_staged",
         "_stale",
+        "_ticking",
         "base",
         "changes",
         "join_stats",
@@ -103,6 +105,8 @@ class Commit:
         self._built: dict[str, tuple[StoredRelation, set[Built]]] = {}
         self._failed: dict[str, EvaluationError] = {}
         self._stale: set[str] = set()
+        # Heads that are derived in each commit, whatever it changes.
+        self._ticking: list[str] = []
         # Heads of which other rows are undefined than before.
         self._other_undefined: set[str] = set()
 
@@ -112,10 +116,12 @@ class Commit:
         """Compute everything; nothing that others see changes."""
         started = time.perf_counter()
         facts, changed = self._facts()
-        if not facts and self._program is None:
-            return
         strata = (self._program or self.base).strata
-        concerned = strata.above((*changed, *self._new_heads))
+        if strata.marked:
+            self._ticking = ticking(self.base, strata.marked)
+        if not facts and self._program is None and not self._ticking:
+            return
+        concerned = strata.above((*changed, *self._new_heads, *self._ticking))
         staged = self._evaluator.over(self.base)
         if self.base.stale and (concerned or self._new_heads):
             self._refresh(staged, strata, concerned)
@@ -294,7 +300,8 @@ class Commit:
         names = [name for name in heads.reads if name in self.changes]
         rules, moved = (not new.isdisjoint(heads.names) for new in (self._ruled, self._new_heads))
         own = not facts.keys().isdisjoint(heads.names)
-        return Causes(rules, moved, own, names) if names or moved or own else None
+        ticks = heads.name in self._ticking
+        return Causes(rules, moved, own, names) if names or moved or own or ticks else None
 
     def _note_built(self, name: str) -> None:
         """Note the key orders and scans of a relation before this commit builds others."""

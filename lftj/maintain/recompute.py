@@ -27,6 +27,7 @@ from lftj.paths.count import derive_paths
 from lftj.plan.join_stats import JoinStatsByJoin
 from lftj.program.declare_paths import NUMBERS, PATHS
 from lftj.program.evaluation import Evaluation
+from lftj.program.state import State
 from lftj.program.strata import Heads
 from lftj.program.undefined import UndefinedRows
 from lftj.recursion import semi_naive
@@ -57,6 +58,20 @@ class Evaluated:
 
 # What makes the contents of heads that no rule derives, by the first word of their mark (`Aggregate.op`).
 MAKERS: dict[str, Callable[[Evaluator, Clause, Limits], Version]] = {PATHS: derive_paths, NUMBERS: derive_paths}
+
+# Whether such a head may change in a commit that changes nothing it reads, by the same word.
+TICKING: dict[str, Callable[[State, Clause], bool]] = {}
+
+
+def ticking(state: State, clauses: Sequence[Clause]) -> list[str]:
+    """The heads of marked clauses that may change in a commit though nothing that they read does."""
+    found = []
+    for clause in clauses:
+        assert clause.aggregate is not None
+        ticks = TICKING.get(clause.aggregate.op.partition(" ")[0])
+        if ticks is not None and ticks(state, clause):
+            found.append(clause.head)
+    return found
 
 
 def maker_of(clause: Clause) -> Callable[[Evaluator, Clause, Limits], Version] | None:

@@ -26,7 +26,7 @@ class RuleWork(NamedTuple):
 
 
 class Causes(NamedTuple):
-    """Why a head was derived: its `rules` changed, or its `facts`, or the relations `names` that it reads.
+    """Why a head was derived: its `rules` changed, or its `facts`, or the relations `names` that it reads, or nothing.
 
     `moved`: rules changed that it was derived together with, or is from now on.
     """
@@ -42,6 +42,8 @@ class Causes(NamedTuple):
         if self.moved:
             return "the rules of its recursion changed"
         named = [f"`{name}`" for name in self.names]
+        if not self.facts and not named:
+            return "a commit was made"
         return f"{', '.join(['its facts', *named] if self.facts else named)} changed"
 
 

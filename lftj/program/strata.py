@@ -38,14 +38,16 @@ class Strata:
     `recursive`: of each head that is derived from itself, all heads that are derived together, one after the other in
     `order`. A head of best values (`Clause.best`), or one that is evaluated key by key (`Clause.acyclic`), is there
     whether or not it is still derived from itself.
-    `together`: all heads, bottom up, those of a component as one.
+    `together`: all heads, bottom up, those of a component as one · `marked`: the clauses that stand for no rule, whose
+    marks (`Aggregate.op`) have a second word.
     """
 
-    __slots__ = ("_above", "_of", "_readers", "_reads", "clauses", "order", "recursive", "together")
+    __slots__ = ("_above", "_of", "_readers", "_reads", "clauses", "marked", "order", "recursive", "together")
 
     def __init__(self, clauses: Iterable[Clause] = (), order: Iterable[str] = ()) -> None:
         self.clauses = tuple(clauses)
         self.order = tuple(order)
+        self.marked = tuple(c for c in self.clauses if c.aggregate is not None and " " in c.aggregate.op)
         self._of: dict[str, list[Clause]] = {}
         self._readers: dict[str, dict[str, None]] = {}
         self._above: dict[str, frozenset[str]] = {}  # of those that were asked for: every transaction asks

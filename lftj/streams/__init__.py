@@ -9,8 +9,8 @@ Files in the order a reader meets them:
 
     zsets, integral                         the data
     operators, join, distinct, constant     what nodes do, tick by tick
-    by_key, ranking, totals                 the same for functions that act on the rows of each key
-    timed                                   operators over two clocks, in nested circuits
+    by_key, ranking, totals, wide_sums      the same for functions that act on the rows of each key
+    timed                                   operators over several clocks, in nested circuits
     graph, nested                           how nodes run; circuits within a circuit
     incremental, fewer_distincts, narrow    the rewriting
     expressions, functions, group_by        maps, filters and aggregates, as users write them
@@ -20,7 +20,8 @@ Files in the order a reader meets them:
     clocks, windows, sessions,              operators over the time that rows carry,
     interval_join, timewise                 and how users write them
     bounds, bounded, forget                 what is dropped because nobody can ask again
-    rules, never, attached                  circuits of rules, what they refuse; circuits in a database
+    rules, rule_body, refused, never        circuits of rules, and what they refuse
+    attached, idle                          circuits in a database, and those that a tick leaves as they are
 """
 
 from __future__ import annotations

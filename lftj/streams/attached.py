@@ -6,7 +6,9 @@ outputs held. A commit makes the next moment from that of the contents before it
 dropped with it, so that a commit that fails leaves the circuit where it was. What was loaded since the last moment is
 one tick when somebody looks.
 
-A commit that changes no input is no tick. Outputs are made sets, since relations are.
+A commit that changes no input is a tick, too, but for circuits that are known to do nothing at it: those that only pass
+changes on (idle.py), and others once a tick without changes has left them as they were.
+Outputs are made sets, since relations are.
 """
 
 from __future__ import annotations
@@ -26,19 +28,22 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.language.diagnostics import did_you_mean
 from lftj.maintain.choose import register
-from lftj.maintain.recompute import MAKERS
+from lftj.maintain.recompute import MAKERS, TICKING
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Staged
 from lftj.program.declare_outputs import CIRCUIT, declared
 from lftj.program.evaluation import Evaluation
+from lftj.program.state import State
 from lftj.program.strata import Heads
 from lftj.results.answers import unknown
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.streams.circuit import Circuit
+from lftj.streams.clocks import counters_of_late
 from lftj.streams.distinct import DistinctChange
 from lftj.streams.graph import Graph
+from lftj.streams.idle import passes_on
 from lftj.streams.integral import ascending
 from lftj.streams.operators import Delay, Integrate, Room, Tick, zset_of
 from lftj.streams.zsets import ZSet
@@ -48,7 +53,11 @@ from scantree.version import Version
 
 
 class Moment(NamedTuple):
-    """A circuit after a tick: its inputs' contents, its states, its outputs' contents and how the tick changed them."""
+    """A circuit after a tick: its inputs' contents, its states, its outputs' contents and how the tick changed them.
+
+    `rests`: ticks without changes leave it as it is · `late`: by stream and column, how many rows came so far below a
+    watermark.
+    """
 
     ticks: int
     inputs: Mapping[str, Version]
@@ -56,6 +65,8 @@ class Moment(NamedTuple):
     outputs: Mapping[str, Version]
     changes: Mapping[str, Change]
     seconds: float
+    rests: bool
+    late: Mapping[str, int]
 
 
 class Attached:
@@ -65,19 +76,26 @@ class Attached:
         self, graph: Graph, name: str, inputs: Mapping[str, str], outputs: Mapping[str, str], room: Room
     ) -> None:
         self.graph, self.name, self.inputs, self.outputs, self.room = graph, name, inputs, outputs, room
+        self.passes_on = passes_on(self.graph)
+        self._late = counters_of_late(self.graph)
         # The last two that were kept: of an interrupted publication, the one before is in force again.
         self._kept: list[Moment] = []
         self._made: Moment | None = None
         self._made_of: Moment | None = None
 
     def moment(self, contents: Mapping[str, StoredRelation]) -> Moment | None:
-        """The moment whose inputs are these contents."""
-        for moment in (*self._kept, self._made):
-            if moment is not None and all(
-                contents[relation].content is moment.inputs[name] for name, relation in self.inputs.items()
-            ):
-                return moment
-        return None
+        """The last moment whose inputs are these contents."""
+        return next((moment for moment in reversed(self._kept) if self._is_of(moment, contents)), None)
+
+    def _is_of(self, moment: Moment, contents: Mapping[str, StoredRelation]) -> bool:
+        return all(contents[relation].content is moment.inputs[name] for name, relation in self.inputs.items())
+
+    def ticks_without_changes(self, contents: Mapping[str, StoredRelation]) -> bool:
+        """Whether a commit that changes no input may change something, `contents` being those before it."""
+        if self.passes_on:
+            return False
+        moment = self.moment(contents)
+        return moment is None or not moment.rests
 
     def keep(self, moment: Moment) -> None:
         """The moment is that of the database from now on."""
@@ -85,9 +103,10 @@ class Attached:
             self._kept = [*(() if self._made_of is None else (self._made_of,)), moment]
             self._made = None
 
-    def drop(self) -> None:
-        """The moment that was made last is not kept."""
+    def drop(self, moment: Moment) -> None:
+        """The moment is not kept, though `keep` may have been called."""
         self._made = None
+        self._kept = [kept for kept in self._kept if kept is not moment]
 
     def after(
         self,
@@ -96,9 +115,9 @@ class Attached:
         changes: Mapping[str, Change] | None,
     ) -> Moment:
         """The moment of the contents of `relations`: one tick after `before`. `changes`: theirs, if they are known."""
-        known = self.moment(relations)
-        if known is not None:
-            return known
+        made = self._made
+        if made is not None and self._made_of is before and self._is_of(made, relations):
+            return made
         began = time.perf_counter()
         contents = {name: relations[relation].content for name, relation in self.inputs.items()}
         given = {}
@@ -111,7 +130,8 @@ class Attached:
             given[name] = ZSet(change.rows, change.kinds.astype(np.int64), normal=True)
         states = self.graph.start(self.room) if before is None else before.states
         ticks = 0 if before is None else before.ticks
-        values, following = self.graph.tick(states, given, Tick(ticks, self.room))
+        values, following = self.graph.tick(states, given, Tick((ticks,), self.room))
+        rests = not any(map(len, given.values())) and self.graph.same(states, following)
         outputs, differences = {}, {}
         for relation, output in self.outputs.items():
             delta = zset_of(values[self.graph.outputs[output].number]).normal()
@@ -119,9 +139,12 @@ class Attached:
             content = relations[relation].content.store.empty() if before is None else before.outputs[relation]
             if len(change.kinds):
                 content, _ = content.update(change.rows, change.kinds)
+            rests = rests and not len(change.kinds)
             outputs[relation], differences[relation] = content, change
         self._made_of = before
-        self._made = Moment(ticks + 1, contents, following, outputs, differences, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        late = {name: following[node] for name, node in self._late.items()}
+        self._made = Moment(ticks + 1, contents, following, outputs, differences, seconds, rests, late)
         return self._made
 
     def last(self) -> Moment | None:
@@ -147,7 +170,7 @@ class StagedOutput(Staged):
 
     def discard(self) -> None:
         """The moment is dropped."""
-        self.attached.drop()
+        self.attached.drop(self.moment)
 
 
 class KeptCircuit:
@@ -175,10 +198,20 @@ class KeptCircuit:
         if self.before is None or old is not self.before.outputs.get(head):
             change = Change.between(old, moment.outputs[head])
         after = relation.successor(moment.outputs[head], change=change)
+        past = {} if self.before is None else self.before.late
+        late = {name: count - past.get(name, 0) for name, count in moment.late.items()}
         work = [RuleWork(0, 0, 0, 0, len(change.kinds), moment.seconds)]
         kept = KeptCircuit(heads, attached, moment)
         return StagedOutput(
-            CIRCUIT, why, {head: after}, {head: change}, work=work, kept=kept, attached=attached, moment=moment
+            CIRCUIT,
+            why,
+            {head: after},
+            {head: change},
+            work=work,
+            more={"late": late} if late else {},
+            kept=kept,
+            attached=attached,
+            moment=moment,
         )
 
     def memory(self) -> dict[str, int]:
@@ -216,15 +249,19 @@ class CircuitStrategy:
         """It steps with each commit."""
         attached = attached_of(heads.clauses)
         assert attached is not None
+        moment = attached.moment(step.before.relations)
         return {
             "why": f"it is the output `{attached.outputs[head]}` of the circuit `{attached.name}`",
             "recorded": True,
             "current": heads.name not in step.evaluator.state.stale,
+            "late": {} if moment is None else dict(moment.late),
         }
 
     def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
-        """One line."""
-        return [f"{indent}follows changes by a tick of a circuit: {explained['why']}"]
+        """A line, and one about rows that came too late."""
+        made = [f"{indent}follows changes by a tick of a circuit: {explained['why']}"]
+        late = ", ".join(f"{name} {count:,}" for name, count in explained["late"].items())
+        return [*made, f"{indent}rows dropped so far since they came below a watermark: {late}"] if late else made
 
 
 # The circuit of each mark that clauses have.
@@ -242,9 +279,17 @@ def _content(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
     """The content of an output over the evaluator's relations: a tick, if its inputs changed since the last."""
     attached = attached_of([clause])
     assert attached is not None
-    moment = attached.after(attached.last(), evaluator.state.relations, None)
-    attached.keep(moment)
+    moment = attached.moment(evaluator.state.relations)
+    if moment is None:
+        moment = attached.after(attached.last(), evaluator.state.relations, None)
+        attached.keep(moment)
     return moment.outputs[clause.head]
+
+
+def _ticks(state: State, clause: Clause) -> bool:
+    """Whether an output may change in a commit after `state` that changes none of the inputs."""
+    attached = attached_of([clause])
+    return attached is not None and attached.ticks_without_changes(state.relations)
 
 
 def attach(
@@ -313,4 +358,5 @@ def _as_sets(graph: Graph) -> Graph:
 
 
 MAKERS[CIRCUIT] = _content
+TICKING[CIRCUIT] = _ticks
 register(CircuitStrategy(), asked=False)

@@ -194,14 +194,7 @@ def ticks(sources: Mapping[str, Iterator[Any]]) -> Iterator[dict[str, Any]]:
     """What is given at each tick: the next batch of every source that has one, until none has."""
     left = dict(sources)
     while left:
-        given = {}
-        for name in [*left]:
-            batch = next(left[name], None)
-            if batch is None:
-                del left[name]
-            else:
-                given[name] = batch
-        if given:
+        if given := _taken(left, {name: next(source, None) for name, source in left.items()}):
             yield given
 
 
@@ -209,13 +202,17 @@ async def ticks_async(sources: Mapping[str, Any]) -> AsyncIterator[dict[str, Any
     """The same; sources may be asynchronous iterators. A tick waits for a batch of every source that goes on."""
     left = {name: aiter(s) if hasattr(s, "__aiter__") else iter(s) for name, s in sources.items()}
     while left:
-        given = {}
-        for name in [*left]:
-            source = left[name]
-            batch = await anext(source, None) if hasattr(source, "__anext__") else next(source, None)
-            if batch is None:
-                del left[name]
-            else:
-                given[name] = batch
-        if given:
+        batches = {
+            name: await anext(source, None) if hasattr(source, "__anext__") else next(source, None)
+            for name, source in left.items()
+        }
+        if given := _taken(left, batches):
             yield given
+
+
+def _taken(left: dict[str, Any], batches: Mapping[str, Any]) -> dict[str, Any]:
+    """The batches that are there; sources without one have ended, and are no longer `left`."""
+    for name, batch in batches.items():
+        if batch is None:
+            del left[name]
+    return {name: batch for name, batch in batches.items() if batch is not None}

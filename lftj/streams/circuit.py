@@ -34,7 +34,7 @@ from lftj.streams import drawing
 from lftj.streams import forget as forgetting
 from lftj.streams.batches import ROWS, batches, ticks, ticks_async
 from lftj.streams.circuit_memory import Memory, memory_of
-from lftj.streams.clocks import OnTime
+from lftj.streams.clocks import counters_of_late
 from lftj.streams.constant import Constant
 from lftj.streams.graph import Graph, Node, named_columns
 from lftj.streams.incremental import incremental
@@ -55,7 +55,7 @@ def by_input(name: str, value: object) -> Mapping[str, Any]:
 
 
 class Loops:
-    """What circuits and nested circuits have in common: placeholders for streams that are made later."""
+    """What circuits and nested circuits have in common: streams that are made later, and circuits within."""
 
     _graph: Graph
 
@@ -80,6 +80,19 @@ class Loops:
         except ProgramError:
             node.inputs.clear()
             raise
+
+    @contextmanager
+    def nested(self, name: str = "nested", *, limit: int = LIMIT) -> Iterator[NestedCircuit]:
+        """A circuit within, which runs to its end at each tick: `with c.nested("reach") as inner: ...`.
+
+        `limit`: ticks after which a run that does not come to rest is given up, with an error.
+        """
+        why, remedy = "it is how often a nested circuit may tick", "give an integer from 1, or leave it out"
+        if instance("limit", limit, int, why, remedy) < 1:
+            raise refused("limit", limit, why, remedy)
+        inner = NestedCircuit(self._graph, str(name), limit)
+        yield inner
+        inner._close()
 
 
 class Circuit(Loops):
@@ -126,19 +139,6 @@ class Circuit(Loops):
         self._graph.expose(name, stream._node)
         if arguments.flag("whole", whole):
             self._whole.append(name)
-
-    @contextmanager
-    def nested(self, name: str = "nested", *, limit: int = LIMIT) -> Iterator[NestedCircuit]:
-        """A circuit within, which runs to its end at each tick: `with c.nested("reach") as inner: ...`.
-
-        `limit`: ticks after which a run that does not come to rest is given up, with an error.
-        """
-        why, remedy = "it is how often a nested circuit may tick", "give an integer from 1, or leave it out"
-        if instance("limit", limit, int, why, remedy) < 1:
-            raise refused("limit", limit, why, remedy)
-        inner = NestedCircuit(self._graph, str(name), limit)
-        yield inner
-        inner._close()
 
     def incremental(self, *, forget: bool = True) -> Circuit:
         """The circuit that computes the changes of the outputs from those of the inputs (algorithm 4.8).
@@ -199,7 +199,7 @@ class Circuit(Loops):
             try:
                 states = graph.start(self._room) if self._states is None else self._states
                 with self._progress.step(f"stepping {self.name}"):
-                    values, following = graph.tick(states, given, Tick(self._ticks, self._room))
+                    values, following = graph.tick(states, given, Tick((self._ticks,), self._room))
             except ArenaFullError as full:
                 raise MemoryLimitError(
                     f"{full.needed:,} bytes of pages are needed, the limit is {full.limit:,}",
@@ -264,14 +264,9 @@ class Circuit(Loops):
     @property
     def late(self) -> dict[str, int]:
         """How many rows were dropped because they came below a watermark: "bid.date_time" -> rows, by their weights."""
-        found: dict[str, int] = {}
         with self._lock:
-            for node in self._graph.order():
-                if isinstance(node.operator, OnTime):
-                    name, count = node.operator.name, 0 if self._states is None else self._states[node.number]
-                    others = sum(known == name or known.startswith(f"{name} (") for known in found)
-                    found[f"{name} ({others + 1})" if others else name] = count
-        return found
+            states = self._states
+            return {name: 0 if states is None else states[n] for name, n in counters_of_late(self._graph).items()}
 
     def memory(self) -> Memory:
         """Bytes of what it keeps, by node; see memory.py."""
@@ -337,7 +332,7 @@ class Circuit(Loops):
         rows, weights = weights_of(rows)
         codes = reader.read(rows)
         if codes is None:
-            loaded = read(rows, reader.schema, self._room.symbols, only=reader.only)
+            loaded = read(rows, reader.schema, self._room.symbols, only=reader.only, apart=False)
             codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
         return ZSet.of_rows(codes) if weights is None else ZSet(codes, weights)
 

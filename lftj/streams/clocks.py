@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,9 @@ from lftj.streams.integral import Integral, key_first
 from lftj.streams.operators import CLOCK, DEFINITION, WINDOW, Narrowed, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
 from lftj.values.codes import KEY_MAX, KEY_MIN
+
+if TYPE_CHECKING:
+    from lftj.streams.graph import Graph
 
 Times = npt.NDArray[np.int64]
 
@@ -109,6 +112,17 @@ class OnTime(Operator):
         in_time = changes.rows[self.column] >= bound_of(values[1], self.lateness)
         late = sum(map(abs, changes.weights[~in_time].tolist()))
         return changes.kept(in_time), state + late
+
+
+def counters_of_late(graph: Graph) -> dict[str, int]:
+    """By the name of a stream and column, the number of the node whose state says how many of its rows were late."""
+    found: dict[str, int] = {}
+    for node in graph.order():
+        if isinstance(node.operator, OnTime):
+            name = node.operator.name
+            others = sum(known == name or known.startswith(f"{name} (") for known in found)
+            found[f"{name} ({others + 1})" if others else name] = node.number
+    return found
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,9 @@ class Constant(Operator):
         """The rows."""
         return self.zset(tick.room), None
 
-    def changes(self) -> Operator:
-        """The operator of its changes."""
-        return Pulse(self)
+    def changes(self, clocks: int) -> Operator:
+        """The operator of its changes over so many clocks."""
+        return Pulse(self) if clocks == 1 else Once(self)
 
 
 @dataclass(frozen=True)
@@ -69,25 +69,13 @@ class Pulse(Operator):
 
 
 @dataclass(frozen=True)
-class Once(Operator):
-    """The changes over two clocks of a constant stream: its rows at the first tick of all, then nothing."""
+class Once(Pulse):
+    """The changes over several clocks of a constant stream: its rows at the first tick of all, then nothing."""
 
-    symbol: ClassVar[str] = "δ₀"
-    of: Pulse
-
-    @property
-    def label(self) -> str:
-        """How many."""
-        return self.of.label
-
-    def start(self, room: Room) -> bool:
-        """Before the first tick."""
-        return False
-
-    def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
-        """The rows, once."""
-        return self.of.step(state, values, tick)
-
-    def lasting(self, state: Any, room: Room) -> Any:
+    def lasting(self, state: Any, room: Room, *, over: bool) -> Any:
         """It was."""
         return state
+
+    def waiting(self, state: Any, outer: tuple[int, ...]) -> bool:
+        """Whether the rows are still to come."""
+        return not state

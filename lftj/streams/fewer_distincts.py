@@ -8,7 +8,8 @@ Every `distinct` of an incremental circuit keeps an integral of its input, and e
 positive, and what is a set, is known of operators, not of data: a user may give any weights, so an input is neither.
 
     positive    no weight is negative, at any tick         of distinct, top, totals; of σ π map + ⋈ z^-1 I over such
-    set         every weight is 1                          of distinct, totals; of σ and z^-1 over a set; of ⋈ over two
+    set         every weight is 1                          of distinct, totals; of σ and z^-1 over a set; of ⋈ over two;
+                                                           of π of totals that keeps their key
     bounded     no weight is beyond a constant             of a set; of σ, + and ⋈ over such
 
 Proposition 4.6 is used through a join only where i is bounded: a `distinct` over a projection swallows most changes,
@@ -20,6 +21,7 @@ Source: dbsp.txt, section 4.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from lftj.plan.partial_functions import partial_of
 from lftj.streams.by_key import ByKey
@@ -73,7 +75,7 @@ def _within(graph: Graph, positive: Collection[str], sets: Collection[str]) -> G
                 [name for name, number in outside if facts.positive[number]],
                 [name for name, number in outside if facts.sets[number]],
             )
-            node.operator = Nested(inner, nested.name, nested.limit, incremental=nested.incremental)
+            node.operator = replace(nested, graph=inner)
     return made
 
 
@@ -195,6 +197,8 @@ class Facts:
         if isinstance(operator, Integrate):
             # I(delta0(i)) has the value of i at every tick of a nested circuit.
             return isinstance(node.inputs[0].operator, Input) and known[node.inputs[0].number]
+        if _keeps_key(node):
+            return True
         keeps = isinstance(operator, Loop | Delay) or _is_filter(node) or _is_permutation(node) or _keeps_pairs(node)
         return keeps and bool(node.inputs) and all(known[read.number] for read in node.inputs)
 
@@ -248,6 +252,16 @@ def _covering(graph: Graph, node: Node, positive: Known, read: dict[int, list[No
 def _is_permutation(node: Node) -> bool:
     operator = node.operator
     return isinstance(operator, Project) and len(set(operator.columns)) == node.inputs[0].arity
+
+
+def _keeps_key(node: Node) -> bool:
+    """Whether it is a projection of totals, or of some of them, that has their keys: one row for each."""
+    if not isinstance(node.operator, Project):
+        return False
+    (read,) = node.inputs
+    while _is_filter(read):
+        (read,) = read.inputs
+    return isinstance(read.operator, Totals) and {*range(len(read.operator.key))} <= {*node.operator.columns}
 
 
 def _keeps_pairs(node: Node) -> bool:

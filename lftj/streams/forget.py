@@ -30,7 +30,7 @@ from lftj.streams.interval_join import led_by
 from lftj.streams.join import Join
 from lftj.streams.operators import TIME, Delay, Integrate, Operator, Project, Room, Tick, Value, zset_of
 from lftj.streams.sessions import SessionsChange
-from lftj.streams.totals import Totals, TotalsChange, TotalsState
+from lftj.streams.totals import TotalsChange, TotalsState
 from lftj.values.codes import KEY_MIN
 
 
@@ -102,7 +102,11 @@ class ForgetfulTotals(Operator):
         totals, bound = state
         floor = self.floor.of(values[1:])
         if floor != bound:
-            totals = TotalsState(_above(totals.weights, floor), tuple(_above(total, floor) for total in totals.totals))
+            totals = totals._replace(
+                weights=_above(totals.weights, floor),
+                totals=tuple(_above(total, floor) for total in totals.totals),
+                over=None if totals.over is None else totals.over.split(floor)[1],
+            )
         value, totals = self.of.step(totals, values[:1], tick)
         return value, (totals, floor)
 
@@ -228,7 +232,7 @@ def _totals(graph: Graph, node: Node, bounds: Bounds) -> None:
         return
     bound, key = bounds[change.of.key[at]], change.of.key
     floor, clocks = bound.floor()
-    of = Totals((key[at], *key[:at], *key[at + 1 :]), change.of.totals, change.of.text)
+    of = replace(change.of, key=(key[at], *key[:at], *key[at + 1 :]))
     forgetful, reads = ForgetfulTotals(TotalsChange(of), floor), [*node.inputs, *clocks]
     if at == 0:
         _let(graph, node, forgetful, reads)

@@ -37,7 +37,7 @@ def zset(
         columns = _columns_of(rows)
     schema = Schema("zset", named_columns(columns))
     symbols = SymbolTable()
-    loaded = read(rows, schema, symbols)
+    loaded = read(rows, schema, symbols, apart=False)
     codes = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
     return WeightedRows(schema, ZSet(codes, _weights(weights, loaded.rows)), symbols)
 

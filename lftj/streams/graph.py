@@ -138,6 +138,14 @@ class Graph:
         self.check_connected()
         return {node.number: node.operator.start(room) for node in self.order()}
 
+    def same(self, states: Mapping[int, Any], following: Mapping[int, Any]) -> bool:
+        """Whether a tick left all states as they were."""
+        for node in self.order():
+            before, after = states[node.number], following[node.number]
+            if before is not after and before != after:
+                return False
+        return True
+
     def memory(self, states: Mapping[int, Any]) -> int:
         """Bytes of the pages of all integrals, each once."""
         return bytes_of(states, set())

@@ -8,7 +8,7 @@ The incremental version of Q is D . Q . I: it maps the changes of the inputs to 
     a x b                  a x I(b)  +  z^-1(I(a)) x b                   theorem 3.4, two of whose terms are one here
     distinct               H(z^-1(I(d)), d)                              proposition 4.7
     by key                 f after less f before, of keys that change    definition 3.1
-    nested                 every operator inside over both clocks        propositions 6.1, 6.2
+    nested                 every operator inside over all clocks         propositions 6.1, 6.2
     clock                  D . itself: it is the same of changes         clocks.py
     window                 inside the integral                           section 7.6.1
     late rows, lookups     D . f . I                                     definition 3.1
@@ -22,9 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lftj.errors import Diagnostic, ProgramError
 from lftj.streams.clocks import RangeWindow, WindowChange
-from lftj.streams.constant import Once
 from lftj.streams.distinct import Distinct, DistinctChange
 from lftj.streams.fewer_distincts import consolidated
 from lftj.streams.graph import Graph, Node
@@ -67,7 +65,7 @@ def incremental(graph: Graph) -> Graph:
 def within(graph: Graph, clocks: int) -> Graph:
     """The same function of streams as a nested circuit, computed by changes: I . (D . Q . I) . D.
 
-    `clocks` 2: and by changes of the circuit around it, too.
+    `clocks` 2 or more: and by changes of the circuits around it, too.
     """
     rewriter = Rewriter(graph, clocks=clocks, nested=True)
     rewriter.run()
@@ -118,9 +116,7 @@ class Rewriter:
         if isinstance(operator, Differentiate) and isinstance(reads[0].operator, Integrate):
             return reads[0].inputs[0]
         if operator.law == CONSTANT:
-            pulse = operator.changes()  # type: ignore[attr-defined]
-            if self.clocks == 2:
-                pulse = Once(pulse)
+            pulse = operator.changes(self.clocks)  # type: ignore[attr-defined]
             return self.made.add(pulse, [], node.columns, why="constant (3.1)")
         if operator.law in (LINEAR, TIME):
             return self._node(node, reads, "linear (3.3)" if operator.law == LINEAR else "time (3.2)")
@@ -165,8 +161,9 @@ class Rewriter:
     def _bilinear(self, node: Node, reads: list[Node]) -> Node:
         join = node.operator
         assert isinstance(join, Join)
-        if self.clocks == 2:
-            return self.made.add(TimedJoin(join), reads, node.columns, why="bilinear (3.4) twice (6.1)", span=node.span)
+        if self.clocks > 1:
+            timed, why = TimedJoin(join, self.clocks - 1), f"bilinear (3.4) {self._times('times')} (6.1)"
+            return self.made.add(timed, reads, node.columns, why=why, span=node.span)
         why = "bilinear (3.4)"
         left, right = reads
         now = self.made.add(
@@ -187,9 +184,10 @@ class Rewriter:
         operator = node.operator
         assert isinstance(operator, Distinct)
         after = f", {node.why}" if node.why else ""
-        if self.clocks == 2:
-            change = TimedChange(operator, node.arity, "distinct")
-            return self.made.add(change, reads, node.columns, why=f"distinct (4.7) over both clocks (6.2){after}")
+        if self.clocks > 1:
+            change = TimedChange(operator, node.arity, "distinct", self.clocks - 1)
+            why = f"distinct (4.7) over {self._times('clocks')} (6.2){after}"
+            return self.made.add(change, reads, node.columns, why=why)
         why = f"distinct (4.7){after}"
         orders = [order for (number, order) in self._integrals if number == reads[0].number]
         order = orders[0] if orders else ascending(range(node.arity))
@@ -197,9 +195,9 @@ class Rewriter:
         return self.made.add(DistinctChange(), [before, reads[0]], node.columns, why=why, span=node.span)
 
     def _per_key(self, node: Node, reads: list[Node]) -> Node:
-        if self.clocks == 2:
-            change = TimedChange(node.operator, reads[0].arity, node.operator.label)  # type: ignore[arg-type]
-            return self.made.add(change, reads, node.columns, why="by key (3.1) over both clocks (6.2)")
+        if self.clocks > 1:
+            change = TimedChange(node.operator, reads[0].arity, node.operator.label, self.clocks - 1)  # type: ignore[arg-type]
+            return self.made.add(change, reads, node.columns, why=f"by key (3.1) over {self._times('clocks')} (6.2)")
         why = "by key (3.1)"
         made, order = node.operator.changes()  # type: ignore[attr-defined]
         if order is not None:
@@ -210,19 +208,14 @@ class Rewriter:
     def _nested(self, node: Node, reads: list[Node]) -> Node:
         operator = node.operator
         assert isinstance(operator, Nested)
-        if self.clocks == 2:
-            raise ProgramError(
-                [
-                    Diagnostic(
-                        f"the nested circuit `{operator.name}` is within another nested circuit",
-                        node.span,
-                        "its incremental version would have three clocks, and operators are known for two",
-                        "write both as one nested circuit, or step the circuit as it is, without `incremental()`",
-                    )
-                ]
-            )
-        inner = Nested(within(operator.graph, self.clocks + 1), operator.name, operator.limit, incremental=True)
+        clocks = self.clocks + 1
+        inner = Nested(within(operator.graph, clocks), operator.name, operator.limit, clocks)
         return self.made.add(inner, reads, node.columns, why="lifted cycle (6.1, 6.2)", span=node.span)
+
+    def _times(self, what: str) -> str:
+        """How many clocks, in words."""
+        few = {("clocks", 2): "both clocks", ("times", 2): "twice"}
+        return few.get((what, self.clocks), f"{self.clocks} {what}")
 
     def _clock(self, node: Node, reads: list[Node]) -> Node:
         return self._differences(self._node(node, reads, "clock"))

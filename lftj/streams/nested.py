@@ -22,6 +22,7 @@ from lftj.streams.operators import NESTED, Operator, Room, Tick, zset_of
 from lftj.streams.zsets import ZSet
 
 LIMIT = 1_000_000
+States = dict[int, Any]
 
 
 class NoFixpointError(EvaluationError):
@@ -32,7 +33,7 @@ class NoFixpointError(EvaluationError):
 class Nested(Operator):
     """A nested circuit. `graph`: its nodes; its inputs, in order, are what it reads, its outputs what `Leave` picks.
 
-    `incremental`: made so by a rewriting, and then zero in gives zero out.
+    `clocks`: those that a rewriting made it incremental over, its own included; 0 of one as it was written.
     """
 
     symbol: ClassVar[str] = "nested"
@@ -40,27 +41,32 @@ class Nested(Operator):
     graph: Graph
     name: str
     limit: int = LIMIT
-    incremental: bool = False
+    clocks: int = 0
 
     @property
     def label(self) -> str:
         """Its name."""
         return f"nested {self.name}"
 
-    def start(self, room: Room) -> dict[int, Any]:
-        """The states of its nodes."""
-        return self.graph.start(room)
+    def start(self, room: Room) -> States | None:
+        """The states of its nodes; none are kept between the runs of one that is not incremental."""
+        return self.graph.start(room) if self.clocks else None
 
-    def step(self, state: dict[int, Any], values: Sequence[Any], tick: Tick) -> tuple[Any, dict[int, Any]]:
+    def step(self, state: States | None, values: Sequence[Any], tick: Tick) -> tuple[Any, States | None]:
         """Run until it rests."""
         graph, room = self.graph, tick.room
         given = dict(zip(graph.inputs, map(zset_of, values), strict=True))
         totals = [ZSet.zero(node.arity) for node in graph.outputs.values()]
-        if self.incremental and not any(len(value) for value in given.values()):
+        outer = tick.times[len(tick.times) + 2 - self.clocks :] if self.clocks else ()
+        # A run within the run of another one adds to what was seen before.
+        seen: dict[int, tuple[int, float]] = dict(graph.seen) if any(tick.times[1:]) else {}
+        if state is None:
+            state = graph.start(room)
+        elif not any(len(value) for value in given.values()) and not self.waiting(state, outer):
+            graph.seen = seen
             return tuple(totals), state
         none = {name: ZSet.zero(node.arity) for name, node in graph.inputs.items()}
         number, states, rests = 0, state, False
-        seen: dict[int, tuple[int, float]] = {}
         while not rests:
             if number == self.limit:
                 raise NoFixpointError(
@@ -68,29 +74,35 @@ class Nested(Operator):
                     why="each tick still changed something; the step was not made",
                     remedy="look at the loop: does it add rows without end? else raise `limit=`",
                 )
-            made, following = graph.tick(states, given if number == 0 else none, Tick(number, room))
+            made, following = graph.tick(states, given if number == 0 else none, Tick((*tick.times, number), room))
             out = [zset_of(made[node.number]) for node in graph.outputs.values()]
-            rests = (
-                number > 0 and not any(len(value.normal()) for value in out) and self._rests(states, following, number)
-            )
+            rests = number > 0 and not any(len(value.normal()) for value in out)
+            rests = rests and self._rests(states, following, outer)
             totals = [total.plus(value) for total, value in zip(totals, out, strict=True)]
             states, number = following, number + 1
             for at, (rows, seconds) in graph.seen.items():
                 before = seen.get(at, (0, 0.0))
                 seen[at] = before[0] + rows, before[1] + seconds
         graph.seen = seen
-        lasting = {node.number: node.operator.lasting(states[node.number], room) for node in graph.order()}
+        lasting = self._lasting(states, room, over=self.clocks == 2) if self.clocks else None
         return tuple(total.normal() for total in totals), lasting
 
-    def _rests(self, states: dict[int, Any], following: dict[int, Any], number: int) -> bool:
+    def _rests(self, states: States, following: States, outer: tuple[int, ...]) -> bool:
         """Whether all later ticks are the same as this one."""
-        for node in self.graph.order():
-            before, after = states[node.number], following[node.number]
-            if node.operator.waiting(after, number) and node.operator.law != "time":
-                return False
-            if before is not after and before != after:
-                return False
-        return True
+        return not (self.clocks and self.waiting(following, outer)) and self.graph.same(states, following)
+
+    def _lasting(self, states: States, room: Room, *, over: bool) -> States:
+        return {node.number: node.operator.lasting(states[node.number], room, over=over) for node in self.graph.order()}
+
+    def lasting(self, state: States | None, room: Room, *, over: bool) -> States | None:
+        """Its past, which is kept over all ticks of the circuits around it."""
+        return state if state is None or not over else self._lasting(state, room, over=True)
+
+    def waiting(self, state: States | None, outer: tuple[int, ...]) -> bool:
+        """Whether one of its nodes waits for a later tick."""
+        return state is not None and any(
+            node.operator.waiting(state[node.number], outer) for node in self.graph.order()
+        )
 
 
 @dataclass(frozen=True)

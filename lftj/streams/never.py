@@ -1,13 +1,13 @@
 """Streams that must stay empty: a step that gives one a row is refused, with an error that shows the row.
 
-A rule without a value for some row, and a key with two values, are such streams (rules.py). Their operators add nothing
-to the relation that they are for. They look at the whole stream, not at a tick's part of it: what is not refused at one
-tick may be made whole by the next.
+A term or a group without a value that a rule needs, and a key with two values, are such streams (refused.py). Their
+operators add nothing to the relation that they are for. They look at the whole stream, not at a tick's part of it: what
+is not refused at one tick may be made whole by the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -79,27 +79,61 @@ class NeverAfter(Operator):
 
 
 @dataclass(frozen=True, eq=False)
-class Undefined(Never):
-    """Rows for which `term` of a clause has no value; `shown`: the columns of its variables."""
+class WithoutValue(Never):
+    """Rows, of the columns `shown`, for which something in a clause has no value."""
 
     clause: Clause
-    term: Apply
     shown: Columns
 
     @property
     def columns(self) -> Columns:
-        """Variables of the clause."""
+        """Those of its input."""
         return self.shown
+
+    def where(self, names: Iterable[object], row: Row) -> str:
+        """The clause, and the values of the row by names, as far as there are names."""
+        held = ", ".join(f"{name} = {value!r}" for name, value in zip(names, row, strict=False))
+        return f"{self.clause.span}: in `{self.clause.text or self.clause}`" + (f" with {held}" if held else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Undefined(WithoutValue):
+    """Rows for which `term` of a clause has no value; `shown`: the columns of its variables."""
+
+    term: Apply
 
     def error(self, row: Row) -> Error:
         """The rule, the term and the row."""
-        clause = self.clause
-        held = ", ".join(f"{column.name} = {value!r}" for column, value in zip(self.shown, row, strict=True))
         return EvaluationError(
             f"`{self.term}` has no value",
-            where=f"{clause.span}: in `{clause.text or clause}`" + (f" with {held}" if held else ""),
+            where=self.where((column.name for column in self.shown), row),
             why="a division by zero, a result out of range or a text that is no number; the step was not made",
             remedy="exclude such rows in the body",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class UndefinedGroup(WithoutValue):
+    """Groups without a value of the aggregate `clause` that a rule asks for; `own`: its `shown` columns are the group.
+
+    Else they are the columns, as far as they are known, of a row that depends on such a group.
+    """
+
+    own: bool
+
+    def error(self, row: Row) -> Error:
+        """The aggregate, and the group."""
+        aggregate, args = self.clause.aggregate, self.clause.head_args
+        assert aggregate is not None
+        operand = args[-1].type
+        return EvaluationError(
+            f"the {aggregate.op} of a group has no value",
+            where=self.where(args if self.own else (), row),
+            why=f"it is out of the range of {operand}, or adds inf and -inf, and a rule asks for it; "
+            "the step was not made",
+            remedy="sum floats (`itof`, `utof`)"
+            if operand in ("number", "unsigned")
+            else "exclude such values in the body",
         )
 
 

@@ -9,7 +9,8 @@ an immutable value that the circuit keeps for it; a step that fails leaves the s
 
 A *strict* operator's value depends on earlier ticks alone, so that a cycle through one has a meaning (DBSP, section
 2.2). `law` says how algorithm 4.8 makes the operator incremental (incremental.py). A nested circuit runs its own ticks
-within one tick of the circuit around it; `lasting` is the part of a state that outlives such a run.
+within one tick of the circuit around it; `lasting` is the part of a state that outlives such a run, and `waiting`
+tells whether a state makes another tick of a run necessary.
 
 Source: dbsp.txt, sections 2 and 3.
 """
@@ -44,9 +45,12 @@ class Room(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """One tick of a clock: its number, from 0, and where the circuit lives."""
+    """One tick: its number, from 0, and where the circuit lives.
 
-    number: int
+    `times`: that number, after those of the ticks of the circuits around it within which it is, the outermost first.
+    """
+
+    times: tuple[int, ...]
     room: Room
 
 
@@ -95,19 +99,26 @@ class Operator:
         """(its value at a tick, its next state)."""
         raise NotImplementedError
 
-    def lasting(self, state: Any, room: Room) -> Any:
-        """Of an operator in a nested circuit: what it starts the next run with."""
+    def lasting(self, state: Any, room: Room, *, over: bool) -> Any:
+        """Of an operator in a nested circuit: what it starts the next run with.
+
+        `over`: not only the run is over, but the tick of the outermost of the clocks that it is incremental over.
+        """
         return self.start(room)
 
     def narrowed(self, wanted: tuple[int, ...], arities: Sequence[int]) -> Narrowed | None:
         """The operator that gives at least the columns `wanted`, in order; None if it needs all columns of its inputs.
 
-        `arities`: the widths of the inputs.
+        `arities`: the widths of the inputs. A kind of an operator that defines it does so, too.
         """
         return None
 
-    def waiting(self, state: Any, number: int) -> bool:
-        """Whether it has something to say at a tick after `number` even if nothing comes in."""
+    def waiting(self, state: Any, outer: tuple[int, ...]) -> bool:
+        """Of an operator in nested circuits: whether it has something to say at a later tick though nothing comes in.
+
+        `outer`: within this tick of the circuits around it, of those that its incremental version has clocks of but
+        the outermost.
+        """
         return False
 
 
@@ -221,10 +232,6 @@ class Delay(Operator):
         """Remember what comes in."""
         value = values[0]
         return state, value.normal() if isinstance(value, ZSet) else value
-
-    def waiting(self, state: Any, number: int) -> bool:
-        """Whether what it remembers is not zero, or may not be."""
-        return isinstance(state, ZSet) and len(state) > 0
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ All of them are linear in the rows, so that a change of the rows is a change of 
                      all in one table, which a step looks up and changes once; sums of floats have tables of their own
 
 A key has a row of totals while the sum of its weights is not zero, or that of some of them. Integer sums are exact and
-refused beyond 64 bits; sums of floats are those of `math.fsum`, whatever came and went (accumulators.py). They are made
-for weights below 2**31: beyond, a sum or mean is refused, a count is not.
+refused beyond 64 bits; sums of floats are those of `math.fsum`, whatever came and went (accumulators.py).
+Weights may be any of int64: where those of a change are large, wide_sums.py adds them up.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.errors import EvaluationError
-from lftj.evaluate.accumulators import MOST, Accumulators, Folding, Sums, carried, sums_of
+from lftj.evaluate.accumulators import COUNT, HIGH, MOST, Accumulators, Folding, Results, Sums, carried, sums_of
+from lftj.streams.integral import Integral, ascending
 from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
-from lftj.streams.zsets import SAFE, WeightOverflowError, ZSet, added, check_sum
-from lftj.values.codes import decode_float, encode_float
+from lftj.streams.wide_sums import WIDE, magnitude, small_pieces, wide_mean, wide_sums, without_over
+from lftj.streams.zsets import ZSet, added, check_sum
 from scantree.consolidate import runs_of
 from scantree.version import Store
 
@@ -46,12 +47,14 @@ class Total(NamedTuple):
 class TotalsState(NamedTuple):
     """The accumulators of all keys: weights and, in further columns, all totals but those of floats; then of these.
 
-    `most`: no count is beyond it: the magnitudes of all weights that ever came.
+    `most`: no count is beyond it: the magnitudes of all weights that ever came · `over`: (place, key...) -> what the
+    words of a total do not hold of it (wide_sums.py); None before weights were large.
     """
 
     weights: Accumulators
     totals: tuple[Accumulators, ...]
     most: float = 0.0
+    over: Integral | None = None
 
 
 class Placed(NamedTuple):
@@ -66,12 +69,22 @@ class Placed(NamedTuple):
         """Its columns of values in the table of all keys."""
         return slice(self.first, self.first + self.folding.words)
 
+    @property
+    def checked(self) -> tuple[int, ...]:
+        """Which of its values may grow beyond int64."""
+        return (COUNT,)
+
+
+# By the place of a total, what `over` has of it of each key, before and after.
+Beyond = dict[int, tuple[Rows, Rows]]
+
 
 @dataclass(frozen=True)
 class Totals(Operator):
     """A row (key..., totals...) for each key while the weights of its rows do not add up to zero.
 
-    `there`: the column that says which rows these are, 1 or 0; -1: all · `needed`: counts that may not be zero either.
+    `there`: the column that says which rows these are, 1 or 0; -1: all · `needed`: counts that may not be zero either ·
+    `marked`: with a last column, 1 where some total has no value (and is 0), else 0; without it such a key is an error.
     """
 
     symbol: ClassVar[str] = "totals"
@@ -81,6 +94,7 @@ class Totals(Operator):
     text: str = ""
     there: int = -1
     needed: tuple[int, ...] = ()
+    marked: bool = False
 
     @property
     def label(self) -> str:
@@ -89,8 +103,8 @@ class Totals(Operator):
 
     @property
     def width(self) -> int:
-        """The key and the totals."""
-        return len(self.key) + len(self.totals)
+        """The key, the totals and the mark."""
+        return len(self.key) + len(self.totals) + self.marked
 
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:
         """Add up the whole value."""
@@ -101,7 +115,7 @@ class Totals(Operator):
         if not len(zset):
             return ZSet.zero(self.width)
         change = TotalsChange(self)
-        return change.change(change.start(room), zset)[0]
+        return change.change(change.start(room), zset, room)[0]
 
     def changes(self) -> tuple[Operator, None]:
         """The operator of its changes, which reads no integral."""
@@ -149,19 +163,39 @@ class TotalsChange(Operator):
         delta = zset_of(values[0])
         if not len(delta):
             return ZSet.zero(self.of.width), state
-        return self.change(state, delta)
+        return self.change(state, delta, tick.room)
 
     def _none(self, folding: Folding, room: Room) -> Accumulators:
         none = np.empty((folding.width, 0), np.int64)
         sums = sums_of(folding, none, np.empty(0, np.int64))
         return Accumulators.of(room.arena, folding, sums, page_rows=room.page_rows, dir_rows=room.dir_rows)
 
-    def change(self, state: TotalsState, delta: ZSet) -> tuple[ZSet, TotalsState]:
+    def _without_over(
+        self, over: Integral, keys: Rows, places: list[Placed], more: list[Rows | int], after: Rows
+    ) -> tuple[Integral, Beyond]:
+        """(the next `over`, what it has of the totals of the keys); high words of `after` are made small in place."""
+        found: Beyond = {}
+        for i, (place, added_over) in enumerate(zip(places, more, strict=True)):
+            if place.first <= 0 or not place.folding.operand:
+                continue
+            high = place.first + HIGH
+            excess, after[high] = without_over(after[high])
+            rows = np.vstack([keys, np.full((1, keys.shape[1]), i)])
+            before = over.weights_of(rows)
+            over = over.plus(ZSet(rows, added_over + excess))
+            found[i] = before, before + added_over + excess
+        return over, found
+
+    def change(self, state: TotalsState, delta: ZSet, room: Room) -> tuple[ZSet, TotalsState]:
         """(how the rows of the keys of a change, not empty, change; the totals after it)."""
         check_sum(delta.weights)
         delta, starts = _by_key(delta, list(self.of.key))
         groups, places = delta.rows[list(self.of.key)], self._placed()
-        sums = [self._sums(place, groups, delta, starts) for place in places]
+        sums, overs = [], []
+        for place in places:
+            added_sums, added_over = self._sums(place, groups, delta, starts)
+            sums.append(added_sums)
+            overs.append(added_over)
         weights = _counts(groups, self._counting(delta, self.of.there), starts)
         keys, table = weights.groups, state.weights.table
         more = [weights.values, *(s.values for place, s in zip(places, sums, strict=True) if place.first > 0)]
@@ -170,61 +204,79 @@ class TotalsChange(Operator):
         for place in places:
             if place.first > 0:
                 after[place.words] = carried(place.folding, after[place.words])
+        most, over, beyond = state.most + magnitude(delta.weights), state.over, Beyond()
+        if most >= WIDE:
+            over = room.integral(ascending(range(len(self.of.key) + 1))) if over is None else over
+            over, beyond = self._without_over(over, keys, places, overs, after)
         following = state.weights.moved(weights, after)
-        most = state.most + float(np.abs(delta.weights.astype(np.float64)).sum())
-        if most >= SAFE:
-            _check_counts(before, after)
+        if most >= WIDE:
+            for word in (0, *(place.first + i for place in places if place.first > 0 for i in place.checked)):
+                added(before[word], after[word] - before[word])
         must = [0, *(places[i].first for i in self.of.needed)]
         there = (before[must] != 0).all(axis=0), (after[must] != 0).all(axis=0)
         parts: list[list[Rows]] = [[np.compress(held, keys, axis=1)] for held in there]
+        marks = [np.zeros(part[0].shape[1], np.bool_) for part in parts]
         own, totals = iter(state.totals), []
-        for place, added_to in zip(places, sums, strict=True):
+        for number, (place, added_to) in enumerate(zip(places, sums, strict=True)):
             if place.first < 0:
                 was = next(own)
+                added_to = small_pieces(was, added_to) if most >= WIDE else added_to
                 values = was.values(added_to)
+                if most >= WIDE:
+                    added(values[0], values[1] - values[0])
                 now = was.moved(added_to, values[1])
                 totals.append(now)
             else:
                 was = now = Accumulators(place.folding, table, None)
                 values = before[place.words], after[place.words]
-            if most >= SAFE:
-                _check_counts(*values)
-            for part, held, of, at in zip(parts, there, values, (was, now), strict=True):
-                part.append(self._results(at, part[0], of if held.all() else np.compress(held, of, axis=1)))
+            overs_of = beyond.get(number, (None, None))
+            for part, mark, held, of, at, more_of in zip(
+                parts, marks, there, values, (was, now), overs_of, strict=True
+            ):
+                of, held_over = np.compress(held, of, axis=1), None if more_of is None else more_of[held]
+                part.append(self._results(at, part[0], of, held_over, mark))
+        if self.of.marked:
+            for part, mark in zip(parts, marks, strict=True):
+                part.append(mark.astype(np.int64))
         change = _exchanged(np.vstack(parts[0]), np.vstack(parts[1]), there, len(self.of.key))
-        return change, TotalsState(following, tuple(totals), most)
+        return change, TotalsState(following, tuple(totals), most, over)
 
     def _counting(self, delta: ZSet, where: int) -> Rows:
         """The weights of the rows that count, 0 of the others."""
         return delta.weights if where < 0 else delta.weights * (delta.rows[where] != 0)
 
-    def _sums(self, place: Placed, groups: Rows, delta: ZSet, starts: Rows) -> Sums:
-        """What a change adds to a total: something for each of its keys, nothing where no row counts."""
+    def _sums(self, place: Placed, groups: Rows, delta: ZSet, starts: Rows) -> tuple[Sums, Rows | int]:
+        """What a change adds to a total, and to `over`: something for each of its keys, nothing where no row counts."""
         total = place.total
         weights = self._counting(delta, total.where)
         if total.op == "count":
-            return _counts(groups, weights, starts)
-        if np.abs(weights.astype(np.float64)).sum() >= MOST:
-            raise WeightOverflowError
-        return sums_of(place.folding, np.vstack([groups, delta.rows[total.column]]), weights)
+            return _counts(groups, weights, starts), 0
+        rows = np.vstack([groups, delta.rows[total.column]])
+        if magnitude(weights) >= WIDE:
+            return wide_sums(place.folding, rows, weights)
+        return sums_of(place.folding, rows, weights), 0
 
-    def _results(self, accumulators: Accumulators, keys: Rows, values: Rows) -> Rows:
-        """The results of keys with their values in the table."""
-        op, owed = accumulators.folding.op, values[0] < 0
-        nothing = op == "mean" and bool((values[0] == 0).any())
-        if op != "count" and owed.any():
-            # More was taken away than was there. A mean has the sum of that sign, divided by how many they are.
-            values = values.copy()
-            values[0] = np.where(owed, -values[0], values[0])
+    def _results(
+        self, accumulators: Accumulators, keys: Rows, values: Rows, over: Rows | None, mark: npt.NDArray[np.bool_]
+    ) -> Rows:
+        """The results of keys with their values in the table; those without one are marked, or an error."""
+        op, counts = accumulators.folding.op, values[0]
+        nothing = op == "mean" and bool((counts == 0).any())
         if accumulators.folding.operand == "float":
             # An inf that is owed is a -inf.
             inf, negative = values[1], values[2]
             values = np.stack(
-                [values[0], np.maximum(inf, 0) - np.minimum(negative, 0), np.maximum(negative, 0) - np.minimum(inf, 0)]
+                [counts, np.maximum(inf, 0) - np.minimum(negative, 0), np.maximum(negative, 0) - np.minimum(inf, 0)]
             )
-        codes, without = (values[0], None) if nothing else accumulators.results(keys, values)
-        if op == "mean" and owed.any() and not nothing:
-            codes = np.where(owed, encode_float(-decode_float(codes)), codes)
+        if op == "mean" and not nothing:
+            codes, without = _means(accumulators, keys, values, over)
+        else:
+            codes, without = (counts, None) if nothing else accumulators.results(keys, values)
+            if over is not None and without is not None:
+                without = without | (over != 0)
+        if self.of.marked and without is not None:
+            mark |= without
+            return np.where(without, 0, codes)
         if nothing or (without is not None and without.any()):
             raise EvaluationError(
                 f"a {op} has no value for some key",
@@ -273,6 +325,23 @@ def _exchanged(before: Rows, after: Rows, there: tuple[Bools, Bools], k: int) ->
     return ZSet(np.take(np.hstack([before, after]), taken, axis=1), weights[taken], normal=True)
 
 
-def _check_counts(before: Rows, after: Rows) -> None:
-    """`WeightOverflowError` if a count, the first of the values of each key, left int64 on its way."""
-    added(before[0], after[0] - before[0])
+def _means(accumulators: Accumulators, keys: Rows, values: Rows, over: Rows | None) -> Results:
+    """The means of keys with their values in the table, whose counts are not zero."""
+    counts = values[0]
+    usual = (counts < MOST) & (counts > -MOST)
+    if over is not None:
+        usual &= over == 0
+    owed = counts < 0
+    # More was taken away than was there: a mean has the sum of that sign, divided by how many they are.
+    magnitudes = np.where(usual, np.where(owed, -counts, counts), 1)
+    codes, without = accumulators.results(keys, np.vstack([magnitudes, values[1:]]))
+    if owed.any():
+        # The code of -x, unless x is 0.
+        codes = np.where(owed & (codes != 0), ~codes, codes)
+    if not usual.all():
+        codes, without = codes.copy(), np.zeros(len(counts), np.bool_) if without is None else without.copy()
+        for i in np.flatnonzero(~usual).tolist():
+            more = 0 if over is None else int(over[i])
+            mean = wide_mean(accumulators, keys[:, i], int(counts[i]), values[:, i], more)
+            codes[i], without[i] = 0 if mean is None else mean, mean is None
+    return codes, without

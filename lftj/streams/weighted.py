@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lftj import html
 from lftj.errors import DataError
 from lftj.results.relation import Relation
 from lftj.results.tabular import Held, Tabular, with_number
@@ -25,6 +27,8 @@ from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
 
 WEIGHT = "_weight"
+# Rows that a terminal or a notebook shows.
+SHOWN_ROWS = 10
 
 
 class WeightedRows(Tabular):
@@ -140,10 +144,21 @@ class WeightedRows(Tabular):
     def _held(self) -> Held:
         return with_number(self._schema, WEIGHT), [*self.rows._sorted, self.weights], self._symbols, len(self)
 
+    def _title(self) -> str:
+        return f"{self._schema}  {len(self):,} {'row' if len(self) == 1 else 'rows'}"
+
     def __repr__(self) -> str:
-        shown = [f"  {weight:+d}  {row}" for (row, weight), _ in zip(self, range(10), strict=False)]
-        more = [f"  ... {len(self) - 10:,} more"] if len(self) > 10 else []
-        return "\n".join([f"{self._schema}  {len(self):,} {'row' if len(self) == 1 else 'rows'}", *shown, *more])
+        first = [f"  {weight:+d}  {row}" for row, weight in islice(self, SHOWN_ROWS)]
+        more = [f"  ... {len(self) - SHOWN_ROWS:,} more"] if len(self) > SHOWN_ROWS else []
+        return "\n".join([self._title(), *first, *more])
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, each with its weight."""
+        first = [(*row, weight) for row, weight in islice(self, SHOWN_ROWS)]
+        kinds = [html.INSERTED if row[-1] > 0 else html.ERASED for row in first]
+        names, types = (*self._schema.names, WEIGHT), (*self._schema.types, "number")
+        table = html.table(names, types, first, kinds) if first else ""
+        return html.shown(html.title(self._title()), table, html.more(len(self) - SHOWN_ROWS))
 
 
 def weights_of(rows: Any) -> tuple[Any, npt.NDArray[np.int64] | None]:

@@ -299,12 +299,7 @@ def binary(rng: Random, one: str, two: str) -> tuple[str, str, Callable[[Z, Z], 
     ]
     if one == "number":
         options += [
-            (
-                "path",
-                two,
-                lambda z, y: plain.mapped(plain.join(z, y, PATH), lambda row: (row[0], row[2])),
-                lambda s, t: ab(s.join(t.rename(a="b", b="c"), on="b"), "c"),
-            ),
+            ("path", two, path, write_path),
             ("semipath", one, lambda z, y: plain.semijoin(z, y, PATH), lambda s, t: s.semijoin(t, on={"b": "a"})),
         ] * 2
     if one == two:
@@ -330,8 +325,11 @@ def intersect(one: Z, two: Z) -> Z:
 # Random recipes ---------------------------------------------------------------------------------------------------
 
 
-def grow(rng: Random, recipe: Recipe, count: int, *, time: bool, nested: bool, sets: bool = False) -> None:
-    """Add steps. `time`: those that look at the history, too; `sets`: many of them made sets."""
+def grow(rng: Random, recipe: Recipe, count: int, *, time: bool, nested: int, sets: bool = False) -> None:
+    """Add steps. `time`: those that look at the history, too; `nested`: nested circuits, that deep within one another.
+
+    `sets`: many of them made sets.
+    """
     for _ in range(count):
         if sets and rng.randrange(2):
             last = rng.randrange(len(recipe.steps))
@@ -345,7 +343,7 @@ def grow(rng: Random, recipe: Recipe, count: int, *, time: bool, nested: bool, s
             name = rng.choice(("delay", "delay", "I", "D"))
             recipe.steps.append(Step(name, (reads[0],), one))
         elif nested and choice < 6:
-            add_nested(rng, recipe)
+            add_nested(rng, recipe, nested - 1)
         elif choice < 12:
             recipe.steps.append(Step(*_ordered(unary(rng, one), (reads[0],))))
         else:
@@ -373,13 +371,36 @@ def close_loops(rng: Random, recipe: Recipe, loops: list[int]) -> None:
         recipe.loops[loop] = len(recipe.steps) - 1
 
 
-def add_nested(rng: Random, recipe: Recipe) -> None:
-    """A fixpoint over some steps: loops of numbers that only grow, in random surroundings."""
+def closure() -> Recipe:
+    """Of the paths of one edge stream after another: those whose ends go on by the second as often as they like."""
+    inner = Recipe([Step("enter", (), "number"), Step("enter", (), "number"), Step("loop", (), "number")])
+    inner.steps += [
+        Step("path", (2, 1), "number", path, write_path),
+        Step("+", (3, 0), "number", plain.add, lambda s, t: s + t),
+        Step("distinct", (4,), "number", plain.distinct, lambda s: s.distinct()),
+    ]
+    inner.loops, inner.outputs = {2: 5}, [5]
+    return inner
+
+
+def path(one: Z, two: Z) -> Z:
+    return plain.mapped(plain.join(one, two, PATH), lambda row: (row[0], row[2]))
+
+
+def write_path(one: Any, two: Any) -> Any:
+    return ab(one.join(two.rename(a="b", b="c"), on="b"), "c")
+
+
+def add_nested(rng: Random, recipe: Recipe, deeper: int = 0) -> None:
+    """A fixpoint over some steps: loops of numbers that only grow, in random surroundings.
+
+    `deeper`: how many levels of nested circuits are within it, in its loops and beside them.
+    """
     inner = Recipe()
     entered = [rng.randrange(len(recipe.steps)) for _ in range(rng.choice((1, 1, 2, 3)))]
     for i in entered:
         inner.steps.append(Step(rng.choice(("enter", "enter", "enter", "delta0")), (), recipe.steps[i].kind))
-    grow(rng, inner, rng.choice((0, 1, 2)), time=False, nested=False)
+    grow(rng, inner, rng.choice((0, 1, 2)), time=False, nested=deeper)
     # A loop grows, and rests, over sets that do not change.
     steady: list[int] = []
     for i, step in enumerate(inner.steps):
@@ -396,13 +417,9 @@ def add_nested(rng: Random, recipe: Recipe) -> None:
             left, right = rng.choice(((mine, other), (other, mine), (mine, rng.choice(loops))))
             steps = len(inner.steps)
             inner.steps += [
-                Step(
-                    "path",
-                    (left, right),
-                    "number",
-                    lambda z, y: plain.mapped(plain.join(z, y, PATH), lambda row: (row[0], row[2])),
-                    lambda s, t: ab(s.join(t.rename(a="b", b="c"), on="b"), "c"),
-                ),
+                Step("leave 0", (left, right), "number", inner=closure())
+                if deeper and rng.randrange(2)
+                else Step("path", (left, right), "number", path, write_path),
                 Step("+", (steps, base), "number", plain.add, lambda s, t: s + t),
             ]
             if rng.randrange(2):
@@ -420,7 +437,7 @@ def add_nested(rng: Random, recipe: Recipe) -> None:
             last = len(inner.steps) - 1
             inner.steps.append(Step("distinct", (last,), "number", plain.distinct, lambda s: s.distinct()))
             inner.loops[loop] = last + 1
-        grow(rng, inner, rng.choice((0, 1, 2, 3)), time=False, nested=False)
+        grow(rng, inner, rng.choice((0, 1, 2, 3)), time=False, nested=deeper)
         if not rng.randrange(3):
             name, read = rng.choice(("delay", "D")), rng.randrange(len(inner.steps))
             inner.steps.append(Step(name, (read,), inner.steps[read].kind))
@@ -429,15 +446,15 @@ def add_nested(rng: Random, recipe: Recipe) -> None:
         recipe.steps.append(Step(f"leave {which}", tuple(entered), inner.steps[output].kind, inner=inner))
 
 
-def make(rng: Random, *, size: int, time: bool = True, nested: bool = False, sets: bool = False) -> Recipe:
-    """A recipe over one to three inputs, with about `size` steps."""
+def make(rng: Random, *, size: int, time: bool = True, nested: int = 0, sets: bool = False) -> Recipe:
+    """A recipe over one to three inputs, with about `size` steps; `nested`: how deep circuits are in one another."""
     recipe = Recipe()
     for _ in range(rng.choice((1, 2, 2, 3))):
         recipe.steps.append(Step("input", (), rng.choice(KINDS)))
     loops = add_loops(rng, recipe, [rng.choice(KINDS)]) if time and not rng.randrange(3) else []
     grow(rng, recipe, rng.randrange(1, size + 1), time=time, nested=nested, sets=sets)
     if nested:
-        add_nested(rng, recipe)
+        add_nested(rng, recipe, nested - 1)
     close_loops(rng, recipe, loops)
     recipe.outputs = sorted({len(recipe.steps) - 1, rng.randrange(len(recipe.steps))})
     return recipe

@@ -6,6 +6,7 @@ rules read and that are not followed, a circuit that goes on from a commit that 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from random import Random
 
@@ -14,8 +15,9 @@ import pytest
 import lftj
 from lftj import streams
 from lftj.maintain.commit import Commit
+from lftj.streams.graph import Graph
 
-RULES = ".decl e(a:number, b:number)  edge(x, y) :- e(x, y), x != y."
+RULES = ".decl e(a:number, b:number)  .decl other(a:number)  edge(x, y) :- e(x, y), x != y."
 
 
 def circuit() -> streams.Circuit:
@@ -161,18 +163,110 @@ def test_a_step_that_fails_discards_the_commit() -> None:
     assert list(db["r"]) == [(2,), (3,)]
 
 
-def test_every_commit_that_changes_an_input_is_a_tick() -> None:
+def late() -> streams.Circuit:
+    """Outputs that hang on the number of ticks."""
     made = streams.Circuit("late")
-    made.output("last", made.input("e", a=int).delay())
+    e = made.input("e", a=int)
+    made.output("last", e.delay())
+    made.output("last_but_one", e.delay().delay())
+    made.output("left", (e.delay() - e).distinct())
+    made.output("now", e.distinct())
+    return made
+
+
+def test_every_commit_is_a_tick() -> None:
+    """Those that change something else, or nothing, too; those that are discarded, and previews, are none."""
+    for seed in range(4):
+        random, db, beside = Random(seed), lftj.Database(".decl e(a:number)  .decl f(a:number)"), late().incremental()
+        db.attach(late())
+        db.rules("both(x) :- last(x), now(x).")
+        beside.step()
+        held: set[tuple[int]] = set()
+        values: dict[str, dict[tuple[int], int]] = {name: {} for name in beside.outputs}
+        for number in range(40):
+            kind = random.choice(["input", "input", "other", "same", "nothing", "discard", "preview"])
+            change: set[tuple[int]] = set()
+            try:
+                with db.transaction() as tx:
+                    if kind in ("input", "preview", "discard"):
+                        change = {(random.randrange(3),) for _ in range(random.randrange(3))}
+                        tx.insert("e", list(change - held))
+                        tx.erase("e", list(change & held))
+                    if kind == "other":
+                        tx.insert("f", [(number,)])
+                    if kind == "same":
+                        tx.insert("e", list(held))
+                    if kind in ("preview", "discard"):
+                        list(tx.preview()["last"].inserted)
+                    if kind == "discard":
+                        raise ZeroDivisionError
+            except ZeroDivisionError:
+                continue
+            delta = streams.zset(list(change), [-1 if row in held else 1 for row in change], columns={"a": int})
+            held ^= change
+            for name, made in beside.step({"e": delta}).items():
+                for row, weight in made:
+                    values[name][row] = values[name].get(row, 0) + weight
+            for name, rows in values.items():
+                assert set(db[name]) == {row for row, weight in rows.items() if weight > 0}, (name, number, kind)
+            assert set(db["both"]) == set(db["last"]) & set(db["now"])
+
+
+def test_a_load_and_a_commit_are_two_ticks() -> None:
     db = lftj.Database(".decl e(a:number)  .decl f(a:number)")
-    db.attach(made)
-    for number in (1, 2):
-        with db.transaction() as tx:
-            tx.insert("e", [(number,)])
-        with db.transaction() as tx:
-            tx.insert("f", [(number,)])
-            tx.insert("e", [(number,)])  # there already: no tick
+    db.attach(late())
+    db.load("e", [(1,)])
+    with db.transaction() as tx:
+        tx.insert("f", [(1,)])
     assert list(db["last"]) == [(1,)]
+    assert (list(tx.delta["last"].inserted), list(tx.delta["now"].inserted)) == ([(1,)], [])
+    assert "a commit was made" in tx.stats["heads"]["last"]["why"]
+
+
+def test_a_commit_is_no_work_for_a_circuit_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that only passes changes on is at rest always, one with delays when these have passed."""
+    db, ticks = attached(), list[Graph]()
+    db.rules(".decl one(a:number)")
+    db.attach(late(), inputs={"e": "one"})
+    for _ in range(2):
+        with db.transaction() as tx:
+            tx.insert("other", [(-1,)])
+    step = Graph.tick
+    monkeypatch.setattr(Graph, "tick", lambda graph, *args: ticks.append(graph) or step(graph, *args))
+    for number in range(6):
+        with db.transaction() as tx:
+            tx.insert("other", [(number,)])
+    assert not ticks
+    with db.transaction() as tx:
+        tx.insert("e", [(7, 8)])
+        tx.insert("one", [(7,)])
+    before = len(ticks)
+    assert len({id(graph) for graph in ticks}) == 3  # both, and a nested one
+    for number in range(6, 12):
+        with db.transaction() as tx:
+            tx.insert("other", [(number,)])
+    assert before < len(ticks) <= before + 4
+    assert len({id(graph) for graph in ticks[before:]}) == 1
+    assert not set(map(id, ticks[before:])) & {id(db._attached[0].graph)}
+
+
+def test_rows_that_come_too_late_are_told() -> None:
+    made = streams.Circuit("sales")
+    bid = made.input("bid", price=int, time=int).watermark("time", 5)
+    made.output("high", bid.group_by().aggregate(price=streams.max("price")))
+    db = lftj.Database(".decl bid(price:number, time:number)  .decl other(a:number)")
+    db.attach(made)
+    assert "watermark: bid.time 0" in str(db.explain("high"))
+    for rows, late in (([(1, 100)], 0), ([(2, 103), (9, 94), (8, 93)], 2), ([(7, 90)], 1), ([(3, 110)], 0)):
+        with db.transaction() as tx:
+            tx.insert("bid", rows)
+        assert tx.stats["heads"]["high"]["late"] == {"bid.time": late}
+    with contextlib.suppress(ZeroDivisionError), db.transaction() as tx:
+        tx.insert("bid", [(5, 1)])
+        tx.preview()
+        raise ZeroDivisionError
+    assert "watermark: bid.time 3" in str(db.explain("high"))
+    assert list(db["high"]) == [(3,)]
 
 
 def test_texts_are_those_of_the_database() -> None:

@@ -6,11 +6,15 @@ bad values in a column that is not read.
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pyarrow as pa
 import pytest
 
 import lftj
 from lftj import streams
+from lftj.streams.operators import Operator, Project
 
 ROWS = {"a": [1, 2, 3, 3], "b": ["x", "y", "z", "z"], "c": [10, 20, 30, 40], "d": ["p", "q", "r", "s"]}
 OTHER = {"k": [1, 3, 3], "m": ["one", "three", "drei"], "n": [7, 8, 9]}
@@ -56,6 +60,35 @@ def test_the_answers_are_those_of_all_columns(name, monkeypatch):
         assert narrow.step(step)["out"] == wide.step(step)["out"]
     assert narrow.inputs == wide.inputs
     assert narrow.outputs == wide.outputs
+
+
+def inheriting(classes):
+    """Classes that take `narrowed` from an operator that they are a kind of: it would make one of these of them."""
+    found = []
+    for one in classes:
+        definers = [base for base in one.__mro__ if "narrowed" in vars(base)]
+        if definers[0] not in (one, Operator):
+            found.append(one.__name__)
+    return found
+
+
+def operators():
+    """All classes of operators."""
+    for module in pkgutil.iter_modules(streams.__path__):
+        importlib.import_module(f"lftj.streams.{module.name}")
+    found, open_classes = [], [Operator]
+    while open_classes:
+        found.append(open_classes.pop())
+        # Those of other tests are of no interest.
+        open_classes += [one for one in found[-1].__subclasses__() if one.__module__.startswith("lftj.")]
+    return found
+
+
+def test_every_kind_of_a_narrowed_operator_says_itself_how():
+    classes = operators()
+    assert {"Map", "Project", "Plus", "Negate", "IntervalJoin", "Lookup"} <= {one.__name__ for one in classes}
+    assert inheriting(classes) == []
+    assert inheriting([type("Twice", (Project,), {})]) == ["Twice"]
 
 
 def test_texts_that_nobody_looks_at_are_not_interned():

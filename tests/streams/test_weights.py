@@ -1,0 +1,150 @@
+"""Weights of all of int64: sums, products and totals are exact, or the step is refused.
+
+Catches: products and sums that wrap, words of an accumulator that do not hold a change, a value that is refused though
+its type holds it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from lftj import streams
+from lftj.errors import EvaluationError
+from lftj.streams.zsets import WeightOverflowError
+from tests.conftest import FULL, JIT
+from tests.engine.programs import seeds
+from tests.streams import reference as plain
+from tests.streams.recipes import weighted
+from tests.streams.reference import Z
+
+TICKS = 4 if JIT else 2
+
+some = settings(max_examples=60 if FULL else 5)
+
+
+def z(plain_zset: Z) -> streams.WeightedRows:
+    return weighted(plain_zset, "number")
+
+
+HUGE = (2**63 - 1, -(2**63), 2**62, -(2**62), 2**32, -(2**32), 1, -1, 3)
+
+
+@given(st.sampled_from(HUGE), st.sampled_from(HUGE))
+@some
+def test_weights_beyond_int64_are_refused(one: int, two: int) -> None:
+    """Sums, products and inverses are exact or a `WeightOverflowError`: of Z-sets, and of every operator that adds."""
+    a, b = z({(1, 1): one}), z({(1, 1): two})
+    fits = {op: -(2**63) <= value < 2**63 for op, value in {"+": one + two, "-": -one, "*": one * two}.items()}
+    if fits["+"]:
+        assert a + b == plain.made([((1, 1), one + two)])
+    else:
+        with pytest.raises(WeightOverflowError):
+            a + b
+    if fits["-"]:
+        assert -a == {(1, 1): -one}
+    else:
+        with pytest.raises(WeightOverflowError):
+            operator.neg(a)
+    joined = streams.Circuit()
+    left, right = (joined.input(name, a=int, b=int) for name in ("l", "r"))
+    joined.output("o", left.semijoin(right, on="a") + left.join(right, on=["a", "b"]) - left.semijoin(right, on="a"))
+    summed, counted = streams.Circuit(), streams.Circuit()
+    summed.output("o", summed.input("l", a=int, b=int).integrate())
+    counted.output("o", counted.input("l", a=int, b=int).group_by("a").aggregate(n=streams.count()))
+    for circuit, steps, value, fit in (
+        (joined, [{"l": a, "r": b}], one * two, fits["*"]),
+        (joined.incremental(), [{"l": a}, {"r": b}], one * two, fits["*"]),
+        (summed, [{"l": a}, {"l": b}], one + two, fits["+"]),
+        (counted.incremental(), [{"l": a}, {"l": b}], one + two, fits["+"]),
+    ):
+        *before, last = steps
+        for step in before:
+            circuit.step(step)
+        if not fit:
+            with pytest.raises(WeightOverflowError):
+                circuit.step(last)
+            assert circuit.step({})["o"] == ({(1, 1): one} if circuit is summed else {})
+        elif circuit is counted:
+            assert circuit.step(last)["o"] == plain.made([((1, value), 1), ((1, one), -1)])
+
+
+LARGE_WEIGHTS = (2**62 - 1, -(2**62) + 1, 2**31, -(2**31), 2**40 + 3, -(2**40) - 3, 1, -1, 7)
+EXTREME: dict[str, tuple[Any, ...]] = {
+    "number": (2**63 - 1, -(2**63), 2**31, -1, 0, 3, -(2**62)),
+    "unsigned": (2**64 - 1, 2**63, 2**32, 0, 1, 3),
+    "float": (1.5, -1.5, 1.7e308, -1.7e308, 5e-324, -5e-324, 3.0, 2.0**-1022, float("inf"), 0.1),
+}
+
+
+def expected_total(op: str, kind: str, rows: Z) -> Any:
+    """The total of a group with a count that is not zero, by Python's integers and fractions; None if it has none."""
+    infinite = {row[1]: sum(w for other, w in rows.items() if other[1] == row[1]) for row in rows if row[1] == math.inf}
+    finite = {row: weight for row, weight in rows.items() if row[1] != math.inf}
+    count = sum(rows.values())
+    if infinite.get(math.inf):
+        return math.copysign(math.inf, infinite[math.inf] * (count if op == "mean" else 1))
+    total = sum((Fraction(row[1]) * weight for row, weight in finite.items()), Fraction(0))
+    if op == "sum" and kind != "float":
+        low, high = (0, 2**64) if kind == "unsigned" else (-(2**63), 2**63)
+        return int(total) if low <= total < high else None
+    try:
+        return float(total / (count if op == "mean" else 1)) + 0.0
+    except OverflowError:
+        return None
+
+
+@given(seeds, st.sampled_from(sorted(EXTREME)), st.sampled_from(("sum", "mean")))
+@settings(max_examples=150 if FULL else 8)
+def test_totals_of_any_weights(rng: Random, kind: str, op: str) -> None:
+    """Sums and means are exact for all weights of int64, and refused only where the result has no value in its type."""
+    circuit = streams.Circuit()._sized(2, 2)
+    rows = circuit.input("i", a=int, b=kind)
+    circuit.output("o", rows.group_by("a").aggregate(x=getattr(streams, op)("b"), n=streams.count()))
+    made, held, before = circuit.incremental(), dict[plain.Row, int](), dict[plain.Row, int]()
+    for _ in range(3 * TICKS):
+        change = plain.made(
+            ((rng.randrange(2), rng.choice(EXTREME[kind])), rng.choice(LARGE_WEIGHTS))
+            for _ in range(rng.choice((1, 2)))
+        )
+        if held and not rng.randrange(3):
+            row = rng.choice(sorted(held))
+            change = {row: -held[row]}
+        after = plain.add(held, change)
+        note(f"{change}")
+        counts = {key: sum(of.values()) for key, of in plain.groups(after, (0,)).items()}
+        totals = {key: expected_total(op, kind, of) for key, of in plain.groups(after, (0,)).items() if counts[key]}
+        fits = all(-(2**63) <= n < 2**63 for n in counts.values())
+        given_now = {"i": streams.zset(list(change), list(change.values()), columns={"a": int, "b": kind})}
+        if not fits or None in totals.values():
+            with pytest.raises(EvaluationError):
+                made.step(given_now)
+            continue
+        held, expected = after, {(*key, totals[key], counts[key]): 1 for key in totals}
+        assert made.step(given_now)["o"] == plain.minus(expected, before)
+        before = expected
+
+
+@pytest.mark.parametrize("key", [(), ("a",)])
+def test_many_large_weights_leave_nothing_behind(key: tuple[str, ...]) -> None:
+    """Pieces of float sums are made small before they leave int64, as often as it takes."""
+    circuit = streams.Circuit()._sized(2, 2)
+    rows = circuit.input("i", a=int, b=float)
+    circuit.output("o", rows.group_by(*key).aggregate(x=streams.sum("b")), whole=True)
+    made, count, often = circuit.incremental(), 40 if JIT else 3, 2**27
+    values = (0.1, -3.0000000000000004, 1e290)
+    for step in range(2 * count):
+        weight = often if step < count else -often
+        made.step({"i": streams.zset([(n, v) for n in range(2) for v in values], [weight] * 6)})
+        held = min(step + 1, 2 * count - 1 - step)
+        expected = float(sum(Fraction(v) for v in values) * often * held) if held else None
+        groups = [(n,) for n in range(2)] if key else [()]
+        times = 1 if key else 2
+        assert made.value("o") == ({} if held == 0 else {(*group, expected * times): 1 for group in groups})
