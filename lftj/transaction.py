@@ -72,14 +72,7 @@ _NO_HEADS: frozenset[str] = frozenset()
 # What the figures of rules, parts and heads add up to, besides seconds.
 SUMMED = ("steps", "removed", "added")
 # Of a head that was not derived, while parts of its rules were.
-_IDLE = {
-    "strategy": "none",
-    "why": "what its parts hold did not change",
-    "steps": 0,
-    "removed": 0,
-    "added": 0,
-    "seconds": 0.0,
-}
+_IDLE = {"strategy": "none", "why": "what its parts hold did not change", **dict.fromkeys(SUMMED, 0), "seconds": 0.0}
 
 
 class Transaction:
@@ -595,9 +588,8 @@ class Transaction:
 
         def limits(head: str) -> Limits:
             allowed = Limits(until.deadline, until.timeout, progress.rows(lambda: strata.place(head)))
-            allowed = allowed if limited is None else limited(allowed)
             allowed.look(0)
-            return allowed
+            return allowed if limited is None else limited(allowed)
 
         return limits
 
