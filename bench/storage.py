@@ -27,8 +27,7 @@ from bench import results
 from bench.measure import timed
 from scantree import update as kernels
 from scantree.buffers import scratch
-from scantree.memory import Arena
-from scantree.sweep import drop
+from scantree.memory import Arena, drop
 from scantree.version import Store, Version
 
 STORAGE = results.RESULTS / "storage.jsonl"

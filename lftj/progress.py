@@ -166,7 +166,7 @@ class Progress:
     """The line of one database. Steps may nest; the innermost is shown."""
 
     def __init__(self) -> None:
-        self._line = line_here()
+        self.line = line_here()
         self._steps: list[str] = []
         self._detail = ""
         self._since: float | None = None  # when the outermost step began
@@ -175,7 +175,7 @@ class Progress:
 
     def step(self, what: str) -> AbstractContextManager[None]:
         """Work called `what` goes on inside the block."""
-        return _NOT_SHOWN if self._line is None else self._step(what, self._line)
+        return _NOT_SHOWN if self.line is None else self._step(what, self.line)
 
     @contextmanager
     def _step(self, what: str, line: Line) -> Iterator[None]:
@@ -193,7 +193,7 @@ class Progress:
 
     def rows(self, what: Callable[[], str]) -> Callable[..., None] | None:
         """A function to be told how many rows, or other units, `what()` has by now; None if nobody is to see it."""
-        if self._line is None:
+        if self.line is None:
             return None
         named = what()
 
@@ -244,8 +244,8 @@ class Progress:
         """Take the line away, before anything else is written."""
         with self._lock:
             self._since = None
-            if self._line is not None:
-                self._line.clear()
+            if self.line is not None:
+                self.line.clear()
 
 
 def wants_colour(stream: TextIO) -> bool:

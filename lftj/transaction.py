@@ -38,7 +38,7 @@ from lftj import arguments
 from lftj.errors import DataError, DataWarning, TransactionError, UnknownRelationError
 from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
-from lftj.io.read_options import ReadOptions
+from lftj.io.read_options import PLAIN, ReadOptions
 from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
 from lftj.maintain.commit import Commit
@@ -48,10 +48,10 @@ from lftj.program.closed_heads import refuse_rows
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
-from lftj.results.answers import find, out_of_memory
+from lftj.results.answers import out_of_memory, unknown
 from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
-from lftj.store.batch import ERASE, INSERT, UPSERT, Batch, Rows, applied
+from lftj.store.change import ERASE, INSERT, UPSERT, Batch, Rows, applied
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from scantree.memory import ArenaFullError
@@ -72,14 +72,7 @@ _NO_HEADS: frozenset[str] = frozenset()
 # What the figures of rules, parts and heads add up to, besides seconds.
 SUMMED = ("steps", "removed", "added")
 # Of a head that was not derived, while parts of its rules were.
-_IDLE = {
-    "strategy": "none",
-    "why": "what its parts hold did not change",
-    "steps": 0,
-    "removed": 0,
-    "added": 0,
-    "seconds": 0.0,
-}
+_IDLE = {"strategy": "none", "why": "what its parts hold did not change", **dict.fromkeys(SUMMED, 0), "seconds": 0.0}
 
 
 class Transaction:
@@ -103,11 +96,10 @@ class Transaction:
     )
 
     def __init__(self, database: Database, missing: str, timeout: float | None) -> None:
-        missing = arguments.one_of(
-            "missing", missing, MISSING, "it says what to do about rows to erase that are no facts"
-        )
+        if missing is not MISSING[0]:
+            arguments.one_of("missing", missing, MISSING, "it says what to do about rows to erase that are no facts")
         self._database, self._evaluator = database, database._evaluator
-        self._missing, self._timeout = missing, arguments.seconds(timeout)
+        self._missing, self._timeout = missing, None if timeout is None else arguments.seconds(timeout)
         self._batches: dict[str, list[Batch]] = {}
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
@@ -180,7 +172,8 @@ class Transaction:
                 self._discard()
             else:
                 commit = self._computed()
-                self._kept = dict(self._erased_in_vain(commit))
+                if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
+                    self._kept = dict(self._erased_in_vain(commit))
                 commit.publish()
         finally:
             self._close()
@@ -190,13 +183,13 @@ class Transaction:
         return []
 
     def _erased_in_vain(self, commit: Commit) -> Iterator[tuple[str, int]]:
-        """Per relation, how many erased rows are no facts, and were none, while rules derive them.
+        """Per relation that rules derive, how many erased rows are no facts, and were none.
 
         Heads that are not up to date are not evaluated for it.
         """
         strata, before, after = commit.state.strata, commit.base.relations, commit.state.relations
         for name, batches in self._batches.items():
-            if not strata.of(name) or name in commit.state.stale:
+            if name not in strata.by_head or name in commit.state.stale:
                 continue
             erased = [rows for batch in batches if (rows := batch.erased()) is not None]
             if not erased:
@@ -299,7 +292,7 @@ class Transaction:
         """
         relation = self._relation(name)
         options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
-        if options.plain:
+        if options in PLAIN:
             rows = few_rows(source, relation.types, relation.numbers, self._evaluator.symbols.code)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], ERASE))
@@ -353,7 +346,7 @@ class Transaction:
         options: ReadOptions,
     ) -> Rejects | None:
         """Read rows and collect them, to be inserted or upserted (`op`)."""
-        if options.plain:
+        if options in PLAIN:
             symbols = self._evaluator.symbols
             rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
             if rows is not None:
@@ -369,10 +362,16 @@ class Transaction:
     def _relation(self, name: str) -> StoredRelation:
         if self._phase is not _OPEN:
             raise self._misuse()
-        return find(name, (self._program or self._evaluator.state).relations)
+        relations = (self._program or self._evaluator.state).relations
+        try:
+            return relations[name]
+        except (KeyError, TypeError):  # what cannot be hashed is no name either
+            raise unknown(name, relations) from None
 
     def _add(self, name: str, relation: StoredRelation, batch: Batch) -> None:
-        refuse_rows(self._program or self._evaluator.state, name)
+        state = self._program or self._evaluator.state
+        if name in state.strata.by_head:
+            refuse_rows(state, name)
         if not batch.size:
             return
         if self._missing == "error":
@@ -565,10 +564,11 @@ class Transaction:
             self._evaluator, self._batches, self._program, self._heads, self._limits(), self._database._kept
         )
         try:
-            if self._program is None and not self._evaluator.state.strata.order:
+            progress = self._database._progress
+            if progress.line is None or (self._program is None and not self._evaluator.state.strata.order):
                 commit.run()
             else:
-                with self._database._progress.step("committing"):
+                with progress.step("committing"):
                     commit.run()
         except BaseException as error:
             commit.discard()
@@ -579,13 +579,17 @@ class Transaction:
         return commit
 
     def _limits(self) -> Callable[[str], Limits]:
-        until = Limits.within(self._timeout)
+        """What the derivation of a head is allowed, for whoever is about to derive it; raises when the time is up."""
         progress, strata = self._database._progress, self._evaluator.state.strata
         limited = None if self._apart is None else self._apart.limited  # not `self`: the commit would be a cycle
+        if self._timeout is None and progress.line is None and limited is None:
+            return lambda _: Limits()
+        until = Limits.within(self._timeout)
 
         def limits(head: str) -> Limits:
-            made = Limits(until.deadline, until.timeout, progress.rows(lambda: strata.place(head)))
-            return made if limited is None else limited(made)
+            allowed = Limits(until.deadline, until.timeout, progress.rows(lambda: strata.place(head)))
+            allowed.look(0)
+            return allowed if limited is None else limited(allowed)
 
         return limits
 

@@ -1,7 +1,7 @@
 """scantree: sorted rows in versioned copy-on-write pages.
 
 Files in the order a reader meets them: `memory` (the arena all pages live in), `layout` (how a version lies in it),
-`sweep` (how it goes), `sort` and `build` (bulk build, merging), `reorder` (the same rows in another key order),
+`sort` and `build` (bulk build, merging), `reorder` (the same rows in another key order),
 `cursor` (positions, seeks, ranges), `prefix` (rows that begin with given keys), `scan` (folds of runs of rows), `probe`
 and `update` (the next version), `amend` (the same in place, of one that nobody reads any more), `crew` and `parts` (by
 several threads), `delta` (what differs between two versions), `surgery` (what a change of rows does to their trie),

@@ -24,9 +24,8 @@ from scantree.layout import (
     page_words,
     root_words,
 )
-from scantree.memory import Words, allocate
+from scantree.memory import Words, allocate, drop_dir
 from scantree.sort import unpack_column
-from scantree.sweep import drop_dir
 
 FILL = 15 / 16
 # What is left to do of a build: rows and row pages that are not begun, directory pages that are not, row pages of the

@@ -34,7 +34,7 @@ def runs_of(rows: Rows) -> tuple[Rows, Rows | None, Rows]:
     repeats = state == 1
     if state == 0:
         order, repeats = sorting(rows)
-        rows = np.take(rows, order, axis=1)
+        rows = rows.take(order, axis=1)
     first = np.ones(rows.shape[1], np.bool_)
     if repeats:
         first[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)

@@ -17,6 +17,10 @@ the allocator's own state:
 Size classes are exact up to `LARGE` grains and powers of two above (only roots of very large relations get there).
 Invariant: USED + the grains on free lists + 1 = TOP. Allocation and release are O(1). The allocator is not thread-safe:
 `Arena.lock` is held by whoever allocates or releases.
+
+A version goes where Python drops its last reference: in any thread, even inside an allocation. So that only queues its
+root, and whoever next asks for room, holding the lock, sweeps. A transaction leaves several old versions behind, and a
+kernel's call takes as long as dropping one of them: one call drops all.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ import numpy.typing as npt
 
 from scantree._jit import kernel, prefetch
 from scantree.crew import Crew
+from scantree.layout import DIRS, HEADER, ROOM, Shape, dir_count, dir_of, dir_words, page_words, root_words
 
 GRAIN = 64
 LARGE = 2048
@@ -44,6 +49,9 @@ LARGE = 2048
 LINE, AHEAD = 8, 768
 TOP, LIMIT, USED, FREE = 0, 1, 2, 8
 CLASSES = LARGE + 64
+# Columns of the versions that are dropped together, and how many are in a call.
+ROOT, PACKED = 0, 1
+AT_ONCE = 64
 
 Words = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
@@ -132,6 +140,52 @@ def release(space, page, words):
     return True
 
 
+@kernel
+def drop_dir(space, root, shape, d):
+    """Take the reference of a version from its directory page number `d`, which is not to be read by it any more."""
+    mem = space.mem
+    directory, count = dir_of(mem, root, d), dir_count(mem, root, d)
+    if directory == 0:
+        return  # it went before
+    mem[root + HEADER + d] = 0
+    # Read what is needed before freeing: a freed page's first word becomes the free list's link.
+    first = mem[directory]
+    if release(space, directory, dir_words(shape)):
+        for s in range(count):
+            release(space, first if s == 0 else mem[directory + s], page_words(shape))
+
+
+@kernel
+def drop_dirs(space, root, shape):
+    """Take the references of a version from all that it has but its root; it is not to be read any more."""
+    for d in range(space.mem[root + DIRS]):
+        drop_dir(space, root, shape, d)
+
+
+@kernel
+def drop(space, root, shape):
+    """Take one reference from a version; frees every page that no other version holds."""
+    drop_dirs(space, root, shape)
+    release(space, root, root_words(shape, space.mem[root + ROOM]))
+
+
+@kernel
+def drop_all(space, waiting):
+    """Drop the versions of `waiting` int64[n, 2], up to the first row without a ROOT; these become 0."""
+    for i in range(len(waiting)):
+        root, word = waiting[i, ROOT], waiting[i, PACKED]
+        if root == 0:
+            break
+        keys, cols, folds = word & 0xFFFF, (word >> 16) & 0xFFFF, word >> 48
+        drop(space, root, Shape(keys, cols, (word >> 32) & 0xFF, (word >> 40) & 0xFF, folds, 0, 0))
+        waiting[i, ROOT] = 0
+
+
+def packed(shape: Shape) -> int:
+    """What dropping a version has to know of its shape, in one word."""
+    return shape.keys | shape.cols << 16 | shape.page_bits << 32 | shape.dir_bits << 40 | shape.folds << 48
+
+
 def _no_reserve() -> int:
     """The flag that makes a mapping of more than the machine's memory legal; Python names it only from 3.13 on."""
     common = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64", "riscv64", "s390x")
@@ -172,7 +226,8 @@ class Arena:
     """Pages of one database. `limit` caps the bytes of pages in use (default: the address space that was reserved).
 
     `crew`: the threads that work on them beside each other (None: only whoever calls). `touched`: rows that were looked
-    up in versions by key, found there, or changed, since it was made: what work is counted by.
+    up in versions by key, found there, or changed, since it was made: what work is counted by. `gone`: versions that
+    wait to be dropped, each its root and its `packed` shape; any thread appends to it.
     """
 
     RESERVE = _worth_reserving()
@@ -190,9 +245,8 @@ class Arena:
         self.lock = threading.RLock()
         self.crew: Crew | None = None
         self.touched = 0
-        from scantree.sweep import Sweep  # here: it needs this module
-
-        self.sweep = Sweep(self.space)
+        self.gone: deque[tuple[int, int]] = deque()
+        self._going, self._sweeping = np.zeros((AT_ONCE, 2), np.int64), False
         self._dropped: deque[Callable[[], None]] = deque()
         self._reserved = min(size // (8 * GRAIN), counted // 4)
         self.limit = limit
@@ -210,7 +264,8 @@ class Arena:
 
         An int asks for that many words in pages of any size.
         """
-        self.collect()
+        if self.gone or self._dropped or self._sweeping:
+            self.collect()
         heap, grains = self.space.heap, _grains_of(wanted)
         used, top = int(heap[USED]), int(heap[TOP])
         cap = self._reserved * GRAIN * 8 if self.limit is None else min(self._reserved * GRAIN * 8, self.limit)
@@ -244,7 +299,7 @@ class Arena:
         return served
 
     def drop_later(self, action: Callable[[], None]) -> None:
-        """Queue the release of pages that are not a version's (those: `sweep`).
+        """Queue the release of pages that are not a version's (those: `gone`).
 
         Finalizers call this: they may run in any thread, even inside an allocation. `action` should not hold the arena
         (its `space` will do): the queue would keep the arena alive.
@@ -253,9 +308,15 @@ class Arena:
 
     def collect(self) -> None:
         """Release what finalizers queued."""
-        if not self._dropped and not self.sweep:
-            return
+        gone, going = self.gone, self._going
         with self.lock:
-            self.sweep()
+            if self._sweeping:
+                drop_all(self.space, going)  # what a call that was interrupted had taken out
+            self._sweeping = True
+            while gone:
+                for i in range(min(AT_ONCE, len(gone))):
+                    going[i, ROOT], going[i, PACKED] = gone.popleft()
+                drop_all(self.space, going)
+            self._sweeping = False
             while self._dropped:
                 self._dropped.popleft()()

@@ -29,9 +29,8 @@ from scantree._jit import kernel
 from scantree.buffers import MADE, NEXT, PROBED, SPARE_DIRS, SPARE_PAGES, Work, scratch
 from scantree.crew import Crew, Shift, apart
 from scantree.layout import DIRS, HEADER, PAGES, ROOM, ROWS, Shape, compare, dir_words, last_at_most, page_words
-from scantree.memory import CLASSES, FREE, ArenaFullError, Heap, Words, allocate, release
+from scantree.memory import CLASSES, FREE, ArenaFullError, Heap, Words, allocate, drop, release
 from scantree.probe import NOTHING
-from scantree.sweep import drop
 from scantree.update import ANY, finish, pass_over
 
 if TYPE_CHECKING:

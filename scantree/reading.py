@@ -29,16 +29,10 @@ Rows = npt.NDArray[np.int64]
 class Reading:
     """What can be read of the rows of a version: those under `root`, in the shape of `store`."""
 
-    __slots__ = ("_rows", "root", "store")
+    __slots__ = ("root", "store")
 
     store: Store
     root: int
-    _rows: int  # once somebody has asked; -1 before that, and after a change in place
-
-    def __len__(self) -> int:
-        if self._rows < 0:
-            self._rows = int(self.store.arena.space.mem[self.root + ROWS])
-        return self._rows
 
     @property
     def pages(self) -> int:
@@ -48,7 +42,7 @@ class Reading:
     @property
     def fill(self) -> float:
         """Rows per row of page space, 0 to 1."""
-        return len(self) / max(1, self.pages << self.store.shape.page_bits)
+        return self.count() / max(1, self.pages << self.store.shape.page_bits)
 
     def memory(self) -> int:
         """Bytes of pages this version refers to, directory and slack included.
@@ -103,7 +97,7 @@ class Reading:
 
     def ends(self, column: int) -> tuple[int, int] | None:
         """The least and the greatest value of a column, by a pass over it if it is not the first; None without rows."""
-        if not len(self):
+        if not self.count():
             return None
         mem, shape = self.store.arena.space.mem, self.store.shape
         if column == 0 and shape.keys:
@@ -116,7 +110,7 @@ class Reading:
     def count(self, lo: int | None = None, hi: int | None = None) -> int:
         """Rows of [lo, hi), from the counts of the pages between; O(log n) if the store's scan is a count."""
         if lo is None and hi is None:
-            return len(self)
+            return int(self.store.arena.space.mem[self.root + ROWS])
         if self.store.shape.monoid == Monoid.COUNT:
             return self.scan(lo, hi)
         lo, hi = self.begin() if lo is None else lo, self.end() if hi is None else hi
@@ -174,7 +168,7 @@ class Reading:
 
         0 where there is no such row.
         """
-        return self.lookup(keys)[1]
+        return self._found(keys, self.store.shape.cols - self.store.shape.keys)[1]
 
     def lookup(self, keys: Rows) -> tuple[npt.NDArray[np.bool_], Rows]:
         """(whether each of the keys int64[keys, m] is present, the values int64[values, m] of its row, 0 without)."""

@@ -29,13 +29,13 @@ from scantree import amend as _amend
 from scantree import buffers as _buffers
 from scantree import build as _build
 from scantree import delta as _delta
+from scantree import memory as _memory
 from scantree import parts as _parts
 from scantree import scan as _scan
 from scantree import sort as _sort
-from scantree import sweep as _sweep
 from scantree import update as _update
-from scantree.layout import DIRS, HEADER, PAGES, Shape
-from scantree.memory import Arena, Size, Words
+from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
+from scantree.memory import Arena, Size, Words, packed
 from scantree.reading import Reading, plain
 from scantree.reorder import packed_in_order
 from scantree.scan import Monoid, Scan
@@ -117,7 +117,7 @@ class Store:
                 raise ValueError(f"a scan folds one of the columns 0 to {keys + values - 1}; got {scan.column}")
             # Plain ints: for an enum numba would compile every kernel anew.
             self.shape = self.shape._replace(folds=scan.monoid.folds, monoid=int(scan.monoid), column=int(scan.column))
-        self.packed = _sweep.packed(self.shape)
+        self.packed = packed(self.shape)
         self._work: _buffers.Work | None = None
         self._asked = (-1, -1, -1)
         self._prepared = (Size(0, 0),) * 3
@@ -208,16 +208,22 @@ class Version(Reading):
     `edition`: how often it was changed in place, for whoever keeps something about a version that may be used up.
     """
 
-    __slots__ = ("__weakref__", "_own", "edition")
+    __slots__ = ("__weakref__", "_own", "_rows", "edition")
 
     def __init__(self, store: Store, root: int) -> None:
-        self.store, self.root, self._own, self.edition, self._rows = store, root, True, 0, -1
+        self.store, self.root, self._own, self.edition = store, root, True, 0
+        self._rows = -1  # once somebody has asked how many; before that, and after a change in place, -1
+
+    def __len__(self) -> int:
+        if self._rows < 0:
+            self._rows = int(self.store.arena.space.mem[self.root + ROWS])
+        return self._rows
 
     def __del__(self) -> None:
         # Not a finalizer of weakref: making and calling those is a tenth of what a transaction of one row takes.
         if getattr(self, "_own", False):  # False, too, of one whose making was interrupted
             store = self.store
-            store.arena.sweep.add(self.root, store.packed)
+            store.arena.gone.append((self.root, store.packed))
 
     @classmethod
     def borrowed(cls, store: Store, root: int) -> Version:
@@ -243,7 +249,9 @@ class Version(Reading):
         store, shape = self.store, self.store.shape
         if batch.shape != (shape.cols, len(ops)):
             raise ValueError(f"{shape.cols} columns and an op per row expected; got {batch.shape} and {len(ops)} ops")
-        batch, ops = _in_key_order(batch, ops, shape.keys)
+        plain_row = batch.dtype == np.int64 and ops.dtype == np.int8 and batch.flags.carray and ops.flags.carray
+        if len(ops) != 1 or not plain_row:  # of one row that kernels take as it is nothing is to be put in order
+            batch, ops = _in_key_order(batch, ops, shape.keys)
         m = len(ops)
         verdicts = np.empty(m, np.int8)
         if m == 0:
@@ -268,7 +276,7 @@ class Version(Reading):
                 root = int(_update.update(space, self.root, shape, batch, ops, verdicts, work))
             except BaseException:  # Ctrl-C while the kernel ran is raised here
                 if work[3][_buffers.MADE]:
-                    _sweep.drop(space, int(work[3][_buffers.MADE]), shape)
+                    _memory.drop(space, int(work[3][_buffers.MADE]), shape)
                 raise
         return self if root == self.root else Version(store, root)
 
@@ -288,7 +296,7 @@ class Version(Reading):
         if following is not self:
             # At once: as long as they are this one's too, pages that the next has of it are not to be written to.
             with arena.lock:
-                _sweep.drop_dirs(arena.space, self.root, self.store.shape)
+                _memory.drop_dirs(arena.space, self.root, self.store.shape)
         return following, Changes(batch, verdicts)
 
     def delta(self, new: Version) -> Delta:
@@ -346,7 +354,7 @@ class Version(Reading):
                     _scan.fold_version(space.mem, version.root, shape)
             finally:
                 if use_up:
-                    _sweep.drop(space, self.root, shape)
+                    _memory.drop(space, self.root, shape)
         return version, new
 
     def overwrite(self, rows: Rows) -> bool:
@@ -380,9 +388,9 @@ def _in_key_order(batch: Rows, ops: npt.NDArray[np.int8], keys: int) -> tuple[Ro
         repeats = state == 1
         if state == 0:
             order, repeats = _sort.sorting(batch[:keys])
-            batch, ops = np.take(batch, order, axis=1), ops[order]
+            batch, ops = batch.take(order, axis=1), ops[order]
         if repeats:
             keep = np.empty(m, np.bool_)
             _sort.last_of_equal(batch[:keys], keep)
-            batch, ops = np.compress(keep, batch, axis=1), ops[keep]
+            batch, ops = batch.compress(keep, axis=1), ops[keep]
     return batch, ops if ops.flags.writeable else ops.copy()

@@ -24,10 +24,9 @@ from scantree._jit import inlined, kernel
 from scantree.buffers import STATE
 from scantree.layout import DIRS, HEADER, PAGES, Shape
 from scantree.layout import ROWS as ROWS_OF
-from scantree.memory import Arena
+from scantree.memory import Arena, drop
 from scantree.probe import ERASED, INSERTED
 from scantree.sort import sort_rows
-from scantree.sweep import drop
 from scantree.update import update
 from scantree.version import Store, Version
 from sensitivity.oracle import index_shape, shape_of

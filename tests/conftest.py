@@ -82,11 +82,11 @@ def only_young_objects_are_collected() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def lagging_orders() -> Iterator[None]:
     """Key orders lag behind the content of relations as small as those of tests are."""
-    from lftj.store import lagging_order
+    from lftj.store import stored
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lagging_order, "MOST", 3)
-        patch.setattr(lagging_order, "PART", 1e9)
+        patch.setattr(stored, "MOST_BEHIND", 3)
+        patch.setattr(stored, "BEHIND_PART", 1e9)
         yield
 
 

@@ -24,7 +24,8 @@ Source: incremental-leapfrog-triejoin.txt, sections 2.3.1, 2.3.2 and 2.3.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +33,11 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.join import exactsum
+from lftj.store.change import Change
 from lftj.values.codes import encode_float
 from scantree.consolidate import consolidated, runs_of
 from scantree.memory import Arena
+from scantree.sort import in_one
 from scantree.version import Store, Version
 
 Ints = npt.NDArray[np.int64]
@@ -86,6 +89,7 @@ class GroupsWithoutResult(NamedTuple):
 Results = tuple[Ints, npt.NDArray[np.bool_] | None]
 
 
+@cache
 def none_without_result(groups: int) -> GroupsWithoutResult:
     """The value for groups of `groups` columns that all have a result."""
     return GroupsWithoutResult(np.empty((groups, 0), np.int64), np.empty(0, np.bool_))
@@ -127,11 +131,11 @@ def multiplied(folding: Folding, rows: Ints) -> Ints:
 
     `EvaluationError` if there are more than can be counted.
     """
-    weights = np.ones(rows.shape[1], np.int64)
-    for multiplicity in rows[folding.width :]:
+    weights, width = np.ones(rows.shape[1], np.int64), folding.width
+    for multiplicity in rows[width:]:
         weights *= multiplicity
-    if len(rows) > folding.width + 1 and rows.shape[1]:
-        about = np.prod(rows[folding.width :].astype(np.float64), axis=0).sum()
+    if len(rows) > width + 1 and rows.shape[1]:
+        about = np.prod(rows[width:].astype(np.float64), axis=0).sum()
         if about > COUNTABLE:
             raise EvaluationError(
                 f"an aggregate ranges over about {about:.1g} bindings",
@@ -145,13 +149,13 @@ def multiplied(folding: Folding, rows: Ints) -> Ints:
 def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
     """The sums of bindings int64[width, m], each as often as its weight int64[m] says."""
     k, m = folding.groups, rows.shape[1]
-    if k == 0:
-        groups, order, starts = np.empty((0, m), np.int64), None, np.zeros(min(m, 1), np.int64)
+    if k == 0 or m == 1:
+        groups, order, starts = rows[:k], None, np.zeros(min(m, 1), np.int64)
     else:
         groups, order, starts = runs_of(np.ascontiguousarray(rows[:k]))
     if order is not None:
         weights = weights[order]
-    distinct, none = groups[:, starts], np.empty((k + 1, 0), np.int64)
+    distinct, none = groups.take(starts, axis=1), np.empty((k + 1, 0), np.int64)
     if m == 0 or not folding.operand:
         values = np.add.reduceat(weights, starts)[None, :] if m else np.empty((folding.words, 0), np.int64)
         return Sums(distinct, values, none, none[0])
@@ -236,9 +240,15 @@ class Accumulators:
         store = Store(arena, folding.groups + 1, 1, page_rows=page_rows, dir_rows=dir_rows)
         return cls(folding, table, store.assemble([np.vstack([sums.segments, sums.pieces])]))
 
-    def updated(self, sums: Sums) -> Accumulators:
-        """The accumulators after `sums` are added."""
-        return self.moved(sums, self.values(sums)[1])
+    def followed(self, erased: list[Ints], inserted: list[Ints]) -> tuple[Accumulators, Change]:
+        """(the next accumulators, the change of the head) when bindings int64[width + k, n] go and come."""
+        sums = weighted(self.folding, erased, inserted)
+        before, after = self.values(sums)
+        following = self.moved(sums, after)
+        gone, _ = self.rows(sums.groups, before)
+        come, lacking = following.rows(sums.groups, after)
+        following.lacking = self.lacking.after(sums.groups, lacking) if self.lacking else lacking
+        return following, Change(*in_one(gone, come))
 
     def values(self, sums: Sums) -> tuple[Ints, Ints]:
         """The values of the groups of `sums` in the table, int64[words, g]: before and after these are added."""
@@ -248,7 +258,7 @@ class Accumulators:
     def moved(self, sums: Sums, after: Ints) -> Accumulators:
         """The accumulators after `sums` are added, which gives the values `after` int64[words, g]."""
         ops = np.where((after != 0).any(axis=0), 1, -1).astype(np.int8)
-        table, _ = self.table.update(np.vstack([sums.groups, after]), ops)
+        table, _ = self.table.update(np.concatenate([sums.groups, after]), ops)
         segments = self.segments
         if segments is not None:
             pieces = segments.values_of(sums.segments)[0] + sums.pieces
@@ -256,35 +266,30 @@ class Accumulators:
             segments, _ = segments.update(np.vstack([sums.segments, pieces]), ops)
         return Accumulators(self.folding, table, segments)
 
-    def rows(self, groups: Ints) -> tuple[Ints, GroupsWithoutResult]:
-        """(the rows (group..., code of the result) of those of `groups` int64[k, g] that have one, in order; the rest).
-
-        A group without a binding is in neither.
-        """
-        values = self.table.values_of(groups)
-        there = values[COUNT] > 0
-        if not there.all():
-            groups, values = np.compress(there, groups, axis=1), np.compress(there, values, axis=1)
-        return self._rows(groups, values)
-
     def all_rows(self) -> tuple[Ints, GroupsWithoutResult]:
-        """The same of all groups."""
+        """`rows` of all groups."""
         table, k = self.table.columns(), self.folding.groups
-        return self._rows(table[:k], table[k:])
+        return self.rows(table[:k], table[k:])
 
     def memory(self) -> int:
         """Bytes of their pages."""
         return self.table.memory() + (0 if self.segments is None else self.segments.memory())
 
-    def _rows(self, groups: Ints, values: Ints) -> tuple[Ints, GroupsWithoutResult]:
-        """The rows of groups with their values in the table, none of which is empty."""
+    def rows(self, groups: Ints, values: Ints) -> tuple[Ints, GroupsWithoutResult]:
+        """(the rows (group..., code of the result) of those of `groups` that have one, in order; the rest).
+
+        `groups` int64[k, g] with their `values` in the table int64[words, g]; one without a binding is in neither.
+        """
+        there = values[COUNT] > 0
+        if not there.all():
+            groups, values = groups.compress(there, axis=1), values.compress(there, axis=1)
         codes, without = self.results(groups, values)
         if self.folding.op != "count":
             # More could have left the words that hold them.
             many = values[COUNT] >= MOST
             without = many if without is None else without | many
         if without is None or not without.any():
-            return np.vstack([groups, codes]), none_without_result(self.folding.groups)
+            return np.concatenate([groups, codes[None, :]]), none_without_result(self.folding.groups)
         undefined = np.zeros(np.count_nonzero(without), np.bool_)
         if self.folding.operand == "float":
             undefined = (values[HIGH][without] > 0) & (values[LOWER][without] > 0)
@@ -362,10 +367,13 @@ def _quotients(high: Ints, low: Ints, counts: Ints) -> npt.NDArray[np.float64]:
     return means
 
 
-def weighted(folding: Folding, erased: Iterable[Ints], inserted: Iterable[Ints]) -> Sums:
+def weighted(folding: Folding, erased: list[Ints], inserted: list[Ints]) -> Sums:
     """The sums of inserted bindings minus those of erased ones, each int64[width + k, n] (`multiplied`)."""
-    chunks = [(part, -1) for part in erased] + [(part, 1) for part in inserted]
-    bindings = [np.empty((folding.width, 0), np.int64), *(part[: folding.width] for part, _ in chunks)]
-    rows = np.concatenate(bindings, axis=1)
-    weights = np.concatenate([np.empty(0, np.int64), *(sign * multiplied(folding, part) for part, sign in chunks)])
+    chunks = [*erased, *inserted]
+    if not chunks:
+        return sums_of(folding, np.empty((folding.width, 0), np.int64), np.empty(0, np.int64))
+    rows = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=1)
+    weights = multiplied(folding, rows)
+    if erased:
+        weights[: sum([part.shape[1] for part in erased])] *= -1
     return sums_of(folding, rows, weights)

@@ -27,13 +27,11 @@ from lftj.evaluate.accumulators import (
     Gathering,
     GroupsWithoutResult,
     none_without_result,
-    weighted,
 )
 from lftj.evaluate.group_scan import GroupScan, folded, folded_rows, group_scan_of
 from lftj.join.run import Counters, Limits
 from lftj.language.aggregate_specs import AGGREGATES, accumulated, by_rows
 from lftj.language.clause import Clause
-from lftj.store.change import Change, change_of_rows
 from scantree.version import Version
 
 if TYPE_CHECKING:
@@ -73,18 +71,6 @@ def recorded(evaluator: Evaluator, clause: Clause, chunks: list[Ints]) -> tuple[
     held = _held(evaluator, gathering)
     rows, held.lacking = held.all_rows()
     return held, [rows]
-
-
-def followed(
-    clause: Clause, before: Accumulators, erased: list[Ints], inserted: list[Ints]
-) -> tuple[Accumulators, Change]:
-    """(the next accumulators, the change of the head) when bindings int64[width, n] of `clause` go and come."""
-    sums = weighted(before.folding, erased, inserted)
-    after = before.updated(sums)
-    gone, _ = before.rows(sums.groups)
-    come, lacking = after.rows(sums.groups)
-    after.lacking = before.lacking.after(sums.groups, lacking)
-    return after, change_of_rows(before.folding.groups + 1, [gone], [come])
 
 
 def _held(evaluator: Evaluator, gathering: Gathering) -> Accumulators:

@@ -27,6 +27,7 @@ from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Compare, Value
 from lftj.language.notation import literal_text
+from lftj.store.change import INSERTED, Change
 from lftj.values import gate
 from lftj.values.codes import Schema
 from scantree.memory import ArenaFullError
@@ -51,19 +52,20 @@ def check_facts(evaluator: Evaluator, schema: Schema, facts: Version, inserted: 
         raise _conflict(schema, first, second, (A_FACT, A_FACT), "")
 
 
-def check_content(evaluator: Evaluator, head: str, content: Version, inserted: Rows | None, limits: Limits) -> None:
+def check_content(evaluator: Evaluator, head: str, content: Version, change: Change | None, limits: Limits) -> None:
     """Raise `KeyConflictError` if the `content` of `head` has two values under one key.
 
-    It is what the rules of `head` derive from the evaluator's state, and its facts there. `inserted` as for
-    `check_facts`; None: it was never checked.
+    It is what the rules of `head` derive from the evaluator's state, and its facts there. `change`: how it differs from
+    a content that was checked; None: there was none.
     """
-    relation, clauses = evaluator.relations[head], evaluator.state.strata.of(head)
+    relations, clauses = evaluator.state.relations, evaluator.state.strata.by_head[head]
+    relation = relations[head]
     if len(clauses) == 1 and clauses[0].aggregate is not None and not len(relation.facts):
         return
-    below = evaluator.relations.get(clauses[0].atoms[0].predicate) if len(clauses) == 1 and clauses[0].atoms else None
+    below = relations.get(clauses[0].atoms[0].predicate) if len(clauses) == 1 and clauses[0].atoms else None
     if below is not None and below.content is content and below.schema.functional:
         return
-    pair = _pair(relation.schema, content, inserted)
+    pair = _pair(relation.schema, content, None if change is None else change.of_kind(INSERTED))
     if pair is None:
         return
     rows, described, where = [], [], ""

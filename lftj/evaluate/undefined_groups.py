@@ -21,7 +21,7 @@ Atoms over aggregates are like terms: one whose group needs the missing value is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from lftj.evaluate.accumulators import GroupsWithoutResult
     from lftj.evaluate.evaluator import Evaluator
     from lftj.join.run import Limits
+    from lftj.program.strata import Heads
 
 Rows = npt.NDArray[np.int64]
+Undefined = dict[str, tuple[UndefinedRows, ...]]
 
 
 def refused_groups(clause: Clause, lacking: GroupsWithoutResult) -> tuple[UndefinedRows, ...]:
@@ -50,6 +52,26 @@ def refused_groups(clause: Clause, lacking: GroupsWithoutResult) -> tuple[Undefi
     if not lacking:
         return ()
     return (UndefinedRows(tuple(range(len(lacking.groups))), lacking.groups, clause, lacking.undefined),)
+
+
+def undefined_of(
+    evaluator: Evaluator,
+    heads: Heads,
+    relations: Mapping[str, StoredRelation],
+    own: tuple[UndefinedRows, ...],
+    limits: Limits,
+) -> Undefined:
+    """Rows of `heads` without a value, where there are any; `relations`: their contents, `own`: groups of their own.
+
+    Raises `EvaluationError` if a row that the user sees needs such a value.
+    """
+    if not heads.recursive:
+        found = undefined_in(evaluator, heads.name, own, limits)
+        return {heads.name: found} if found else {}
+    if not evaluator.state.undefined:
+        return {}
+    together = undefined_together(evaluator, heads.names, {**evaluator.relations, **relations}, limits)
+    return {head: together[head] for head in heads.names if head in together}
 
 
 def undefined_in(
@@ -95,6 +117,13 @@ def undefined_together(
                 raise _error(evaluator, found[0], 0)
             undefined[head] = found
     return undefined
+
+
+def with_undefined(undefined: Undefined, names: Iterable[str], found: Undefined) -> Undefined:
+    """`undefined` with `found` for the heads `names`."""
+    if not found and undefined.keys().isdisjoint(names):
+        return undefined
+    return {**{name: rows for name, rows in undefined.items() if name not in names}, **found}
 
 
 def without_undefined(evaluator: Evaluator, clause: Clause) -> tuple[Clause, dict[str, StoredRelation]]:

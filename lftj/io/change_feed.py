@@ -39,7 +39,7 @@ from lftj.io.rejects import BadRowsError, Rejects
 from lftj.io.sources import read
 from lftj.io.staging import Loaded
 from lftj.progress import Progress
-from lftj.store.batch import ERASE, INSERT, UPSERT, Batch
+from lftj.store.change import ERASE, INSERT, UPSERT, Batch
 from lftj.values.codes import Column, Schema, from_code
 from lftj.values.faults import shown
 from lftj.values.symbols import SymbolTable

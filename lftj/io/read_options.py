@@ -34,11 +34,6 @@ class ReadOptions(NamedTuple):
     extra: str = "note"
     format: str | None = None
 
-    @property
-    def plain(self) -> bool:
-        """Whether rows that are values, and all good, are read without looking at any of these."""
-        return self[:5] == DEFAULTS[:5] and self.format is None
-
     def checked(self, schema: Schema) -> ReadOptions:
         """These, if each has a value that it may have; `DataError` says which does not."""
         arguments.one_of(
@@ -66,3 +61,5 @@ class ReadOptions(NamedTuple):
 
 
 DEFAULTS = ReadOptions()
+# With these, rows that are values, and all good, are read without looking at any option.
+PLAIN = (DEFAULTS, ReadOptions(extra="error"))

@@ -40,7 +40,7 @@ def alias_of(clauses: Sequence[Clause], relations: Mapping[str, StoredRelation])
 
 
 class KeptAlias:
-    """Nothing: the content is that of the relation below."""
+    """The name of the relation below, whose content is the head's."""
 
     strategy = "alias"
 
@@ -48,8 +48,16 @@ class KeptAlias:
         self.clauses, self.below = heads.clauses, below
 
     def holds_for(self, step: Step, heads: Heads) -> bool:
-        """Nothing can be outdated."""
-        return True
+        """Whether the head shared the content of the relation below, and may go on so."""
+        before, after, name = step.before.relations, step.after, heads.name
+        return (
+            self.below in step.changes
+            and name not in step.new_heads
+            and self.clauses == heads.clauses
+            and before[name].content is before[self.below].content
+            and not after[self.below].content.store.hidden
+            and not len(after[name].facts)
+        )
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """There is nothing to do."""
@@ -59,7 +67,7 @@ class KeptAlias:
         """Take the content and the change of the relation below."""
         change = step.changes[self.below]
         made = step.after[heads.name].successor(step.after[self.below].content, change=change)
-        return Staged(self.strategy, why, {heads.name: made}, {heads.name: change})
+        return Staged(self.strategy, why, {heads.name: made}, {heads.name: change}, kept=self)
 
     def memory(self) -> dict[str, int]:
         """Nothing."""

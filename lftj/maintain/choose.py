@@ -28,6 +28,9 @@ from lftj.maintain.strategy import Declined, Kept, Staged, Strategy
 from lftj.maintain.trace import Trace
 from lftj.program.strata import Heads
 
+# Nanoseconds up to which what following takes is read from the wall clock: little else comes between, and asking for
+# CPU time is a system call of some microseconds.
+BRIEF = 1e6
 STRATEGIES: list[Strategy] = [Levels(), Rounds(), Paths(), Alias(), Scan(), Delta(), Trace(), RECOMPUTE]
 
 
@@ -40,18 +43,19 @@ def register(strategy: Strategy, *, asked: bool = True) -> None:
 
 def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
     """`heads` after the step, by the strategy that is chosen."""
-    strategy, kept, why = choose(step, heads)
+    strategy, kept, why, estimated = choose(step, heads)
     if kept is not None:
         try:
-            if not isinstance(why, CostComparison) or why.rows < MANY:
+            if estimated is None:
                 return kept.apply(step, heads, why, limits)
-            began = time.thread_time_ns()
+            clock = time.thread_time_ns if estimated.following > BRIEF else time.perf_counter_ns
+            began = clock()
             staged = kept.apply(step, heads, why, limits)
-            _learn(step, heads, kept, staged, time.thread_time_ns() - began)
+            _learn(step, heads, kept, staged, estimated, clock() - began)
             return staged
         except Declined as declined:
             if isinstance(why, CostComparison):
-                _give_up(step, heads, kept, why)
+                _give_up(step, heads, kept, why, estimated)
                 strategy = RECOMPUTE
             why = str(declined)
     staged = strategy.prepare(step, heads, why, limits)
@@ -60,52 +64,66 @@ def follow(step: Step, heads: Heads, limits: Limits) -> Staged:
     return staged
 
 
-def _learn(step: Step, heads: Heads, kept: Kept, staged: Staged, took: float) -> None:
+def _learn(step: Step, heads: Heads, kept: Kept, staged: Staged, estimated: CostComparison, took: float) -> None:
     """Following the change took so many nanoseconds."""
-    costs, compared = step.kept.costs_of(heads), kept.estimate(step, heads).why
-    assert isinstance(compared, CostComparison)
-    costs.learn(kept.strategy, compared, took)
-    if isinstance(kept, KeptDerivations) and costs.regrets(kept.strategy, step.changes, compared):
+    costs = step.kept.costs_of(heads)
+    costs.learn(kept.strategy, estimated, took)
+    if isinstance(kept, KeptDerivations) and costs.regrets(kept.strategy, step.changes, estimated):
         staged.kept = None
         costs.evaluated = weakref.ref(staged.relations[heads.name].content)
 
 
-def _give_up(step: Step, heads: Heads, kept: Kept, compared: CostComparison) -> None:
+def _give_up(step: Step, heads: Heads, kept: Kept, compared: CostComparison, estimated: CostComparison | None) -> None:
     """Following the change was abandoned: evaluating would have been done by then."""
-    costs, estimated = step.kept.costs_of(heads), kept.estimate(step, heads).why
-    if compared.rows >= MANY and isinstance(estimated, CostComparison):
+    costs = step.kept.costs_of(heads)
+    if estimated is not None:
         costs.learn(kept.strategy, estimated, FARTHEST * estimated.following)
     costs.refuse(kept.strategy, compared._replace(following=2.0 * compared.anew))
 
 
-def choose(step: Step, heads: Heads) -> tuple[Strategy, Kept | None, Reason]:
-    """(the strategy, what it follows the change by, why so); without the second, the strategy prepares."""
+def choose(step: Step, heads: Heads) -> tuple[Strategy, Kept | None, Reason, CostComparison | None]:
+    """(the strategy, what it follows the change by, why so, the estimate if what it takes is to be learnt from).
+
+    Without the second, the strategy prepares.
+    """
     asked = step.asked(heads)
     if RECOMPUTE.name in asked:
-        return RECOMPUTE, None, RECOMPUTE.unprepared(step, heads)
+        return RECOMPUTE, None, RECOMPUTE.unprepared(step, heads), None
     kept = step.kept.heads.get(heads.name)
     if kept is not None and kept.holds_for(step, heads):
         strategy = named(kept.strategy)
     else:
-        strategy = next(one for one in STRATEGIES if not one.fits(step, heads))
+        strategy = fitting(step, heads)
         kept = strategy.kept(step, heads)
     if kept is None:
-        return strategy, None, strategy.unprepared(step, heads)
+        return strategy, None, strategy.unprepared(step, heads), None
     cost = kept.estimate(step, heads)
     if not isinstance(cost.why, CostComparison):
-        return strategy, kept if cost.worth else None, cost.why
-    compared = cost.why
+        return strategy, kept if cost.worth else None, cost.why, None
+    compared, estimated = cost.why, None
     if compared.rows >= MANY:
+        estimated = compared
         compared = step.kept.costs_of(heads).corrected(kept.strategy, compared)
     if compared.following <= LOATH * compared.anew:
-        return strategy, kept, compared
+        return strategy, kept, compared, estimated
     step.kept.costs_of(heads).refuse(kept.strategy, compared)
-    return RECOMPUTE, None, compared
+    return RECOMPUTE, None, compared, None
+
+
+def fitting(step: Step, heads: Heads) -> Strategy:
+    """The first strategy that fits; the last one fits all heads."""
+    for strategy in STRATEGIES:
+        if not strategy.fits(step, heads):
+            break
+    return strategy
 
 
 def named(name: str) -> Strategy:
     """The strategy called `name`."""
-    return next(strategy for strategy in STRATEGIES if strategy.name == name)
+    for strategy in STRATEGIES:
+        if strategy.name == name:
+            return strategy
+    raise KeyError(name)
 
 
 def at_rest(step: Step, heads: Heads) -> tuple[Strategy, str]:
@@ -114,6 +132,7 @@ def at_rest(step: Step, heads: Heads) -> tuple[Strategy, str]:
         return RECOMPUTE, ""
     kept = step.kept.heads.get(heads.name)
     own = kept.strategy if kept is not None and kept.clauses == heads.clauses else None
+    own = None if own == Alias.name else own  # a head is an alias as long as that fits
     why = ""
     for strategy in STRATEGIES:
         why_not = strategy.fits(step, heads)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from lftj.join import delta_join, expression_vm, triejoin
 from lftj.join import join_state as cells
 from lftj.join.run import NO_END, SLICE, Counters, Limits, Overdue
 from lftj.language.clause import Clause, Value, Var
-from lftj.maintain.branches import TraceChange
+from lftj.maintain.step import TraceChange
 from lftj.maintain.trace_layout import Order
 from lftj.plan.body import Atom, Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
@@ -106,6 +106,15 @@ def variants_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> list
     return [Variant(body, atom, relations) for atom in (*body.atoms, *body.negated)]
 
 
+class JoinedRows(NamedTuple):
+    """Derivations int64[head, n] erased and inserted, the steps that took, whether a term had no value (`trouble`)."""
+
+    erased: list[Ints]
+    inserted: list[Ints]
+    steps: int
+    trouble: bool
+
+
 class _Arrays:
     """All variants as one walk (join/delta_join.py), made once for many changes."""
 
@@ -158,8 +167,8 @@ class _Arrays:
         share: tuple[int, int],
         limits: Limits | Shift,
         most: int = NO_END,
-    ) -> tuple[list[Ints], list[Ints]]:
-        """The derivations int64[head, n] that go and come with one share of the changes that were `told`.
+    ) -> JoinedRows:
+        """The derivations that go and come with one share of the changes that were `told`, since the last reset.
 
         Raises `Overdue` when it has taken more steps than `most`.
         """
@@ -167,8 +176,7 @@ class _Arrays:
         control, state, mem = walk.control, self.state, arena.space.mem
         arrays = (*self.frames, self.roots, self.spans, self.variables, told, self.deltas)
         rows: tuple[list[Ints], list[Ints]] = ([], [])
-        status = triejoin.PAUSED
-        while status != triejoin.FINISHED:
+        while True:
             status = delta_join.join_changed(mem, walk, *arrays, self.out, state, *share, min(SLICE, most))
             if status == triejoin.FULL:
                 n = int(control[cells.WRITTEN])
@@ -176,20 +184,12 @@ class _Arrays:
                 control[cells.WRITTEN] = state[delta_join.CHECKED] = 0
                 if n == self.out.shape[1] < MOST_ROWS:
                     self.out = np.empty((len(self.out), 4 * n), np.int64)
+            steps = int(control[cells.STEPS] + control[cells.LANDED])
+            if status == triejoin.FINISHED:
+                return JoinedRows(*rows, steps, bool(walk.cell[expression_vm.TROUBLE]))
             limits.look(0)
-            if status != triejoin.FINISHED and self.steps > most:
+            if steps > most:
                 raise Overdue
-        return rows
-
-    @property
-    def steps(self) -> int:
-        """Steps and landings since the last reset."""
-        return int(self.walk.control[cells.STEPS] + self.walk.control[cells.LANDED])
-
-    @property
-    def trouble(self) -> bool:
-        """Whether a term had no value since the last reset."""
-        return bool(self.walk.cell[expression_vm.TROUBLE])
 
     def tell(self, variants: Sequence[Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
         """(all changes in one array, rows that are looked at); the variants are told where theirs are."""
@@ -259,12 +259,11 @@ class ClauseDelta:
         ranks = self.ranks() if first.ranked else None
         if crew is not None and len(told) >= LEAST_SHARED:
             made += [_Arrays(self.variants, self._names, new, self.encode) for _ in range(crew.threads - len(made))]
-            erased, inserted, steps, trouble = self._together(crew, made, old, new, told, ranks, limits)
+            joined = self._together(crew, made, old, new, told, ranks, limits)
         else:
-            erased, inserted = first.join(self.arena, told, self._head, ranks, ALL, limits, self.most)
-            steps, trouble = first.steps, first.trouble
+            joined = first.join(self.arena, told, self._head, ranks, ALL, limits, self.most)
         self._made = made
-        return Followed(erased, inserted, steps, looked, trouble)
+        return Followed(joined.erased, joined.inserted, joined.steps, looked, joined.trouble)
 
     def _together(
         self,
@@ -275,11 +274,11 @@ class ClauseDelta:
         told: Ints,
         ranks: Ints | None,
         limits: Limits,
-    ) -> tuple[list[Ints], list[Ints], int, bool]:
-        """(erased, inserted, steps, trouble): shares of the changed rows are joined beside each other."""
+    ) -> JoinedRows:
+        """The same where shares of the changed rows are joined beside each other."""
         shares = SHARES * crew.threads
         todo = count()
-        done: list[tuple[tuple[list[Ints], list[Ints]], int, bool] | None] = [None] * shares
+        done: list[JoinedRows | None] = [None] * shares
 
         def work(i: int, shift: Shift, limits: Limits | None = None) -> None:
             own = made[i]
@@ -287,9 +286,8 @@ class ClauseDelta:
             while (share := next(todo)) < shares:
                 shift.look(0)
                 own.reset(old, new)
-                most = max(1, self.most - sum(result[1] for result in done if result is not None))
-                rows = own.join(self.arena, told, self._head, ranks, (share, shares), limits or shift, most)
-                done[share] = rows, own.steps, own.trouble
+                most = max(1, self.most - sum(result.steps for result in done if result is not None))
+                done[share] = own.join(self.arena, told, self._head, ranks, (share, shares), limits or shift, most)
 
         with crew.shift(work, first=1) as shift:
             work(0, shift, limits)
@@ -297,8 +295,9 @@ class ClauseDelta:
                 limits.look(0)
                 shift.wait(LOOK)
         results = [result for result in done if result is not None]
-        erased, inserted = ([part for rows, _, _ in results for part in rows[side]] for side in (0, 1))
-        return erased, inserted, sum(result[1] for result in results), any(result[2] for result in results)
+        erased = list(chain.from_iterable(result.erased for result in results))
+        inserted = list(chain.from_iterable(result.inserted for result in results))
+        return JoinedRows(erased, inserted, sum(result.steps for result in results), any(r.trouble for r in results))
 
     def adopt(self, result: Followed) -> None:
         """There is nothing to adopt: no records are kept."""

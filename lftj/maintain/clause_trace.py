@@ -21,7 +21,7 @@ import numpy.typing as npt
 from lftj.join import change_oracle, expression_vm, repair, trace_update, trie, triejoin
 from lftj.join import join_state as cells
 from lftj.join.run import NO_END, SLICE, Counters, Limits, Overdue
-from lftj.maintain.branches import TraceChange
+from lftj.maintain.step import TraceChange
 from lftj.maintain.trace_layout import Order, Ranges, TraceLayout, widened
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.lowering import Encode, Sought, lower

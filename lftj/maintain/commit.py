@@ -3,7 +3,7 @@
     facts       the batches of the transaction are applied to facts: what really changed, by relation
     before      stale heads that the transaction concerns are evaluated, so that their change is exact
     heads       bottom up, each head whose facts, rules or reads changed follows by the strategy that is chosen for it
-                (choose.py), and is asked for undefined rows and key conflicts (derived.py)
+                (choose.py), and is asked for undefined rows and key conflicts
     publish     what strategies staged is adopted, and the next state takes the place of the last
 
 Nothing of it is visible before `publish`; a commit that fails, or is discarded, leaves nothing behind. A head that
@@ -14,15 +14,15 @@ that: it stays stale, and its change is in `unknown`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lftj.errors import CountRangeError, EvaluationError
 from lftj.evaluate.evaluator import Evaluator
-from lftj.evaluate.key_conflicts import check_facts
+from lftj.evaluate.key_conflicts import check_content, check_facts
+from lftj.evaluate.undefined_groups import undefined_of, with_undefined
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.maintain.choose import follow
-from lftj.maintain.derived import check_keys, undefined_of, with_undefined
 from lftj.maintain.recompute import ticking
 from lftj.maintain.refresh import refresh
 from lftj.maintain.report import Causes, HeadReport, RuleWork
@@ -32,8 +32,7 @@ from lftj.plan.join_stats import JoinStatsByJoin
 from lftj.program.state import State
 from lftj.program.strata import Heads, Strata
 from lftj.program.undefined import alike, groups_of
-from lftj.store.batch import Batch, applied
-from lftj.store.change import INSERTED, Change
+from lftj.store.change import INSERTED, Batch, Change, applied
 from lftj.store.stored import Built, StoredRelation
 from lftj.values.codes import Schema
 from scantree.version import Version
@@ -47,7 +46,8 @@ class Commit:
 
     `evaluator` holds the state before. `program`: a state with the strata (and new, empty relations) to be, None if the
     rules do not change; `new_heads`: those whose rules do, and the commit adds those that enter or leave a recursion.
-    `limits` is asked once per evaluated head. `kept`: what is kept of heads from one commit to the next.
+    `limits` is asked once per derived head, and raises when the time is up. `kept`: what is kept of heads from one
+    commit to the next.
 
     After `run`: `state`, `changes` (those that are not empty), `unknown` (heads without a known change, and the error),
     `reports` (of each derived head), `work` (what it took, by rule) and `join_stats` (of recursive heads).
@@ -121,17 +121,16 @@ class Commit:
             self._ticking = ticking(self.base, strata.marked)
         if not facts and self._program is None and not self._ticking:
             return
-        concerned = strata.above((*changed, *self._new_heads, *self._ticking))
-        staged = self._evaluator.over(self.base)
-        if self.base.stale and (concerned or self._new_heads):
-            self._refresh(staged, strata, concerned)
-        before = staged.state
-        staged.state = self._with_facts(before, strata, concerned, facts, changed)
-        step = Step(before, staged, self.changes, self._new_heads, self._kept)
-        for heads in strata.together if concerned else ():
-            if not concerned.isdisjoint(heads.names):
+        concerned, derived = strata.affected((*changed, *self._new_heads, *self._ticking))
+        before = self.base
+        if before.stale and (concerned or self._new_heads):
+            before = self._refreshed(strata, concerned)
+        self.state = self._with_facts(before, strata, concerned, facts, changed)
+        if derived:
+            step = Step(before, self._evaluator.over(self.state), self.changes, self._new_heads, self._kept)
+            for heads in derived:
                 self._follow(step, heads, facts)
-        self.state = staged.state
+            self.state = step.evaluator.state
         if self._stale != self.state.stale:
             self.state = self.state._replace(stale=frozenset(self._stale))
         self.seconds = time.perf_counter() - started
@@ -195,12 +194,13 @@ class Commit:
                 facts[name], changed[name] = new, change
         return facts, changed
 
-    def _refresh(self, staged: Evaluator, strata: Strata, concerned: frozenset[str]) -> None:
-        """Evaluate stale heads that the transaction concerns, and what they are derived from."""
-        for name in self.base.relations:
-            self._note_built(name)
+    def _refreshed(self, strata: Strata, concerned: frozenset[str]) -> State:
+        """The state before, once the stale heads that the transaction concerns, and those below them, are evaluated."""
+        self._note_built(self.base.relations)
+        staged = self._evaluator.over(self.base)
         names = strata.below(concerned) | self._new_heads
         refresh(staged, names, self._limits, self._failed, again=False)
+        return staged.state
 
     def _with_facts(
         self,
@@ -225,17 +225,17 @@ class Commit:
                 for clause, done in evaluations.items()
                 if clause in kept and clause.head not in self._new_heads
             }
-            self._stale = {head for head in self._stale if strata.of(head)}
-            undefined = {head: rows for head, rows in undefined.items() if strata.of(head)}
+            self._stale = {head for head in self._stale if head in strata.by_head}
+            undefined = {head: rows for head, rows in undefined.items() if head in strata.by_head}
         for name in {**facts, **dict.fromkeys(self._new_heads)} if self._new_heads else facts:
             relation = relations[name]
             new = facts.get(name, relation.facts)
-            if strata.of(name):
+            if name in strata.by_head:
                 relations[name] = relation.successor(relation.content, new)
                 continue
             if name in self._failed:
                 self.unknown[name] = self._failed[name]
-            change = Change.between(relation.content, new) if before.strata.of(name) else changed.get(name)
+            change = Change.between(relation.content, new) if name in before.strata.by_head else changed.get(name)
             relations[name] = relation.successor(new, new, change)
             if name not in self._failed and change is not None and len(change.kinds):
                 self.changes[name] = change
@@ -265,10 +265,8 @@ class Commit:
                 self._look_for_undefined(step, heads, None, self._limits(heads.name))
             return
         started = time.perf_counter()
-        for name in (*heads.reads, *heads.names):
-            self._note_built(name)
+        self._note_built((*heads.reads, *heads.names))
         limits = self._limits(heads.name)
-        limits.look(0)
         try:
             staged = follow(step, heads, limits)
         except CountRangeError as error:
@@ -276,11 +274,14 @@ class Commit:
             self._fail(heads, error)
             return
         self._staged.append((heads, staged))
-        self._look_for_undefined(step, heads, staged, limits)
-        check_keys(step.evaluator, staged.relations, staged.changes, limits)
+        if staged.undefined or step.evaluator.state.undefined:
+            self._look_for_undefined(step, heads, staged, limits)
+        for head, relation in staged.relations.items():
+            if relation.schema.functional:
+                check_content(step.evaluator, head, relation.content, staged.changes[head], limits)
         step.after.update(staged.relations)
         step.evaluator.state.evaluations.update(staged.evaluations)
-        self._report(heads, staged, causes, time.perf_counter() - started)
+        self._report(step, heads, staged, causes, time.perf_counter() - started)
 
     def _blocked(self, heads: Heads) -> bool:
         """Whether heads wait for what could not be computed before the transaction either."""
@@ -297,17 +298,18 @@ class Commit:
 
     def _causes(self, heads: Heads, facts: Mapping[str, Version]) -> Causes | None:
         """Why heads have to be derived; None if nothing that concerns them changed."""
-        names = [name for name in heads.reads if name in self.changes]
-        rules, moved = (not new.isdisjoint(heads.names) for new in (self._ruled, self._new_heads))
+        names = list(filter(self.changes.__contains__, heads.reads))
+        rules, moved = not self._ruled.isdisjoint(heads.names), not self._new_heads.isdisjoint(heads.names)
         own = not facts.keys().isdisjoint(heads.names)
         ticks = heads.name in self._ticking
         return Causes(rules, moved, own, names) if names or moved or own or ticks else None
 
-    def _note_built(self, name: str) -> None:
-        """Note the key orders and scans of a relation before this commit builds others."""
-        if name not in self._built and name in self.base.relations:
-            relation = self.base.relations[name]
-            self._built[name] = relation, relation.built
+    def _note_built(self, names: Iterable[str]) -> None:
+        """Note the key orders and scans of relations before this commit builds others."""
+        for name in names:
+            if name not in self._built and name in self.base.relations:
+                relation = self.base.relations[name]
+                self._built[name] = relation, relation.built
 
     def _look_for_undefined(self, step: Step, heads: Heads, staged: Staged | None, limits: Limits) -> None:
         """Look at what is undefined in heads that were derived, or that read what is undefined now."""
@@ -323,14 +325,14 @@ class Commit:
         if after is not before:
             evaluator.state = evaluator.state._replace(undefined=after)
 
-    def _report(self, heads: Heads, staged: Staged, causes: Causes, seconds: float) -> None:
+    def _report(self, step: Step, heads: Heads, staged: Staged, causes: Causes, seconds: float) -> None:
         steps, removed, added = staged.steps, staged.removed, staged.added
-        strata = self._strata
+        clauses = step.evaluator.state.strata.by_head
         for head in heads.names:
             change = staged.changes[head]
             if len(change.kinds):
                 self.changes[head] = change
-            self.work[head] = strata.of(head), staged.work
+            self.work[head] = clauses[head], staged.work
             if staged.join_stats is not None:
                 self.join_stats[head] = staged.join_stats
             self.reports[head] = HeadReport(
@@ -338,10 +340,6 @@ class Commit:
             )
             # What they took together is said of the first.
             steps, removed, added, seconds = 0, 0, 0, 0.0
-
-    @property
-    def _strata(self) -> Strata:
-        return (self._program or self.base).strata
 
     def fresh(self) -> dict[str, Schema]:
         """The schemas of relations that only the transaction's program has."""

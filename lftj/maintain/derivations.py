@@ -2,8 +2,9 @@
 
 Each rule has a trace (clause_trace.py, text_trace.py) or a delta (clause_delta.py), which gives the bindings that a
 change takes away and brings. Where one rule derives each row in one way only (its head names all its variables) and
-there are no facts, these are the head's change. Otherwise support counts them (support.py), and the bindings of an
-aggregate are folded into accumulators (accumulators.py).
+there are no facts, these are the head's change. Otherwise *support* counts them: a version of the head's rows with one
+value, the number of bindings of all rules that derive the row. A row is in the head if its support is positive or it is
+a fact. The bindings of an aggregate are folded into accumulators (accumulators.py).
 
 What is kept belongs to the contents it was made over and maintained to, which it knows by identity: where others stand
 in the state (after a load, say), it is outdated, and is made again when next needed.
@@ -21,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate import overdue
-from lftj.evaluate.aggregate import followed
 from lftj.evaluate.undefined_groups import refused_groups
 from lftj.evaluate.undefined_terms import look_for_error
 from lftj.join.run import NO_END, Limits, Overdue
@@ -32,7 +32,6 @@ from lftj.maintain.cost import MANY, SEEK, RebuildCost, following
 from lftj.maintain.report import CostComparison, Reason, RuleWork, amount
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Declined, Staged
-from lftj.maintain.support import support_of, supported_change
 from lftj.maintain.text_trace import TextMaintained, TextTrace
 from lftj.plan.body import body_of
 from lftj.plan.joinplan import JoinPlan
@@ -40,7 +39,9 @@ from lftj.program.strata import Heads
 from lftj.program.text_split import parts_of
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
-from scantree.version import Version
+from scantree.consolidate import consolidated
+from scantree.memory import Arena
+from scantree.version import Store, Version
 
 if TYPE_CHECKING:
     from lftj.evaluate.accumulators import Accumulators
@@ -70,6 +71,41 @@ def kept_content(old: Version, new: Version, change: Change) -> Version:
     return new if len(change.kinds) or old.store is not new.store else old
 
 
+def support_of(arena: Arena, arity: int, chunks: list[Rows], *, page_rows: int, dir_rows: int) -> Version:
+    """The support of derived rows, given with all repeats in `chunks` int64[arity, n]."""
+    rows = np.concatenate([np.empty((arity, 0), np.int64), *chunks], axis=1)
+    distinct, counts = consolidated(rows, np.ones(rows.shape[1], np.int64))
+    store = Store(arena, arity, 1, page_rows=page_rows, dir_rows=dir_rows)
+    return store.assemble([np.concatenate([distinct, counts[None, :]])])
+
+
+def supported_change(
+    support: Version, old: StoredRelation, facts: Version, fact_change: Change, erased: list[Rows], inserted: list[Rows]
+) -> tuple[Version, Change]:
+    """(the next support, the change of the head's content) when derivations go and come and facts change.
+
+    `old`: the head before; `facts`: its facts after.
+    """
+    rows = np.concatenate([*erased, *inserted, fact_change.rows], axis=1)
+    weights = np.zeros(rows.shape[1], np.int64)
+    gone = sum([part.shape[1] for part in erased])
+    weights[:gone], weights[gone : rows.shape[1] - len(fact_change.kinds)] = -1, 1
+    rows, weights = consolidated(rows, weights)
+    before = support.values_of(rows)[0]
+    after = before + weights
+    assert not len(after) or int(after.min()) >= 0, "a derivation went that was never counted"
+    moved = weights != 0
+    batch = np.concatenate([rows, after[None, :]])[:, moved]
+    following, _ = support.update(batch, np.where(after[moved] > 0, 1, -1).astype(np.int8))
+    was, now = before > 0, after > 0
+    if len(old.facts):
+        was |= old.facts.contains(rows)
+    if len(facts):
+        now |= facts.contains(rows)
+    flips = was != now
+    return following, Change(rows.compress(flips, axis=1), np.where(now[flips], 1, -1).astype(np.int8))
+
+
 @dataclass(slots=True)
 class KeptDerivations:
     """The traces, or the deltas, of all clauses of one head, and its support.
@@ -91,16 +127,13 @@ class KeptDerivations:
     cost_correction: float = 1.0
     at_first: float | None = None
     by_delta: bool = field(init=False)
+    strategy: str = field(init=False)
     _names: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.by_delta = any(isinstance(trace, ClauseDelta) for trace in self.traces)
+        self.strategy = "delta" if self.by_delta else "trace"
         self._names = {name for clause in self.clauses for name in clause.reads}
-
-    @property
-    def strategy(self) -> str:
-        """The strategy that keeps it."""
-        return "delta" if self.by_delta else "trace"
 
     # -- what it holds for --------------------------------------------------------------------------------------------
 
@@ -141,15 +174,15 @@ class KeptDerivations:
         """The estimated nanoseconds of following `changes`, and of evaluating over `relations` again."""
         found, steps = self.changed(changes)
         # The size of what is read matters for many changed rows only; few do not wait for it.
-        read = sum(len(relations[name]) for name in self._names) if found > MANY else 0
+        read = sum([len(relations[name].content) for name in self._names]) if found > MANY else 0
         cost = following(found, steps, read, by_delta=self.by_delta)
         # Where changed rows are joined with fewer others than at first, so are all.
         thinned = self.cost_correction / (self.at_first or 1.0)
-        again = self.rebuild.nanoseconds(len(relations[self.clauses[0].head]), thinned)
+        again = self.rebuild.nanoseconds(len(relations[self.clauses[0].head].content), thinned)
         return CostComparison(found, cost, again)
 
     def learn(self, changes: Mapping[str, Change], steps: int) -> None:
-        """Compare the steps that following `changes` took with those that were expected."""
+        """Compare the steps that following `changes`, if they are many, took with those that were expected."""
         found, expected = self.changed(changes)
         if found >= MANY:
             self.cost_correction = steps / max(1.0, expected)
@@ -186,8 +219,13 @@ class KeptDerivations:
         staged = StagedDerivations(
             self.strategy, why, {}, {}, kept=self, derivations=self, head=head, after=step.after, support=self.support
         )
+        # The steps of deltas after which the head is rather evaluated: that would be done by then. What is declared is
+        # followed however long it takes.
+        most = NO_END
+        if self.by_delta and isinstance(why, CostComparison):
+            most = max(overdue.FLOOR, int(why.anew / SEEK))
         try:
-            erased, inserted = self._bindings(step, staged, limits, self._most(step, heads))
+            erased, inserted = self._bindings(step, staged, limits, most)
             change = self._change(step, head, staged, erased, inserted)
             content = relation.content
             if len(change.kinds):
@@ -196,24 +234,16 @@ class KeptDerivations:
             staged.discard()
             rows, steps = self.changed(step.changes)
             estimated = f"{steps * self.cost_correction:,.0f} estimated for {amount(rows, 'changed row')}"
-            raise Declined(f"deltas were abandoned after {self._most(step, heads):,} steps, {estimated}") from None
+            raise Declined(f"deltas were abandoned after {most:,} steps, {estimated}") from None
         except BaseException:
             staged.discard()
             raise
-        self.learn(step.changes, staged.steps)
+        if not isinstance(why, CostComparison) or why.rows >= MANY:
+            self.learn(step.changes, staged.steps)
         staged.hold(content, change)
-        if staged.accumulators is not None:
+        if staged.accumulators is not None and staged.accumulators.lacking:
             staged.undefined = refused_groups(self.clauses[0], staged.accumulators.lacking)
         return staged
-
-    def _most(self, step: Step, heads: Heads) -> int:
-        """The steps of deltas after which the head is rather evaluated: that would be done by then.
-
-        What is declared is followed however long it takes.
-        """
-        if not self.by_delta or self.strategy in step.asked(heads):
-            return NO_END
-        return max(overdue.FLOOR, int(self.rebuild.nanoseconds(len(step.after[heads.name]), 1.0) / SEEK))
 
     def _bindings(
         self, step: Step, staged: StagedDerivations, limits: Limits, most: int
@@ -222,27 +252,18 @@ class KeptDerivations:
 
         Raises `Overdue` if deltas take more steps than `most`.
         """
-        before, after, changes = step.before.relations, step.after, step.changes
         erased: list[Rows] = []
         inserted: list[Rows] = []
         work = []
         for i, trace in enumerate(self.traces):
-            changed = {
-                order: step.surgeries(order, whole=order in trace.whole)
-                for order in trace.watched
-                if order[0] in changes
-            }
+            changed = step.changes_in(trace.watched, trace.whole)
             if not changed:
                 continue
             began = time.perf_counter()
             if isinstance(trace, ClauseDelta):
                 trace.most = most if most == NO_END else max(1, most - staged.steps)
-            result = trace.maintain(
-                {order: before[order[0]].order(order[1]) for order in trace.orders},
-                {o: after[o[0]].order_after(o[1], before[o[0]], changes.get(o[0])) for o in trace.orders},
-                changed,
-                limits,
-            )
+            old, new = step.versions(trace.orders)
+            result = trace.maintain(old, new, changed, limits)
             staged.maintained.append((trace, result))
             if result.trouble:
                 look_for_error(step.evaluator, self.clauses[i], limits)
@@ -263,9 +284,10 @@ class KeptDerivations:
         before, relation = step.before.relations, step.after[head]
         facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
         if self.accumulators is not None:
-            staged.accumulators, change = followed(self.clauses[0], self.accumulators, erased, inserted)
+            staged.accumulators, change = self.accumulators.followed(erased, inserted)
             return change
-        if self.support is None and facts is facts_before:
+        same = facts is facts_before
+        if self.support is None and same:
             return change_of_rows(relation.arity, erased, inserted)
         support, evaluator = self.support, step.evaluator
         if support is None:
@@ -276,7 +298,7 @@ class KeptDerivations:
                 page_rows=evaluator.page_rows,
                 dir_rows=evaluator.dir_rows,
             )
-        fact_change = Change.between(facts_before, facts)
+        fact_change = Change.none(relation.arity) if same else Change.between(facts_before, facts)
         staged.support, change = supported_change(support, before[head], facts, fact_change, erased, inserted)
         return change
 

@@ -17,10 +17,9 @@ from lftj.language.clause import Clause
 from lftj.maintain.clause_delta import ClauseDelta
 from lftj.maintain.clause_trace import ClauseTrace
 from lftj.maintain.cost import RebuildCost, concerned
-from lftj.maintain.derivations import KeptDerivations, StagedDerivations, derives_once, kept_content
+from lftj.maintain.derivations import KeptDerivations, StagedDerivations, derives_once, kept_content, support_of
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
-from lftj.maintain.support import support_of
 from lftj.maintain.text_trace import TextTrace
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable
 
 from lftj.errors import EvaluationError, TimeoutExpired
 from lftj.evaluate.evaluator import Evaluator
+from lftj.evaluate.key_conflicts import check_content
+from lftj.evaluate.undefined_groups import undefined_of, with_undefined
 from lftj.join.run import Limits
 from lftj.maintain import background
-from lftj.maintain.derived import check_keys, undefined_of, with_undefined
 from lftj.maintain.recompute import evaluate
 from lftj.program.strata import Heads
 
@@ -64,7 +65,9 @@ def refresh(
 def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits) -> None:
     made = evaluate(evaluator, heads, limits)
     found = undefined_of(evaluator, heads, made.relations, made.undefined, limits)
-    check_keys(evaluator, made.relations, None, limits)
+    for head, relation in made.relations.items():
+        if relation.schema.functional:
+            check_content(evaluator, head, relation.content, None, limits)
     state = evaluator.state
     evaluator.state = state._replace(
         relations={**state.relations, **made.relations},

@@ -1,14 +1,21 @@
-"""A step: one commit as strategies see it, and what is kept of heads from one commit to the next."""
+"""A step: one commit as strategies see it, and what is kept of heads from one commit to the next.
+
+Rules read relations, and their changes, in key orders: a `TraceChange` is a relation's change in one key order, with
+the trie branches that it inserts and erases (tree surgery; incremental-leapfrog-triejoin.txt, section 4.2.1).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from lftj.evaluate.evaluator import Evaluator
 from lftj.language.options import AUTO
 from lftj.maintain import background
-from lftj.maintain.branches import TraceChange, trace_change, whole_change
 from lftj.maintain.cost import HeadCosts
 from lftj.maintain.report import HeadReport
 from lftj.maintain.trace_layout import Order
@@ -17,10 +24,33 @@ from lftj.program.state import State
 from lftj.program.strata import Heads
 from lftj.store.change import Change
 from lftj.store.stored import BULK_PART, BULK_ROWS, StoredRelation
+from scantree.surgery import surgeries
+from scantree.version import Version
 
 if TYPE_CHECKING:
     from lftj.maintain.clause_delta import ClauseDelta
     from lftj.maintain.strategy import Kept
+
+Ints = npt.NDArray[np.int64]
+Versions = Mapping[Order, Version]
+
+_NO_KEYS = np.empty(0, np.int64)
+_ONLY_AUTO = frozenset({AUTO})
+
+
+@dataclass(slots=True)
+class TraceChange:
+    """What a commit does to one relation in one key order.
+
+    `rows` int64[arity, m] in key order · `kinds` int8[m]: 1 inserted, -1 erased · `tops` int64[m]: the first level at
+    which each row is a surgery (scantree.surgery) · `low`, `high` int64[arity]: the range of each column.
+    """
+
+    rows: Ints
+    kinds: npt.NDArray[np.int8]
+    tops: Ints
+    low: Ints
+    high: Ints
 
 
 class KeptHeads:
@@ -53,7 +83,7 @@ class KeptHeads:
 
     def memory(self) -> dict[str, dict[str, int]]:
         """Bytes per head, by what they are for."""
-        return {head: kept.memory() for head, kept in list(self.heads.items())}
+        return {head: sizes for head, kept in list(self.heads.items()) if (sizes := kept.memory())}
 
 
 class Step:
@@ -90,20 +120,41 @@ class Step:
         """A step that changes nothing."""
         return cls(evaluator.state, evaluator, {}, frozenset(), kept)
 
-    def asked(self, heads: Heads) -> set[str]:
+    def asked(self, heads: Heads) -> Set[str]:
         """What users ask for as the strategy of these heads ("auto" where nothing is asked for)."""
         maintain = self.evaluator.state.maintain
-        return {maintain.get(clause.rule, AUTO) for clause in heads.clauses} if maintain else {AUTO}
+        return {maintain.get(clause.rule, AUTO) for clause in heads.clauses} if maintain else _ONLY_AUTO
 
-    def surgeries(self, order: Order, *, whole: bool = False) -> TraceChange:
-        """The change of a relation in a key order, with its tree surgeries; `whole`: of whole rows, in their order."""
-        if whole:
-            return whole_change(self.changes[order[0]], order[1])
-        if order not in self._surgeries:
+    def changes_in(self, orders: Sequence[Order], whole: Set[Order]) -> dict[Order, TraceChange]:
+        """The changes of relations in these key orders, where there are any; of those in `whole`, every row counts."""
+        found: dict[Order, TraceChange] = {}
+        for order in orders:
             name, columns = order
-            old, new = (relations[name].order(columns) for relations in (self.before.relations, self.after))
-            self._surgeries[order] = trace_change(self.changes[name], old, new, columns)
-        return self._surgeries[order]
+            change = self.changes.get(name)
+            if change is None:
+                continue
+            if order in whole:
+                if columns != tuple(range(len(columns))):
+                    change = change.in_order(columns)
+                tops = np.zeros(len(change.kinds), np.int64)
+                found[order] = TraceChange(change.rows, change.kinds, tops, _NO_KEYS, _NO_KEYS)
+            elif order in self._surgeries:
+                found[order] = self._surgeries[order]
+            else:
+                before, after = self.before.relations[name].order(columns), self.after[name].order(columns)
+                found[order] = self._surgeries[order] = trace_change(change, before, after, columns)
+        return found
+
+    def versions(self, orders: Sequence[Order]) -> tuple[dict[Order, Version], dict[Order, Version]]:
+        """The relations in these key orders, before the step and after it."""
+        old: dict[Order, Version] = {}
+        new: dict[Order, Version] = {}
+        for order in orders:
+            name, columns = order
+            before, after = self.before.relations[name], self.after[name]
+            old[order] = before.order(columns)
+            new[order] = after.order_after(columns, before, self.changes.get(name))
+        return old, new
 
     def unkept(self, heads: Heads, unless: str) -> str:
         """Why `heads` are evaluated now without keeping what following takes; empty if they are not.
@@ -148,3 +199,14 @@ class Step:
             return ""
         rows = sum(len(self.after[name]) for name in heads.reads)
         return f"{changed:,} rows changed where there are {rows:,}" if changed > BULK_PART * rows else ""
+
+
+def trace_change(change: Change, old: Version, new: Version, columns: tuple[int, ...]) -> TraceChange:
+    """A change of a relation in the key order `columns`, with its tree surgeries; `old`, `new`: in that order."""
+    if columns != tuple(range(len(columns))):
+        change = change.in_order(columns)
+    rows, kinds = np.ascontiguousarray(change.rows), change.kinds
+    arity, m = rows.shape
+    tops, low, high = np.empty(m, np.int64), np.empty(arity, np.int64), np.empty(arity, np.int64)
+    surgeries(new.store.arena.space.mem, old.root, new.root, new.store.shape, rows, kinds, tops, low, high)
+    return TraceChange(rows, kinds, tops, low, high)

@@ -24,8 +24,8 @@ import numpy.typing as npt
 from lftj.evaluate.text_steps import TextColumns, step
 from lftj.join.run import Counters, Limits
 from lftj.language.clause import Clause, Var
-from lftj.maintain.branches import TraceChange, trace_change
 from lftj.maintain.clause_trace import ClauseTrace, Maintained, Trace
+from lftj.maintain.step import TraceChange, trace_change
 from lftj.maintain.trace_layout import Order
 from lftj.program.text_split import TextSplit
 from lftj.store.change import change_of_rows

@@ -14,6 +14,8 @@ from lftj.language.stratify import components
 
 # So many heads of a recursive component are named.
 SHOWN = 3
+# Sets of relations that strata remember what follows them of: transactions change the same ones again and again.
+KEPT = 256
 
 
 class Heads(NamedTuple):
@@ -38,29 +40,31 @@ class Strata:
     `recursive`: of each head that is derived from itself, all heads that are derived together, one after the other in
     `order`. A head of best values (`Clause.best`), or one that is evaluated key by key (`Clause.acyclic`), is there
     whether or not it is still derived from itself.
-    `together`: all heads, bottom up, those of a component as one · `marked`: the clauses that stand for no rule, whose
-    marks (`Aggregate.op`) have a second word.
+    `together`: all heads, bottom up, those of a component as one · `by_head`: the clauses of each head · `marked`: the
+    clauses that stand for no rule, whose marks (`Aggregate.op`) have a second word.
     """
 
-    __slots__ = ("_above", "_of", "_readers", "_reads", "clauses", "marked", "order", "recursive", "together")
+    __slots__ = ("_affected", "_readers", "_reads", "by_head", "clauses", "marked", "order", "recursive", "together")
 
     def __init__(self, clauses: Iterable[Clause] = (), order: Iterable[str] = ()) -> None:
         self.clauses = tuple(clauses)
         self.order = tuple(order)
         self.marked = tuple(c for c in self.clauses if c.aggregate is not None and " " in c.aggregate.op)
-        self._of: dict[str, list[Clause]] = {}
+        self.by_head: dict[str, list[Clause]] = {}
         self._readers: dict[str, dict[str, None]] = {}
-        self._above: dict[str, frozenset[str]] = {}  # of those that were asked for: every transaction asks
+        self._affected: dict[tuple[str, ...], tuple[frozenset[str], tuple[Heads, ...]]] = {}
         for clause in self.clauses:
-            self._of.setdefault(clause.head, []).append(clause)
+            self.by_head.setdefault(clause.head, []).append(clause)
             for name in clause.reads:
                 self._readers.setdefault(name, {})[clause.head] = None
-        self._reads = {head: {name: None for clause in own for name in clause.reads} for head, own in self._of.items()}
-        graph = {head: list(self.reads(head)) for head in self._of}
+        self._reads = {
+            head: {name: None for clause in own for name in clause.reads} for head, own in self.by_head.items()
+        }
+        graph = {head: list(self.reads(head)) for head in self.by_head}
         self.recursive: dict[str, tuple[str, ...]] = {}
         for found in components(graph):
             alone = len(found) == 1 and found[0] not in graph[found[0]]
-            if not alone or any(clause.best or clause.acyclic for clause in self._of[found[0]]):
+            if not alone or any(clause.best or clause.acyclic for clause in self.by_head[found[0]]):
                 self.recursive |= dict.fromkeys(found, found)
         members = dict.fromkeys(self.recursive.get(head, (head,)) for head in self.order)
         self.together = tuple(map(self._heads, members))
@@ -89,7 +93,7 @@ class Strata:
 
     def of(self, name: str) -> list[Clause]:
         """The clauses that derive `name`."""
-        return self._of.get(name, [])
+        return self.by_head.get(name, [])
 
     def reads(self, name: str) -> Mapping[str, None]:
         """The relations in the bodies of `name`'s clauses, each once."""
@@ -123,17 +127,24 @@ class Strata:
 
     def above(self, names: Iterable[str]) -> frozenset[str]:
         """All heads that are derived from `names`, and those of `names` that are heads."""
-        found = [self._above_one(name) for name in names]
-        return found[0] if len(found) == 1 else frozenset().union(*found)
+        return self.affected(tuple(names))[0]
 
-    def _above_one(self, name: str) -> frozenset[str]:
-        if (known := self._above.get(name)) is not None:
+    def affected(self, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[Heads, ...]]:
+        """(the heads that are derived from `names`, and those of `names` that are heads; how they are derived).
+
+        The second is what a commit that changes `names` has to do, bottom up.
+        """
+        known = self._affected.get(names)
+        if known is not None:
             return known
-        frontier, found = [name], {name} & self._of.keys()
+        frontier, found = [*names], set(names) & self.by_head.keys()
         while frontier:
             for head in self._readers.get(frontier.pop(), ()):
                 if head not in found:
                     found.add(head)
                     frontier.append(head)
-        self._above[name] = frozenset(found)
-        return self._above[name]
+        work = tuple(heads for heads in self.together if not found.isdisjoint(heads.names))
+        if len(self._affected) >= KEPT:
+            self._affected.clear()
+        self._affected[names] = known = frozenset(found), work
+        return known

@@ -1,14 +1,29 @@
-"""A change: the net difference between two contents of one relation.
+"""What a transaction asks of a relation, in batches, and what it really did, as a change.
+
+A batch is one call: its rows are all to be
+
+    INSERT    the rows are facts
+    ERASE     the rows are no facts
+    UPSERT    of a functional predicate: whatever the facts hold under the keys of the rows (all columns but the last)
+              goes, and the rows are facts; of several rows with one key the last counts
+
+A batch of changes has a kind per row: INSERT or ERASE; with UPSERT, ERASE takes whatever is under the key.
+
+The last word per row counts, in the order of the batches. Inserts and erases need not look at the facts, so a run of
+them is one update; a run of upserts is one update after a lookup of its keys.
+
+A change is the net difference between two contents of one relation:
 
     rows     int64[arity, m], distinct, in key order
     kinds    int8[m], INSERTED (1): only the new content has the row; ERASED (-1): only the old one
 
-A change is what a transaction does to a relation, what its rules are maintained by, and what the user sees as a delta.
-A row that was erased and inserted again is in no change; the empty change has no rows.
+It is what rules are maintained by, and what the user sees as a delta. A row that was erased and inserted again is in no
+change; the empty change has no rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -16,14 +31,15 @@ import numpy as np
 import numpy.typing as npt
 
 from scantree.probe import NOTHING
-from scantree.sort import FEW, in_one, sort_chunks, sorting
+from scantree.sort import FEW, in_one, sort_chunks, sort_rows, sorting
 from scantree.version import Changes, Version
 
 Rows = npt.NDArray[np.int64]
 Kinds = npt.NDArray[np.int8]
 
+INSERT, ERASE, UPSERT = 1, -1, 2
 INSERTED, ERASED = 1, -1
-_ONE = {1: np.array([INSERTED], np.int8), 2: np.array([ERASED], np.int8)}
+_ONE = {1: np.array([1], np.int8), -1: np.array([-1], np.int8)}
 
 
 class Change(NamedTuple):
@@ -43,10 +59,10 @@ class Change(NamedTuple):
         """What `Version.update` really did."""
         batch, verdicts = changes
         if len(verdicts) == 1 and verdicts[0] != NOTHING:
-            return cls(batch, _ONE[int(verdicts[0])])
-        done = verdicts != NOTHING
-        if not done.all():
-            batch, verdicts = np.compress(done, batch, axis=1), verdicts[done]
+            return cls(batch, _ONE[3 - 2 * int(verdicts[0])])
+        if NOTHING in verdicts:
+            done = verdicts != NOTHING
+            batch, verdicts = batch.compress(done, axis=1), verdicts[done]
         return cls(batch, (3 - 2 * verdicts).astype(np.int8))  # scantree's INSERTED is 1, its ERASED 2
 
     @classmethod
@@ -63,13 +79,13 @@ class Change(NamedTuple):
         if len(columns) == 0 or self.rows.shape[1] < 2:
             return Change(rows, self.kinds)
         order, _ = sorting(rows)
-        return Change(np.take(rows, order, axis=1), self.kinds[order])
+        return Change(rows.take(order, axis=1), self.kinds[order])
 
     def of_kind(self, kind: int) -> Rows:
         """The rows of one kind, int64[arity, n] in key order."""
         if len(self.kinds) == 1:
             return self.rows if self.kinds[0] == kind else self.rows[:, :0]
-        return np.compress(self.kinds == kind, self.rows, axis=1)
+        return self.rows.compress(self.kinds == kind, axis=1)
 
 
 def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Change:
@@ -80,14 +96,17 @@ def change_of_rows(arity: int, erased: list[Rows], inserted: list[Rows]) -> Chan
     """
     if not erased and not inserted:
         return Change.none(arity)
-    gone, come = (sum([rows.shape[1] for rows in chunks]) for chunks in (erased, inserted))
+    if len(erased) + len(inserted) == 1 and (rows := (erased or inserted)[0]).shape[1] == 1:
+        return Change(rows, _ONE[ERASED if erased else INSERTED])
+    gone = sum([rows.shape[1] for rows in erased])
+    come = sum([rows.shape[1] for rows in inserted])
     if gone + come < FEW:
         rows = np.concatenate([*erased, *inserted], axis=1)
         order, repeats = sorting(rows)
         if not repeats:
             kinds = np.full(gone + come, INSERTED, np.int8)
             kinds[:gone] = ERASED
-            return Change(np.take(rows, order, axis=1), kinds[order])
+            return Change(rows.take(order, axis=1), kinds[order])
     return Change(*in_one(_distinct(arity, erased), _distinct(arity, inserted)))
 
 
@@ -96,3 +115,80 @@ def _distinct(arity: int, chunks: list[Rows]) -> Rows:
     if arity and chunks:
         return sort_chunks([*chunks])
     return np.empty((arity, min(1, sum([rows.shape[1] for rows in chunks]))), np.int64)
+
+
+# Batches --------------------------------------------------------------------------------------------------------------
+
+
+class Batch(NamedTuple):
+    """Rows int64[arity, size] in any order, all to be inserted, erased or upserted (`op`).
+
+    `kinds` int8[size], INSERT or ERASE, tells rows apart; `op` is INSERT then, or UPSERT where their keys count.
+    """
+
+    rows: Rows
+    size: int
+    op: int
+    kinds: Kinds | None = None
+
+    def erased(self) -> Rows | None:
+        """The rows that are named to be erased; None if there are none."""
+        if self.kinds is not None and self.op == INSERT:
+            return np.compress(self.kinds == ERASE, self.rows, axis=1)
+        return self.rows if self.op == ERASE else None
+
+
+def applied(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Change]:
+    """The facts after all batches (at least one), and how they differ; `facts` themselves if nothing changed."""
+    runs = [[batches[0]]]
+    for batch in batches[1:]:
+        if (batch.op == UPSERT) == (runs[-1][0].op == UPSERT):
+            runs[-1].append(batch)
+        else:
+            runs.append([batch])
+    after = facts
+    for run in runs:
+        after, done = _after(after, run)
+    if len(runs) == 1:
+        return after, Change.of_update(done)
+    change = Change.between(facts, after)
+    return after if len(change.kinds) else facts, change
+
+
+def _after(facts: Version, run: Sequence[Batch]) -> tuple[Version, Changes]:
+    """The facts after batches that are all upserts, or all none, and what that did."""
+    first = run[0]
+    rows = first.rows if len(run) == 1 else np.concatenate([batch.rows for batch in run], axis=1)
+    if first.op == UPSERT:
+        kinds = None if all(batch.kinds is None for batch in run) else _kinds_of(run, rows.shape[1], INSERT)
+        rows, ops = _upserting(facts, rows, kinds)
+    elif len(run) == 1 and first.size == 1 and first.kinds is None:
+        ops = _ONE[first.op]
+    else:
+        ops = _kinds_of(run, rows.shape[1])
+    return facts.update(rows, ops)
+
+
+def _kinds_of(run: Sequence[Batch], rows: int, op: int = 0) -> Kinds:
+    """INSERT or ERASE for each of the `rows` of all batches; `op`: where they do not say (0: that of the batch)."""
+    kinds, at = np.empty(rows, np.int8), 0
+    for batch in run:
+        kinds[at : at + batch.size] = (op or batch.op) if batch.kinds is None else batch.kinds
+        at += batch.size
+    return kinds
+
+
+def _upserting(facts: Version, rows: Rows, kinds: Kinds | None) -> tuple[Rows, Kinds]:
+    """The rows and ops of the update that upserts `rows` int64[arity, n], or with kind ERASE takes their keys' rows."""
+    keys = len(rows) - 1
+    if kinds is not None:
+        rows = np.concatenate([rows, kinds[None].astype(np.int64)])
+    if rows.shape[1] > 1:
+        rows = sort_rows(list(rows), keys)
+    old = facts.rows_under(rows[:keys])
+    if kinds is not None:
+        rows = np.compress(rows[-1] == INSERT, rows[:-1], axis=1)
+    ops = np.full(old.shape[1] + rows.shape[1], INSERT, np.int8)
+    ops[: old.shape[1]] = ERASE
+    # The erases first: where a row is there already, its last word is to stay.
+    return np.concatenate([old, rows], axis=1), ops

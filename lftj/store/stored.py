@@ -10,8 +10,13 @@
 A stored relation never gets other rows: a change makes its *successor*, which takes its place in the next state of the
 database (state.py), and versions handed out before stay readable. What may be added is a key order or a scan: it is
 built the first time a plan (a rule, a user) asks for it and shared by all; a successor has it too where the change is
-small, by batch update when it is next asked for (lagging_order.py), else it is dropped (and built again when asked
-for).
+small, else it is dropped (and built again when asked for).
+
+A key order lags behind the content: most transactions ask for few of those that were ever built, and bringing one up to
+date takes as long as a join of a few rows. So it catches up when it is asked for, by all changes at once, or earlier if
+there are many. A key order of a recursive relation is kept up to date in every round once a round of the transaction
+has asked for it. One that no round asks for catches up by the change of all rounds together, which is smaller: much of
+what goes in one round comes back in another.
 
 Remembered folds are never wrong for another version, so a successor shares them, until a large change, or many small
 ones that nobody looked at, have left little of them (and they would keep the pages of an old version).
@@ -32,7 +37,6 @@ import numpy.typing as npt
 
 from lftj.plan.statistics import Statistics
 from lftj.store.change import ERASED, Change
-from lftj.store.lagging_order import LaggingOrder
 from lftj.store.page_folds import PageFolds
 from lftj.values.codes import Schema
 from scantree.memory import Arena, ArenaFullError
@@ -47,6 +51,8 @@ SMALL_PART = 1 / 8
 # A change of so many rows, and of such a part of them, is bulk: what it concerns may be evaluated anew (rounds.py)
 # and do without the secondary key orders. They go, and are made again for whoever asks for them.
 BULK_ROWS, BULK_PART = 10_000, 1 / 32
+# A key order lags behind by at most so many changes, and such a part of the rows.
+MOST_BEHIND, BEHIND_PART = 32, 1 / 64
 
 
 class ScanOrder(NamedTuple):
@@ -72,6 +78,32 @@ KEPT_FOLDS = 32
 
 # What a relation may build beside its content, and forget: a key order or a scan.
 Built = tuple[int, ...] | ScanOrder
+
+
+class LaggingOrder(NamedTuple):
+    """`version`: the key order as it was · `changes` of the content since, in order · `rows`: how many these have."""
+
+    version: Version
+    changes: tuple[Change, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, held: Version | LaggingOrder, change: Change) -> LaggingOrder:
+        """A key order, of which `held` is kept, after one more change of the content."""
+        if isinstance(held, Version):
+            return cls(held, (change,), len(change.kinds))
+        return cls(held.version, (*held.changes, change), held.rows + len(change.kinds))
+
+    def catch_up(self, columns: tuple[int, ...]) -> Version:
+        """The content in the key order `columns`, a permutation of the columns."""
+        changes, order = self.changes, list(columns)
+        if not changes:
+            return self.version
+        if len(changes) == 1:
+            return self.version.update(changes[0].rows[order], changes[0].kinds)[0]
+        # The last word on a row counts.
+        rows = np.concatenate([change.rows[order] for change in changes], axis=1)
+        return self.version.update(rows, np.concatenate([change.kinds for change in changes]))[0]
 
 
 class Private:
@@ -220,8 +252,10 @@ class StoredRelation:
 
     def order_after(self, columns: tuple[int, ...], before: StoredRelation, change: Change | None) -> Version:
         """The content in a key order; one that is not built yet is made of that of the relation `before` the change."""
-        missing = columns not in self._orders
-        if missing and change is not None and len(change.kinds) < SMALL_PART * len(self):
+        held = self._orders.get(columns)
+        if isinstance(held, Version):
+            return held
+        if held is None and change is not None and len(change.kinds) < SMALL_PART * len(self.content):
             self._orders[columns], _ = before.order(columns).update(change.rows[list(columns)], change.kinds)
         return self.order(columns)
 
@@ -276,15 +310,16 @@ class StoredRelation:
             if isinstance(held, LaggingOrder) and held is not before and held.version is before.version:
                 self.forget(order)
                 with suppress(ArenaFullError):
-                    self._orders[order] = self._lagging(order, before, change, self.content)
+                    self._orders[order] = self._lagging(order, before, change, len(self.content))
 
     @staticmethod
     def _lagging(
-        order: tuple[int, ...], held: Version | LaggingOrder, change: Change, content: Version
+        order: tuple[int, ...], held: Version | LaggingOrder, change: Change, rows: int
     ) -> Version | LaggingOrder:
-        """A key order after one more change, which led to `content`; it catches up if it lags too far."""
+        """A key order after one more change, which led to so many rows; it catches up if it lags too far."""
         lagging = LaggingOrder.of(held, change)
-        return lagging.catch_up(order) if lagging.far(len(content)) else lagging
+        far = len(lagging.changes) > MOST_BEHIND or lagging.rows > BEHIND_PART * rows
+        return lagging.catch_up(order) if far else lagging
 
     def forget(self, built: Built) -> None:
         """Drop a secondary key order or a scan; it is built again if somebody asks for it."""
@@ -341,7 +376,7 @@ class StoredRelation:
                     change = Change(delta.rows, delta.kinds)
                 changed = len(change.kinds)
                 if changed < SMALL_PART * rows:
-                    folds = self._folds_after(changed, rows)
+                    folds = self._folds_after(changed, rows) if self._folds else {}
                     bulk = changed >= BULK_ROWS and changed > BULK_PART * rows
                     orders, scans = self._follow(content, change, {} if bulk else self._orders)
         return self._with(content, facts, orders, scans, folds)
@@ -376,12 +411,13 @@ class StoredRelation:
         """
         orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: content}
         scans: dict[ScanOrder, Version] = {}
+        rows = len(content)
         try:
             for order, held in list(wanted.items()):
                 if order == self._declared:
                     continue
                 if private is None:
-                    orders[order] = self._lagging(order, held, change, content)
+                    orders[order] = self._lagging(order, held, change, rows)
                     continue
                 if isinstance(held, LaggingOrder):
                     orders[order] = LaggingOrder.of(held, change)

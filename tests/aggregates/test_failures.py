@@ -19,6 +19,7 @@ from lftj.evaluate.accumulators import Accumulators
 from lftj.join.groups import Runs
 from lftj.language.clause import Var
 from lftj.maintain import derivations
+from lftj.maintain.derivations import KeptDerivations
 from scantree.memory import Arena, ArenaFullError
 from scantree.version import Version
 from tests.aggregates.cases import add, aggregate
@@ -64,7 +65,8 @@ def commit(db: lftj.Database, more: Sequence[Any] = ()) -> BaseException | None:
 def picture(db: lftj.Database) -> dict[str, Any]:
     gc.collect()
     db._arena.collect()
-    held = {head: trace.accumulators for head, trace in db._kept.heads.items()}
+    kept = {head: held for head, held in db._kept.heads.items() if isinstance(held, KeptDerivations)}
+    held = {head: one.accumulators for head, one in kept.items()}
     return {
         "state": id(db._state),
         "rows": {name: list(db[name]) for name in db},
@@ -77,9 +79,10 @@ def picture(db: lftj.Database) -> dict[str, Any]:
 STEPS: list[tuple[Any, str]] = [
     (accumulators, "sums_of"),
     (accumulators, "consolidated"),
-    (Accumulators, "updated"),
+    (Accumulators, "values"),
+    (Accumulators, "moved"),
     (Accumulators, "rows"),
-    (derivations, "followed"),
+    (Accumulators, "followed"),
     (derivations, "change_of_rows"),
     (group_scan, "followed"),
     (group_scan, "folded"),

@@ -42,9 +42,10 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything takes what its steps are priced at: what is chosen is the same on every machine."""
     learn, evaluate = choose._learn, recompute.evaluate
 
-    def learnt(step: Any, heads: Heads, kept: Any, staged: Any, took: float) -> None:
+    def learnt(step: Any, heads: Heads, kept: Any, staged: Any, estimated: CostComparison, took: float) -> None:
         rows = kept.changed(step.changes)[0]
-        learn(step, heads, kept, staged, cost.following(rows, staged.steps, 0, by_delta=kept.by_delta))
+        priced_at = cost.following(rows, staged.steps, 0, by_delta=kept.by_delta)
+        learn(step, heads, kept, staged, estimated, priced_at)
 
     def evaluated(evaluator: Any, heads: Heads, limits: Any) -> Any:
         made = evaluate(evaluator, heads, limits)

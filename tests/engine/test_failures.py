@@ -287,11 +287,11 @@ def test_a_failure_while_a_secondary_order_follows_changes_nothing(monkeypatch: 
 
 def test_no_memory_for_a_secondary_order_drops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order goes, the load succeeds: it was a raw ArenaFullError with the facts replaced already."""
-    from lftj.store import lagging_order
+    from lftj.store import stored
     from scantree.memory import ArenaFullError
     from scantree.version import Version
 
-    monkeypatch.setattr(lagging_order, "PART", 0.0)
+    monkeypatch.setattr(stored, "BEHIND_PART", 0.0)
     db = small()
     db.load("e", [(i, i + 1) for i in range(100, 200)])
     assert db.query("e(x, y), y = 3", order=("y", "x")).count() == 2

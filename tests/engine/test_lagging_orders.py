@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import MemoryLimitError
-from lftj.store import lagging_order
-from lftj.store.lagging_order import LaggingOrder
+from lftj.store import stored
+from lftj.store.stored import LaggingOrder
 from scantree.memory import ArenaFullError
 from scantree.version import Version
 from tests.engine.histories import check_stored
@@ -61,13 +61,13 @@ def test_at_any_time_a_key_order_holds_the_content(rng: Random) -> None:
                 reader, held = rng.choice(readers) if readers else (db, rows)
                 check_stored(reader._state.relations["e"])
                 assert set(reader["e"]) == held
-        assert all(lag(db._relations["e"], order) <= lagging_order.MOST for order in db._relations["e"].orders)
+        assert all(lag(db._relations["e"], order) <= stored.MOST_BEHIND for order in db._relations["e"].orders)
 
 
 def test_a_transaction_leaves_behind_what_it_does_not_ask_for() -> None:
     db = database()
     db._relations["e"].order((1, 0, 2))
-    for n in range(lagging_order.MOST):
+    for n in range(stored.MOST_BEHIND):
         db.load("e", [(100 + n, 0, 0)])
         assert lag(db._relations["e"], (1, 0, 2)) == n + 1
     db.load("e", [(200, 0, 0)])
@@ -105,7 +105,7 @@ def test_without_memory_it_stays_behind_and_follows_later(monkeypatch: pytest.Mo
 
 
 def test_a_change_of_a_large_part_is_followed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lagging_order, "PART", 1 / 16)
+    monkeypatch.setattr(stored, "BEHIND_PART", 1 / 16)
     db = database()
     db._relations["e"].order((1, 0, 2))
     db.load("e", np.array([[50, 1, 1]]))

@@ -187,6 +187,7 @@ def test_progress_tells_the_stratum_the_round_and_the_new_rows(monkeypatch: pyte
 
         return told
 
+    monkeypatch.setenv("LFTJ_PROGRESS", "1")  # where nobody is shown the line, nobody is told
     monkeypatch.setattr(Progress, "rows", rows)
     db = database()
     component = [(count, unit, stage) for named, count, unit, stage in seen if named == "even, odd (stratum 1 of 2)"]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lftj.join import first_key_index
 from lftj.maintain import rounds as following
 from lftj.recursion import closure, component_join, fixpoint, retraction, round_column
-from lftj.store import lagging_order
+from lftj.store import stored
 from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.mixed.programs import Mixed
@@ -75,7 +75,7 @@ def test_written(name: str, rng: Random, facts_in_heads: bool) -> None:
 def test_an_amended_version_has_another_jump_table(seed: int) -> None:
     """A history that never ended: a walk by the jump table of a version that had been amended since."""
     rng = Random(seed)
-    with mock.patch.multiple(lagging_order, MOST=3, PART=1e9):
+    with mock.patch.multiple(stored, MOST_BEHIND=3, BEHIND_PART=1e9):
         name = rng.choice(list(WRITTEN))
         run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=rng.random() < 0.5))
 

@@ -13,7 +13,7 @@ import pytest
 
 import lftj
 from lftj.recursion import fixpoint
-from lftj.store.lagging_order import LaggingOrder
+from lftj.store.stored import LaggingOrder
 from scantree.memory import ArenaFullError
 from scantree.version import Store, Version
 from tests.engine.histories import check_stored

@@ -192,7 +192,7 @@ def test_what_is_used_up_goes_where_amending_is_interrupted(call: str, monkeypat
     """Before and after what was left is applied: no page stays that nobody holds."""
     store = Store(Arena(), 1, page_rows=4, dir_rows=4)
     version = store.build([np.arange(0, 400, 2)])
-    owner = versions.Version if call == "_next" else versions._sweep
+    owner = versions.Version if call == "_next" else versions._memory
 
     def stopped(*_arguments: object) -> None:
         raise KeyboardInterrupt

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scantree import memory, sweep
+from scantree import memory
 from scantree.check import check_arena
 from scantree.memory import GRAIN, LARGE, LIMIT, TOP, Arena, ArenaFullError, Size
 from scantree.version import Store, Version
@@ -246,20 +246,20 @@ def test_an_arena_goes_with_its_last_reference() -> None:
         version = run_of(Store(arena, 1), 0, 10)
         gone = weakref.ref(arena)
         del version
-        assert arena.sweep
+        assert arena.gone
         del arena
         assert gone() is None
     finally:
         gc.enable()
 
 
-@pytest.mark.parametrize(("versions", "call"), [(1, 0), (sweep.AT_ONCE + 1, 0), (sweep.AT_ONCE + 1, 1)])
+@pytest.mark.parametrize(("versions", "call"), [(1, 0), (memory.AT_ONCE + 1, 0), (memory.AT_ONCE + 1, 1)])
 def test_an_interrupted_sweep_goes_on(versions: int, call: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it had taken from the queue once waited for the next version that was dropped."""
     arena = Arena()
     store = Store(arena, 1)
     kept, gone = run_of(store, 0, 10), [run_of(store, i, i + 10) for i in range(versions)]
-    drop_all, calls = sweep.drop_all, list[int]()
+    drop_all, calls = memory.drop_all, list[int]()
 
     def stopped(*arguments: Any) -> None:
         calls.append(0)
@@ -267,7 +267,7 @@ def test_an_interrupted_sweep_goes_on(versions: int, call: int, monkeypatch: pyt
             raise KeyboardInterrupt
         drop_all(*arguments)
 
-    monkeypatch.setattr(sweep, "drop_all", stopped)
+    monkeypatch.setattr(memory, "drop_all", stopped)
     gone.clear()
     with pytest.raises(KeyboardInterrupt):
         arena.collect()

@@ -19,8 +19,8 @@ from lftj.join.run import Limits
 from lftj.language.checker import check, check_query
 from lftj.language.clause import Clause, Schema
 from lftj.language.parse import parse
-from lftj.maintain.branches import trace_change
 from lftj.maintain.clause_trace import ClauseTrace, Maintained
+from lftj.maintain.step import trace_change
 from lftj.plan.body import body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import Choice, rank_orders
