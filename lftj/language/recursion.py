@@ -75,7 +75,7 @@ def warn_of_products(recursive: Iterable[tuple[str, ...]], clauses: Sequence[Cla
         component = member.get(clause.head, ())
         own = [atom for atom in clause.atoms if atom.predicate in component]
         others = [atom for atom in clause.atoms if atom.predicate not in component]
-        if clause.head.startswith(INTERNAL) or not own or not others:
+        if clause.best or clause.head.startswith(INTERNAL) or not own or not others:
             continue
         ways = {v.name for atom in own for arg in atom.args for v in variables_of(arg)}
         ways &= {v.name for atom in others for arg in atom.args for v in variables_of(arg)}

@@ -36,7 +36,18 @@ Row = tuple[Any, ...]
 PAIR, ONE, TEXT = ("number", "number"), ("number",), ("number", "symbol")
 GIVEN = {"e": PAIR, "f": PAIR, "b": ONE, "w": ("number",) * 3, "dag": PAIR}
 HEADS = {"a0": PAIR, "a1": PAIR, "a2": PAIR, "u0": ONE, "u1": ONE, "on": (), "t0": TEXT, "t1": TEXT}
-FUNCTIONAL = {"g": PAIR, "m0": PAIR, "m1": PAIR, "d0": PAIR, "d1": PAIR}
+FUNCTIONAL = dict.fromkeys(("g", "m0", "m1", "d0", "d1", "r0", "r1"), PAIR)
+# Recursive along edges that go upwards: evaluated key by key.
+KEYED = {
+    "r0": (
+        "r0[x] = c + sum r0[y] : { e(x, y), x < y } :- g[x] = c.",
+        "r0[x] = max n : { e(x, y), x < y, r0[y] = n ; b(x), n = 3, y = x }.\nr0[x] = 1 :- f(_, x), !e(x, _), !b(x).",
+    ),
+    "r1": (
+        "r1[x] = count : { w(x, y, k), x < y, r1[y] < k } :- b(x).",
+        "r1[x] = n + sum k * r1[y] : { w(x, y, k), x < y } :- r0[x] = n.",
+    ),
+}
 # What only the plain evaluator knows: all sums of which d0 and d1 hold the least.
 SUMS = {"d0": "s0", "d1": "s1"}
 PATHS = "paths"
@@ -152,6 +163,9 @@ def some_rules(rng: Random, present: dict[str, list[Rule]]) -> list[Rule]:
         if rng.random() < 0.2:
             return [Rule(head, f"{head}[x] = y :- {_of(rng, PAIR)}(x, y).")]
         return [Rule(head, f"{head}[x] = {rng.choice(AGGREGATES)} : {{ {_of(rng, PAIR)}(x, y) }}.")]
+    if kind < 0.27 and (open_ := [head for head in KEYED if not present.get(head)]):
+        head = rng.choice(open_)
+        return [Rule(head, rng.choice(KEYED[head]))]
     heads = rng.sample(list(HEADS), rng.choice((1, 1, 2)))
     return [Rule(head, rng.choice(FORMS[HEADS[head]])(rng, head)) for head in heads]
 
@@ -201,7 +215,7 @@ class Twin(twin.Twin):
             return None
 
     def _check_component(self, component: tuple[str, ...], given: Contents) -> None:
-        if not set(component) & set(SUMS.values()):
+        if not set(component) & {*SUMS.values(), *KEYED}:
             super()._check_component(component, given)
 
     def put(self, rules: dict[str, list[Rule]]) -> None:
@@ -221,7 +235,7 @@ class Twin(twin.Twin):
             return True
         made = [rule for found in self.rules.values() for rule in found if "cat(" in rule.text]
         for found in (set(found) for found in components if recursive(self.program, found)):
-            if found & FUNCTIONAL.keys():
+            if found & FUNCTIONAL.keys() and not found <= KEYED.keys():
                 return True
             bodies = [rule.text.partition(":-")[2] for rule in made if rule.head in found]
             if any(f"{name}(" in body for body in bodies for name in found):

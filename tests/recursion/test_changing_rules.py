@@ -24,7 +24,7 @@ from tests.recursion.changing import Twin, history
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once", "ignore:.*is the same as")
 
 # Histories that have every strategy.
-HISTORIES = 20
+HISTORIES = 60
 ROUNDS, MOST = (8, 6) if JIT else (3, 3)
 
 
