@@ -177,6 +177,8 @@ class Compare:
     span: Span = field(default=ast.NOWHERE, compare=False, repr=False)
 
     def __str__(self) -> str:
+        if isinstance(self.right, Value) and self.right.value is None:
+            return comparison_text("is_null" if self.op == "=" else "not_is_null", str(self.left), "")
         return comparison_text(self.op, str(self.left), str(self.right))
 
 
