@@ -161,7 +161,9 @@ def _part(values: Any, column: Column, staging: Staging, given: str, source: str
     if _of_pandas(values):
         plain = isinstance(values.dtype, np.dtype)
         if plain and values.dtype.kind == "f" and is_nullable(column.type):
-            values = pa.array(values.to_numpy(), from_pandas=True)  # where NaN stands for null
+            import pyarrow
+
+            values = pyarrow.array(values.to_numpy(), from_pandas=True)  # where NaN stands for null
         else:
             values = values.to_numpy() if plain else _extension(values, column, staging, given, source)
     if isinstance(values, np.ndarray):

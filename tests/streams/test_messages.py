@@ -163,7 +163,8 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         lambda c, bid, item: c.input("other", x=list),
         (
             "column `x`: <class 'list'> is no type of a column\n"
-            "  why: the types are number, unsigned, float, symbol, bool, date, timestamp, duration, decimal, uuid, bytes\n"
+            "  why: the types are number, unsigned, float, symbol, bool, date, timestamp, duration, decimal, uuid, "
+            "bytes\n"
             '  do: give int, float, str or another class of values, or a name such as "decimal(10,2)"'
         ),
     ),
