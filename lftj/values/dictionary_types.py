@@ -23,7 +23,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 _UUID_BYTES = 16
 
 
-class Symbol(ValueType):
+class Symbols(ValueType):
     """Texts."""
 
     family, storage = SYMBOL, SYMBOL
@@ -113,7 +113,7 @@ class Uuid(ValueType):
 
         if isinstance(given, pa.BaseExtensionType):
             return bool(given.storage_type == pa.binary(_UUID_BYTES))
-        return Symbol().fits_arrow(given) or Bytes().fits_arrow(given)
+        return Symbols().fits_arrow(given) or Bytes().fits_arrow(given)
 
     def from_arrow(self, array: pa.Array) -> Read:
         import pyarrow as pa

@@ -29,7 +29,7 @@ from lftj.values import faults
 from lftj.values.bool_type import Bool
 from lftj.values.codes import is_missing
 from lftj.values.decimal_type import Decimals
-from lftj.values.dictionary_types import Bytes, Symbol, Uuid
+from lftj.values.dictionary_types import Bytes, Symbols, Uuid
 from lftj.values.plain_types import Float, Number, Unsigned
 from lftj.values.time_types import Date, Duration, Timestamp
 from lftj.values.value_type import Misfit, ValueType
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 FAMILIES: dict[str, type[ValueType]] = {
     kind.family: kind
-    for kind in (Number, Unsigned, Float, Symbol, Bool, Date, Timestamp, Duration, Decimals, Uuid, Bytes)
+    for kind in (Number, Unsigned, Float, Symbols, Bool, Date, Timestamp, Duration, Decimals, Uuid, Bytes)
 }
 _NAME = re.compile(r"\s*(?P<family>\w+)\s*(\((?P<parameters>[^()]*)\))?\s*(?P<null>\??)\s*")
 
