@@ -2,7 +2,8 @@
 
 Between machines rows travel as values, never as codes: every partition's database numbers its texts itself. A table of
 a relation has one column per column of its schema: number int64, unsigned uint64, float double (no NaN, 0.0 for -0.0),
-symbol string; no nulls. Of arity 0 it has one column, `_unit`, which says nothing.
+symbol string; other types as `type_table.py` gives them out, but for uuids, which are texts. Null stands only where a
+column's type admits it. Of arity 0 it has one column, `_unit`, which says nothing.
 
 The hash of a key is 64 bits of its value and nothing else (splitmix64 of the bits of a number; BLAKE2 of the UTF-8 of a
 text), so that equal keys of any relation, batch and machine meet in one partition. Two keys with one hash are placed
@@ -12,6 +13,7 @@ together, which costs balance and nothing else.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -20,11 +22,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lftj.io.convert import arrow_fault, arrow_part
 from lftj.values.codes import Schema
+from lftj.values.symbols import StagedTexts, SymbolTable
+from lftj.values.type_table import family_of, in_dictionary, null_rows, type_of
 from spark_bridge.bridge_errors import BatchError
 
 Hashes = npt.NDArray[np.uint64]
-TYPES = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64(), "symbol": pa.string()}
+PLAIN = ("number", "unsigned", "float", "symbol")
 OP, UNIT = "_op", "_unit"
 
 
@@ -32,7 +37,12 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     """The columns of a table of a relation."""
     if not schema.arity:
         return pa.schema([(UNIT, pa.bool_())])
-    return pa.schema([(column.name, TYPES[column.type]) for column in schema.columns])
+    return pa.schema([(column.name, table_type(column.type)) for column in schema.columns])
+
+
+def table_type(type: str) -> pa.DataType:
+    """The Arrow type of a column in a table."""
+    return pa.string() if family_of(type) == "uuid" else type_of(type).arrow_type()
 
 
 def mixed(values: Hashes) -> Hashes:
@@ -46,6 +56,8 @@ def mixed(values: Hashes) -> Hashes:
 
 def hash_column(column: pa.ChunkedArray | pa.Array, type: str) -> Hashes:
     """The hash of each key of a column in its canonical type."""
+    if type not in PLAIN:
+        return _hash_typed(column, type)
     if type == "symbol":
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         coded = array.dictionary_encode()
@@ -64,6 +76,24 @@ def hash_column(column: pa.ChunkedArray | pa.Array, type: str) -> Hashes:
     if type == "float":
         values = values + 0.0
     return mixed(np.ascontiguousarray(values).view(np.uint64))
+
+
+def _hash_typed(column: pa.ChunkedArray | pa.Array, type: str) -> Hashes:
+    """The same for other types and null: of codes, or of what a value of the dictionary is stored as."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not in_dictionary(type):
+        part = arrow_part(array, type)
+        return mixed(np.ascontiguousarray(part.codes).view(np.uint64))
+    values = array.to_pylist()
+    known = {value: _hash_value(value) for value in set(values)}
+    return np.array([known[value] for value in values], np.uint64)
+
+
+def _hash_value(value: str | bytes | None) -> int:
+    if value is None:
+        return 0
+    held = value.encode() if isinstance(value, str) else value
+    return int.from_bytes(hashlib.blake2b(held, digest_size=8).digest(), "little")
 
 
 class Keyed:
@@ -146,6 +176,8 @@ def _cast(column: pa.ChunkedArray, type: str, name: str, schema: Schema) -> pa.C
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if type not in PLAIN:
+        return _typed(column, type, refused)
     if column.null_count:
         raise refused(f"row {int(np.argmax(pc.is_null(column).to_numpy()))} has none", "filter the rows that have null")
     kinds: dict[str, Any] = {
@@ -157,7 +189,7 @@ def _cast(column: pa.ChunkedArray, type: str, name: str, schema: Schema) -> pa.C
     if len(column) and not kinds[type]:
         raise refused(f"the rows have {column.type}", "cast the column")
     try:
-        cast = column.cast(TYPES[type]) if kinds[type] else pa.chunked_array([[]], TYPES[type])
+        cast = column.cast(table_type(type)) if kinds[type] else pa.chunked_array([[]], table_type(type))
     except pa.ArrowInvalid as error:
         raise refused(str(error), "give values in its range") from None
     if type == "float":
@@ -166,3 +198,39 @@ def _cast(column: pa.ChunkedArray, type: str, name: str, schema: Schema) -> pa.C
             raise refused("NaN is no key", "filter the rows that have NaN")
         cast = pa.chunked_array([pa.array(values + 0.0)])
     return cast
+
+
+def _typed(column: pa.ChunkedArray, type: str, refused: Callable[[str, str], BatchError]) -> pa.ChunkedArray:
+    """A column of another type, or with null, in its canonical form."""
+    made, array = type_of(type), column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # of no rows, in some versions of Arrow
+        array = pa.array([], column.type)
+    if len(array) and (fault := arrow_fault(array.type, type)):
+        raise refused(f"the rows have {column.type}", fault.remedy)
+    if not len(array):
+        return pa.chunked_array([pa.array([], table_type(type))])
+    part = arrow_part(array, type)
+    if len(part.bad):
+        assert part.describe is not None, "a part with bad rows says what is wrong with them"
+        found = part.describe(int(part.bad[0]))
+        raise refused(f"row {int(part.bad[0])}: {found.shown} {found.fault.reason}", found.fault.remedy)
+    if isinstance(part.codes, StagedTexts):
+        texts = SymbolTable()
+        codes = part.codes.of_rows(texts.intern_array(part.codes.texts))
+        shown = pa.array(
+            [None if v is None else (v if isinstance(v, bytes | str) else str(v)) for v in texts.values(codes, type)],
+            table_type(type),
+        )
+        return pa.chunked_array([shown])
+    return pa.chunked_array([made.to_arrow(part.codes, null_rows(part.codes, type))])
+
+
+def as_table(relation: pa.Table, schema: Schema) -> pa.Table:
+    """What a relation gives out in the form of a table."""
+    columns = []
+    for column, of in zip(relation.columns, schema.columns, strict=True):
+        if family_of(of.type) == "uuid":
+            texts = [None if value is None else str(value) for value in column.to_pylist()]
+            column = pa.chunked_array([pa.array(texts, pa.string())])
+        columns.append(column.cast(table_type(of.type)))
+    return pa.Table.from_arrays(columns, schema=arrow_schema(schema))

@@ -23,7 +23,7 @@ from lftj.values.codes import Schema
 from spark_bridge.bridge_errors import StateError
 from spark_bridge.emit import copy_names, program_text
 from spark_bridge.files import DamagedError
-from spark_bridge.keys import OP, UNIT, Keyed, arrow_schema
+from spark_bridge.keys import OP, UNIT, Keyed, arrow_schema, as_table
 from spark_bridge.placement import Placement
 from spark_bridge.plan import ALL, Copy, PartitionPlan, make_plan
 from spark_bridge.store import Body, Checkpoint
@@ -119,7 +119,7 @@ def table_of(relation: lftj.Relation, schema: Schema) -> pa.Table:
     """The rows of a relation as a table of `schema`."""
     if not schema.arity:
         return pa.table({UNIT: [True] * len(relation)}, arrow_schema(schema))
-    return pa.Table.from_arrays(relation.arrow().columns, names=list(schema.names)).cast(arrow_schema(schema))
+    return as_table(relation.arrow(), schema)
 
 
 def empty(schema: Schema) -> pa.Table:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lftj.values.codes import Schema
+from lftj.values.type_table import family_of
 from spark_bridge.bridge_errors import BatchError
 from spark_bridge.ingest import stage
 from spark_bridge.keys import OP, arrow_schema
@@ -34,7 +35,18 @@ SMALL_BYTES = 16 << 20  # of a source as Spark estimates it, of files as they ar
 SMALL_ROWS = 1_000_000  # of a source: what Spark estimates may be wrong, of rows that a function makes above all
 REQUEST = "lftj.request"  # the property of a job that its tasks find the request in
 REQUEST_BYTES = 1 << 16  # of a request: Spark keeps the properties of its jobs, so larger ones travel with the function
-SQL = {"number": "bigint", "unsigned": "decimal(20,0)", "float": "double", "symbol": "string"}
+SQL = {
+    "number": "bigint",
+    "unsigned": "decimal(20,0)",
+    "float": "double",
+    "symbol": "string",
+    "bool": "boolean",
+    "date": "date",
+    "timestamp": "timestamp_ntz",
+    "duration": "interval day to second",
+    "uuid": "string",
+    "bytes": "binary",
+}
 _META = pa.schema([("meta", pa.string())])
 Batches = Iterable[pa.RecordBatch]
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
@@ -114,7 +126,15 @@ def sql_schema(schema: Schema) -> str:
     """The columns of a relation as Spark names them."""
     if not schema.arity:
         return "_unit boolean"
-    return ", ".join(f"`{column.name}` {SQL[column.type]}" for column in schema.columns)
+    return ", ".join(f"`{column.name}` {sql_type(column.type)}" for column in schema.columns)
+
+
+def sql_type(type: str) -> str:
+    """The type of a column as Spark names it. Of instants with a zone Spark keeps the instant."""
+    plain = type.removesuffix("?")
+    if family_of(plain) == "decimal":
+        return plain
+    return SQL.get(plain, "timestamp")
 
 
 def rows_of(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import Any
 
 from lftj.cli.outcome import Code
-from lftj.language.functors import CONSTRAINTS, FUNCTORS, SAME, Constraint, Signature
+from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME, Constraint, Signature
 from lftj.language.types import ANY
+
+# Of what is told of a functor.
+WIDTH = 106
 
 
 def show_functors(*, as_json: bool) -> int:
@@ -19,29 +23,43 @@ def show_functors(*, as_json: bool) -> int:
 
 
 def _functor(signature: Signature) -> dict[str, Any]:
-    parameters = [f"{kind}, ..." if signature.variadic else kind for kind in signature.parameters]
     return {
         "name": signature.name,
-        "types": f"{', '.join(parameters)} -> {signature.result}",
-        "T": sorted(signature.domain) if SAME in signature.parameters and signature.domain != ANY else None,
+        "types": signature.shapes()[0],
+        "also": signature.shapes()[1:],
+        "T": sorted(signature.domain) if _has_domain(signature) else None,
         "does": signature.doc,
         "example": signature.example,
     }
 
 
+def _has_domain(signature: Signature) -> bool:
+    """Whether `T`, or `any`, stands for some of the types only."""
+    named = {word.strip(",") for word in signature.shapes()[0].split()}
+    return bool({SAME, EACH} & named) and signature.domain != ANY
+
+
 def _test(constraint: Constraint) -> dict[str, Any]:
     return {
         "name": constraint.name,
-        "types": "symbol, symbol",
+        "types": ", ".join(["symbol"] * 2 if len(constraint.parameters) > 1 else ["any"]),
+        "also": [],
         "T": None,
         "does": constraint.doc,
         "example": constraint.example,
     }
 
 
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, WIDTH + 13, subsequent_indent=" " * 13)
+
+
 def _lines(rows: list[dict[str, Any]]) -> list[str]:
     lines = []
     for row in rows:
-        of = f"  (T: {', '.join(row['T'])})" if row["T"] else ""
-        lines += [f"{row['name']:11}  {row['types']}{of}", f"{'':11}  {row['does']}", f"{'':11}  {row['example']}"]
+        letter = SAME if SAME in row["types"].replace(",", "").split() else EACH
+        of = f"  ({letter}: {', '.join(row['T'])})" if row["T"] else ""
+        lines += [*_wrapped(f"{row['name']:11}  {row['types']}{of}"), *(f"{'':11}  {shape}" for shape in row["also"])]
+        told = [*textwrap.wrap(row["does"], WIDTH), row["example"]]
+        lines += [f"{'':11}  {line}" for line in told]
     return lines

@@ -110,8 +110,8 @@ def _parameter(text: str) -> tuple[str, str]:
 def _query(db: Database, text: str, values: dict[str, str], timeout: float | None) -> Query:
     """The query of a text, with the values of its parameters."""
     from lftj.io.fields import text_value
-    from lftj.values.codes import from_code
     from lftj.values.faults import Fault
+    from lftj.values.type_table import from_stored
 
     given: dict[str, object] = {}
     for name, parameter in db._compiled(text, None).parameters.items():
@@ -128,7 +128,7 @@ def _query(db: Database, text: str, values: dict[str, str], timeout: float | Non
                 why=f"`${name}` is of type {parameter.type} in `{text}`; {value.why}",
                 remedy=value.remedy or f"give a {parameter.type}",
             )
-        given[name] = value if isinstance(value, str) else from_code(value, parameter.type)
+        given[name] = from_stored(value, parameter.type)
     return db.query(text, timeout=timeout, **given)  # type: ignore[arg-type]
 
 

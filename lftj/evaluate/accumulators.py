@@ -25,6 +25,7 @@ Source: incremental-leapfrog-triejoin.txt, sections 2.3.1, 2.3.2 and 2.3.4.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
@@ -33,8 +34,12 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.join import exactsum
+from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.types import scale_of
 from lftj.store.change import Change
 from lftj.values.codes import encode_float
+from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
+from lftj.values.type_table import family_of, storage_of, type_of
 from scantree.consolidate import consolidated, runs_of
 from scantree.memory import Arena
 from scantree.sort import in_one
@@ -103,6 +108,11 @@ class Folding(NamedTuple):
     operand: str
 
     @property
+    def storage(self) -> str:
+        """How the operand is stored: "number", "unsigned" or "float"; "" without one."""
+        return storage_of(self.operand) if self.operand else ""
+
+    @property
     def width(self) -> int:
         """Columns of a binding: the group, then the operand."""
         return self.groups + bool(self.operand)
@@ -160,11 +170,11 @@ def sums_of(folding: Folding, rows: Ints, weights: Ints) -> Sums:
         values = np.add.reduceat(weights, starts)[None, :] if m else np.empty((folding.words, 0), np.int64)
         return Sums(distinct, values, none, none[0])
     operand = np.ascontiguousarray(rows[k] if order is None else rows[k][order])
-    if folding.operand == "float":
+    if folding.storage == "float":
         parts = np.stack([weights, weights * (operand == exactsum.INFINITE), weights * (operand == ~exactsum.INFINITE)])
         at, pieces = exactsum.segments_of(operand, np.ascontiguousarray(weights), starts)
         return Sums(distinct, np.add.reduceat(parts, starts, axis=1), np.vstack([distinct[:, at[0]], at[1]]), pieces)
-    if folding.operand == "unsigned":
+    if folding.storage == "unsigned":
         operand = operand ^ SIGN
         high = (operand >> BITS) & LOW
     else:
@@ -235,7 +245,7 @@ class Accumulators:
         """The accumulators of groups whose bindings are all in `sums`."""
         store = Store(arena, folding.groups, folding.words, page_rows=page_rows, dir_rows=dir_rows)
         table = store.assemble([np.vstack([sums.groups, carried(folding, sums.values)])])
-        if folding.operand != "float":
+        if folding.storage != "float":
             return cls(folding, table, None)
         store = Store(arena, folding.groups + 1, 1, page_rows=page_rows, dir_rows=dir_rows)
         return cls(folding, table, store.assemble([np.vstack([sums.segments, sums.pieces])]))
@@ -291,7 +301,7 @@ class Accumulators:
         if without is None or not without.any():
             return np.concatenate([groups, codes[None, :]]), none_without_result(self.folding.groups)
         undefined = np.zeros(np.count_nonzero(without), np.bool_)
-        if self.folding.operand == "float":
+        if self.folding.storage == "float":
             undefined = (values[HIGH][without] > 0) & (values[LOWER][without] > 0)
         lacking = GroupsWithoutResult(np.compress(without, groups, axis=1), undefined)
         return np.compress(~without, np.vstack([groups, codes]), axis=1), lacking
@@ -305,21 +315,28 @@ class Accumulators:
 
     def total(self, groups: Ints, values: Ints) -> Results:
         """The exact sum of every group."""
-        operand = self.folding.operand
-        if operand == "float":
+        storage = self.folding.storage
+        if storage == "float":
             return self._rounded(groups, values, np.ones_like(values[COUNT]))
         high = values[HIGH]
-        bound = (-(1 << 31), 1 << 31) if operand == "number" else (0, 1 << 32)
+        bound = (-(1 << 31), 1 << 31) if storage == "number" else (0, 1 << 32)
         sums: Ints = (high << BITS) | values[LOWER]
-        codes = sums if operand == "number" else sums ^ SIGN
-        return codes, (high < bound[0]) | (high >= bound[1])
+        codes = sums if storage == "number" else sums ^ SIGN
+        without = (high < bound[0]) | (high >= bound[1])
+        made = type_of(AGGREGATES["sum"].result_of(self.folding.operand))
+        if made.low > NUMBER_MIN or made.high < NUMBER_MAX:
+            without |= (codes < made.low) | (codes > made.high)
+        return codes, without
 
     def mean(self, groups: Ints, values: Ints) -> Results:
         """The exact sum of every group, divided by its count and rounded once."""
         counts: Ints = values[COUNT]
-        if self.folding.operand == "float":
+        if self.folding.storage == "float":
             return self._rounded(groups, values, counts)
-        return encode_float(_quotients(values[HIGH], values[LOWER], counts)), None
+        operand = self.folding.operand
+        if family_of(operand) in AGGREGATES["mean"].keeps:
+            return _nearest(values[HIGH], values[LOWER], counts), None
+        return encode_float(_quotients(values[HIGH], values[LOWER], counts, 10 ** scale_of(operand))), None
 
     def count(self, groups: Ints, values: Ints) -> Results:
         """The number of bindings of every group."""
@@ -352,19 +369,30 @@ RESULTS: dict[str, Callable[[Accumulators, Ints, Ints], Results]] = {
 
 def carried(folding: Folding, values: Ints) -> Ints:
     """Values of the table with 0 <= low < 2**32."""
-    if folding.operand in ("", "float"):
+    if folding.storage in ("", "float"):
         return values
     low = values[LOWER]
     return np.stack([values[COUNT], values[HIGH] + (low >> BITS), low & LOW])
 
 
-def _quotients(high: Ints, low: Ints, counts: Ints) -> npt.NDArray[np.float64]:
-    """The floats nearest to (high * 2**32 + low) / counts."""
-    small = np.abs(high) < EXACT >> BITS
-    means: npt.NDArray[np.float64] = ((high << BITS) + low) / counts
+def _quotients(high: Ints, low: Ints, counts: Ints, unit: int) -> npt.NDArray[np.float64]:
+    """The floats nearest to (high * 2**32 + low) / (counts * unit)."""
+    small = (np.abs(high) < EXACT >> BITS) & (counts < EXACT // unit)
+    means: npt.NDArray[np.float64] = ((high << BITS) + low) / (counts * np.where(small, unit, 1))
     for i in np.flatnonzero(~small).tolist():
-        means[i] = ((int(high[i]) << BITS) + int(low[i])) / int(counts[i])
+        means[i] = ((int(high[i]) << BITS) + int(low[i])) / (int(counts[i]) * unit)
     return means
+
+
+def _nearest(high: Ints, low: Ints, counts: Ints) -> Ints:
+    """The integers nearest to (high * 2**32 + low) / counts, the even one of two."""
+    return np.array(
+        [
+            round(Fraction((h << BITS) + at, n))
+            for h, at, n in zip(high.tolist(), low.tolist(), counts.tolist(), strict=True)
+        ],
+        np.int64,
+    )
 
 
 def weighted(folding: Folding, erased: list[Ints], inserted: list[Ints]) -> Sums:

@@ -38,8 +38,8 @@ from lftj.program.evaluation import Evaluation
 from lftj.program.state import State
 from lftj.program.text_split import TextSplit, split_text
 from lftj.store.stored import StoredRelation
-from lftj.values.codes import from_code, to_code
 from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import in_dictionary
 from scantree.memory import Arena
 from scantree.sort import sort_chunks
 
@@ -253,9 +253,9 @@ class Evaluator:
 
     def decode(self, code: int, type: str) -> Any:
         """The value of a code; None for a code of no symbol."""
-        if type == "symbol":
-            return self.symbols.text(code) if 0 <= code < len(self.symbols) else None
-        return from_code(code, type)
+        if in_dictionary(type) and not 0 <= code < len(self.symbols):
+            return None
+        return self.symbols.value(code, type)
 
     def count(self, clause: Clause, limits: Limits, *, order: tuple[str, ...] | None = None) -> tuple[int, Evaluation]:
         """Distinct bindings of the clause's head. Nothing is materialised where the head holds all variables."""
@@ -357,4 +357,4 @@ def _code(symbols: SymbolTable, given: Mapping[str, int], value: object, type: s
     """The code of a constant, or of a parameter."""
     if isinstance(value, Parameter):
         return given[value.name]
-    return symbols.intern_one(value) if isinstance(value, str) else to_code(value, type)
+    return symbols.intern_value(value, type)

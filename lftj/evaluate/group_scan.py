@@ -35,6 +35,7 @@ from lftj.language.clause import Clause, Var
 from lftj.store.change import Change, change_of_rows
 from lftj.store.stored import StoredRelation
 from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import in_dictionary
 from scantree.consolidate import runs_of
 from scantree.scan import Monoid
 from scantree.version import Version
@@ -122,7 +123,7 @@ def group_scan_of(clause: Clause, relation: StoredRelation, others: Iterable[Cla
     assert clause.aggregate is not None
     op, own = clause.aggregate.op, frozenset(groups)
     fold = ROW_FOLDS[op]
-    if isinstance(fold, InOrder) or relation.types[operand] == "symbol":
+    if isinstance(fold, InOrder) or in_dictionary(relation.types[operand]):
         built = (order for order in sorted(relation.orders) if frozenset(order[: len(own)]) == own)
         order = next(built, (*sorted(own), *(c for c in range(relation.arity) if c not in own)))
         return GroupScan(relation.name, op, groups, operand, order, None, "rows")
@@ -213,7 +214,7 @@ def folded(scan: GroupScan, relation: StoredRelation, rows: Ints, symbols: Symbo
     operand = rows[scan.operand]
     if isinstance(ROW_FOLDS[scan.op], InOrder):
         rest = [c for c in range(relation.arity) if c not in (*scan.groups, scan.operand)]
-        keys = [ranked(rows[c], symbols) if relation.types[c] == "symbol" else rows[c] for c in rest]
+        keys = [ranked(rows[c], symbols) if in_dictionary(relation.types[c]) else rows[c] for c in rest]
         order = np.lexsort([ranked(operand, symbols), *reversed(keys)])
         groups, operand = np.take(groups, order, axis=1), operand[order]
     return folded_rows(scan.op, np.vstack([groups, operand]), len(groups), relation.types[scan.operand], symbols)
@@ -238,7 +239,7 @@ def folded_rows(op: str, rows: Ints, k: int, type: str, symbols: SymbolTable) ->
         texts, ends = _texts(operand, symbols), [*starts[1:].tolist(), n]
         joined = [fold.join(texts[lo:hi]) for lo, hi in zip(starts.tolist(), ends, strict=True)]
         return np.vstack([distinct, symbols.intern(joined)])
-    if type != "symbol":
+    if not in_dictionary(type):
         return np.vstack([distinct, fold.best.reduceat(operand, starts)])
     ranks = ranked(operand, symbols)
     order = np.argsort(ranks)
@@ -250,10 +251,12 @@ def ranked(codes: Ints, symbols: SymbolTable) -> Ints:
     """Numbers in the order of the texts of `codes`."""
     distinct, places = np.unique(codes, return_inverse=True)
     if len(distinct) > FEW:
-        return symbols.ranks()[codes]
-    texts = _texts(distinct, symbols)
+        return symbols.order(codes, "symbol?")
+    nulls = int(np.count_nonzero(distinct < 0))  # null, which is the first then
+    texts = _texts(distinct[nulls:], symbols)
     ranks = np.empty(len(distinct), np.int64)
-    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    ranks[:nulls] = -1
+    ranks[nulls + np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)] = np.arange(len(texts))
     return ranks[places]
 
 

@@ -7,7 +7,7 @@ arguments is computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,9 @@ from lftj.language.functors import TEXT_TESTS, known_as
 from lftj.plan.lowering import apply_columns
 from lftj.plan.partial_functions import UNDEFINED, term_of_test
 from lftj.program.text_split import TextSplit, computes_text
-from lftj.values.codes import Misfit, from_code, to_code
 from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import in_dictionary, to_stored
+from lftj.values.value_type import Misfit
 from scantree.consolidate import runs_of
 
 Rows = npt.NDArray[np.int64]
@@ -111,9 +112,9 @@ class TextColumns:
             held: npt.NDArray[np.bool_] = (answer != 0) == wanted
             return held
         left, right = self.codes(compare.left), self.codes(compare.right)
-        if compare.left.type == "symbol" and compare.op not in ("=", "!="):
-            ranks = self.symbols.ranks()
-            left, right = ranks[left], ranks[right]
+        if compare.op not in ("=", "!="):
+            left = self.symbols.order(left, compare.left.type)
+            right = self.symbols.order(right, compare.right.type)
         result: npt.NDArray[np.bool_] = _ORDER[compare.op](left, right)
         return result
 
@@ -122,9 +123,7 @@ class TextColumns:
         if isinstance(term, Var):
             return self.columns[term.name]
         if isinstance(term, Value):
-            code = (
-                self.symbols.intern_one(term.value) if isinstance(term.value, str) else to_code(term.value, term.type)
-            )
+            code = self.symbols.intern_value(term.value, term.type)
             return np.full(self.count, code, np.int64)
         if isinstance(term, Parameter):
             return np.full(self.count, self.given[term.name], np.int64)
@@ -152,23 +151,20 @@ class TextColumns:
             inverse[order] = runs
         values = []
         for column, arg in zip(distinct, args, strict=True):
-            values.append(
-                self.symbols.few(column) if arg.type == "symbol" else [from_code(int(c), arg.type) for c in column]
-            )
+            values.append(self.symbols.values(column, arg.type))
         results = [_value(function, row, type) for row in zip(*values, strict=True)]
         self._defined &= np.array([result is not None for result in results])[inverse]
-        if type == "symbol":
-            codes = self.symbols.intern([str(result) for result in results])
+        if in_dictionary(type):
+            codes = self.symbols.intern(["" if result is None else result for result in results])
         else:
             codes = np.array([0 if result is None else result for result in results], np.int64)
         return codes[inverse]
 
 
-def _value(function: Callable[..., object], row: tuple[object, ...], type: str) -> object:
-    """`function` of `row`, as a code if it is no symbol; None if there is no such value."""
+def _value(function: Callable[..., object], row: tuple[object, ...], type: str) -> Any:
+    """`function` of `row` as it is stored, a code or a text of the dictionary; None if there is no such value."""
     try:
-        value = function(*row)
-        return value if type == "symbol" else to_code(value, type)
+        return to_stored(function(*row), type)
     except (ValueError, Misfit):
         return None
 

@@ -145,7 +145,7 @@ def _no_value(term: Apply) -> Compare:
     """The condition that `term` has no value while its arguments have one."""
     if term.op in ("/", "%") and term.type != "float":
         # As an equation it may bind the divisor, and the rest is found by a lookup.
-        return Compare("=", term.args[1], Value(0, term.type))
+        return Compare("=", term.args[1], Value(0, term.args[1].type))
     return Compare(UNDEFINED, term, term)
 
 
@@ -179,7 +179,7 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
 
 def _text_error(term: Apply, arguments: list[object], where: str) -> EvaluationError:
     kinds = [arg.type for arg in term.args]
-    shown = ", ".join(literal_text(value, kind) for value, kind in zip(arguments, kinds, strict=True))  # type: ignore[arg-type]
+    shown = ", ".join(literal_text(value, kind) for value, kind in zip(arguments, kinds, strict=True))
     why = "it is out of the range of its type"
     try:
         function = known_as(term.op).text

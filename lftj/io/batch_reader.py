@@ -76,7 +76,7 @@ class BatchReader:
             "symbol": (pa.string(), pa.large_string()),
         }
         fits = all(
-            batch.schema.field(place).type in plain[column.type]
+            batch.schema.field(place).type in plain.get(column.type, ())
             for column, place in zip(self.schema.columns, places, strict=True)
         )
         return places if fits else None

@@ -40,9 +40,10 @@ from lftj.io.sources import read
 from lftj.io.staging import Loaded
 from lftj.progress import Progress
 from lftj.store.change import ERASE, INSERT, UPSERT, Batch
-from lftj.values.codes import Column, Schema, from_code
+from lftj.values.codes import Column, Schema
 from lftj.values.faults import shown
 from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import in_dictionary
 
 BATCH_ROWS = 10_000
 _EXACT = {"+": INSERT, "+1": INSERT, "1": INSERT, "-": ERASE, "-1": ERASE}
@@ -154,7 +155,7 @@ class FeedReader:
         assert self._kinds is not None, "how it is read is known once it was"
         kinds, keyed = self._ops(loaded.columns[n], self._kinds[0], first)
         columns = [
-            self._interned(codes) if type == "symbol" else codes
+            self._interned(codes) if in_dictionary(type) else codes
             for codes, type in zip(loaded.columns, self._schema.types, strict=False)
         ]
         rows = np.stack(columns) if columns else np.empty((0, loaded.rows), np.int64)
@@ -181,6 +182,10 @@ class FeedReader:
 
     def _interned(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The database's codes of texts."""
+        if (codes < 0).any():  # null, which is null in every dictionary
+            known = codes.copy()
+            known[codes >= 0] = self._interned(codes[codes >= 0])
+            return known
         used = np.zeros(len(self._texts), np.bool_)
         used[codes] = True
         table = np.zeros(len(used), np.int64)
@@ -195,7 +200,7 @@ class FeedReader:
         distinct, at = np.unique(codes, return_inverse=True)
         meant = []
         for number, code in enumerate(distinct.tolist()):
-            value = self._texts.text(code) if kind == "symbol" else from_code(code, kind)
+            value = self._texts.value(code, kind)
             found = _meaning(str(value), self._schema)
             if isinstance(found, str):
                 row = first + int(np.argmax(at == number))

@@ -22,8 +22,10 @@ from lftj.errors import DataError, Diagnostic, Span
 from lftj.io.fields import text_value
 from lftj.language.diagnostics import counted, did_you_mean
 from lftj.language.notation import ESCAPES_SHOWN, UnknownEscapeError, float_text, symbol_text, symbol_value
-from lftj.values.codes import Misfit, Schema, from_code, to_text
+from lftj.values.codes import Schema
 from lftj.values.faults import Fault, shown
+from lftj.values.type_table import family_of, from_stored, in_dictionary, type_of
+from lftj.values.value_type import Misfit
 
 Row = tuple[object, ...]
 
@@ -165,7 +167,9 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
             stop - place,
             f"{counted(len(values), 'value')} for `{name}`, which takes {schema.arity}",
             f"it is declared as {schema}",
-            "quote symbols that hold spaces" if many and "symbol" in schema.types else "give each column one value",
+            "quote symbols that hold spaces"
+            if many and any(map(in_dictionary, schema.types))
+            else "give each column one value",
         )
     return (
         op,
@@ -195,19 +199,19 @@ def _words(line: bytes) -> list[tuple[int, int]]:
 
 def _value(line: bytes, at: int, end: int, column: str, type: str, relation: str) -> object:
     field = line[at:end]
-    quoted = type == "symbol" and field.startswith(b'"')
+    quoted = family_of(type) == "symbol" and field.startswith(b'"')
     value = text_value(field, type)
     if isinstance(value, str) and quoted:
         value = _unquoted(value)
     if isinstance(value, Fault):
         text = shown(field.decode(errors="backslashreplace"))
         raise _Bad(at, end - at, f"column `{column}` of `{relation}`: {text} {value.reason}", value.why, value.remedy)
-    return value if isinstance(value, str) else from_code(value, type)
+    return from_stored(value, type)
 
 
 def _unquoted(literal: str) -> str | Fault:
     try:
-        return to_text(symbol_value(literal))
+        return str(type_of("symbol").read(symbol_value(literal)))
     except UnknownEscapeError as error:
         return Fault(f"holds the unknown escape `{error}`", "", ESCAPES_SHOWN)
     except Misfit as misfit:

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
-from lftj.values.codes import Misfit, Schema, from_code, to_code, to_text
-from lftj.values.symbols import UNKNOWN, SymbolTable
+from lftj.values.codes import Schema
+from lftj.values.symbols import NULL, UNKNOWN, SymbolTable
+from lftj.values.type_table import from_stored, in_dictionary, to_stored
+from lftj.values.value_type import Misfit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,14 +71,12 @@ def few_rows(source: Any, types: tuple[str, ...], numbers: bool, code: Callable[
         except OverflowError:
             return None
     try:
-        checked = [
-            [to_text(v) if t == "symbol" else to_code(v, t) for v, t in zip(r, types, strict=True)] for r in source
-        ]
+        checked = [[to_stored(v, t) for v, t in zip(r, types, strict=True)] for r in source]
     except Misfit:
         return None
     codes = [[code(v) if isinstance(v, str) else v for v in row] for row in checked]
     columns = list(zip(*codes, strict=True))
-    if any(t == "symbol" and UNKNOWN in column for t, column in zip(types, columns, strict=True)):
+    if any(in_dictionary(t) and UNKNOWN in column for t, column in zip(types, columns, strict=True)):
         return None
     return np.array(columns, np.int64)
 
@@ -95,11 +95,12 @@ def rows_to_erase(source: Any, schema: Schema, symbols: SymbolTable, options: Re
     rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
     if not known.others:
         return Given(rows, loaded.rows, loaded.rejects, note=loaded.note)
-    texts = np.array([t == "symbol" for t in schema.types])
-    possible = (rows[texts] >= 0).all(axis=0)
+    texts = np.array([in_dictionary(t) for t in schema.types])
+    possible = ((rows[texts] >= 0) | (rows[texts] == NULL)).all(axis=0)
     first = rows[:, int(np.argmin(possible))]
     absent = tuple(
-        known.text(c) if t == "symbol" else from_code(c, t) for c, t in zip(first, schema.types, strict=True)
+        from_stored(known.text(c) if in_dictionary(t) and c != NULL else c, t)
+        for c, t in zip(first.tolist(), schema.types, strict=True)
     )
     rows = np.compress(possible, rows, axis=1)
     return Given(rows, rows.shape[1], loaded.rejects, None if possible.all() else absent, loaded.note)

@@ -7,12 +7,20 @@ null, no NaN, in range)? That is asked in bulk, and each value that does not is 
     number, unsigned    integers of every width and sign, in range
     float               floats of every width, integers that a float64 equals
     symbol              text in every layout (string, large_string, string_view, numpy str, dictionaries, categories)
+    bool                bool
+    date                dates; timestamps without zone or time of day
+    timestamp           timestamps of every unit and zone; without a zone, they are read on the column's clocks
+    duration            durations of every unit
+    decimal             decimals of every width and scale and integers, where exact
+    uuid                uuids, 16 bytes, text
+    bytes               bytes in every layout
 
-Never converted silently: bool, text to numbers, numbers to text, float to integer, decimal, dates and times, bytes.
+Never converted silently: text to numbers or times, numbers to text, float to integer or decimal.
 """
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +30,14 @@ from numpy.typing import NDArray
 from lftj.errors import DataError
 from lftj.io.staging import NO_ROWS, ColumnPart, Finding
 from lftj.values import faults
-from lftj.values.codes import Column, Misfit, encode_array, is_missing, to_code, to_text
-from lftj.values.faults import NUMBER_MAX, Fault
-from lftj.values.symbols import stage
+from lftj.values.codes import Column, is_missing
+from lftj.values.faults import Fault
+from lftj.values.symbols import StagedTexts, stage
+from lftj.values.type_table import to_stored, type_of
+from lftj.values.value_type import SYMBOL, Misfit, ValueType
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_DTYPE: dict[str, type[np.generic]] = {"number": np.int64, "unsigned": np.uint64, "float": np.float64}
-_EXACT_IN_FLOAT = 1 << 53
 
 
 class ColumnTypeError(DataError, TypeError):
@@ -52,12 +59,8 @@ def arrow_fault(given: pa.DataType, type: str) -> Fault | None:
     import pyarrow.types as kinds
 
     plain = given.value_type if kinds.is_dictionary(given) else given
-    if kinds.is_null(plain):  # every row is null and told as such
-        return None
-    if type == "symbol":
-        fits = kinds.is_string(plain) or kinds.is_large_string(plain) or kinds.is_string_view(plain)
-    else:
-        fits = kinds.is_integer(plain) or (type == "float" and kinds.is_floating(plain))
+    # Of a column of nulls every row is null and told as such.
+    fits = kinds.is_null(plain) or type_of(type).fits_arrow(plain)
     return None if fits else faults.wrong_kind(type, str(plain))
 
 
@@ -69,30 +72,93 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(array.type) and (type != "symbol" or array.dictionary.null_count):
+    made = type_of(type)
+    as_it_is = made.family == SYMBOL and pa.types.is_dictionary(array.type) and not array.dictionary.null_count
+    if pa.types.is_dictionary(array.type) and not as_it_is:
         array = array.dictionary_decode()
     missing = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)) if array.null_count else NO_ROWS
 
     def describe(row: int) -> Finding:
-        return describe_value(array[row].as_py(), type)
+        try:
+            value = array[row].as_py()
+        except (OverflowError, ValueError):  # a time that Python has no value for
+            text = f"{array[row].value} ({array.type})"
+            return Finding(text, text, Fault(f"does not fit into {made.plain}", made.takes, "correct the value"))
+        return describe_value(value, type)
 
-    if type == "symbol":
-        if not read:
-            return ColumnPart(np.zeros(len(array), np.int64), missing, describe)
-        texts = array
-        if pa.types.is_null(array.type):
-            texts = pa.array([""] * len(array), pa.large_string())
-        elif pa.types.is_dictionary(array.type):
-            if len(missing):
-                texts = pc.take(array.dictionary.cast(pa.large_string()), array.indices).fill_null("")
-        elif len(missing):
-            texts = array.cast(pa.large_string()).fill_null("")
-        return ColumnPart(stage(texts), missing, describe)
+    if made.family == SYMBOL and not read:
+        return ColumnPart(np.zeros(len(array), np.int64), NO_ROWS if made.nullable else missing, describe)
+    if pa.types.is_binary_view(array.type) or pa.types.is_string_view(array.type):
+        # Of which Arrow knows few functions.
+        array = array.cast(pa.large_binary() if pa.types.is_binary_view(array.type) else pa.large_string())
     if pa.types.is_null(array.type):
-        return ColumnPart(np.zeros(len(array), np.int64), missing, describe)
-    values = (array.fill_null(0) if len(missing) else array).to_numpy(zero_copy_only=False)
-    codes, misfits = _numeric_codes(values, type)
-    return ColumnPart(codes, _union(missing, misfits), describe)
+        nothing = pa.array([""] * len(array), pa.large_string()) if made.in_dictionary else None
+        codes = np.zeros(len(array), np.int64) if nothing is None else stage(nothing)
+        return _with_nulls(codes, missing, NO_ROWS, made, describe)
+    if as_it_is:
+        texts = array
+        if len(missing):
+            texts = pc.take(array.dictionary.cast(pa.large_string()), array.indices).fill_null("")
+        return _with_nulls(stage(texts), missing, NO_ROWS, made, describe)
+    found = made.from_arrow(_filled(array, made) if len(missing) else array)
+    misfits = NO_ROWS if found.misfits is None else np.flatnonzero(found.misfits)
+    if len(missing) and len(misfits):
+        misfits = np.setdiff1d(misfits, missing)  # what was filled in need not fit
+    stored = stage(found.stored) if made.in_dictionary else found.stored
+    return _with_nulls(stored, missing, misfits, made, describe)
+
+
+def _filled(array: pa.Array, made: ValueType) -> pa.Array:
+    """The array with some value in place of each null: of texts one that is there, so that no other is interned."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if not made.in_dictionary:
+        return array.fill_null(_any_value(array.type))
+    there = pc.drop_null(array)
+    if not len(there):  # all are null
+        return pa.array([None] * len(array), array.type).fill_null(_any_value(array.type))
+    return array.fill_null(there[0])
+
+
+def _any_value(type: pa.DataType) -> pa.Scalar:
+    """Some value of an Arrow type: zero, the empty text, the epoch."""
+    import pyarrow as pa
+
+    if pa.types.is_fixed_size_binary(type):
+        return pa.scalar(bytes(type.byte_width), type)
+    if pa.types.is_boolean(type):
+        return pa.scalar(False)
+    if pa.types.is_binary(type) or pa.types.is_large_binary(type) or pa.types.is_binary_view(type):
+        return pa.scalar(b"", type)
+    if pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_string_view(type):
+        return pa.scalar("", type)
+    if pa.types.is_interval(type):
+        return pa.scalar((0, 0, 0), type)
+    return pa.scalar(decimal.Decimal(0) if pa.types.is_decimal(type) else 0, type)
+
+
+def _with_nulls(
+    stored: NDArray[np.int64] | StagedTexts,
+    missing: NDArray[np.int64],
+    misfits: NDArray[np.int64],
+    made: ValueType,
+    describe: Callable[[int], Finding],
+) -> ColumnPart:
+    """A column whose rows `missing` are null: bad rows where the type has no null, else rows with its code."""
+    if not made.nullable:
+        return ColumnPart(stored, _union(missing, misfits), describe)
+    if isinstance(stored, StagedTexts):
+        return ColumnPart(stored.with_nulls(missing), misfits, describe)
+    taken = NO_ROWS  # values whose code is null's
+    if made.low <= made.null <= made.high and len(hits := np.flatnonzero(stored == made.null)):
+        taken = np.setdiff1d(hits, missing)
+    if len(missing):
+        stored = stored.copy()
+        stored[missing] = made.null
+    return ColumnPart(stored, _union(misfits, taken), describe)
 
 
 # --- numpy ------------------------------------------------------------------------------------------------------------
@@ -100,28 +166,34 @@ def arrow_part(array: pa.Array, type: str, *, read: bool = True) -> ColumnPart:
 
 def numpy_fault(dtype: np.dtype[Any], type: str) -> Fault | None:
     """Why a numpy column of that dtype cannot be read as `type`; None if it can. Objects are looked at one by one."""
-    if dtype.kind == "O":
-        return None
-    if type == "symbol":
-        fits = dtype.kind in "UT"
-    else:
-        fits = dtype.kind in "iu" or (type == "float" and dtype.kind == "f" and dtype.itemsize <= 8)
-    if fits:
+    if dtype.kind == "O" or type_of(type).fits_numpy(dtype):
         return None
     return faults.wrong_kind(type, {"U": "str", "S": "bytes", "T": "str"}.get(dtype.kind, str(dtype)))
 
 
 def numpy_part(values: NDArray[Any], type: str) -> ColumnPart:
-    """The codes of a 1-D numpy array whose dtype fits (`numpy_fault`)."""
+    """The codes of a 1-D numpy array whose dtype fits (`numpy_fault`). NaT is null."""
+    made = type_of(type)
     if values.dtype.kind in "OT":
         return list_part(values.tolist(), type)
-    if type == "symbol":
+    if made.in_dictionary:
         try:
             return ColumnPart(stage(values.astype(values.dtype.newbyteorder("="))))
         except Misfit:
             return list_part(values.tolist(), type)
-    codes, bad = _numeric_codes(values, type)
-    return ColumnPart(codes, bad, lambda row: describe_value(values[row].item(), type))
+    found = made.from_numpy(values)
+    misfits = NO_ROWS if found.misfits is None else np.flatnonzero(found.misfits)
+    missing = np.flatnonzero(np.isnat(values)) if made.nullable and values.dtype.kind in "mM" else NO_ROWS
+    if len(missing):
+        misfits = np.setdiff1d(misfits, missing)
+    return _with_nulls(found.stored, missing, misfits, made, lambda row: describe_value(_one(values[row]), type))
+
+
+def _one(value: Any) -> object:
+    """An item of an array as a value of Python, where that has one."""
+    if value.dtype.kind not in "mM":
+        return value.item()
+    return None if np.isnat(value) else value
 
 
 # --- Python -----------------------------------------------------------------------------------------------------------
@@ -132,50 +204,60 @@ def list_part(values: Sequence[object], type: str) -> ColumnPart:
     part = _exact_part(values, type)
     if part is not None:
         return part
+    made = type_of(type)
     bad: list[int] = []
-    convert: Callable[[object], int | str] = to_text if type == "symbol" else lambda value: to_code(value, type)
-    filler: int | str = "" if type == "symbol" else 0
-    converted = []
+    missing: list[int] = []
+    filler: int | str = "" if made.in_dictionary else 0
+    converted: list[Any] = []
     for row, value in enumerate(values):
+        if made.nullable and is_missing(value):
+            missing.append(row)
+            converted.append(filler)
+            continue
         try:
-            converted.append(convert(value))
+            converted.append(made.read(value))
         except Misfit:
             converted.append(filler)
             bad.append(row)
-    codes = stage(converted) if type == "symbol" else np.array(converted, np.int64)
-    return ColumnPart(codes, np.array(bad, np.int64), lambda row: describe_value(values[row], type))
+    stored = stage(converted) if made.in_dictionary else np.array(converted, np.int64)
+    describe = lambda row: describe_value(values[row], type)  # noqa: E731
+    return _with_nulls(stored, np.array(missing, np.int64), np.array(bad, np.int64), made, describe)
 
 
 def describe_value(value: object, type: str) -> Finding:
     """What is wrong with a Python value that does not fit its type."""
     text = faults.shown(None if is_missing(value) else value)
     try:
-        if type == "symbol":
-            to_text(value)
-        else:
-            to_code(value, type)
+        to_stored(value, type)
     except Misfit as misfit:
         return Finding(text, text, misfit.fault)
     raise AssertionError(f"{text} fits {type}: the bulk and the scalar maps disagree")
 
 
+# The classes of Python whose values are converted by one call of numpy, where a column holds no others.
+_EXACT: dict[str, tuple[type, Any]] = {
+    "number": (int, np.int64),
+    "unsigned": (int, np.uint64),
+    "float": (float, np.float64),
+    "bool": (bool, np.bool_),
+}
+
+
 def _exact_part(values: Sequence[object], type: str) -> ColumnPart | None:
     kinds = set(map(_class_of, values))
-    if type == "symbol":
+    if type == SYMBOL:
         if not kinds <= {str}:
             return None
         try:
             return ColumnPart(stage(values))
         except Misfit:
             return None
-    if not kinds <= ({float} if type == "float" else {int}):
+    if type not in _EXACT or not kinds <= {_EXACT[type][0]}:
         return None
     try:
-        array = np.array(values, _DTYPE[type])
+        return numpy_part(np.array(values, _EXACT[type][1]), type)
     except OverflowError:
         return None
-    codes, bad = _numeric_codes(array, type)
-    return ColumnPart(codes, bad, lambda row: describe_value(values[row], type))
 
 
 def _class_of(value: object) -> type[object]:
@@ -183,34 +265,6 @@ def _class_of(value: object) -> type[object]:
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------
-
-
-def _numeric_codes(values: NDArray[Any], type: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Codes of an integer or float array, and the rows whose value does not fit."""
-    if type == "number" and values.dtype == np.int64:  # the codes are these
-        return np.array(values), NO_ROWS
-    kind = values.dtype.kind
-    misfit: NDArray[np.bool_] | None = None
-    if type == "number" and kind == "u" and values.dtype.itemsize == 8:
-        misfit = values > np.uint64(NUMBER_MAX)
-    elif type == "unsigned" and kind == "i":
-        misfit = values < 0
-    elif type == "float" and kind == "f":
-        misfit = np.isnan(values)
-    elif type == "float" and values.dtype.itemsize == 8:
-        misfit = _inexact(values)
-    with np.errstate(over="ignore", invalid="ignore"):
-        codes = encode_array(values.astype(_DTYPE[type]), type)
-    return codes, NO_ROWS if misfit is None else np.flatnonzero(misfit)
-
-
-def _inexact(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Integers that no float64 equals. Those beyond 2**53 are looked at one by one: near 2**64 numpy wraps."""
-    inexact = (values > _EXACT_IN_FLOAT) | (values < -_EXACT_IN_FLOAT if values.dtype.kind == "i" else False)
-    for row in np.flatnonzero(inexact):
-        integer = int(values[row])
-        inexact[row] = int(float(integer)) != integer
-    return inexact
 
 
 def _union(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lftj.errors import DataError
-from lftj.io.fields import numeric_codes, text_part
+from lftj.io.fields import bulk_part, text_part
 from lftj.io.file import File
 from lftj.io.lines import Record, records
 from lftj.io.pick import Columns, ColumnsError, listed
@@ -43,6 +43,7 @@ from lftj.values import faults
 from lftj.values.codes import Schema
 from lftj.values.faults import Fault, shown
 from lftj.values.symbols import stage
+from lftj.values.type_table import family_of, in_dictionary, is_nullable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -226,7 +227,7 @@ def _read_fast(file: File, layout: TextLayout, types: Sequence[str]) -> list[tup
 
     if len(layout.delimiter) != 1:
         return None
-    texts = {str(p) for p, type in zip(layout.positions, types, strict=True) if type == "symbol"}
+    texts = {str(p) for p, type in zip(layout.positions, types, strict=True) if family_of(type) == "symbol"}
     wanted = list(dict.fromkeys(str(p) for p in layout.positions))
     read = csv.ReadOptions(
         use_threads=False,
@@ -278,16 +279,19 @@ def _converted(
     parts = []
     for position, type in zip(layout.positions, types, strict=True):
         column = batch.column(str(position))
-        if type == "symbol":
-            parts.append(ColumnPart(stage(column)))
-        elif (codes := numeric_codes(column, type)) is not None:
-            parts.append(ColumnPart(codes))
-        else:
+        part = ColumnPart(stage(column)) if type == "symbol" else bulk_part(column, type)
+        if part is None:
             return False
-    if layout.width > 1 and set(types) == {"symbol"} and _any_row_empty(batch):
+        parts.append(part)
+    if layout.width > 1 and all(_may_be_empty(type) for type in types) and _any_row_empty(batch):
         return False
     done.append((batch.num_rows, parts))
     return True
+
+
+def _may_be_empty(type: str) -> bool:
+    """Whether an empty field reads as a value of the type."""
+    return is_nullable(type) or in_dictionary(type)
 
 
 def _any_row_empty(batch: pa.RecordBatch) -> bool:

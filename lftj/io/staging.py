@@ -188,7 +188,11 @@ class Staging:
 
 
 def _may_be_a_header(found: Finding, column: Column) -> bool:
-    return column.type != "symbol" and found.fault == not_spelled(column.type) and found.text.isidentifier()
+    return (
+        column.type != "symbol"
+        and found.fault == not_spelled(column.type.removesuffix("?"))
+        and found.text.isidentifier()
+    )
 
 
 def _filtered(codes: NDArray[np.int64] | StagedTexts, good: NDArray[np.bool_]) -> NDArray[np.int64] | StagedTexts:
@@ -197,12 +201,13 @@ def _filtered(codes: NDArray[np.int64] | StagedTexts, good: NDArray[np.bool_]) -
         return codes[good]
     import pyarrow as pa
 
+    missing = None if codes.missing is None else codes.missing[good]
     if codes.indices is None:
-        return StagedTexts(None, codes.texts.filter(pa.array(good)))
+        return StagedTexts(None, codes.texts.filter(pa.array(good)), missing)
     indices = codes.indices[good]
     used = np.zeros(len(codes.texts), bool)
     used[indices] = True
-    return StagedTexts((np.cumsum(used) - 1)[indices], codes.texts.filter(pa.array(used)))
+    return StagedTexts((np.cumsum(used) - 1)[indices], codes.texts.filter(pa.array(used)), missing)
 
 
 def _joined(chunks: list[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -23,6 +23,7 @@ from lftj.io.pick import Columns
 from lftj.io.staging import ColumnPart, Staging
 from lftj.values import faults
 from lftj.values.codes import Column
+from lftj.values.type_table import is_nullable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,7 +109,7 @@ def read_numpy(array: NDArray[Any], staging: Staging, columns: Columns | None, s
         raise ShapeError(
             "a masked array may hold masked values",
             where=source,
-            why="a relation holds no nulls",
+            why="it would have to be null, which no numpy array holds",
             remedy="give array.compressed() or array.filled(value)",
         )
     if array.dtype.names is not None and array.ndim == 1:
@@ -159,7 +160,12 @@ def _read_columns(
 def _part(values: Any, column: Column, staging: Staging, given: str, source: str, rows: int) -> ColumnPart:
     if _of_pandas(values):
         plain = isinstance(values.dtype, np.dtype)
-        values = values.to_numpy() if plain else _extension(values, column, staging, given, source)
+        if plain and values.dtype.kind == "f" and is_nullable(column.type):
+            import pyarrow
+
+            values = pyarrow.array(values.to_numpy(), from_pandas=True)  # where NaN stands for null
+        else:
+            values = values.to_numpy() if plain else _extension(values, column, staging, given, source)
     if isinstance(values, np.ndarray):
         if rows and (fault_found := numpy_fault(values.dtype, column.type)):
             raise ColumnTypeError(column, staging.schema.name, given, fault_found, source)

@@ -18,13 +18,17 @@ from lftj.errors import DataError
 from lftj.io.content import CHUNK_ROWS, Content
 from lftj.io.lines import BOM
 from lftj.io.read_text import TextError, check_delimiter
-from lftj.values.codes import decode_array
+from lftj.values.codes import Column
 from lftj.values.faults import shown
+from lftj.values.gate import arrow_column
+from lftj.values.type_table import family_of, type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _NUMERIC = frozenset("0123456789+-.einf")
+# The types whose text Arrow writes as `read_text.py` reads it.
+_PLAIN = ("number", "unsigned", "float")
 
 
 class UnwritableTextError(DataError):
@@ -35,7 +39,7 @@ def write_text(content: Content, sink: IO[bytes]) -> None:
     """Write all rows as lines."""
     schema = content.schema
     check_delimiter(content.delimiter, content.quoting, content.target)
-    if set(content.delimiter) & _NUMERIC and set(schema.types) - {"symbol"}:
+    if set(content.delimiter) & _NUMERIC and {family_of(t) for t in schema.types} - {"symbol"}:
         raise TextError(
             f"{content.delimiter!r} cannot be a delimiter of numbers",
             where=content.target,
@@ -66,18 +70,41 @@ def _lines(content: Content, columns: Sequence[NDArray[np.int64]], rows: int) ->
 
     if not content.schema.arity:
         return b"()\n" * rows
-    texts = [
-        _symbol_texts(content.symbols.decode(codes), column.name, content)
-        if column.type == "symbol"
-        else pc.cast(pa.array(decode_array(codes, column.type)), pa.large_string())
-        for column, codes in zip(content.schema.columns, columns, strict=True)
-    ]
+    texts = [_texts(codes, column, content) for column, codes in zip(content.schema.columns, columns, strict=True)]
     large = [pa.scalar(text, pa.large_string()) for text in (content.delimiter, "", "\n")]
     joined = pc.binary_join_element_wise(*texts, large[0]) if len(texts) > 1 else texts[0]
     lines = pc.binary_join_element_wise(joined, large[1], large[2])  # line + "\n" + ""
     offsets = np.frombuffer(lines.buffers()[1], np.int64)
     data: bytes = lines.buffers()[2].slice(int(offsets[lines.offset])).to_pybytes()
     return data[: int(offsets[lines.offset + len(lines)] - offsets[lines.offset])]
+
+
+def _texts(codes: NDArray[np.int64], column: Column, content: Content) -> pa.Array:
+    """The fields of a column; null is an empty field."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    made = type_of(column.type)
+    if made.family in _PLAIN:
+        fields = pc.cast(arrow_column(codes, column.type, content.symbols), pa.large_string())
+        return fields.fill_null("") if made.nullable else fields
+    if made.family == "symbol":
+        fields = arrow_column(codes, column.type, content.symbols)
+    else:
+        distinct, places = np.unique(codes, return_inverse=True)
+        values = content.symbols.values(distinct, column.type)
+        shown_values = pa.array([None if v is None else made.text(v) for v in values], pa.large_string())
+        fields = shown_values.take(pa.array(places))
+    if made.nullable:
+        if made.in_dictionary and pc.any(pc.equal(pc.binary_length(fields), 0)).as_py():
+            raise UnwritableTextError(
+                f"column `{column.name}` of `{content.schema.name}`: an empty value cannot be told from null",
+                where=content.target,
+                why="an empty field of a column with null is null",
+                remedy="write to .parquet, or fill in another value",
+            )
+        fields = fields.fill_null("")
+    return _symbol_texts(fields, column.name, content)
 
 
 def _symbol_texts(texts: pa.Array, column: str, content: Content) -> pa.Array:

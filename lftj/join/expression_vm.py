@@ -31,6 +31,17 @@ BAND, BOR, BXOR, BNOT, SHL, SHR, SHRU, LAND, LOR, LNOT, LXOR = 25, 26, 27, 28, 2
 UNSIGNED, FLOAT = 32, 64
 # conversions
 I_TO_F, I_TO_U, U_TO_I, U_TO_F, F_TO_I, F_TO_U = 128, 129, 130, 131, 132, 133
+# null: the second if the first is null (the greatest code, of unsigned)
+COALESCE, U_COALESCE = 144, 145
+# decimals and durations, in range or without a value
+DECIMAL_ADD, DECIMAL_SUB, DECIMAL_MUL, DURATION_ADD, DURATION_SUB, DURATION_MUL, DURATION_DIV = range(150, 157)
+# days and microseconds since 1970
+DATE_ADD, DATE_SUB, DATE_DIFF, TIME_ADD, TIME_SUB, DATE_OF, TIME_OF, DATE_BUCKET, TIME_BUCKET = range(160, 169)
+MIDNIGHT, HOUR, MINUTE, SECONDS = range(169, 173)
+# of days
+YEAR, MONTH, DAY_OF_MONTH, WEEKDAY, YEAR_START, MONTH_START = range(176, 182)
+# the same of microseconds: the operation's number plus this
+OF_TIME = 8
 # fmt: on
 
 HOLDS, FAILS, DIVISION_BY_ZERO, OUT_OF_RANGE = 0, 1, 2, 3
@@ -41,6 +52,12 @@ BITS, TROUBLE, CELL = 0, 1, 2
 
 SIGN = np.int64(np.iinfo(np.int64).min)
 LOW = np.int64(np.iinfo(np.int64).max)
+# The first integer of more than 18 digits; a second and a day in microseconds; the days 0001-01-01 and 9999-12-31.
+DECIMALS = np.int64(10**18)
+SECOND, DAY = np.int64(1_000_000), np.int64(86_400_000_000)
+FIRST_DAY, LAST_DAY = np.int64(-719162), np.int64(2932896)
+# Monday, 2000-01-03: buckets begin there, so that those of weeks are weeks.
+BUCKETS_FROM = np.int64(10959)
 
 
 @kernel
@@ -208,6 +225,117 @@ def _convert(op, a, cell):
 
 
 @kernel
+def _product(a, b, limit):
+    """(a * b, status): OUT_OF_RANGE where the product is not within -limit..limit."""
+    if a != 0 and b != 0 and (a == SIGN or b == SIGN or abs(b) > limit // abs(a)):
+        return a, OUT_OF_RANGE
+    return a * b, HOLDS
+
+
+@kernel
+def _exact(op, a, b):
+    """(result, status) of an operation on unscaled decimals or durations, and of null."""
+    if op == COALESCE:
+        return (b if a == SIGN else a), HOLDS
+    if op == U_COALESCE:
+        return (b if a == LOW else a), HOLDS
+    if op == DECIMAL_ADD or op == DECIMAL_SUB:
+        total = a + b if op == DECIMAL_ADD else a - b
+        return total, HOLDS if -DECIMALS < total < DECIMALS else OUT_OF_RANGE
+    if op == DECIMAL_MUL:
+        return _product(a, b, DECIMALS - 1)
+    if op == DURATION_MUL:
+        return _product(a, b, LOW)
+    if op == DURATION_DIV:
+        return _integer(DIV, a, b)
+    c = b if op == DURATION_ADD else -b
+    if (c > 0 and a > LOW - c) or (c < 0 and a < -LOW - c):
+        return a, OUT_OF_RANGE
+    return a + c, HOLDS
+
+
+@kernel
+def _civil(days):
+    """(year, month, day) of days since 1970-01-01, of the years 1 to 9999.
+
+    Source: H. Hinnant, chrono-compatible low-level date algorithms, civil_from_days.
+    """
+    z = days + 719468
+    era = z // 146097
+    of_era = z - era * 146097
+    year_of_era = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted = (5 * of_year + 2) // 153
+    day = of_year - (153 * shifted + 2) // 5 + 1
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    year = year_of_era + era * 400
+    return (year + 1 if month <= 2 else year), month, day, of_year
+
+
+@kernel
+def _calendar(op, days):
+    """The result of an operation on days."""
+    if op == WEEKDAY:
+        return (days + 3) % 7 + 1
+    year, month, day, of_year = _civil(days)
+    if op == YEAR:
+        return year
+    if op == MONTH:
+        return month
+    if op == DAY_OF_MONTH:
+        return day
+    if op == MONTH_START:
+        return days - day + 1
+    # Years of the algorithm begin in March: the first of January is 306 days into one, or 60 (59) before its end.
+    if month > 2:
+        leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
+        return days - of_year - 59 - (1 if leap else 0)
+    return days - of_year + 306
+
+
+@kernel
+def _time(op, a, b):
+    """(result, status) of an operation on days or microseconds since 1970."""
+    if op >= YEAR + OF_TIME:
+        return _calendar(op - OF_TIME, a // DAY), HOLDS
+    if op >= YEAR:
+        return _calendar(op, a), HOLDS
+    if op == HOUR:
+        return a // (3600 * SECOND) % 24, HOLDS
+    if op == MINUTE:
+        return a // (60 * SECOND) % 60, HOLDS
+    if op == SECONDS:
+        return a // SECOND % 60, HOLDS
+    if op == DATE_OF:
+        return a // DAY, HOLDS
+    if op == TIME_OF:
+        return a % DAY, HOLDS
+    if op == MIDNIGHT:
+        return a * DAY, HOLDS
+    if op == DATE_DIFF:
+        return (a - b) * DAY, HOLDS
+    if op == DATE_ADD or op == DATE_SUB:
+        days = a + b // DAY if op == DATE_ADD else a - b // DAY
+        return days, HOLDS if FIRST_DAY <= days <= LAST_DAY else OUT_OF_RANGE
+    first, last = FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1
+    if op == TIME_ADD or op == TIME_SUB:
+        # No instant is further from any other than this, and the sum cannot leave int64.
+        if not first - last <= b <= last - first:
+            return a, OUT_OF_RANGE
+        instant = a + b if op == TIME_ADD else a - b
+        return instant, HOLDS if first <= instant <= last else OUT_OF_RANGE
+    if b <= 0:
+        return a, OUT_OF_RANGE
+    if op == DATE_BUCKET:
+        if b % DAY != 0:
+            return a, OUT_OF_RANGE
+        start = a - (a - BUCKETS_FROM) % (b // DAY)
+        return start, HOLDS if start >= FIRST_DAY else OUT_OF_RANGE
+    start = a - (a - BUCKETS_FROM * DAY) % b
+    return start, HOLDS if start >= first else OUT_OF_RANGE
+
+
+@kernel
 def run_code(code, lo, hi, regs, ranks, cell):
     """Run rows [lo, hi) of `code` int64[n, 4] over `regs` int64 (written).
 
@@ -236,9 +364,14 @@ def run_code(code, lo, hi, regs, ranks, cell):
             continue
         value, status = a, HOLDS
         if op == RANK:
-            value = ranks[a]
+            value = ranks[a] if a >= 0 else a  # null has no text
         elif op >= I_TO_F:
-            value, status = _convert(op, a, cell)
+            if op >= DATE_ADD:
+                value, status = _time(op, a, regs[code[i, 3]])
+            elif op >= COALESCE:
+                value, status = _exact(op, a, regs[code[i, 3]])
+            else:
+                value, status = _convert(op, a, cell)
         elif op >= FLOAT + ADD:
             value, status = _floating(op - FLOAT, a, regs[code[i, 3]], cell)
         elif op >= UNSIGNED + ADD:

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lftj.language.types import ANY, FLOAT, NUMBER, NUMERIC, SYMBOL
+from lftj.language.types import ADDED, ANY, DURATION, FLOAT, NUMBER, SYMBOL, widest
+from lftj.values.type_table import family_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,11 @@ class AggregateSpec:
     """Everything that is known of one aggregate.
 
     `doc`: one line, which also says what becomes of a group without a binding · `operand`: the types it folds; empty:
-    it takes no operand · `result`: the type of its result; empty: the operand's · `empty`: the value of a group without
-    a binding; None: such a group has no row · `by_rows`: it reads the rows of a touched group, in one atom of distinct
-    variables; else accumulators follow the bindings that come and go, of any conjunction · `repeats`: whether it
-    matters how often a value comes · `extreme`: the word for what it keeps under a key in recursion; empty: it is
-    refused there.
+    it takes no operand · `result`: the type of its result; empty: the operand's, as it also is of those that it `keeps`
+    · `empty`: the value of a group without a binding; None: such a group has no row · `by_rows`: it reads the rows of a
+    touched group, in one atom of distinct variables; else accumulators follow the bindings that come and go, of any
+    conjunction · `repeats`: whether it matters how often a value comes · `extreme`: the word for what it keeps under a
+    key in recursion; empty: it is refused there.
 
     A result is exact, or its group has none: an integer sum that its type does not hold, a float sum of inf and -inf
     (`lftj/evaluate/undefined_groups.py` says when that is an error).
@@ -42,16 +43,26 @@ class AggregateSpec:
     by_rows: bool = False
     repeats: bool = True
     extreme: str = ""
+    keeps: frozenset[str] = frozenset()
+
+    def result_of(self, operand: str) -> str:
+        """The type of the result of folding values of type `operand`."""
+        if self.result and family_of(operand) not in self.keeps:
+            return self.result
+        plain = operand.removesuffix("?")
+        return plain if self.by_rows else widest(plain)
 
 
 _TABLE = (
     AggregateSpec("count", "How many bindings there are; 0 of none.", frozenset(), NUMBER, empty=0),
-    AggregateSpec("sum", "The sum of a numeric term; 0 of nothing.", NUMERIC, empty=0),
+    AggregateSpec("sum", "The sum of a numeric term; 0 of nothing.", ADDED, empty=0),
     AggregateSpec(
         "mean",
-        "The mean of a numeric term, a float: the exact sum by the count, rounded once; no value of nothing.",
-        NUMERIC,
+        "The mean of a numeric term, a float (of durations a duration): the exact sum by the count, rounded once; no "
+        "value of nothing.",
+        ADDED,
         FLOAT,
+        keeps=frozenset({DURATION}),
     ),
     AggregateSpec(
         "min",

@@ -18,6 +18,7 @@ at least two alternatives, or it is the one of a negated conjunction: `!(a, b)` 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from lftj.errors import Span
 
@@ -41,9 +42,12 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal value. `kind` is how it is written: "number" (any numeric type), "unsigned", "float", "symbol"."""
+    """A literal value. `kind` is the type it is written as: "number" (any numeric type), "symbol", "date", ...
 
-    value: int | float | str
+    A decimal is of the least type that holds it.
+    """
+
+    value: Any
     kind: str
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 

@@ -32,6 +32,7 @@ line numbers.
 from __future__ import annotations
 
 import re
+import types
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -41,10 +42,10 @@ from lftj.language.diagnostics import given
 from lftj.language.options import AUTO, VALUES, WHY, listed
 from lftj.language.terms import Condition, Relation, Term, check_name, conditions, fail, here
 from lftj.language.text import item_text, to_text
-from lftj.language.types import BASE_TYPES, FLOAT, NUMBER, SYMBOL
+from lftj.language.types import BASE_TYPES, of_class
+from lftj.values.type_table import with_null
 
-_PYTHON_TYPES = {int: NUMBER, float: FLOAT, str: SYMBOL}
-_TYPE_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
+_TYPE_NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*(\([^()]*\)\??)?")
 
 
 class Program:
@@ -61,7 +62,9 @@ class Program:
 
         With `to`, a functional predicate: `p.relation("price", item=str).to(cost=float)`.
 
-        A type is int (number), float, str (symbol), a base type's name ("unsigned"), or a type named by `p.type`.
+        A type is the class of its values (int, float, str, bool, datetime.date, datetime.datetime, datetime.timedelta,
+        Decimal, UUID, bytes; `int | None` admits null), the name of a type ("unsigned", "decimal(10,2)"), or a type
+        named by `p.type`.
         """
         span = here()
         check_name(name, "relation")
@@ -220,15 +223,19 @@ def _heads(values: Iterable[object]) -> tuple[tree.Head, ...]:
 
 
 def _type_name(type_: object, column: str) -> str:
-    if isinstance(type_, type) and type_ in _PYTHON_TYPES:
-        return _PYTHON_TYPES[type_]
+    if isinstance(type_, types.UnionType) and len(type_.__args__) == 2 and type(None) in type_.__args__:
+        (value,) = (part for part in type_.__args__ if part is not type(None))
+        return with_null(_type_name(value, column))
+    if isinstance(type_, type) and (name := of_class(type_)):
+        return name
     if isinstance(type_, str) and _TYPE_NAME.fullmatch(type_):
-        return type_
+        return "".join(type_.split())
     shown = type_.__name__ if isinstance(type_, type) else repr(type_)
     fail(
         f"{shown} is not a type for `{column}`",
         why="a column holds values of one type",
-        remedy='types are int, float, str, "unsigned", or the name of a declared type',
+        remedy="types are int, float, str, bool, datetime.date and other classes of values (`int | None` with null), "
+        'or a name such as "unsigned", "decimal(10,2)" or that of a declared type',
     )
 
 

@@ -6,6 +6,7 @@
     cycles.py       dependencies, and negation through itself
     stratify.py     the order of evaluation
     infer.py        types, bottom up along the strata
+    null.py         which variables and columns may be null
     min_max.py      minimum and maximum in recursion
     acyclic.py      recursion that is computed key by key
     recursion.py    what recursive rules cannot hold
@@ -19,6 +20,7 @@ one `ProgramError`, in source order.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from typing import Any
 
 from lftj.language import acyclic, ast
 from lftj.language.clause import CheckedProgram, Clause
@@ -30,6 +32,7 @@ from lftj.language.infer import Inference, TypedClause
 from lftj.language.internal_relations import InternalRelations
 from lftj.language.min_max import recursive_heads, refuse_mixed
 from lftj.language.names import KnownRelation, Names, check_uses, resolve
+from lftj.language.null import admit_null, over_known, schema_of
 from lftj.language.parse import parse_query
 from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped, warn_of_products
 from lftj.language.safety import check_single_use
@@ -102,7 +105,7 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     along = _recursion(found, typed, names, known, dependencies, before, findings)
     findings.raise_if_failed()
 
-    facts: dict[str, dict[tuple[int | float | str, ...], None]] = {}
+    facts: dict[str, dict[tuple[Any, ...], None]] = {}
     made: list[Clause] = []
     number = max((clause.rule for clause in before), default=0)
     previous: ast.Rule | None = None
@@ -129,6 +132,11 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
         for known_clause in (*before, *made):
             reads.setdefault(known_clause.head, {}).update(known_clause.reads)
         found = components(reads)
+    without: dict[str, Clause] = {}
+    made = [over_known(clause, schemas.__getitem__, without) for clause in made]
+    schemas |= {name: schema_of(clause) for name, clause in without.items() if name not in known}
+    found = _with_known(found, without)
+    made = [*(clause for name, clause in without.items() if name not in known), *made]
     heads = {clause.head for clause in (*before, *made)}
     return CheckedProgram(
         schemas=schemas,
@@ -160,11 +168,24 @@ def _check_query(text: str, known: Mapping[str, Schema], parameters: bool) -> Cl
     names.relations[QUERY] = KnownRelation(QUERY, [], [None] * len(head.args), ast.NOWHERE, "derived")
     typed = _rule(rule, InternalRelations(names, known), findings, query=True)
     Inference(names, findings).component(typed)
+    admit_null(typed, names, findings)
     for clause in typed:
         check_constants(clause, findings)
         check_parameters(clause, findings)
     findings.raise_if_failed()
-    return lower(typed[0], text, 0)
+    made = lower(typed[0], text, 0)
+    without: dict[str, Clause] = {}
+    read = over_known(made, known.__getitem__, without)
+    for name, needed in without.items():
+        if name not in known:
+            atom = needed.atoms[0]
+            findings.unsupported(
+                f"negation of `{atom.predicate}` over columns with null in a query",
+                atom.span,
+                remedy="leave null out with `!is_null`, or write a rule with the negation, and query its head",
+            )
+    findings.raise_if_failed()
+    return read
 
 
 def _rule(
@@ -225,9 +246,20 @@ def _infer(found: list[tuple[str, ...]], typed: list[TypedClause], names: Names,
         by_head.setdefault(clause.head.name, []).append(clause)
     inference = Inference(names, findings)
     for component in found:
-        inference.component([clause for name in component for clause in by_head.get(name, ())])
+        clauses = [clause for name in component for clause in by_head.get(name, ())]
+        inference.component(clauses)
+        admit_null(clauses, names, findings)
     for clause in typed:
         check_constants(clause, findings)
+
+
+def _with_known(found: list[tuple[str, ...]], without: Mapping[str, Clause]) -> list[tuple[str, ...]]:
+    """The components with the relations without null (null.py), each right behind the relation whose rows it has."""
+    for name, clause in reversed(list(without.items())):
+        source = clause.atoms[0].predicate
+        place = next((at + 1 for at, component in enumerate(found) if source in component), 0)
+        found = [*found[:place], (name,), *found[place:]]
+    return found
 
 
 def _schemas(names: Names, rules: list[ast.Rule], known: Mapping[str, Schema]) -> dict[str, Schema]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
@@ -75,9 +76,9 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A constant of a base type: a Python int (number, unsigned), float or str, within the range of its type."""
+    """A constant: a Python value within the range of its type; None for null."""
 
-    value: int | float | str
+    value: Any
     type: str
 
     def __str__(self) -> str:
@@ -176,6 +177,8 @@ class Compare:
     span: Span = field(default=ast.NOWHERE, compare=False, repr=False)
 
     def __str__(self) -> str:
+        if isinstance(self.right, Value) and self.right.value is None:
+            return comparison_text("is_null" if self.op == "=" else "not_is_null", str(self.left), "")
         return comparison_text(self.op, str(self.left), str(self.right))
 
 

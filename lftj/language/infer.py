@@ -13,18 +13,49 @@ relation is decided by its own rules, never by its uses. So `p(1).` is p(number)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME
+from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, IS_NULL, SAME, Signature
 from lftj.language.internal_relations import Fold
 from lftj.language.names import Names
 from lftj.language.normal_form import Conjunction
 from lftj.language.text import term_source
-from lftj.language.types import ANY, BASE_TYPES, INTEGRAL, NUMBER, NUMERIC, SYMBOL
+from lftj.language.typed_functors import ResultOf
+from lftj.language.types import (
+    ANY,
+    BASE_TYPES,
+    CALENDAR,
+    DATE,
+    DECIMAL,
+    DURATION,
+    INTEGRAL,
+    LITERAL,
+    NUMBER,
+    NUMERIC,
+    SYMBOL,
+    TIMESTAMP,
+    decimal_of,
+    meet,
+    narrower,
+    scale_of,
+    widest,
+)
+from lftj.language.visitors import subterms
+from lftj.values.type_table import family_of, is_nullable, with_null, without_null
+
+# The types that a constant text is read as, where an operator takes nothing else: `bucket(t, "1h")`.
+READ_FROM_TEXT = (DATE, TIMESTAMP, DURATION)
+_CONVERSIONS = {
+    frozenset({SYMBOL}): "convert it with `to_string`",
+    CALENDAR: "convert it with `to_date` or `to_timestamp`",
+    frozenset({TIMESTAMP}): "convert it with `to_timestamp`",
+}
+_ONE_SCALE = "decimals are added where they have as many digits behind the point; `to_decimal` gives them as many"
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +67,7 @@ class Slot:
     span: Span = ast.NOWHERE
     parent: Slot | None = None
     conflicted: bool = False
+    scale: int = 0  # the digits behind the point of its decimal constants
 
     def root(self) -> Slot:
         """The slot that stands for all slots joined with this one."""
@@ -50,15 +82,16 @@ class Slot:
     def type(self) -> str | None:
         """The type, once it is certain."""
         domain = self.root().domain
-        return next(iter(domain)) if len(domain) == 1 else None
+        return next(iter(domain)) if len(domain) == 1 and DECIMAL not in domain else None
 
 
 @dataclass(slots=True)
 class TypedClause:
     """One head with one conjunction, and the slots of its terms.
 
-    `fold`: what an aggregate makes of them · `best`: which of them stands under a key, as in `clause.Clause`.
-    `variables`: slots by name, those of parameters with their `$`.
+    `fold`: what an aggregate makes of them · `best`: which of them stands under a key, as in `clause.Clause` ·
+    `variables`: slots by name, those of parameters with their `$` · `nullable`: the variables that may be null ·
+    `not_null`: those that the clause keeps from it (null.py).
     """
 
     rule: ast.Rule
@@ -68,11 +101,18 @@ class TypedClause:
     best: str = ""
     variables: dict[str, Slot] = field(default_factory=dict)
     terms: dict[int, Slot] = field(default_factory=dict)  # by identity of the AST node
+    nullable: frozenset[str] = frozenset()
+    not_null: tuple[str, ...] = ()
 
     def type_of(self, term: ast.Term) -> str:
-        """The inferred type of a term; `number` if nothing says otherwise."""
+        """The type of a term; `number` if nothing says otherwise. With null, once null.py has looked at the clause."""
         slot = self.slot(term)
-        return (slot.type if slot is not None else None) or NUMBER
+        found = (slot.type if slot is not None else None) or NUMBER
+        if isinstance(term, ast.Variable) and term.name in self.nullable:
+            return with_null(found)
+        if isinstance(term, ast.Functor) and term.name == "coalesce" and term.args:
+            return with_null(found) if all(is_nullable(self.type_of(arg)) for arg in term.args) else found
+        return found
 
     def slot(self, term: ast.Term) -> Slot | None:
         """The slot of a term of the clause; None for a wildcard."""
@@ -108,17 +148,35 @@ class Inference:
         root = slot.root()
         if len(root.domain) > 1 and root.domain != ANY:
             root.domain = frozenset({NUMBER}) if NUMBER in root.domain else root.domain
+        if root.domain == frozenset({DECIMAL}):
+            root.domain = frozenset({decimal_of(root.scale)})
         return root.type
 
     def _clause(self, clause: TypedClause) -> None:
         for atom in (*clause.body.atoms, *clause.body.negated):
             self._atom(clause, atom)
-        for compare in clause.body.compares:
-            self._compare(clause, compare)
+        # What an operator means depends on the types of its operands: what gives these comes first.
+        waiting = list(clause.body.compares)
+        while waiting:
+            ready = next((c for c in waiting if not self._open(clause, c)), waiting[0])
+            waiting.remove(ready)
+            self._compare(clause, ready)
         if clause.fold is None:
             self._atom(clause, clause.head)
         else:
             self._aggregate(clause, clause.fold)
+
+    def _open(self, clause: TypedClause, compare: ast.Comparison) -> bool:
+        """Whether an operand of an operator with several meanings may still be anything."""
+        for side in (compare.left, compare.right):
+            for term in subterms(side):
+                if isinstance(term, ast.Functor) and term.name in FUNCTORS and FUNCTORS[term.name].overloads:
+                    for part in term.args:
+                        if isinstance(part, ast.Variable):
+                            slot = clause.variables.get(part.name)
+                            if slot is None or slot.root().domain == ANY:
+                                return True
+        return False
 
     # Literals
 
@@ -133,7 +191,18 @@ class Inference:
             if shared is not None:
                 self._join(slot, shared[position], arg, atom, reason)
             elif (wanted := relation.types[position]) is not None:
-                self._fix(slot, wanted, reason, arg, relation.place(position))
+                self._fix(slot, without_null(wanted), reason, arg, relation.place(position))
+                self._digits(clause, slot, wanted, reason, arg, atom is clause.head)
+
+    def _digits(self, clause: TypedClause, slot: Slot, wanted: str, reason: str, arg: ast.Term, in_head: bool) -> None:
+        """Refuse a head whose decimal column has fewer digits than its values may have."""
+        if in_head and slot.type is not None and not isinstance(arg, ast.Constant) and narrower(slot.type, wanted):
+            self.findings.error(
+                f"{reason} is {wanted}, and `{term_source(arg)}` is {slot.type}",
+                arg.span,
+                why="a value of it may have more digits than the column holds",
+                remedy=f"declare the column `{widest(without_null(wanted))}`",
+            )
 
     def _aggregate(self, clause: TypedClause, fold: Fold) -> None:
         """Join the groups with the columns of the head, and give the result its type."""
@@ -144,23 +213,34 @@ class Inference:
                 self._join(slot, column, arg, clause.head, f"a group of `{fold.op}`")
         result = columns[fold.groups]
         spec = AGGREGATES[fold.op]
-        if spec.result:
+        if spec.result and not spec.keeps:
             result.domain, result.reason = frozenset({spec.result}), f"the result of `{fold.op}`"
             result.span = clause.head.span
         for arg in args[fold.groups :]:
             slot = self._term(clause, arg)
             if slot is None:
                 continue
-            if not slot.root().domain & spec.operand:
+            if not meet(slot.root().domain, spec.operand):
                 self._misfit(slot, spec.operand, fold.op, arg)
                 continue
             narrow = Slot(spec.operand)
             self._merge(slot.root(), narrow, "", arg.span)
-            if not spec.result:
+            operand = slot.root()
+            folded = spec.result_of(operand.type) if operand.type is not None else ""
+            if spec.keeps:
+                result.domain = frozenset({folded or spec.result})
+                result.reason, result.span = f"the result of `{fold.op}`", clause.head.span
+            elif not spec.result and folded in ("", operand.type):
                 self._join(result, slot, arg, clause.head, f"the operand of `{fold.op}`")
+            elif not spec.result:  # a sum, of as many digits as there may be
+                self._merge(
+                    result.root(), Slot(frozenset({folded}), f"the result of `{fold.op}`", arg.span), "", arg.span
+                )
 
     def _compare(self, clause: TypedClause, compare: ast.Comparison) -> None:
         left, right = self._term(clause, compare.left), self._term(clause, compare.right)
+        if compare.op.removeprefix("not_") == IS_NULL:
+            return
         if compare.op.removeprefix("not_") in CONSTRAINTS:
             for slot, term, position in ((left, compare.left, 1), (right, compare.right, 2)):
                 if slot is not None:
@@ -190,7 +270,7 @@ class Inference:
         if known is not None:
             return known
         if isinstance(term, ast.Constant):
-            slot = Slot(NUMERIC if term.kind == NUMBER else frozenset({term.kind}), "a constant", term.span)
+            slot = Slot(_of_constant(term), "a constant", term.span, scale=scale_of(term.kind))
         else:
             slot = self._functor(clause, term)
         clause.terms[id(term)] = slot
@@ -201,15 +281,21 @@ class Inference:
         args = [(arg, self._term(clause, arg)) for arg in term.args]
         if signature is None or not signature.accepts(len(args)):
             return Slot(reason="", conflicted=True)
+        slots = [slot for _, slot in args if slot is not None]
+        if len(slots) == len(args) and self._has_meaning(signature, slots):
+            return self._overloaded(signature, term, slots)
         same = Slot(signature.domain)
         first: ast.Term | None = None
         for position, (arg, slot) in enumerate(args):
             wanted = signature.parameter(position)
-            if slot is None or wanted == EACH:
+            if slot is None:
                 continue
-            if wanted != SAME:
+            if wanted == EACH:
+                if not meet(slot.root().domain, signature.domain):
+                    self._misfit(slot, signature.domain, term.name, arg)
+            elif wanted != SAME:
                 self._fix(slot, wanted, f"argument {position + 1} of `{term.name}`", arg, ast.NOWHERE)
-            elif not slot.root().domain & signature.domain:
+            elif not meet(slot.root().domain, signature.domain):
                 self._misfit(slot, signature.domain, _shown(term.name), arg)
                 same.conflicted = True
             elif first is None:
@@ -219,15 +305,74 @@ class Inference:
                 self._same(same, slot, first, arg, term.span, f"`{_shown(term.name)}` takes operands of one type")
         if signature.result == SAME:
             return same
-        return Slot(frozenset({signature.result}), f"the result of `{term.name}`", term.span)
+        result = signature.result
+        if signature.result_of is not None and not any(slot.root().conflicted for slot in slots):
+            result = self._computed_type(term, slots, signature.result_of)
+        return Slot(frozenset({result}), f"the result of `{term.name}`", term.span)
+
+    def _has_meaning(self, signature: Signature, slots: Sequence[Slot]) -> bool:
+        """Whether an overload is meant: some operand is of no type of numbers."""
+        if any(slot.root().conflicted for slot in slots):
+            return False
+        special = frozenset(family for found in signature.overloads for family in found.parameters) - NUMERIC
+        domains = [slot.root().domain for slot in slots if slot.root().domain != ANY]
+        return any(not domain & NUMERIC and meet(domain, special) for domain in domains)
+
+    def _overloaded(self, signature: Signature, term: ast.Functor, slots: Sequence[Slot]) -> Slot:
+        """The result of what an operator means for operands that are no numbers."""
+        for overload in signature.overloads:
+            families = [frozenset({family}) for family in overload.parameters]
+            for slot, arg, family in zip(slots, term.args, overload.parameters, strict=True):
+                if _is_text(arg) and family in READ_FROM_TEXT:
+                    slot.root().domain = frozenset({family})
+            if all(meet(slot.root().domain, wanted) for slot, wanted in zip(slots, families, strict=True)):
+                break
+        else:
+            kinds = " and ".join(_is(slot.root().domain) for slot in slots)
+            for slot in slots:
+                slot.root().conflicted = True
+            meant = "; ".join(" and ".join(o.parameters) for o in signature.overloads)
+            self.findings.error(
+                f"type conflict: `{_shown(term.name)}` has no meaning for {kinds}",
+                term.span,
+                why=f"beside numbers it takes {meant}" if signature.domain & NUMERIC else f"it takes {meant}",
+                remedy="convert one side, for instance with `to_duration`, `to_decimal` or `to_float`",
+            )
+            return Slot(reason="", conflicted=True)
+        for slot, wanted in zip(slots, families, strict=True):
+            self._merge(slot.root(), Slot(wanted), "", term.span)
+        if overload.same:
+            self._same(slots[0], slots[1], term.args[0], term.args[1], term.span, _ONE_SCALE)
+        if any(slot.root().conflicted for slot in slots):
+            return Slot(reason="", conflicted=True)
+        result = self._computed_type(term, slots, overload.type)
+        return Slot(frozenset({result}), f"the result of `{_shown(term.name)}`", term.span)
+
+    def _computed_type(self, term: ast.Functor, slots: Sequence[Slot], of: ResultOf) -> str:
+        """The type of a result that depends on the arguments."""
+        constants = [arg.value if isinstance(arg, ast.Constant) else None for arg in term.args]
+        types = [self._settle(slot) or NUMBER for slot in slots]
+        try:
+            return of(types, constants)
+        except ValueError as error:
+            self.findings.error(
+                f"`{term_source(term)}` has no type",
+                term.span,
+                why=str(error),
+                remedy="see `lftj functors`",
+            )
+            return NUMBER
 
     # Joining, with words for what does not fit
 
     def _fix(self, slot: Slot, wanted: str, reason: str, term: ast.Term, place: Span) -> None:
         root = slot.root()
-        if wanted in root.domain:
-            if len(root.domain) > 1:
-                root.domain, root.reason, root.span = frozenset({wanted}), reason, term.span
+        if _is_text(term) and wanted in READ_FROM_TEXT:
+            root.domain = frozenset({wanted})
+        joint = meet(root.domain, frozenset({wanted}))
+        if joint:
+            if joint != root.domain:
+                root.domain, root.reason, root.span = joint, reason, term.span
             return
         if root.conflicted:
             return
@@ -254,7 +399,7 @@ class Inference:
         one, two = slot.root(), other.root()
         if one is two:
             return
-        if one.domain & two.domain:
+        if meet(one.domain, two.domain):
             self._merge(one, two, reason, term.span)
         elif not (one.conflicted or two.conflicted):
             one.conflicted = two.conflicted = True
@@ -272,7 +417,7 @@ class Inference:
         one, two = left.root(), right.root()
         if one is two:
             return
-        if one.domain & two.domain:
+        if meet(one.domain, two.domain):
             self._merge(one, two, "", span)
         elif not (one.conflicted or two.conflicted):
             one.conflicted = two.conflicted = True
@@ -301,31 +446,40 @@ class Inference:
             f"type conflict: `{taker}` takes {_either(domain)}, and `{term_source(arg)}` is {_is(root.domain)}",
             arg.span,
             why="values of different types are not converted silently",
-            remedy="convert it with `to_string`"
-            if domain == frozenset({SYMBOL})
-            else "convert it with `to_number`, `to_unsigned` or `to_float`",
+            remedy=_CONVERSIONS.get(domain, "convert it with `to_number`, `to_unsigned` or `to_float`"),
             related=related,
         )
 
     def _merge(self, one: Slot, two: Slot, reason: str, span: Span) -> None:
         """Make one slot of two. The side that is already certain explains the joint type."""
-        domain = one.domain & two.domain
+        domain = meet(one.domain, two.domain)
         speaker = one if len(one.domain) == 1 or (len(two.domain) > 1 and one.reason) else two
         one.parent = two
-        two.domain = domain
+        two.domain, two.scale = domain, max(one.scale, two.scale)
         two.conflicted = one.conflicted or two.conflicted
         two.reason, two.span = speaker.reason or reason, speaker.span if speaker.reason else span
 
 
 def _is(domain: frozenset[str]) -> str:
     """What a term of a domain is: its type, or a word for the types that a literal leaves open."""
-    return {NUMERIC: "numeric", INTEGRAL: "an integer"}.get(domain) or _either(domain)
+    return {NUMERIC: "numeric", LITERAL: "numeric", INTEGRAL: "an integer"}.get(domain) or _either(domain)
 
 
 def _either(domain: frozenset[str]) -> str:
     """The types of a domain in words."""
-    words = [name for name in BASE_TYPES if name in domain]
+    words = [name for family in BASE_TYPES for name in sorted(domain) if family_of(name) == family]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _of_constant(constant: ast.Constant) -> frozenset[str]:
+    """What a constant may be: an integer of any numeric type, a decimal of any that has as many digits."""
+    if constant.kind == NUMBER:
+        return LITERAL
+    return frozenset({DECIMAL if family_of(constant.kind) == DECIMAL else constant.kind})
+
+
+def _is_text(term: ast.Term) -> bool:
+    return isinstance(term, ast.Constant) and term.kind == SYMBOL
 
 
 def _shown(name: str) -> str:

@@ -23,6 +23,7 @@ from lftj.language.text import term_source
 from lftj.language.types import BASE_TYPES, FOREIGN, FOREIGN_NOTES, base_type, chain
 from lftj.language.visitors import literals_of, nodes, terms_of
 from lftj.values.codes import Schema
+from lftj.values.type_table import family_of, type_of
 
 _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")
 
@@ -151,7 +152,7 @@ def _resolve_types(program: ast.Program, names: Names, findings: Findings) -> No
             names.definitions[item.name] = item.base
     for name, span in first.items():
         steps = chain(name, names.definitions)
-        if steps[-1] in BASE_TYPES or steps[-1] in names.opaque:
+        if base_type(steps[-1], {}) is not None or steps[-1] in names.opaque:
             continue
         if steps[-1] in steps[:-1]:
             cycle = " -> ".join(f"`{step}`" for step in steps[steps.index(steps[-1]) :])
@@ -170,14 +171,31 @@ def _unknown_type(name: str, span: Span, names: Names, findings: Findings) -> No
     if "." in name:
         findings.unsupported(f"component type `{name}`", span)
     elif not names.open:
-        word = name.lower()
+        word = name.lower().removesuffix("?")
+        if family_of(name) in BASE_TYPES:
+            _bad_parameters(name, span, findings)
+            return
         if word in FOREIGN:
             remedy = f"write `{FOREIGN[word]}`{FOREIGN_NOTES.get(word, '')}"
         else:
             bases = f"the base types are {', '.join(BASE_TYPES)}"
             remedy = did_you_mean(name, [*BASE_TYPES, *names.definitions], bases)
-        why = "a column holds numbers of 64 bits (number, unsigned, float) or texts (symbol)"
+        why = "a column holds values of one type, and no type has this name"
         findings.error(f"unknown type `{name}`", span, why=why, remedy=remedy)
+
+
+def _bad_parameters(name: str, span: Span, findings: Findings) -> None:
+    """Report a type whose parameters make no sense."""
+    try:
+        type_of(name)
+    except ValueError as error:
+        why = str(error)
+    findings.error(
+        f"`{name}` is no type",
+        span,
+        why=f"`{family_of(name)}`: {why}",
+        remedy='write it as in `decimal(10,2)` or `timestamp("Europe/Berlin")`',
+    )
 
 
 # Declarations
@@ -240,7 +258,8 @@ def _column_type(attribute: ast.Attribute, names: Names, findings: Findings) -> 
         findings.unsupported(f"lattice attribute `{attribute.name}:{written}`", attribute.span)
         return None
     base = base_type(written, names.definitions)
-    if base is None and written not in names.definitions and written not in names.opaque:
+    plain = written.removesuffix("?")
+    if base is None and not {written, plain} & (names.definitions.keys() | names.opaque):
         _unknown_type(written, attribute.span, names, findings)
     return base
 
@@ -275,8 +294,10 @@ def _check_atom(atom: ast.Atom, names: Names, findings: Findings) -> None:
     relation = names.relations.get(atom.name)
     if relation is None:
         if atom.name in CONSTRAINTS:
-            what = f"`{atom.name}` takes 2 arguments, and {given(count)}"
-            findings.error(what, atom.span, why="it compares two texts", remedy=str(CONSTRAINTS[atom.name]))
+            test = CONSTRAINTS[atom.name]
+            what = f"`{atom.name}` takes {counted(len(test.parameters), 'argument')}, and {given(count)}"
+            why = "it compares two texts" if len(test.parameters) > 1 else "it looks at one value"
+            findings.error(what, atom.span, why=why, remedy=str(test))
         elif atom.name in AGGREGATES:
             args = [term_source(arg) for arg in atom.args]
             _called_aggregate(atom.name, args, atom.span, findings)

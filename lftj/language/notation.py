@@ -13,6 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from lftj.values.spelling import ESCAPES, float_text, symbol_text
+from lftj.values.type_table import type_of
+
+__all__ = ["float_text", "symbol_text"]
+
 BINARY_LEVEL = {
     "lor": 1,
     "lxor": 2,
@@ -35,20 +40,8 @@ UNARY_LEVEL = 10
 POWER_LEVEL = 11
 ATOMIC_LEVEL = 12
 
-_ESCAPES = {
-    "\\": "\\\\",
-    '"': '\\"',
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\v": "\\v",
-}
-
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_ESCAPED = {"'": "'", **{escape[1]: char for char, escape in _ESCAPES.items()}}
+_ESCAPED = {"'": "'", **{escape[1]: char for char, escape in ESCAPES.items()}}
 ESCAPES_SHOWN = r"""the escapes are \" \' \\ \a \b \f \n \r \t \v \xHH \uHHHH \UHHHHHHHH; a backslash is written `\\`"""
 
 
@@ -73,34 +66,9 @@ def symbol_value(literal: str) -> str:
     return _ESCAPE.sub(resolve, body) if "\\" in body else body
 
 
-def symbol_text(value: str) -> str:
-    """A string as a literal: quoted, with escapes for quotes, control characters and lone surrogates."""
-    out = []
-    for char in value:
-        if char in _ESCAPES:
-            out.append(_ESCAPES[char])
-        elif char.isprintable():
-            out.append(char)
-        else:
-            code = ord(char)
-            out.append(f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
-    return f'"{"".join(out)}"'
-
-
-def float_text(value: float) -> str:
-    """A float so that it reads back as the same float, always with a decimal point: `1e+16` is written `1.0e+16`."""
-    text = repr(float(value))
-    mantissa, e, exponent = text.partition("e")
-    return text if "." in mantissa or not mantissa.lstrip("-").isdigit() else f"{mantissa}.0{e}{exponent}"
-
-
-def literal_text(value: int | float | str, kind: str) -> str:
-    """A constant of `kind` "number", "unsigned", "float" or "symbol" as source text."""
-    if kind == "symbol":
-        return symbol_text(str(value))
-    if kind == "float":
-        return float_text(float(value))
-    return f"{value}u" if kind == "unsigned" else str(value)
+def literal_text(value: object, kind: str) -> str:
+    """A constant of a type as source text; null has none, and is written so that it can be read in a message."""
+    return "null" if value is None else type_of(kind).literal(value)
 
 
 def literal_level(text: str) -> int:
@@ -135,5 +103,6 @@ def comparison_text(op: str, left: str, right: str) -> str:
     """`left op right`, or the call form of the tests of texts, whose operators are words (`!` for `not_`)."""
     if op.isidentifier():
         name = op.removeprefix("not_")
-        return f"{'' if name == op else '!'}{name}({left}, {right})"
+        args = left if name == "is_null" else f"{left}, {right}"
+        return f"{'' if name == op else '!'}{name}({args})"
     return f"{left} {op} {right}"

@@ -13,6 +13,7 @@ a disjunction of one alternative; the braces of an aggregate may be left out aro
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, Span
@@ -29,6 +30,8 @@ from lftj.language.notation import (
 )
 from lftj.language.source import Source
 from lftj.language.syntax import foreign
+from lftj.values.type_table import type_of
+from lftj.values.value_type import Misfit
 
 if TYPE_CHECKING:
     from lark import Token, Tree
@@ -50,6 +53,15 @@ _PREPROCESSOR = (
 )
 # What `Database.query` is given by name besides parameters.
 QUERY_OPTIONS = ("order", "timeout")
+# The tokens of constants of other types, with the type and the text that it parses.
+_TYPED: dict[str, tuple[str, Callable[[str], str]]] = {
+    "DECIMAL": ("decimal", lambda token: token[:-1]),
+    "TIMESTAMP": ("timestamp", lambda token: token[1:]),
+    "DATE": ("date", lambda token: token[1:]),
+    "DURATION": ("duration", lambda token: token[1:]),
+    "UUID": ("uuid", lambda token: token[2:-1]),
+    "BYTES": ("bytes", lambda token: token[3:-1]),
+}
 _MAX_DIGITS = 400  # far beyond 64 bits, and below the length that Python's int() refuses
 
 
@@ -157,10 +169,7 @@ class Reader:
     def _decl(self, node: Any) -> list[ast.Item]:
         names, attributes, value, *qualifiers = node.children
         written = [*(attributes.children if attributes else ()), *([value] if value else ())]
-        columns = tuple(
-            ast.Attribute(str(a.children[0]), str(a.children[1]) + ("<>" if a.children[2] else ""), self._span(a))
-            for a in written
-        )
+        columns = tuple(ast.Attribute(str(a.children[0]), _type_name(a.children[1:]), self._span(a)) for a in written)
         kept, directives = [], []
         for qualifier in qualifiers:
             word = " ".join(qualifier.split())
@@ -194,8 +203,8 @@ class Reader:
         if definition is None:  # Souffle's old forms
             return ast.TypeDeclaration(str(name), "number" if keyword == ".number_type" else "symbol", True, span)
         kind = str(definition.data)
-        if kind in ("subtype", "alias") and len(definition.children) == 1:
-            return ast.TypeDeclaration(str(name), str(definition.children[0]), kind == "subtype", span)
+        if kind in ("subtype", "alias") and len(definition.children) == 2:
+            return ast.TypeDeclaration(str(name), _type_name(definition.children), kind == "subtype", span)
         feature = {"alias": "union type", "record_type": "record type", "sum_type": "algebraic data type"}[kind]
         return self._unsupported(f"{feature} `{name}`", node, str(name))
 
@@ -279,9 +288,10 @@ class Reader:
             return list(self._body(node.children[0]))
         if kind == "call":
             name, args = node.children
-            if str(name) in CONSTRAINTS and args is not None and len(args.children) == 2:
-                left, right = (self._term(arg) for arg in args.children)
-                return [ast.Comparison(str(name), left, right, span)]
+            given = len(args.children) if args is not None else 0
+            if str(name) in CONSTRAINTS and given == len(CONSTRAINTS[str(name)].parameters):
+                terms = [self._term(arg) for arg in args.children]
+                return [ast.Comparison(str(name), terms[0], terms[-1], span)]
             return [self._atom(node)]
         if kind == "NAME" and node in ("true", "false"):
             one = ast.Constant(1, "number", span)
@@ -316,8 +326,10 @@ class Reader:
                 return ast.Wildcard(self._span(node))
             if node == "nil":
                 return self._unsupported("record `nil`", node)
+            if node in ("true", "false"):
+                return ast.Constant(node == "true", "bool", self._span(node))
             return ast.Variable(str(node), self._span(node))
-        if kind in ("NUMBER", "UNSIGNED", "FLOAT", "STRING"):
+        if kind in ("NUMBER", "UNSIGNED", "FLOAT", "STRING", *_TYPED):
             return self._constant(node)
         if kind in ("chain", "prefixed"):
             return _Chain(self, node).read()
@@ -402,6 +414,8 @@ class Reader:
         span = span or self._span(token)
         if token.type == "STRING":
             return ast.Constant(self._string(token), "symbol", span)
+        if token.type in _TYPED:
+            return self._typed(token, sign, span)
         if token.type == "FLOAT":
             value = float(sign + token)
             if value in (float("inf"), float("-inf")):
@@ -424,6 +438,21 @@ class Reader:
         base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
         return ast.Constant(int(sign + digits, base), kind, span)
 
+    def _typed(self, token: Any, sign: str, span: Span) -> ast.Constant:
+        """A constant such as `1.50d`, `@2024-05-31` or `@1h30m`."""
+        text = sign + _TYPED[token.type][1](str(token))
+        kind = _TYPED[token.type][0]
+        if kind == "decimal":
+            digits, _, behind = text.lstrip("-").partition(".")
+            kind = f"decimal({max(1, len(digits.lstrip('0') + behind))},{len(behind)})"
+        try:
+            made = type_of(kind)
+            return ast.Constant(made.constant_of(text), kind, span)
+        except (Misfit, ValueError) as error:
+            reason = error.fault.reason if isinstance(error, Misfit) else str(error)
+            why = error.fault.why if isinstance(error, Misfit) else "a decimal has up to 18 digits"
+            raise self._refuse(f"the constant `{token}` {reason}", token, why=why, remedy="correct it") from None
+
     def _string(self, token: Any) -> str:
         """The text of a string literal, its escapes resolved."""
         try:
@@ -432,6 +461,12 @@ class Reader:
             raise self._refuse(
                 f"unknown escape `{error}` in a string", token, why="a backslash begins an escape", remedy=ESCAPES_SHOWN
             ) from None
+
+
+def _type_name(parts: Any) -> str:
+    """A type as it is written, without spaces: its name and parameters."""
+    name, parameters = parts
+    return str(name) + "".join(str(parameters or "").split())
 
 
 def _second_word(text: str) -> str:
@@ -480,7 +515,7 @@ class _Chain:
             return self.reader._term(part), start, end
         following = self.parts[self.at]
         power_follows = self.at + 1 < len(self.parts) and str(self.parts[self.at + 1]) == "^"
-        if part == "-" and _data(following) in ("NUMBER", "UNSIGNED", "FLOAT") and not power_follows:
+        if part == "-" and _data(following) in ("NUMBER", "UNSIGNED", "FLOAT", "DECIMAL") and not power_follows:
             self.at += 1
             end = self.reader._bounds(following)[1]
             return self.reader._constant(following, "-", self.reader.source.span(start, end)), start, end

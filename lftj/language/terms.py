@@ -10,6 +10,7 @@ raises `BuilderError` where Python would otherwise drop half a condition silentl
 
 from __future__ import annotations
 
+import decimal
 import linecache
 import numbers
 import operator
@@ -25,7 +26,9 @@ from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.diagnostics import counted, given
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED, RESERVED_VARIABLES
 from lftj.language.text import literal_source, term_source
-from lftj.language.types import FLOAT, NUMBER, SYMBOL
+from lftj.language.types import DECIMAL, FLOAT, NUMBER, NUMERIC, SYMBOL, of_class
+from lftj.values.type_table import family_of, type_of
+from lftj.values.value_type import Misfit
 
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 _OWN = dirname(dirname(__file__)) + sep
@@ -277,12 +280,8 @@ def _term(value: object, where: str) -> ast.Term:
         return ast.Wildcard(span)
     if isinstance(value, str):
         return ast.Constant(str(value), SYMBOL, span)
-    if isinstance(value, bool):
-        fail(
-            f"`{value}` is not a value of a rule",
-            why="relations hold no booleans, and True is not 1 here",
-            remedy=f"write {int(value)} if a number is meant",
-        )
+    if (typed := _typed(value, span)) is not None:
+        return typed
     if isinstance(value, SupportsIndex):
         return ast.Constant(operator.index(value), NUMBER, span)
     if isinstance(value, numbers.Real):
@@ -308,9 +307,32 @@ def _term(value: object, where: str) -> ast.Term:
         )
     fail(
         f"a value of type {type(value).__name__} cannot be a term of `{where}`",
-        why="a rule is about numbers and texts",
-        remedy="terms are variables, int, float, str, `...` and expressions of them",
+        why="no column holds such values",
+        remedy="terms are variables, `...`, expressions, and values of int, float, str, bool, datetime, Decimal, UUID "
+        "and bytes",
     )
+
+
+def _typed(value: object, span: Span) -> ast.Constant | None:
+    """A constant of a type that is no number or text; None for any other value."""
+    type_ = of_class(type(value))
+    if not type_ or family_of(type_) in (*NUMERIC, SYMBOL):
+        return None
+    if isinstance(value, decimal.Decimal):
+        exponent = value.as_tuple().exponent
+        scale = max(0, -exponent) if isinstance(exponent, int) else 0
+        digits = len(value.as_tuple().digits) + max(0, exponent if isinstance(exponent, int) else 0)
+        type_ = f"{DECIMAL}({max(1, scale, digits)},{scale})"
+    try:
+        constant = type_of(type_).constant(value)
+    except (Misfit, ValueError) as error:
+        fault = error.fault if isinstance(error, Misfit) else None
+        fail(
+            f"{value!r} {fault.reason if fault else 'is no value of a rule'}",
+            why=fault.why if fault else str(error),
+            remedy=fault.remedy if fault else "give a value of a type that columns have",
+        )
+    return ast.Constant(constant, type_, span)
 
 
 def _apply(name: str, *args: object) -> Term:
@@ -449,15 +471,16 @@ class _Function:
         return f"<functor {self.__doc__}>"
 
     def __call__(self, *args: object) -> Term | Condition:
-        """The functor applied to terms; for `contains` and `match`, the condition."""
-        good = len(args) == 2 if self.name in CONSTRAINTS else FUNCTORS[self.name].accepts(len(args))
+        """The functor applied to terms; for `contains`, `match` and `is_null`, the condition."""
+        test = CONSTRAINTS.get(self.name)
+        good = len(args) == len(test.parameters) if test is not None else FUNCTORS[self.name].accepts(len(args))
         if not good:
             fail(
                 f"`{self.name}` does not take {counted(len(args), 'argument')}",
                 why="a functor has a value for the arguments it is defined for only",
                 remedy=self.__doc__,
             )
-        return _compare(self.name, *args) if self.name in CONSTRAINTS else _apply(self.name, *args)
+        return _compare(self.name, args[0], args[-1]) if test is not None else _apply(self.name, *args)
 
 
 fn = _Functors()

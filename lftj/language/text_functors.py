@@ -8,10 +8,17 @@ A functor without a value for its arguments raises `ValueError`, which says why.
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import re
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
-from lftj.language.notation import float_text
+from lftj.language.types import of_class
+from lftj.values.decimal_type import DIGITS
+from lftj.values.type_table import type_of
+from lftj.values.value_type import Misfit
 
 _INTEGER = re.compile(r"-?(0x[0-9a-fA-F]+|0b[01]+|[0-9]+)")
 _FLOAT = re.compile(r"[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
@@ -44,23 +51,56 @@ def substr(text: str, start: int, length: int) -> str:
     return text[start:] if length < 0 else text[start : start + length]
 
 
-def integer(text: str) -> int:
-    """The integer that all of `text` is: decimal, or with 0x or 0b."""
+def integer(text: str | decimal.Decimal) -> int:
+    """The integer that all of `text` is: decimal, or with 0x or 0b. Of a decimal what stands before the point."""
+    if isinstance(text, decimal.Decimal):
+        return int(text)
     if not _INTEGER.fullmatch(text):
         raise ValueError(f"{text!r} is not an integer")
     return int(text, 0) if text.lstrip("-")[:2] in ("0x", "0b") else int(text)
 
 
-def floating(text: str) -> float:
-    """The float that all of `text` is, in decimal; `inf` is one."""
+def floating(text: str | decimal.Decimal | datetime.timedelta) -> float:
+    """The float that all of `text` is, in decimal; `inf` is one. Of a duration the seconds."""
+    if isinstance(text, datetime.timedelta):
+        return text / datetime.timedelta(seconds=1)
+    if isinstance(text, decimal.Decimal):
+        return float(text)
     if not _FLOAT.fullmatch(text):
         raise ValueError(f"{text!r} is not a float")
     return float(text)
 
 
-def to_text(value: object) -> str:
+def to_text(value: Any) -> str:
     """The shortest text that reads back as the value."""
-    return float_text(value) if isinstance(value, float) else str(value)
+    return type_of(of_class(type(value))).text(value)
+
+
+def parser(type: str) -> Callable[[str], object]:
+    """The function that gives the value of a type that a text writes."""
+
+    def parsed(text: str) -> object:
+        made = type_of(type)
+        try:
+            return made.shown(made.parse(text))
+        except Misfit as misfit:
+            raise ValueError(f"{text!r} {misfit.fault.reason}") from None
+
+    return parsed
+
+
+def to_decimal(value: str | int | float | decimal.Decimal, scale: int) -> decimal.Decimal:
+    """The decimal of so many digits behind the point that is nearest to a value, the even one of two."""
+    try:
+        exact = decimal.Decimal(value)
+        return exact.quantize(decimal.Decimal(1).scaleb(-scale), decimal.ROUND_HALF_EVEN, decimal.Context(prec=100))
+    except decimal.InvalidOperation:
+        raise ValueError(f"{value!r} is not a decimal of {DIGITS} digits") from None
+
+
+def local(instant: datetime.datetime) -> datetime.datetime:
+    """What the clocks of its zone show."""
+    return instant.replace(tzinfo=None)
 
 
 @lru_cache(maxsize=256)

@@ -7,14 +7,21 @@ become fresh variables with an equality, and everything else keeps the order in 
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Parameter, Plain, Term, Value, Var
 from lftj.language.diagnostics import Findings
+from lftj.language.functors import FUNCTORS, IS_NULL
 from lftj.language.infer import TypedClause
-from lftj.language.types import ANY, FLOAT, RANGES, SYMBOL
+from lftj.language.null import is_null, not_null
+from lftj.language.text import term_source
+from lftj.language.types import ANY, FLOAT, NUMBER, RANGES, SYMBOL, TIMESTAMP
 from lftj.language.visitors import subterms, terms_of
+from lftj.values.time_types import Timestamp
+from lftj.values.type_table import type_of
+from lftj.values.value_type import Misfit
 
 _RANGE_SHOWN = {"number": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
 
@@ -32,7 +39,17 @@ def check_constants(clause: TypedClause, findings: Findings) -> None:
 
 def _check_constant(constant: ast.Constant, type_: str, findings: Findings) -> None:
     value = constant.value
-    if type_ in RANGES and isinstance(value, int):
+    if type_ not in (constant.kind, FLOAT, *RANGES):
+        try:
+            _typed_value(constant, type_)
+        except Misfit as misfit:
+            findings.error(
+                f"the constant `{term_source(constant)}` {misfit.fault.reason}",
+                constant.span,
+                why=misfit.fault.why,
+                remedy=misfit.fault.remedy,
+            )
+    elif type_ in RANGES and isinstance(value, int):
         low, high = RANGES[type_]
         if not low <= value <= high:
             remedy = f"{type_} holds {_RANGE_SHOWN[type_]}"
@@ -77,9 +94,9 @@ def check_parameters(clause: TypedClause, findings: Findings) -> None:
             )
 
 
-def fact_row(clause: TypedClause) -> tuple[int | float | str, ...] | None:
+def fact_row(clause: TypedClause) -> tuple[Any, ...] | None:
     """The row that a ground fact states; None if an argument has to be computed."""
-    row: list[int | float | str] = []
+    row: list[Any] = []
     for arg in clause.head.args:
         if not isinstance(arg, ast.Constant):
             return None
@@ -90,8 +107,16 @@ def fact_row(clause: TypedClause) -> tuple[int | float | str, ...] | None:
 def _value(constant: ast.Constant, clause: TypedClause) -> Value:
     type_ = clause.type_of(constant)
     # -0.0 and 0.0 are one key
-    value = float(constant.value) + 0.0 if type_ == FLOAT else constant.value
+    value = float(constant.value) + 0.0 if type_ == FLOAT else _typed_value(constant, type_)
     return Value(value, type_)
+
+
+def _typed_value(constant: ast.Constant, type_: str) -> Any:
+    """The value of a constant as one of a type: a text may write one, and a decimal has the type's scale."""
+    made = type_of(type_)
+    if constant.kind == SYMBOL and type_ != SYMBOL:
+        return made.shown(made.parse(constant.value))
+    return made.shown(made.read(constant.value)) if type_ != constant.kind and type_ not in RANGES else constant.value
 
 
 def _term(term: ast.Term, clause: TypedClause) -> Term:
@@ -104,7 +129,16 @@ def _term(term: ast.Term, clause: TypedClause) -> Term:
         reason = slot.root().reason if slot is not None else ""
         return Parameter(term.name, clause.type_of(term), reason, term.span)
     assert isinstance(term, ast.Functor), f"{term!r} was to be refused by the checks"
-    return Apply(term.name, tuple(_term(arg, clause) for arg in term.args), clause.type_of(term))
+    args = tuple(_term(arg, clause) for arg in term.args)
+    if FUNCTORS[term.name].on_clocks:
+        args = tuple(_on_clocks(arg) for arg in args)
+    return Apply(term.name, args, clause.type_of(term))
+
+
+def _on_clocks(term: Term) -> Term:
+    """What the clocks of its zone show, of a timestamp that has one."""
+    made = type_of(term.type)
+    return Apply("local", (term,), TIMESTAMP) if isinstance(made, Timestamp) and made.zone else term
 
 
 def lower(clause: TypedClause, text: str, rule: int) -> Clause:
@@ -112,10 +146,8 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
     computed = _Computed(clause)
     atoms = tuple(computed.atom(atom) for atom in clause.body.atoms)
     negated = tuple(computed.atom(atom) for atom in clause.body.negated)
-    compares = [
-        Compare(compare.op, _term(compare.left, clause), _term(compare.right, clause), compare.span)
-        for compare in clause.body.compares
-    ]
+    compares = [_compare(compare, clause) for compare in clause.body.compares]
+    compares += [not_null(name, clause.variables[name].type or NUMBER) for name in clause.not_null]
     head_args = tuple(_term(arg, clause) for arg in clause.head.args)
     return Clause(
         clause.head.name,
@@ -131,11 +163,22 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
     )
 
 
+def _compare(compare: ast.Comparison, clause: TypedClause) -> Compare:
+    left = _term(compare.left, clause)
+    if compare.op.removeprefix("not_") == IS_NULL:
+        if isinstance(left, Var):
+            return is_null(left, holds=compare.op == IS_NULL)
+        # What is computed has a value, or the clause does not hold.
+        return Compare("!=" if compare.op == IS_NULL else "=", left, left, compare.span)
+    return Compare(compare.op, left, _term(compare.right, clause), compare.span)
+
+
 def _aggregate(clause: TypedClause) -> Aggregate | None:
     if clause.fold is None:
         return None
     op, groups = clause.fold.op, clause.fold.groups
-    return Aggregate(op, groups, AGGREGATES[op].result or clause.type_of(clause.head.args[groups]))
+    operand = clause.type_of(clause.head.args[groups]) if AGGREGATES[op].operand else ""
+    return Aggregate(op, groups, AGGREGATES[op].result_of(operand))
 
 
 class _Computed:

@@ -26,6 +26,7 @@ from lftj.plan.keyorder import Choice
 from lftj.plan.matches import BOUNDS
 from lftj.plan.partial_functions import partial_of, partial_terms
 from lftj.plan.statistics import Stored
+from lftj.values.type_table import in_dictionary
 
 ROOT_VARIABLE = "#0"
 
@@ -270,7 +271,7 @@ def _bound(condition: Condition, variable: str, type: str, earlier: frozenset[st
     Symbols are not in key order.
     """
     compare = condition.compare
-    if compare.op not in BOUNDS or type == "symbol":
+    if compare.op not in BOUNDS or in_dictionary(type):
         return None
     for op, side, other in (
         (compare.op, compare.left, compare.right),

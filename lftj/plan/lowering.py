@@ -20,9 +20,11 @@ from lftj.join import join_state as cells
 from lftj.join.first_key_index import JumpTable, jump_table
 from lftj.join.triejoin import OPENING
 from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var, variables_of
-from lftj.language.functors import FUNCTORS, Signature
+from lftj.language.functors import FUNCTORS
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.partial_functions import UNDEFINED, partial_of, partial_terms
+from lftj.values.codes import KEY_MIN
+from lftj.values.type_table import in_dictionary, storage_of, type_of
 from scantree.version import Version
 
 Encode = Callable[[object, str], int]
@@ -44,13 +46,24 @@ CONVERSIONS = {
     ("float", "number"): expression_vm.F_TO_I,
     ("float", "unsigned"): expression_vm.F_TO_U,
 }
+# How the name of an operation on days ends that is meant of microseconds.
+OF_TIME = "_OF_TIME"
 LIMITS = {">=": cells.FROM_LIMIT, ">": cells.ABOVE_LIMIT, "<=": cells.TO_LIMIT, "<": cells.BELOW_LIMIT}
 
 
-def opcode(signature: Signature) -> int:
-    """The number of the operation that a functor of numbers names."""
-    code: int = getattr(expression_vm, signature.opcode)
-    return code
+def operation_of(op: str, arguments: Sequence[str], result: str) -> int:
+    """The number of the operation of a functor over arguments of these types; MOVE where nothing is to be done."""
+    signature = FUNCTORS[op]
+    if (overload := signature.overload(arguments)) is not None:
+        name = overload.operation
+        code: int = getattr(expression_vm, name.removesuffix(OF_TIME))
+        return code + expression_vm.OF_TIME if name.endswith(OF_TIME) else code
+    if signature.opcode == "COALESCE":
+        return expression_vm.COALESCE if type_of(result).null == KEY_MIN else expression_vm.U_COALESCE
+    if signature.opcode:
+        code = getattr(expression_vm, signature.opcode)
+        return code + FAMILY[storage_of(result)]
+    return CONVERSIONS.get((storage_of(arguments[0]), storage_of(result)), expression_vm.MOVE)
 
 
 @dataclass(slots=True)
@@ -88,22 +101,17 @@ class _Code:
 
     def _apply(self, term: Apply, rows: list[tuple[int, int, int, int]]) -> int:
         arguments = [self.value(arg) for arg in term.args]
-        source = term.args[0].type
-        signature = FUNCTORS[term.op]
-        if signature.opcode:
-            operation = opcode(signature) + FAMILY[term.type]
-            if len(arguments) == 1 and signature.variadic:
-                return arguments[0]
-            left = arguments[0]
-            for right in arguments[1:] or [left]:
-                target = self.new()
-                rows.append((operation, target, left, right))
-                left = target
+        operation = operation_of(term.op, [arg.type for arg in term.args], term.type)
+        left = arguments[0]
+        if len(arguments) == 1 and FUNCTORS[term.op].variadic:
             return left
-        operation = CONVERSIONS.get((source, term.type), expression_vm.MOVE)
-        target = self.new()
-        rows.append((operation, target, arguments[0], arguments[0]))
-        return target
+        # What is left of a conversion's arguments are constants, which its type tells.
+        converts = operation == expression_vm.MOVE or expression_vm.I_TO_F <= operation < expression_vm.COALESCE
+        for right in [left] if converts else arguments[1:] or [left]:
+            target = self.new()
+            rows.append((operation, target, left, right))
+            left = target
+        return left
 
     def compare(self, condition: Compare) -> None:
         """Write a comparison."""
@@ -115,7 +123,7 @@ class _Code:
             self.rows.append((operation, expression_vm.UNDEFINED, arguments[0], arguments[1]))
             return
         left, right = self.value(condition.left), self.value(condition.right)
-        if condition.left.type == "symbol" and condition.op not in ("=", "!="):
+        if in_dictionary(condition.left.type) and condition.op not in ("=", "!="):
             self.ranked = True
             ranks = []
             for register in (left, right):

@@ -164,6 +164,7 @@ class Matches:
                 isinstance(side, Var)
                 and isinstance(other, Value)
                 and side.type == "number"
+                and isinstance(other.value, int)
                 and op in BOUNDS
                 and self.holding[side.name]
             ):

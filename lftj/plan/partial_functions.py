@@ -18,9 +18,11 @@ UNDEFINED = "undefined"
 
 def _may_fail(term: Apply) -> bool:
     spec, first = known_as(term.op), term.args[0].type
-    if first not in spec.partial:
+    if isinstance(spec, Constraint):
+        return first in spec.partial
+    if not spec.may_fail([arg.type for arg in term.args]):
         return False
-    if isinstance(spec, Constraint) or spec.total_with is None or first not in INTEGRAL:
+    if spec.total_with is None or first not in INTEGRAL:
         return True
     second = term.args[1]
     return not (isinstance(second, Value) and spec.total_with(int(second.value)))

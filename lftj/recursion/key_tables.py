@@ -21,6 +21,7 @@ from lftj.plan.lowering import row_code
 from lftj.program.text_split import computes_text
 from lftj.recursion.key_rules import KeyLookup, KeyRule, KeyRules, Place
 from lftj.store.stored import StoredRelation
+from lftj.values.type_table import in_dictionary
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
@@ -66,7 +67,7 @@ def _fold(own: Sequence[KeyRule]) -> int | None:
 def _plain(rule: KeyRule) -> bool:
     """Whether a rule computes and compares no texts."""
     for _, compare in rule.steps:
-        if compare.op in TEXT_TESTS or (compare.left.type == "symbol" and compare.op not in ("=", "!=")):
+        if compare.op in TEXT_TESTS or (in_dictionary(compare.left.type) and compare.op not in ("=", "!=")):
             return False
         if computes_text(compare.left) or computes_text(compare.right):
             return False

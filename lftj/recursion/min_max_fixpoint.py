@@ -47,6 +47,7 @@ from lftj.recursion.round_column import exchanged, with_rounds, with_rows
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
+from lftj.values.type_table import in_dictionary
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
@@ -202,7 +203,7 @@ class MinMaxFixpoint(Fixpoint):
 
     def _order(self, head: str, values: Rows) -> Rows:
         """Numbers of which the smaller one is that of the better value."""
-        if self.relations[head].types[-1] == "symbol":
+        if in_dictionary(self.relations[head].types[-1]):
             values = ranked(values, self.evaluator.symbols)
         return values if self.ops[head] == "min" else ~values
 

@@ -21,9 +21,11 @@ from lftj.language.clause import Clause, Parameter, parameters_of
 from lftj.language.reader import QUERY_OPTIONS
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
-from lftj.values.codes import Column, Misfit, Schema
-from lftj.values.faults import ARTICLE, shown
+from lftj.values.codes import Column, Schema
+from lftj.values.faults import shown
 from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import type_of
+from lftj.values.value_type import Misfit
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -83,8 +85,8 @@ class Compiled:
         return ArgumentError(
             f"`${parameter.name}` cannot be {shown(value)}, which {fault.reason}",
             where=f"{parameter.span}: in `{self.clause.text}`",
-            why=f"it is {ARTICLE[parameter.type]} here{reason}; {fault.why}",
-            remedy=f"give `{parameter.name}=` {ARTICLE[parameter.type]}",
+            why=f"it is {type_of(parameter.type).article} here{reason}; {fault.why}",
+            remedy=f"give `{parameter.name}=` {type_of(parameter.type).article}",
         )
 
     def _other_names(self, given: Mapping[str, Any]) -> ArgumentError:

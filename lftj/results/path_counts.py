@@ -26,6 +26,7 @@ from lftj.results.answers import Answers
 from lftj.values import gate
 from lftj.values.codes import Schema
 from lftj.values.faults import shown
+from lftj.values.type_table import in_dictionary
 
 if TYPE_CHECKING:
     import pyarrow
@@ -124,7 +125,7 @@ class PathCounts:
         """The ends as code columns, and the counts, in the order of the values."""
         schema, content = self._content()
         src, dst, counts = big_counts.everything(content)
-        if schema.types[1] == "symbol" and len(src) > 1:
+        if in_dictionary(schema.types[1]) and len(src) > 1:
             ranks = self._answers._evaluator.symbols.ranks()
             order = np.lexsort((ranks[dst], ranks[src]))
             src, dst, counts = src[order], dst[order], counts[order]

@@ -32,6 +32,7 @@ from lftj.values.codes import Schema
 from lftj.values.faults import shown
 from lftj.values.interruptible import interruptible
 from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import in_dictionary
 from scantree.version import Version
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Relation(Tabular):
 
     @property
     def columns(self) -> dict[str, str]:
-        """Column name -> type ("number", "unsigned", "float", "symbol"), in order."""
+        """Column name -> type, in order: "number", "symbol", "decimal(10,2)", "date?" (docs/types.md)."""
         return Columns(self._schema)
 
     def __len__(self) -> int:
@@ -162,11 +163,8 @@ class Relation(Tabular):
 
     def _in_value_order(self) -> list[Any]:
         rows = self._version.columns()
-        if "symbol" in self._schema.types and rows.shape[1] > 1:
-            ranks = self._symbols.ranks()
-            keys = [
-                ranks[column] if t == "symbol" else column for column, t in zip(rows, self._schema.types, strict=True)
-            ]
+        if any(map(in_dictionary, self._schema.types)) and rows.shape[1] > 1:
+            keys = [self._symbols.order(column, t) for column, t in zip(rows, self._schema.types, strict=True)]
             rows = rows[:, np.lexsort(keys[::-1])]
         return [np.ascontiguousarray(column) for column in rows]
 
@@ -220,7 +218,7 @@ class Relation(Tabular):
         if not names:
             return self._title()
         widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
-        right = [t != "symbol" for t in self._schema.types]
+        right = [not in_dictionary(t) for t in self._schema.types]
 
         def line(row: list[str]) -> str:
             padded = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]

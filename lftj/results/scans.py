@@ -38,8 +38,9 @@ from lftj.results.answers import out_of_memory
 from lftj.results.monoids import UserMonoid
 from lftj.store.page_folds import NOTHING, PageFolds
 from lftj.values import gate
-from lftj.values.codes import Schema, decode_array, from_code
+from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import family_of, in_dictionary, is_nullable, null_rows, storage_of, type_of
 from scantree.memory import ArenaFullError
 from scantree.scan import Monoid
 from scantree.version import Version
@@ -104,13 +105,15 @@ def ask(
         _column(schema, column)
     type = schema.types[at] if at >= 0 else "number"
     folds = AGGREGATES[found].operand if isinstance(found, str) and at >= 0 else ANY
-    if type == SYMBOL and type not in folds:
+    family = family_of(type)
+    if family not in folds and found != "cat":
+        held = "symbols" if family == SYMBOL else f"values of type {family}"
         raise DataError(
-            f"column `{schema.names[at]}` holds symbols, which have no {found}",
-            why="symbols are texts, and are not added",
+            f"column `{schema.names[at]}` holds {held}, which have no {found}",
+            why="symbols are texts, and are not added" if family == SYMBOL else f"a {family} is not added",
             remedy='name a column of numbers, or ask for "min", "max", "cat" or "count"',
         )
-    if type not in folds:
+    if family not in folds:
         raise DataError(
             f"column `{schema.names[at]}` holds no texts to concatenate",
             why="cat joins texts",
@@ -157,7 +160,7 @@ def _interval(
     while shared < min(map(len, ends)) and ends[0][shared] == ends[1][shared]:
         shared += 1
     for i in range(shared, max(map(len, ends))):
-        if columns[i].type == "symbol":
+        if in_dictionary(columns[i].type):
             raise DataError(
                 f"an interval runs over column `{columns[i].name}`, which holds symbols",
                 why="symbols are not kept in the order of their texts",
@@ -185,21 +188,24 @@ def scan_stored(asked: Asked, stored: StoredRelation) -> Any:
 def _built_in(asked: Asked, name: str, stored: StoredRelation) -> Any:
     if name == "count":
         return _count(asked, stored)
+    if is_nullable(asked.type):  # what is built over codes would fold null's too
+        version = stored.order(asked.interval.order)
+        return _fold(asked, name, version.columns(*_positions(version, asked.interval)))
     if name == "cat":
         return monoids.CAT.answer(_by_pages(asked, monoids.CAT, stored))
     if name in ("min", "max"):
-        if asked.type == "symbol":
+        if in_dictionary(asked.type):
             return _by_pages(asked, monoids.TEXT_MIN if name == "min" else monoids.TEXT_MAX, stored)
         version = stored.scan_version(asked.interval.order, Monoid[name.upper()], asked.column)
         lo, hi = _positions(version, asked.interval)
-        return from_code(version.scan(lo, hi), asked.type) if lo < hi else None
-    count = _count(asked, stored) if name == "mean" or asked.type == "unsigned" else 1
-    if asked.type == "float":
+        return asked.symbols.value(version.scan(lo, hi), asked.type) if lo < hi else None
+    count = _count(asked, stored) if name == "mean" or storage_of(asked.type) == "unsigned" else 1
+    if storage_of(asked.type) == "float":
         total = _by_pages(asked, monoids.FLOAT_SUM, stored)
         return _float_answer(name, total, count)
     version = stored.scan_version(asked.interval.order, Monoid.SUM, asked.column)
     exact = version.exact_scan(*_positions(version, asked.interval))
-    return _integer_answer(name, exact, count, asked.type)
+    return _exact_answer(name, exact, count, asked.type)
 
 
 def _float_answer(name: str, total: monoids.ExactFloat, count: int) -> float | None:
@@ -208,13 +214,14 @@ def _float_answer(name: str, total: monoids.ExactFloat, count: int) -> float | N
     return monoids.rounded(total)
 
 
-def _integer_answer(name: str, exact: int, count: int, type: str) -> int | float | None:
+def _exact_answer(name: str, exact: int, count: int, type: str) -> Any:
     """The sum or mean of `count` values whose codes have the sum `exact`."""
-    if type == "unsigned":
+    if storage_of(type) == "unsigned":
         exact += count * _UNSIGNED
+    made = type_of(type)
     if name == "sum":
-        return exact
-    return exact / count if count else None
+        return made.summed(exact)
+    return made.averaged(exact, count) if count else None
 
 
 def _count(asked: Asked, stored: StoredRelation) -> int:
@@ -264,7 +271,7 @@ def _columns_before_text(asked: Asked, monoid: UserMonoid) -> int | None:
         return None
     order = asked.interval.order
     for i in range(asked.interval.shared, len(order)):
-        if asked.schema.types[order[i]] == "symbol":
+        if in_dictionary(asked.schema.types[order[i]]):
             return i
     return None
 
@@ -278,11 +285,8 @@ class _Values:
         self._symbols, self._type = symbols, type
 
     def __call__(self, codes: Rows) -> list[Any]:
-        if self._type == "symbol":
-            return self._symbols.few(codes)
         # A copy: decoding wants an array without gaps, and a monoid must not see the pages.
-        values: list[Any] = decode_array(codes.copy(), self._type).tolist()
-        return values
+        return self._symbols.values(codes.copy(), self._type)
 
 
 # -- rows one by one --------------------------------------------------------------------------------------------------
@@ -297,20 +301,28 @@ def scan_rows(asked: Asked, rows: Rows) -> Any:
     n = rows.shape[1]
     lo, hi = _bisect(rows, interval.lo, "left"), _bisect(rows, interval.hi, "right") if interval.hi else n
     rows = rows[:, lo : max(lo, hi)]
-    n, name, type = rows.shape[1], asked.monoid, asked.type
-    if name == "count":
-        return n
-    if isinstance(name, UserMonoid):
-        return name.answer(_one_by_one(asked, name, rows))
+    if asked.monoid == "count":
+        return rows.shape[1]
+    if isinstance(asked.monoid, UserMonoid):
+        return asked.monoid.answer(_one_by_one(asked, asked.monoid, rows))
+    return _fold(asked, asked.monoid, rows)
+
+
+def _fold(asked: Asked, name: str, rows: Rows) -> Any:
+    """The answer of a built-in fold for rows int64[arity, n] in the interval's key order; null is left out."""
+    at, type = asked.interval.order.index(asked.column), asked.type
+    if (nulls := null_rows(rows[at], type)) is not None:
+        rows = np.compress(~nulls, rows, axis=1)
     if name == "cat":
         return monoids.CAT.answer(_one_by_one(asked, monoids.CAT, rows))
-    values = _Values(asked.symbols, type)(rows[interval.order.index(asked.column)])
+    codes, n = rows[at], rows.shape[1]
     if name in ("min", "max"):
-        return (min if name == "min" else max)(values, default=None)
-    if type == "float":
+        return (min if name == "min" else max)(_Values(asked.symbols, type)(codes), default=None)
+    if storage_of(type) == "float":
+        values = _Values(asked.symbols, type)(codes)
         total = monoids.FLOAT_SUM.fold(values) if values else monoids.FLOAT_SUM.identity
         return _float_answer(name, total, n)
-    return _integer_answer(name, sum(values), n, "number")
+    return _exact_answer(name, sum(codes.tolist()), n, type)
 
 
 def _one_by_one(asked: Asked, monoid: UserMonoid, rows: Rows) -> Any:
@@ -318,9 +330,8 @@ def _one_by_one(asked: Asked, monoid: UserMonoid, rows: Rows) -> Any:
     order, types = asked.interval.order, asked.schema.types
     if not rows.shape[1]:
         return monoid.identity
-    if not monoid.commutative and any(types[c] == "symbol" for c in order):
-        ranks = asked.symbols.ranks()
-        keys = [ranks[column] if types[c] == "symbol" else column for c, column in zip(order, rows, strict=True)]
+    if not monoid.commutative and any(in_dictionary(types[c]) for c in order):
+        keys = [asked.symbols.order(column, types[c]) for c, column in zip(order, rows, strict=True)]
         rows = rows[:, np.lexsort(keys[::-1])]
     return monoid.fold(_Values(asked.symbols, asked.type)(rows[order.index(asked.column)]))
 

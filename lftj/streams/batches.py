@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from lftj.errors import DataError
 from lftj.streams.weighted import WEIGHT
+from lftj.values.type_table import type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -152,8 +153,7 @@ def _parsed(text: bytes, kind: str, types: Types, place: str) -> pa.Table:
     """The rows of whole lines of text."""
     import pyarrow as pa
 
-    arrow = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64(), "symbol": pa.string()}
-    wanted = {name: arrow[type_] for name, type_ in types.items()}
+    wanted = {name: type_of(type_).arrow_type() for name, type_ in types.items()}
     try:
         if kind == "json":
             import pyarrow.json as pj

@@ -10,7 +10,6 @@ import numpy as np
 
 from lftj.streams.operators import CONSTANT, Operator, Room, Tick, Value
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import to_code
 
 
 @dataclass(frozen=True)
@@ -29,13 +28,7 @@ class Constant(Operator):
 
     def zset(self, room: Room) -> ZSet:
         """The rows, coded."""
-        codes = [
-            [
-                room.symbols.intern_one(v) if isinstance(v, str) else to_code(v, t)
-                for v, t in zip(row, self.types, strict=True)
-            ]
-            for row in self.rows
-        ]
+        codes = [[room.symbols.intern_value(v, t) for v, t in zip(row, self.types, strict=True)] for row in self.rows]
         return ZSet.of_rows(np.array(codes, np.int64).reshape(len(self.rows), len(self.types)).T.copy()).normal()
 
     def step(self, state: Any, values: Sequence[Value], tick: Tick) -> tuple[Value, Any]:

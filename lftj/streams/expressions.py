@@ -22,7 +22,9 @@ from lftj.language.clause import Value as Constant
 from lftj.language.functors import RESERVED, RESERVED_VARIABLES
 from lftj.streams.operators import Columns, Narrowed, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import Column, Misfit, Schema, from_code, to_code, to_text
+from lftj.values.codes import Column, Schema
+from lftj.values.type_table import from_stored, to_stored
+from lftj.values.value_type import Misfit
 
 ROW = "row"
 # The name that results have in the query: no column is called so.
@@ -121,23 +123,38 @@ def conditions_of(columns: Columns, text: str) -> tuple[Compare, ...]:
 def mapped(columns: Columns, made: Mapping[str, str | None]) -> tuple[Map, Columns]:
     """(the map to columns by name, each by an expression, or None for the column of that name; its columns)."""
     by_name = {column.name: column for column in columns}
-    computed = {name: RESULT.format(i) for i, (name, text) in enumerate(made.items()) if text is not None}
+    # A column by its name is that column, with its null; what is computed needs values.
+    plain = {name: text.strip() if text is not None else name for name, text in made.items()}
+    computed = {name: RESULT.format(i) for i, name in enumerate(made) if plain[name] not in by_name}
     types: dict[str, Term] = {}
     for name in made:
-        if name not in computed and name not in by_name:
+        if made[name] is None and name not in by_name:
             raise unknown_column(name, columns)
     if computed:
         text = ", ".join(f"{result} = {made[name]}" for name, result in computed.items())
         clause, names = _checked(columns, text)
+        _check_no_null(clause, text)
         results = {result: name for name, result in computed.items()}
         for compare in clause.compares:
             if isinstance(compare.left, Var) and compare.left.name in results and compare.op == "=":
                 types[results[compare.left.name]] = compare.right
     else:
         _, names = _checked(columns, "")
-    terms = tuple(types[name] if name in computed else Var(name, by_name[name].type) for name in made)
+    terms = tuple(types[name] if name in computed else Var(plain[name], by_name[plain[name]].type) for name in made)
     shown = ", ".join(name if text is None else f"{name} = {text}" for name, text in made.items())
     return Map(names, (), terms, shown), tuple(Column(name, term.type) for name, term in zip(made, terms, strict=True))
+
+
+def _check_no_null(clause: Clause, text: str) -> None:
+    """Refuse to compute with a column that may hold null."""
+    for compare in clause.compares:
+        if isinstance(compare.right, Constant) and compare.right.value is None and compare.op != "=":
+            raise DataError(
+                f"`{compare.left}` may be null",
+                where=f"`{text}`",
+                why="what is computed with null has no value",
+                remedy=f'leave such rows out with `filter("!is_null({compare.left})")`, or take `coalesce` of it',
+            )
 
 
 def _checked(columns: Columns, text: str) -> tuple[Clause, tuple[str, ...]]:
@@ -158,9 +175,8 @@ def _checked(columns: Columns, text: str) -> tuple[Clause, tuple[str, ...]]:
 def checked_value(value: object, column: Column) -> int | float | str:
     """A Python value for a column. `DataError` if it is of another type."""
     try:
-        if column.type == "symbol":
-            return to_text(value)
-        return from_code(to_code(value, column.type), column.type)
+        known: int | float | str = from_stored(to_stored(value, column.type), column.type)
+        return known
     except Misfit as misfit:
         raise DataError(
             f"{value!r} cannot stand in column `{column.name}`",

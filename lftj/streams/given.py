@@ -10,11 +10,13 @@ import numpy as np
 from lftj.arguments import mapping, refused
 from lftj.errors import DataError
 from lftj.io.sources import read
+from lftj.language.types import of_class
 from lftj.streams.graph import named_columns
 from lftj.streams.weighted import WeightedRows
 from lftj.streams.zsets import ZSet
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import of_arrow
 
 
 def zset(
@@ -44,24 +46,20 @@ def zset(
 
 def _columns_of(rows: Any) -> dict[str, object]:
     """Names and types by the first row; of no rows, no columns."""
-    kinds = {int: "number", float: "float", str: "symbol"}
     if hasattr(rows, "__arrow_c_stream__"):
         import pyarrow as pa
 
         types = pa.table(rows).schema
         named: dict[str, object] = {}
         for field in types:
-            if pa.types.is_floating(field.type):
-                named[field.name] = "float"
-            else:
-                named[field.name] = "number" if pa.types.is_integer(field.type) else "symbol"
+            named[field.name] = of_arrow(field.type) or "symbol"
         return named
     first = rows[0] if len(rows) else ()
     if not hasattr(first, "__iter__"):
         raise refused("rows", rows, "they are tuples, a frame or an Arrow table", "give `[(1, 2), (3, 4)]`")
     found: dict[str, object] = {}
     for i, value in enumerate(first.tolist() if hasattr(first, "tolist") else first):
-        found[f"c{i}"] = kinds.get(type(value), "symbol")
+        found[f"c{i}"] = of_class(type(value)) or "symbol"
     return found
 
 

@@ -16,10 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.language.types import of_class
 from lftj.streams.circuit_memory import bytes_of
 from lftj.streams.integral import ascending
 from lftj.streams.operators import Columns, Input, Integrate, Loop, Operator, Room, Tick, Value
 from lftj.values.codes import Column
+from lftj.values.type_table import FAMILIES, is_type, type_of
 
 
 class Node:
@@ -239,19 +241,18 @@ def _cycle(path: list[Node], again: Node) -> ProgramError:
 
 
 def named_columns(columns: Mapping[str, object]) -> Columns:
-    """Columns from names and types: "number", "unsigned", "float", "symbol", or int, float, str."""
+    """Columns from names and types, each the name of a type or the class of its values (`int`, `datetime.date`)."""
     from lftj.errors import DataError
 
-    plain = {int: "number", float: "float", str: "symbol"}
     made = []
     for name, kind in columns.items():
-        type_ = plain.get(kind, "") if isinstance(kind, type) else kind
-        if type_ not in ("number", "unsigned", "float", "symbol"):
+        type_ = of_class(kind) if isinstance(kind, type) else kind
+        if not isinstance(type_, str) or not is_type(type_):
             raise DataError(
                 f"{kind!r} is no type of a column",
                 where=f"column `{name}`",
-                why="a stream's columns hold numbers, unsigned numbers, floats or texts",
-                remedy='give int, float or str, or "number", "unsigned", "float" or "symbol"',
+                why=f"the types are {', '.join(FAMILIES)}",
+                remedy='give int, float, str or another class of values, or a name such as "decimal(10,2)"',
             )
-        made.append(Column(name, str(type_)))
+        made.append(Column(name, type_of(type_).name))
     return tuple(made)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from lftj.arguments import refused, text
 from lftj.errors import DataError
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Compare, Term, Value, Var
 from lftj.streams.by_key import ByKey
 from lftj.streams.expressions import Map, checked_value, conditions_of, mapped
@@ -25,6 +26,7 @@ from lftj.streams.operators import Columns, Plus, Project
 from lftj.streams.ranking import Neighbour, Ranking, TopK
 from lftj.streams.totals import Total, Totals
 from lftj.values.codes import Column
+from lftj.values.type_table import family_of, is_nullable
 
 if TYPE_CHECKING:
     from lftj.streams.stream import Stream
@@ -158,7 +160,8 @@ class Groups:
         totals, result = [], [*columns[: len(keys)]]
         for name, aggregate in linear.items():
             type_ = columns[places[name]].type if name in places else ""
-            if type_ == "symbol":
+            _no_null(name, type_)
+            if type_ and family_of(type_) not in AGGREGATES["sum"].operand:
                 raise DataError(
                     f"`{aggregate}` is of texts",
                     where=f"column `{name}`",
@@ -166,7 +169,7 @@ class Groups:
                     remedy="use min, max or count_distinct, or an expression that is a number",
                 )
             totals.append(Total(aggregate.op, places.get(name, -1), type_, wheres.get(name, there)))
-            result.append(Column(name, {"count": "number", "mean": "float"}.get(aggregate.op, type_)))
+            result.append(Column(name, AGGREGATES[aggregate.op].result_of(type_)))
         for i, name in enumerate(distinct):
             totals.append(Total("count", -1, "", own + i))
             result.append(Column(name, "number"))
@@ -184,6 +187,7 @@ class Groups:
 
     def _best(self, name: str, aggregate: GroupAggregate) -> Stream:
         values = self._of(name, aggregate)
+        _no_null(name, values._node.columns[-1].type)
         ranking = Ranking(self._first(), ((len(self._keys), aggregate.op == "max"),), values._node.columns)
         return values._made(ByKey(TopK(ranking, 1, once=True, symbol=str(aggregate))), values._node.columns)
 
@@ -293,3 +297,14 @@ class Groups:
 
 
 __all__ = ["GroupAggregate", "Groups", "count", "count_distinct", "max", "mean", "min", "sum"]
+
+
+def _no_null(name: str, type_: str) -> None:
+    """Refuse to fold a column that may hold null."""
+    if type_ and is_nullable(type_):
+        raise DataError(
+            "what is folded may be null",
+            where=f"column `{name}`",
+            why="null is no value, and would have to be left out of the fold",
+            remedy='leave such rows out with `filter("!is_null(x)")`, or give them a value as in `coalesce(x, 0)`',
+        )

@@ -17,7 +17,7 @@ from lftj.language.clause import Apply, Clause
 from lftj.streams.integral import Integral, Order, ascending
 from lftj.streams.operators import PER_KEY, Columns, Operator, Room, Tick, Value, zset_of
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import Column, Schema, from_code
+from lftj.values.codes import Column, Schema
 
 Row = tuple[int | float | str, ...]
 
@@ -47,12 +47,9 @@ class Never(Operator):
     def check(self, found: ZSet, room: Room) -> None:
         """Raise the error for the least row, if there is one."""
         if len(found):
-            texts = room.symbols
             raise self.error(
                 tuple(
-                    str(texts.decode(codes[:1]).to_pylist()[0])
-                    if column.type == "symbol"
-                    else from_code(int(codes[0]), column.type)
+                    room.symbols.value(int(codes[0]), column.type)
                     for codes, column in zip(found.rows, self.columns, strict=True)
                 )
             )

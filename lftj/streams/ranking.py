@@ -19,7 +19,7 @@ from lftj.streams.by_key import starts_of
 from lftj.streams.integral import Order
 from lftj.streams.operators import Columns, Room
 from lftj.streams.zsets import ZSet
-from lftj.values.codes import to_code
+from lftj.values.type_table import in_dictionary
 
 Rows = npt.NDArray[np.int64]
 
@@ -42,18 +42,17 @@ class Ranking:
     @property
     def of_texts(self) -> bool:
         """Whether codes are not in the order of the values."""
-        return any(self.columns[c].type == "symbol" for c, _ in self.by)
+        return any(in_dictionary(self.columns[c].type) for c, _ in self.by)
 
     def in_order(self, zset: ZSet, starts: Rows, room: Room) -> ZSet:
         """Rows of keys in the order of the values, where that is another than that of the codes."""
         if not self.of_texts:
             return zset
-        ranks, named = room.symbols.ranks(), {column for column, _ in self.by}
+        named = {column for column, _ in self.by}
         keys = [np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(zset))))]
         for column, descending in self.order[len(self.key) :]:
             codes = zset.rows[column]
-            of_texts = self.columns[column].type == "symbol" and column in named
-            ordered = ranks[codes] if of_texts else codes
+            ordered = room.symbols.order(codes, self.columns[column].type) if column in named else codes
             keys.append(~ordered if descending else ordered)
         order = np.lexsort(keys[::-1])
         return ZSet(np.take(zset.rows, order, axis=1), zset.weights[order])
@@ -145,7 +144,7 @@ class Neighbour(Ranked):
         inside = np.clip(at, 0, n - 1)
         there = (at >= 0) & (at < n) & (group[inside] == group)
         value = self.fill.value
-        code = room.symbols.intern_one(value) if isinstance(value, str) else to_code(value, self.fill.type)
+        code = room.symbols.intern_value(value, self.fill.type)
         found = np.where(there, zset.rows[self.column][inside], code)
         return ZSet(np.vstack([zset.rows, found]), zset.weights)
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.evaluate.accumulators import COUNT, HIGH, MOST, Accumulators, Folding, Results, Sums, carried, sums_of
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.streams.integral import Integral, ascending
 from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
 from lftj.streams.wide_sums import WIDE, magnitude, small_pieces, wide_mean, wide_sums, without_over
@@ -336,8 +337,9 @@ def _means(accumulators: Accumulators, keys: Rows, values: Rows, over: Rows | No
     magnitudes = np.where(usual, np.where(owed, -counts, counts), 1)
     codes, without = accumulators.results(keys, np.vstack([magnitudes, values[1:]]))
     if owed.any():
-        # The code of -x, unless x is 0.
-        codes = np.where(owed & (codes != 0), ~codes, codes)
+        # The code of -x, unless x is 0; of a duration -x itself.
+        of_float = AGGREGATES["mean"].result_of(accumulators.folding.operand) == "float"
+        codes = np.where(owed & (codes != 0), ~codes if of_float else -codes, codes)
     if not usual.all():
         codes, without = codes.copy(), np.zeros(len(counts), np.bool_) if without is None else without.copy()
         for i in np.flatnonzero(~usual).tolist():

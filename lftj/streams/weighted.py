@@ -25,6 +25,7 @@ from lftj.results.transaction_delta import SortedRows
 from lftj.streams.zsets import ZSet, check_sum
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import in_dictionary
 
 WEIGHT = "_weight"
 # Rows that a terminal or a notebook shows.
@@ -72,10 +73,9 @@ class WeightedRows(Tabular):
     def weights(self) -> npt.NDArray[np.int64]:
         """The weight of each row of `rows`, in the same order."""
         zset = self._zset
-        if "symbol" not in self._schema.types or len(zset) < 2:
+        if not any(map(in_dictionary, self._schema.types)) or len(zset) < 2:
             return zset.weights
-        ranks = self._symbols.ranks()
-        keys = [ranks[c] if t == "symbol" else c for c, t in zip(zset.rows, self._schema.types, strict=True)]
+        keys = [self._symbols.order(c, t) for c, t in zip(zset.rows, self._schema.types, strict=True)]
         weights: npt.NDArray[np.int64] = zset.weights[np.lexsort(keys[::-1])]
         return weights
 
@@ -115,12 +115,13 @@ class WeightedRows(Tabular):
                 why="the types of the columns differ, or their number",
                 remedy="give rows of the stream's types; `columns=` of `zset` says what the values are",
             )
-        if symbols is self._symbols or "symbol" not in schema.types:
+        if symbols is self._symbols or not any(map(in_dictionary, schema.types)):
             return self._zset
         rows = self._zset.rows.copy()
         for i, type_ in enumerate(schema.types):
-            if type_ == "symbol":
-                rows[i] = symbols.intern(self._symbols.decode(rows[i]).to_pylist())
+            if in_dictionary(type_):
+                there = rows[i] >= 0  # null is null in every dictionary
+                rows[i, there] = symbols.intern(self._symbols.decode(rows[i, there]).to_pylist())
         return ZSet(rows, self._zset.weights)
 
     def __len__(self) -> int:

@@ -23,21 +23,16 @@ numpy is imported by the bulk maps only: a schema is all that `lftj check` needs
 
 from __future__ import annotations
 
-import math
-import numbers
-import operator
 import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lftj.values import faults
-from lftj.values.faults import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX, Fault
+from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-BASE_TYPES = ("number", "unsigned", "float", "symbol")
 KEY_MIN, KEY_MAX = NUMBER_MIN, NUMBER_MAX
 _SIGN = 1 << 63
 _LOW_63 = NUMBER_MAX
@@ -45,13 +40,15 @@ _LOW_63 = NUMBER_MAX
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A named column of a base type: "number", "unsigned", "float" or "symbol"."""
+    """A named column of a type, by its name (type_table.py); names of the program have been resolved."""
 
     name: str
     type: str
 
     def __post_init__(self) -> None:
-        assert self.type in BASE_TYPES, f"{self.type!r} is no base type; the checker resolves aliases"
+        from lftj.values.type_table import is_type  # the table imports this page
+
+        assert is_type(self.type), f"{self.type!r} is no type; the checker resolves aliases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,108 +86,27 @@ class Schema:
         return f"{self.name}({', '.join(shown)})"
 
 
-class Misfit(Exception):
-    """Raised by the scalar maps; `fault` says why. Users never see it: who knows the place turns it into an error."""
-
-    def __init__(self, fault: Fault) -> None:
-        self.fault = fault
-        super().__init__(fault.reason)
-
-
-# --- one value --------------------------------------------------------------------------------------------------------
-
-
-def to_code(value: object, type: str) -> int:
-    """The code of one value of a numeric type; `Misfit` if it is of another kind or out of range."""
-    if type == "float":
-        return _float_code(_checked_float(value))
-    integer = _checked_int(value, type)
-    if type == "number":
-        if not NUMBER_MIN <= integer <= NUMBER_MAX:
-            raise Misfit(faults.out_of_range(type, integer))
-        return integer
-    if not 0 <= integer <= UNSIGNED_MAX:
-        raise Misfit(faults.out_of_range(type, integer))
-    return integer - _SIGN
-
-
-def to_text(value: object) -> str:
-    """The text of a symbol value; `Misfit` for anything but a str that UTF-8 can hold."""
-    if not isinstance(value, str):
-        raise Misfit(_wrong_kind(value, "symbol"))
-    text = str(value)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise Misfit(faults.surrogate()) from None
-    return text
-
-
-def from_code(code: int, type: str) -> int | float:
-    """The Python value of one code of a numeric type."""
-    code = int(code)
-    if type == "number":
-        return code
-    if type == "unsigned":
-        return code + _SIGN
-    value: float = struct.unpack("<d", struct.pack("<q", code if code >= 0 else code ^ _LOW_63))[0]
-    return value
-
-
 def is_missing(value: object) -> bool:
     """Whether a Python object spells null: None, pandas' NA or NaT. NaN does not; it is refused as a float."""
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _float_code(value: float) -> int:
+# --- one float --------------------------------------------------------------------------------------------------------
+
+
+def float_code(value: float) -> int:
+    """The code of a float that is no NaN."""
     bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
     return bits if bits >= 0 else bits ^ _LOW_63
 
 
-def _checked_int(value: object, type: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise Misfit(_wrong_kind(value, type))
-    return operator.index(value)
-
-
-def _checked_float(value: object) -> float:
-    if isinstance(value, bool):
-        raise Misfit(_wrong_kind(value, "float"))
-    if isinstance(value, numbers.Integral):
-        integer = operator.index(value)
-        try:
-            result = float(integer)
-        except OverflowError:
-            raise Misfit(faults.inexact()) from None
-        if int(result) != integer:
-            raise Misfit(faults.inexact())
-        return result
-    # numpy's float16 and float32 are no float to Python but Real by name; Fraction is Real too, Decimal not even that.
-    if not isinstance(value, float) and not (
-        isinstance(value, numbers.Real) and _kind(value) in ("float16", "float32")
-    ):
-        raise Misfit(_wrong_kind(value, "float"))
-    result = float(value)
-    if math.isnan(result):
-        raise Misfit(faults.nan())
-    return result
-
-
-def _wrong_kind(value: object, type: str) -> Fault:
-    return faults.null(type) if is_missing(value) else faults.wrong_kind(type, _kind(value))
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__.removesuffix("_")
+def float_of(code: int) -> float:
+    """The float of a code."""
+    value: float = struct.unpack("<d", struct.pack("<q", code if code >= 0 else code ^ _LOW_63))[0]
+    return value
 
 
 # --- whole columns ----------------------------------------------------------------------------------------------------
-
-
-def encode_number(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Codes of int64 values: themselves, C-contiguous and writable (copied only if they are not)."""
-    return as_codes(values)
 
 
 def encode_unsigned(values: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -209,11 +125,6 @@ def encode_float(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(bits < 0, bits ^ np.int64(_LOW_63), bits)
 
 
-def decode_number(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Values of number codes: the same array."""
-    return codes
-
-
 def decode_unsigned(codes: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Values of unsigned codes; a fresh array."""
     import numpy as np
@@ -227,20 +138,6 @@ def decode_float(codes: NDArray[np.int64]) -> NDArray[np.float64]:
 
     bits = np.where(codes < 0, codes ^ np.int64(_LOW_63), codes)
     return bits.view(np.float64)
-
-
-def encode_array(values: NDArray[Any], type: str) -> NDArray[np.int64]:
-    """Codes of an array that already has the numeric type's own dtype (int64, uint64, float64) and no NaN."""
-    if type == "number":
-        return encode_number(values)
-    return encode_unsigned(values) if type == "unsigned" else encode_float(values)
-
-
-def decode_array(codes: NDArray[np.int64], type: str) -> NDArray[Any]:
-    """Values of codes of a numeric type, in the type's own dtype."""
-    if type == "number":
-        return decode_number(codes)
-    return decode_unsigned(codes) if type == "unsigned" else decode_float(codes)
 
 
 def as_codes(values: NDArray[Any]) -> NDArray[np.int64]:

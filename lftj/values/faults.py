@@ -7,26 +7,16 @@ texts live here, so that a null is refused in the same words whether it came fro
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lftj.errors import DataError
+
+if TYPE_CHECKING:
+    from lftj.values.value_type import ValueType
 
 NUMBER_MIN, NUMBER_MAX = -(1 << 63), (1 << 63) - 1
 UNSIGNED_MAX = (1 << 64) - 1
 
-TAKES = {
-    "number": f"a number is an integer from {NUMBER_MIN} to {NUMBER_MAX}",
-    "unsigned": f"an unsigned is an integer from 0 to {UNSIGNED_MAX}",
-    "float": "a float is a 64-bit floating-point number; NaN is not a key",
-    "symbol": "a symbol is text (str)",
-}
-SPELLED = {
-    "number": f"{TAKES['number']}: digits, an optional '-', nothing else",
-    "unsigned": f"{TAKES['unsigned']}: digits, nothing else",
-    "float": "a float is written like 15, -1.5, 2e-3 or inf, without spaces or a leading '+'",
-}
-ARTICLE = {"number": "a number", "unsigned": "an unsigned", "float": "a float", "symbol": "a symbol"}
-PYTHON = {"number": "int", "unsigned": "int", "float": "float", "symbol": "str"}
 SHOWN_LENGTH = 80
 
 
@@ -59,7 +49,18 @@ def shown(value: object) -> str:
 
 def null(type: str) -> Fault:
     """A missing value: None, an Arrow null, pandas' NA."""
-    return Fault("is no value", "a relation holds no nulls", "drop the rows without a value or fill them in")
+    return Fault(
+        "is no value",
+        f"a column of type {type} holds no nulls",
+        f"declare the column `{type}?`, drop the rows without a value or fill them in",
+    )
+
+
+def stands_for_null(type: ValueType) -> Fault:
+    """The value whose code is null's, in a column with nulls."""
+    return Fault(
+        f"does not fit into {type.name}", "its code is null's there", f"declare the column `{type.plain}`, or `symbol?`"
+    )
 
 
 def nan() -> Fault:
@@ -71,7 +72,8 @@ def nan() -> Fault:
 
 def not_spelled(type: str) -> Fault:
     """Text of a file that does not read as the type."""
-    return Fault(f"is not {ARTICLE[type]}", SPELLED[type], "correct the value or declare the column `symbol`")
+    made = _type(type)
+    return Fault(f"is not {made.article}", made.spelled, "correct the value or declare the column `symbol`")
 
 
 def out_of_range(type: str, value: int | None = None) -> Fault:
@@ -82,7 +84,7 @@ def out_of_range(type: str, value: int | None = None) -> Fault:
         remedy = "declare the column `number`"
     else:
         remedy = "declare the column `symbol` or `float`"
-    return Fault(f"does not fit into {type}", TAKES[type], remedy)
+    return Fault(f"does not fit into {type}", _type(type).takes, remedy)
 
 
 def inexact() -> Fault:
@@ -113,24 +115,53 @@ def surrogate() -> Fault:
     )
 
 
+# The types in which values of a kind are held, by how the kind's name begins, in Python, Arrow or numpy.
+_HELD = (
+    (("bool",), "bool"),
+    (("datetime", "timestamp"), "timestamp"),
+    (("date",), "date"),
+    (("timedelta", "duration"), "duration"),
+    (("decimal",), "decimal(18, 2)"),
+    (("uuid",), "uuid"),
+    (("bytes", "bytearray", "binary", "large_binary", "fixed_size_binary"), "bytes"),
+    (("float", "double", "half"), "float"),
+    (("str", "large_str", "string"), "symbol"),
+    (("int", "uint"), "number"),
+)
+
+
+def _type(name: str) -> ValueType:
+    from lftj.values.type_table import type_of
+
+    return type_of(name)
+
+
 def wrong_kind(type: str, kind: str) -> Fault:
     """A value (or a whole column) of another kind: `kind` is its Python type or Arrow type as the user knows it."""
-    target, word = PYTHON[type], kind.lower()
+    made, word = _type(type), kind.lower()
+    target = made.python
+    held = next((name for begins, name in _HELD if word.startswith(begins)), "")
     remedy = f"convert it to {target} first"
-    if word in ("bool", "boolean"):
-        remedy = f"convert it to {target} first (True is not 1 here)"
-    elif word.startswith("decimal"):  # what DuckDB's sum() gives, for one
-        cast = {"float": "float64 (DOUBLE)", "symbol": "text"}.get(type, "int64 (BIGINT)")
-        remedy = f"cast it to {cast} first"
-    elif type in ("number", "unsigned") and word.startswith(("float", "double", "half")):
-        remedy = "convert it to int first or declare the column `float`"
-    elif type != "symbol" and word in ("str", "string", "large_string", "string_view"):
-        remedy = f"convert it to {target} first or declare the column `symbol`"
-    elif type == "symbol" and (word == "int" or word.startswith(("int8", "int16", "int32", "int64", "uint"))):
-        remedy = "convert it to str first or declare the column `number`"
-    elif type == "symbol" and kind in ("bytes", "binary", "large_binary", "binary_view"):
-        remedy = "decode it to str first"
-    return Fault(f"is {with_article(kind)}, not {ARTICLE[type]}", TAKES[type], remedy)
+    if held.startswith("decimal"):  # what DuckDB's sum() gives, for one
+        cast = {"float": "float64 (DOUBLE)", "symbol": "text"}.get(made.family, "int64 (BIGINT)")
+        remedy = f"cast it to {cast} first or declare the column `{held}`"
+    elif word == "bytes" and made.family == "symbol":
+        remedy = "decode it to str first, or declare the column `bytes`"
+    elif held and held != made.family:
+        remedy += f" or declare the column `{held}`"
+    return Fault(f"is {with_article(kind)}, not {made.article}", made.takes, remedy)
+
+
+def of_kind(type: ValueType, value: object) -> Fault:
+    """A Python value that a type does not hold: no value at all, or one of another kind."""
+    from lftj.values.codes import is_missing
+
+    return null(type.plain) if is_missing(value) else wrong_kind(type.plain, kind_of(value))
+
+
+def kind_of(value: object) -> str:
+    """The name of the class of a value, as Python and numpy have it."""
+    return type(value).__name__.removesuffix("_")
 
 
 def with_article(word: str) -> str:

@@ -4,9 +4,9 @@ Inside, a relation is a list of int64 code columns in schema order. On the way o
 (numeric types by numpy, symbols by one Arrow take) and wraps them in what was asked for; on the way in it encodes
 single rows, for membership and small inserts. (Whole sources come in through `lftj.io`.)
 
-    out    to_arrow    int64, uint64, double and string columns; to_pandas and to_polars the same
+    out    to_arrow    columns of the Arrow types that `type_table.py` names; to_pandas and to_polars the same
            to_numpy    (n, k) of one dtype where all columns share a type, else structured; symbols are str objects
-           to_rows     Python tuples of int, float, str, decoded in chunks
+           to_rows     Python tuples of values, decoded in chunks
     in     encode_row  interns texts
            lookup_row  interns nothing; None if some text has no code: the row is in no relation then
 
@@ -26,9 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lftj.errors import DataError
-from lftj.values.codes import Column, Misfit, Schema, decode_array, from_code, to_code, to_text
+from lftj.values.codes import Column, Schema
 from lftj.values.faults import ValueMisfitError, shown
 from lftj.values.symbols import UNKNOWN, SymbolTable
+from lftj.values.type_table import in_dictionary, null_rows, to_stored, type_of
+from lftj.values.value_type import Misfit
 
 if TYPE_CHECKING:
     import pandas
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 Codes = NDArray[np.int64]
 CHUNK_ROWS = 16_384
+PANDAS_NULLABLE = {"int64": "Int64", "uint64": "UInt64", "bool": "boolean"}
 
 
 class RowShapeError(DataError):
@@ -47,11 +50,21 @@ class RowShapeError(DataError):
 
 
 def decode_column(codes: Codes, type: str, symbols: SymbolTable) -> NDArray[Any]:
-    """The values of one column: int64, uint64, float64, or objects of type str."""
-    if type == "symbol":
-        texts: NDArray[Any] = symbols.decode(codes).to_numpy(zero_copy_only=False)
-        return texts
-    return decode_array(codes, type)
+    """The values of one column as an array of the type's dtype; null is NaT where there is such a value, else None."""
+    made = type_of(type)
+    mask = null_rows(codes, type)
+    if made.in_dictionary or (mask is not None and made.dtype[:1] not in "dt"):
+        if made.family == "symbol" and mask is None:
+            texts: NDArray[Any] = symbols.decode(codes).to_numpy(zero_copy_only=False)
+            return texts
+        out = np.empty(len(codes), object)
+        out[:] = symbols.values(codes, type)
+        return out
+    if mask is None:
+        return made.to_numpy(codes)
+    decoded = made.to_numpy(np.where(mask, 0, codes))
+    decoded[mask] = np.datetime64("NaT") if decoded.dtype.kind == "M" else np.timedelta64("NaT")
+    return decoded
 
 
 def to_arrow(schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None) -> pa.Table:
@@ -61,20 +74,36 @@ def to_arrow(schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, 
     if not schema.arity:
         units = pa.array([{}] * _rows(columns, rows), pa.struct([]))
         return pa.Table.from_batches([pa.RecordBatch.from_struct_array(units)])
-    arrays = [
-        symbols.decode(codes) if column.type == "symbol" else pa.array(decode_array(codes, column.type))
-        for column, codes in zip(schema.columns, columns, strict=True)
-    ]
+    arrays = [arrow_column(codes, column.type, symbols) for column, codes in zip(schema.columns, columns, strict=True)]
     # large_string inside, string outside where it fits: more readers know it.
     narrow = [a.cast(pa.string()) if pa.types.is_large_string(a.type) and a.nbytes < 1 << 31 else a for a in arrays]
     return pa.Table.from_arrays(narrow, names=list(schema.names))
 
 
+def arrow_column(codes: Codes, type: str, symbols: SymbolTable) -> pa.Array:
+    """One column of codes as an Arrow array of the type's Arrow type."""
+    import pyarrow as pa
+
+    made, mask = type_of(type), null_rows(codes, type)
+    if not made.in_dictionary:
+        return made.to_arrow(codes, mask)
+    if mask is None:
+        return made.to_arrow(symbols.decode(codes), None)
+    return made.to_arrow(symbols.texts().take(pa.array(np.where(mask, 0, codes), mask=mask)), mask)
+
+
 def to_pandas(
     schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None
 ) -> pandas.DataFrame:
-    """A pandas DataFrame with the default index."""
-    frame: pandas.DataFrame = to_arrow(schema, columns, symbols, rows=rows).to_pandas()
+    """A pandas DataFrame with the default index. Integers and bools with null are of pandas' own nullable types."""
+    table = to_arrow(schema, columns, symbols, rows=rows)
+    frame: pandas.DataFrame = table.to_pandas()
+    for name, type in zip(schema.names, schema.types, strict=True):
+        if type_of(type).nullable and type_of(type).dtype in PANDAS_NULLABLE:
+            import pandas
+
+            dtype = pandas.api.types.pandas_dtype(PANDAS_NULLABLE[type_of(type).dtype])
+            frame[name] = dtype.__from_arrow__(table.column(name))
     return frame
 
 
@@ -93,13 +122,12 @@ def to_numpy(
     schema: Schema, columns: Sequence[Codes], symbols: SymbolTable, *, rows: int | None = None
 ) -> NDArray[Any]:
     """An (n, k) array where all columns share a type (int64, uint64, float64, object), else a structured array."""
-    kinds: dict[str, Any] = {"number": np.int64, "unsigned": np.uint64, "float": np.float64, "symbol": object}
     n = _rows(columns, rows)
     if len(set(schema.types)) <= 1:
-        result = np.empty((n, schema.arity), kinds[schema.types[0]] if schema.arity else np.int64)
+        result = np.empty((n, schema.arity), _dtype(schema.types[0]) if schema.arity else np.dtype(np.int64))
         targets = list(result.T)
     else:
-        result = np.empty(n, [(column.name, kinds[column.type]) for column in schema.columns])
+        result = np.empty(n, [(column.name, _dtype(column.type)) for column in schema.columns])
         targets = [result[name] for name in schema.names]
     for codes, type, target in zip(columns, schema.types, targets, strict=True):
         for lo in range(0, n, CHUNK_ROWS):  # texts become objects, which cannot be interrupted meanwhile
@@ -121,8 +149,7 @@ def to_rows(
         yield from [()] * total
     for lo in range(0, total if schema.arity else 0, chunk_rows):
         decoded = [
-            decode_column(codes[lo : lo + chunk_rows], type, symbols).tolist()
-            for codes, type in zip(columns, schema.types, strict=True)
+            symbols.values(codes[lo : lo + chunk_rows], type) for codes, type in zip(columns, schema.types, strict=True)
         ]
         rows_decoded = zip(*decoded, strict=True)
         if not lo:
@@ -152,10 +179,13 @@ def row_type(names: tuple[str, ...]) -> type[NamedRow]:
 
 def decode_row(row: Sequence[int], schema: Schema, symbols: SymbolTable) -> tuple[Any, ...]:
     """One row of codes as a Python tuple."""
-    return tuple(
-        symbols.text(code) if type == "symbol" else from_code(code, type)
-        for code, type in zip(row, schema.types, strict=True)
-    )
+    return tuple(symbols.value(code, type) for code, type in zip(row, schema.types, strict=True))
+
+
+def _dtype(type: str) -> np.dtype[Any]:
+    """The dtype of a column that `decode_column` gives; of a nullable one it may hold None."""
+    made = type_of(type)
+    return np.dtype(object if made.nullable and made.dtype[:1] not in "dt" else made.dtype)
 
 
 # --- in ---------------------------------------------------------------------------------------------------------------
@@ -170,18 +200,19 @@ def encode_row(row: Sequence[object], schema: Schema, symbols: SymbolTable) -> t
 def lookup_row(row: Sequence[object], schema: Schema, symbols: SymbolTable) -> tuple[int, ...] | None:
     """The codes of one row, interning nothing; None if some text has no code."""
     codes = tuple(symbols.code(value) if isinstance(value, str) else value for value in _checked(row, schema))
-    unknown = any(code == UNKNOWN and type == "symbol" for code, type in zip(codes, schema.types, strict=True))
+    unknown = any(code == UNKNOWN and in_dictionary(type) for code, type in zip(codes, schema.types, strict=True))
     return None if unknown else codes
 
 
 def lookup_value(value: object, type: str, symbols: SymbolTable) -> int:
     """The code of one value, interning nothing; `UNKNOWN`, which no row holds, for a text without one. `Misfit`."""
-    return symbols.code(to_text(value)) if type == "symbol" else to_code(value, type)
+    stored = to_stored(value, type)
+    return symbols.code(stored) if isinstance(stored, str) else stored
 
 
 def encode_value(value: object, type: str, symbols: SymbolTable) -> int:
     """The code of one value, interning a text; `Misfit`."""
-    return symbols.intern_one(to_text(value)) if type == "symbol" else to_code(value, type)
+    return symbols.intern_value(value, type)
 
 
 def check_prefix(prefix: Any, columns: Sequence[Column], relation: str) -> list[int | str]:
@@ -221,7 +252,7 @@ def _checked(row: Any, schema: Schema) -> list[int | str]:
 
 def _checked_value(value: object, column: Column, relation: str) -> int | str:
     try:
-        return to_text(value) if column.type == "symbol" else to_code(value, column.type)
+        return to_stored(value, column.type)
     except Misfit as misfit:
         raise ValueMisfitError(value, misfit.fault, column=column.name, relation=relation) from None
 

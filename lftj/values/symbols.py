@@ -28,14 +28,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lftj.values import ranks
-from lftj.values.codes import Misfit, to_text
+from lftj.values import faults, ranks
 from lftj.values.text_index import TextIndex
+from lftj.values.type_table import from_stored, in_dictionary, to_stored, type_of
+from lftj.values.value_type import SYMBOL, Misfit, ValueType
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 UNKNOWN = -1
+# The code of null in columns of the dictionary.
+NULL = ValueType.null
+_SYMBOL = type_of("symbol")
 # Up to so many texts the dict will do, and no index is made; so many may be missing in the dict that is still used.
 SMALL = 2_000
 # Up to so many the dict is quicker than an index that is there.
@@ -45,10 +49,15 @@ SHORT = 20_000
 
 
 class StagedTexts(NamedTuple):
-    """A column of texts before it is interned: `indices`, int64[rows], into `texts`; None: it is these texts."""
+    """A column of texts before it is interned.
+
+    `indices`: int64[rows] into `texts`; None: it is these texts · `missing`: the rows that are null, whatever text
+    stands there; None if none is.
+    """
 
     indices: NDArray[np.int64] | None
     texts: pa.Array
+    missing: NDArray[np.bool_] | None = None
 
     @property
     def rows(self) -> int:
@@ -57,11 +66,20 @@ class StagedTexts(NamedTuple):
 
     def of_rows(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """The codes of the rows, from those of `texts`."""
-        return codes if self.indices is None else codes[self.indices]
+        found = codes if self.indices is None else codes[self.indices]
+        return found if self.missing is None else np.where(self.missing, NULL, found)
 
     def reduced(self) -> StagedTexts:
         """The same with distinct texts: what waits takes no more memory than it must."""
-        return self if self.indices is not None else _reduced(self.texts)
+        return self if self.indices is not None else _reduced(self.texts)._replace(missing=self.missing)
+
+    def with_nulls(self, rows: NDArray[np.int64]) -> StagedTexts:
+        """The same with null in `rows`."""
+        if not len(rows):
+            return self
+        missing = np.zeros(self.rows, bool)
+        missing[rows] = True
+        return self._replace(missing=missing)
 
 
 class SymbolTable:
@@ -88,14 +106,14 @@ class SymbolTable:
         if self._by_index(1):
             try:
                 with self._lock:
-                    return self._indexed().find_one(to_text(text))
+                    return self._indexed().find_one(str(_SYMBOL.read(text)))
             except Misfit:
                 return UNKNOWN
         return self._dict().get(text, UNKNOWN)
 
     def intern_one(self, text: str) -> int:
         """The code of a text; a new one if it had none. `Misfit` if it is no text."""
-        checked = to_text(text)
+        checked = str(_SYMBOL.read(text))
         if self._by_index(1):
             return int(self.intern_array(_array_of([checked]))[0])
         code = self._dict().get(checked, UNKNOWN)
@@ -111,16 +129,54 @@ class SymbolTable:
                 return self._recent[code - size]
             return str(self._array[int(code)].as_py())  # type: ignore[index]
 
+    # --- values of any type ---
+
+    def intern_value(self, value: object, type: str) -> int:
+        """The code of a value of a type, a new one if it is in the dictionary and had none; `Misfit` if it is none."""
+        stored = to_stored(value, type)
+        return self.intern_one(stored) if isinstance(stored, str) else stored
+
+    def value(self, code: int, type: str) -> Any:
+        """The Python value of a code of a type; None for null."""
+        stored = self.text(code) if in_dictionary(type) and code >= 0 else code
+        return from_stored(stored, type)
+
+    def values(self, codes: NDArray[np.int64], type: str) -> list[Any]:
+        """The Python values of codes of a type."""
+        made = type_of(type)
+        if not made.nullable:
+            return self._values(codes, type)
+        here = codes != made.null
+        if here.all():
+            return self._values(codes, type)
+        found = iter(self._values(codes[here], type))
+        return [next(found) if known else None for known in here.tolist()]
+
+    def _values(self, codes: NDArray[np.int64], type: str) -> list[Any]:
+        made = type_of(type)
+        if not made.in_dictionary:
+            return made.values(codes)
+        texts = self.few(codes) if len(codes) <= FEW else self.decode(codes).to_pylist()
+        return texts if made.family == SYMBOL else [made.shown(text) for text in texts]
+
+    def order(self, codes: NDArray[np.int64], type: str) -> NDArray[np.int64]:
+        """Numbers that compare as the values of the codes do; null's is its code."""
+        if not in_dictionary(type):
+            return codes
+        if not type_of(type).nullable:
+            return self.ranks()[codes]
+        return np.where(codes < 0, codes, self.ranks()[np.maximum(codes, 0)] if len(self) else codes)
+
     # --- many texts ---
 
     def intern(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The codes of texts, new ones for those that had none; `Misfit` before anything is interned."""
-        return self.intern_array(_array_of([to_text(text) for text in texts]))
+        return self.intern_array(_array_of([str(_SYMBOL.read(text)) for text in texts]))
 
     def lookup(self, texts: Iterable[str]) -> NDArray[np.int64]:
         """The codes of texts, `UNKNOWN` for those that have none; interns nothing."""
         if self._by_index(1):
-            return self._find(_array_of([to_text(text) for text in texts]))
+            return self._find(_array_of([str(_SYMBOL.read(text)) for text in texts]))
         known = self._dict()
         return np.fromiter((known.get(text, UNKNOWN) for text in texts), np.int64)
 
@@ -285,8 +341,6 @@ def stage(values: Any) -> StagedTexts:
     """
     import pyarrow as pa
 
-    from lftj.values import faults
-
     if isinstance(values, np.ndarray | list | tuple):
         values = _array_of(values)
     if isinstance(values, pa.ChunkedArray):
@@ -312,8 +366,6 @@ def _stage_dictionary(values: pa.Array) -> StagedTexts:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from lftj.values import faults
-
     indices = values.indices.cast(pa.int64()).to_numpy()
     used = np.zeros(len(values.dictionary), bool)
     used[indices] = True
@@ -332,10 +384,10 @@ def _array_of(values: Sequence[str] | NDArray[Any]) -> pa.Array:
     if isinstance(values, np.ndarray) and values.dtype.kind == "O":
         values = values.tolist()
     if isinstance(values, list | tuple) and not set(map(type, values)) <= {str}:
-        values = [to_text(value) for value in values]
+        values = [str(_SYMBOL.read(value)) for value in values]
     try:
         return pa.array(values, pa.large_string())
     except UnicodeError:
         for value in values:
-            to_text(value)
+            _SYMBOL.read(value)
         raise

@@ -336,7 +336,7 @@ def test_negative_zero_and_subnormal_sums() -> None:
 def test_rounding(values: list[float], erased: int, count: int) -> None:
     """Values come and go; the digits that are left, divided by a count, are rounded to the nearest float."""
     from lftj.join import exactsum
-    from lftj.values.codes import encode_float, from_code
+    from lftj.values.codes import encode_float, float_of
 
     left = values[erased:]
     codes = encode_float(np.array(values + values[:erased]))
@@ -349,7 +349,7 @@ def test_rounding(values: list[float], erased: int, count: int) -> None:
             continue
         digits = np.zeros(exactsum.DIGITS, np.int64)
         digits[rows[1]] = sums
-        assert from_code(exactsum.round_digits(digits, divisor), "float") == want
+        assert float_of(exactsum.round_digits(digits, divisor)) == want
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from lftj.evaluate.accumulators import COUNT, RESULTS
 from lftj.evaluate.group_scan import ROW_FOLDS, InOrder
 from lftj.language.aggregate_specs import AGGREGATES, AggregateSpec
 from lftj.language.parse import _lark, parse
-from lftj.language.types import NUMBER, NUMERIC, SYMBOL
+from lftj.language.types import ADDED, NUMBER, SYMBOL
 from lftj.results.monoids import BUILT_IN
 
 
@@ -79,6 +79,6 @@ def test_it_is_printed_built_and_checked() -> None:
 
 def test_a_toy_is_unknown_without_its_entry() -> None:
     assert "pairs" not in AGGREGATES
-    assert AGGREGATES["sum"].operand == NUMERIC
+    assert AGGREGATES["sum"].operand == ADDED
     with pytest.raises(lftj.ProgramError):
         lftj.Database(PROGRAM)

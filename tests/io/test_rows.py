@@ -69,7 +69,7 @@ def test_positions(reader):
             (1, True),
             "column `dst` of `edge`: True is a bool, not a number",
             NUMBER,
-            "convert it to int first (True is not 1 here)",
+            "convert it to int first or declare the column `bool`",
         ),
         (
             (1, 2.0),
@@ -86,8 +86,8 @@ def test_positions(reader):
         (
             (None, 1),
             "column `src` of `edge`: null is no value",
-            "a relation holds no nulls",
-            "drop the rows without a value or fill them in",
+            "a column of type number holds no nulls",
+            "declare the column `number?`, drop the rows without a value or fill them in",
         ),
     ],
 )

@@ -60,7 +60,7 @@ NUMBER = "a number is an integer from -9223372036854775808 to 922337203685477580
     ("array", "type", "kind", "remedy"),
     [
         (pa.array([1.0]), "number", "a double, not a number", "convert it to int first or declare the column `float`"),
-        (pa.array([True]), "number", "a bool, not a number", "convert it to int first (True is not 1 here)"),
+        (pa.array([True]), "number", "a bool, not a number", "convert it to int first or declare the column `bool`"),
         (pa.array(["1"]), "number", "a string, not a number", "convert it to int first or declare the column `symbol`"),
         (
             pa.array(["1"]).dictionary_encode(),
@@ -72,24 +72,34 @@ NUMBER = "a number is an integer from -9223372036854775808 to 922337203685477580
             pa.array([decimal.Decimal(1)]),
             "number",
             "a decimal128(1, 0), not a number",
-            "cast it to int64 (BIGINT) first",
+            "cast it to int64 (BIGINT) first or declare the column `decimal(18, 2)`",
         ),
         (
             pa.array([decimal.Decimal(1)]),
             "float",
             "a decimal128(1, 0), not a float",
-            "cast it to float64 (DOUBLE) first",
+            "cast it to float64 (DOUBLE) first or declare the column `decimal(18, 2)`",
         ),
-        (pa.array([decimal.Decimal(1)]), "symbol", "a decimal128(1, 0), not a symbol", "cast it to text first"),
-        (pa.array([datetime.date(2020, 1, 1)]), "number", "a date32[day], not a number", "convert it to int first"),
+        (
+            pa.array([decimal.Decimal(1)]),
+            "symbol",
+            "a decimal128(1, 0), not a symbol",
+            "cast it to text first or declare the column `decimal(18, 2)`",
+        ),
+        (
+            pa.array([datetime.date(2020, 1, 1)]),
+            "number",
+            "a date32[day], not a number",
+            "convert it to int first or declare the column `date`",
+        ),
         (
             pa.array([datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)]),
             "symbol",
             "a timestamp[us, tz=UTC], not a symbol",
-            "convert it to str first",
+            "convert it to str first or declare the column `timestamp`",
         ),
         (pa.array([1]), "symbol", "an int64, not a symbol", "convert it to str first or declare the column `number`"),
-        (pa.array([b"x"]), "symbol", "a binary, not a symbol", "decode it to str first"),
+        (pa.array([b"x"]), "symbol", "a binary, not a symbol", "convert it to str first or declare the column `bytes`"),
         (pa.array([[1]]), "number", "a list<item: int64>, not a number", "convert it to int first"),
     ],
 )
@@ -134,8 +144,9 @@ def test_arrow_values_that_do_not_fit(reader, array, type, row, count, said):
 def test_the_full_text_of_a_null(reader):
     assert reader.refusal(table(pa.array([1]), pa.array([None], pa.int64())), E2) == (
         "Table, row 0 (from 0): 1 bad row: column `dst` of `edge`: null is no value\n"
-        "  why: a relation holds no nulls\n"
-        '  do: drop the rows without a value or fill them in, or keep the good rows with on_error="quarantine"'
+        "  why: a column of type number holds no nulls\n"
+        "  do: declare the column `number?`, drop the rows without a value or fill them in, "
+        'or keep the good rows with on_error="quarantine"'
     )
 
 
@@ -246,7 +257,7 @@ def test_polars(reader):
 def test_duckdb_sum_is_a_decimal(reader):
     assert reader.refusal(duckdb.sql("select sum(1) as s"), "s:number") == (
         "DuckDBPyRelation: column `s` of `edge`: the source's column `s` is a decimal128(38, 0), not a number\n"
-        f"  why: {NUMBER}\n  do: cast it to int64 (BIGINT) first"
+        f"  why: {NUMBER}\n  do: cast it to int64 (BIGINT) first or declare the column `decimal(18, 2)`"
     )
 
 
@@ -297,13 +308,13 @@ def test_codes_do_not_share_the_callers_memory(reader):
             np.array([b"a"]),
             "x:symbol",
             "numpy array: column `x` of `edge`: the source's column 0 is bytes, not a symbol\n"
-            "  why: a symbol is text (str)\n  do: decode it to str first",
+            "  why: a symbol is text (str)\n  do: decode it to str first, or declare the column `bytes`",
         ),
         (
             np.array([1], "M8[s]"),
             "x:number",
             "numpy array: column `x` of `edge`: the source's column 0 is a datetime64[s], not a number\n"
-            f"  why: {NUMBER}\n  do: convert it to int first",
+            f"  why: {NUMBER}\n  do: convert it to int first or declare the column `timestamp`",
         ),
         (
             np.zeros((1, 1, 1)),
@@ -323,7 +334,7 @@ def test_codes_do_not_share_the_callers_memory(reader):
             np.ma.array([1]),
             "x:number",
             "numpy array: a masked array may hold masked values\n"
-            "  why: a relation holds no nulls\n"
+            "  why: it would have to be null, which no numpy array holds\n"
             "  do: give array.compressed() or array.filled(value)",
         ),
         (

@@ -255,16 +255,11 @@ MISUSES: list[tuple[Callable[[lang.Program, lang.Relation], object], str]] = [
         "  do: call it with terms: `edge(x, y)`",
     ),
     (
-        lambda p, e: x + True,
-        "`True` is not a value of a rule\n"
-        "  why: relations hold no booleans, and True is not 1 here\n"
-        "  do: write 1 if a number is meant",
-    ),
-    (
         lambda p, e: x == None,  # noqa: E711
         "a value of type NoneType cannot be a term of `=`\n"
-        "  why: a rule is about numbers and texts\n"
-        "  do: terms are variables, int, float, str, `...` and expressions of them",
+        "  why: no column holds such values\n"
+        "  do: terms are variables, `...`, expressions, and values of int, float, str, bool, datetime, Decimal, UUID "
+        "and bytes",
     ),
     (
         lambda p, e: x < float("inf"),
@@ -366,13 +361,15 @@ MISUSES: list[tuple[Callable[[lang.Program, lang.Relation], object], str]] = [
         lambda p, e: p.relation("r", a=list),
         "list is not a type for `a`\n"
         "  why: a column holds values of one type\n"
-        '  do: types are int, float, str, "unsigned", or the name of a declared type',
+        "  do: types are int, float, str, bool, datetime.date and other classes of values (`int | None` with null), "
+        'or a name such as "unsigned", "decimal(10,2)" or that of a declared type',
     ),
     (
         lambda p, e: p.relation("r", a=3),
         "3 is not a type for `a`\n"
         "  why: a column holds values of one type\n"
-        '  do: types are int, float, str, "unsigned", or the name of a declared type',
+        "  do: types are int, float, str, bool, datetime.date and other classes of values (`int | None` with null), "
+        'or a name such as "unsigned", "decimal(10,2)" or that of a declared type',
     ),
     (
         lambda p, e: p.output("r", **{"a b": 1}),

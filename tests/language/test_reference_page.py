@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.functors import CONSTRAINTS, FUNCTORS, SAME
+from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME
 from lftj.language.types import ANY, BASE_TYPES
 
 PAGE = Path(__file__).parents[2] / "docs" / "functors.md"
@@ -25,9 +25,15 @@ def types(domain: frozenset[str]) -> str:
 def functors() -> list[str]:
     lines = ["| functor | types | gives | example |", "| --- | --- | --- | --- |"]
     for f in FUNCTORS.values():
-        arguments = f"{', '.join(f.parameters)}{', ...' if f.variadic else ''} -> {f.result}"
-        of = f" (T: {types(f.domain)})" if SAME in f.parameters and f.domain != ANY else ""
-        lines.append(f"| `{f.name}` | `{arguments}`{of} | {f.doc} | `{f.example}` |")
+        shapes = f.shapes()
+        letter = SAME if SAME in f.parameters else EACH
+        of = (
+            f" ({letter}: {types(f.domain)})"
+            if letter in shapes[0].replace(",", "").split() and f.domain != ANY
+            else ""
+        )
+        meant = "; ".join(f"`{shape}`{of if i == 0 else ''}" for i, shape in enumerate(shapes))
+        lines.append(f"| `{f.name}` | {meant} | {f.doc} | `{f.example}` |")
     return lines
 
 

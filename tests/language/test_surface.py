@@ -12,6 +12,7 @@ import lftj.language as lang
 from lftj.language.functors import FUNCTORS, Signature
 from lftj.language.stratify import components, cycle
 from lftj.language.types import base_type, chain
+from lftj.values.type_table import FAMILIES
 
 HEAVY = ("numba", "numpy", "pyarrow", "pandas", "polars")
 
@@ -65,7 +66,7 @@ def test_the_table_of_functors_is_consistent() -> None:
         assert signature.name == name
         assert signature.doc.endswith(".")
         assert signature.parameters
-        assert signature.result in {*signature.parameters, "number", "unsigned", "float", "symbol"}
+        assert signature.result in {*signature.parameters, *FAMILIES}
         assert signature.accepts(len(signature.parameters))
         assert not signature.accepts(0)
         assert signature.accepts(7) == signature.variadic

@@ -163,8 +163,9 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         lambda c, bid, item: c.input("other", x=list),
         (
             "column `x`: <class 'list'> is no type of a column\n"
-            "  why: a stream's columns hold numbers, unsigned numbers, floats or texts\n"
-            '  do: give int, float or str, or "number", "unsigned", "float" or "symbol"'
+            "  why: the types are number, unsigned, float, symbol, bool, date, timestamp, duration, decimal, uuid, "
+            "bytes\n"
+            '  do: give int, float, str or another class of values, or a name such as "decimal(10,2)"'
         ),
     ),
     "no name": (

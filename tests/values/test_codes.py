@@ -18,15 +18,21 @@ from lftj.values.codes import (
     KEY_MAX,
     KEY_MIN,
     Column,
-    Misfit,
     Schema,
     as_codes,
-    decode_array,
-    encode_array,
-    from_code,
-    to_code,
-    to_text,
 )
+from lftj.values.type_table import from_stored as from_code
+from lftj.values.type_table import to_code, to_stored, type_of
+from lftj.values.value_type import Misfit
+
+
+def encode_array(values, type):
+    return type_of(type).from_numpy(values).stored
+
+
+def decode_array(codes, type):
+    return type_of(type).to_numpy(codes)
+
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 VALUES = {
@@ -135,9 +141,9 @@ def test_a_value_that_does_not_fit_says_why(value, type, fault):
 
 
 def test_texts_are_str_that_utf8_can_hold():
-    assert to_text("") == ""
-    assert to_text("naïve 😀\x00") == "naïve 😀\x00"
-    assert type(to_text(np.str_("a"))) is str
+    assert to_stored("", "symbol") == ""
+    assert to_stored("naïve 😀\x00", "symbol") == "naïve 😀\x00"
+    assert type(to_stored(np.str_("a"), "symbol")) is str
     for value, fault in [
         (b"a", faults.wrong_kind("symbol", "bytes")),
         (1, faults.wrong_kind("symbol", "int")),
@@ -145,7 +151,7 @@ def test_texts_are_str_that_utf8_can_hold():
         ("\ud800", faults.surrogate()),
     ]:
         with pytest.raises(Misfit) as caught:
-            to_text(value)
+            to_stored(value, "symbol")
         assert caught.value.fault == fault
 
 
@@ -159,8 +165,8 @@ def test_fault_texts():
     text = "a symbol is text (str)"
     assert faults.null("number") == (
         "is no value",
-        "a relation holds no nulls",
-        "drop the rows without a value or fill them in",
+        "a column of type number holds no nulls",
+        "declare the column `number?`, drop the rows without a value or fill them in",
     )
     assert faults.nan() == (
         "is not a key",
@@ -208,7 +214,7 @@ def test_fault_texts():
     assert faults.wrong_kind("number", "bool") == (
         "is a bool, not a number",
         number,
-        "convert it to int first (True is not 1 here)",
+        "convert it to int first or declare the column `bool`",
     )
     assert faults.wrong_kind("unsigned", "float") == (
         "is a float, not an unsigned",
@@ -225,11 +231,15 @@ def test_fault_texts():
         text,
         "convert it to str first or declare the column `number`",
     )
-    assert faults.wrong_kind("symbol", "bytes") == ("is bytes, not a symbol", text, "decode it to str first")
+    assert faults.wrong_kind("symbol", "bytes") == (
+        "is bytes, not a symbol",
+        text,
+        "decode it to str first, or declare the column `bytes`",
+    )
     assert faults.wrong_kind("number", "date32[day]") == (
         "is a date32[day], not a number",
         number,
-        "convert it to int first",
+        "convert it to int first or declare the column `date`",
     )
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from lftj.values import symbols as module
-from lftj.values.codes import Misfit
 from lftj.values.symbols import UNKNOWN, SymbolTable, stage
+from lftj.values.value_type import Misfit
 from tests.conftest import examples
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=4) | st.sampled_from(

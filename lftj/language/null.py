@@ -1,0 +1,207 @@
+"""Null: which variables and columns may hold it, once the types are known.
+
+Null equals nothing. A variable that is joined, compared or computed with, which is one that occurs twice in the atoms
+of a body, in a comparison, or among the arguments of a functor, is therefore not null: where every column that binds it
+admits null, the clause says so with a condition. A variable that occurs in one atom and in the head only may be null,
+and then the head's column must admit it: one without a declaration does, another is an error. `is_null(x)` and the
+first argument of `coalesce` take null as a value.
+
+In a negated atom null matches nothing, and of an aggregate's values it is left out; both read the rows without null,
+from an internal relation where the column admits it:
+
+    p(x) :- q(x), !r(x).            ->   @r.known.0(x) :- r(x), x != null.     p(x) :- q(x), !@r.known.0(x).
+    m[k] = max v : { s(k, v) }.     ->   @s.known.1(k, v) :- s(k, v), v != null.   ...
+
+What an aggregate outside of its braces asks for a group counts as an atom, so that a group is never null there; as a
+key of a head (`m[k]`) null is a group of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from lftj.language import ast
+from lftj.language.clause import INTERNAL, BodyAtom, Clause, Compare, Value, Var
+from lftj.language.diagnostics import Findings
+from lftj.language.functors import IS_NULL
+from lftj.language.infer import TypedClause
+from lftj.language.names import KnownRelation, Names
+from lftj.language.text import term_source
+from lftj.language.visitors import subterms
+from lftj.values.codes import KEY_MIN, Column, Schema
+from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null, without_null
+
+KNOWN = ".known."
+
+
+def admit_null(clauses: Sequence[TypedClause], names: Names, findings: Findings) -> None:
+    """Settle which variables of the clauses of one component may be null, and which columns of their heads are."""
+    free = {
+        name
+        for name in {clause.head.name for clause in clauses}
+        if name in names.relations and names.relations[name].origin in ("derived", "internal")
+    }
+    grew = True
+    while grew:
+        grew = False
+        for clause in clauses:
+            _settle(clause, names)
+            if clause.head.name not in free:
+                continue
+            relation = names.relations[clause.head.name]
+            for position, arg in enumerate(clause.head.args):
+                type_ = relation.types[position]
+                if type_ is not None and not is_nullable(type_) and _may_be_null(clause, position, arg):
+                    relation.types[position] = with_null(type_)
+                    grew = True
+    for clause in clauses:
+        if clause.head.name not in free and clause.head.name in names.relations:
+            _check_head(clause, names.relations[clause.head.name], findings)
+
+
+def _may_be_null(clause: TypedClause, position: int, arg: ast.Term) -> bool:
+    """Whether an argument of a head may be null."""
+    if clause.fold is not None and position >= clause.fold.groups:
+        return False
+    return is_nullable(clause.type_of(arg))
+
+
+def _check_head(clause: TypedClause, relation: KnownRelation, findings: Findings) -> None:
+    for position, arg in enumerate(clause.head.args[: relation.arity]):
+        type_ = relation.types[position]
+        if type_ is not None and not is_nullable(type_) and _may_be_null(clause, position, arg):
+            text = term_source(arg)
+            findings.error(
+                f"`{text}` may be null, and {relation.column(position)} is {type_}",
+                arg.span,
+                why="a column admits null where its type ends in `?`",
+                remedy=f"leave null out with `!is_null({text})`, give it a value as in `coalesce({text}, ...)`, or "
+                f"declare the column `{type_}?`",
+                predicate=clause.head.name,
+                related=(("declared here", relation.place(position)),),
+            )
+
+
+def _settle(clause: TypedClause, names: Names) -> None:
+    """Find the variables of a clause that may be null, and those that a condition must keep from it."""
+    uses: dict[str, list[bool]] = {}
+    strict = set(_computed_with(clause))
+    for atom in (*clause.body.atoms, *_groups_asked(clause, names)):
+        relation = names.relations.get(atom.name)
+        positive = atom in clause.body.atoms
+        for position, arg in enumerate(atom.args):
+            if isinstance(arg, ast.Variable):
+                type_ = relation.types[position] if relation is not None and position < relation.arity else None
+                uses.setdefault(arg.name, []).append(bool(positive and type_ is not None and is_nullable(type_)))
+                if not positive:
+                    strict.add(arg.name)
+                    uses[arg.name].pop()
+    strict |= {name for name, found in uses.items() if len(found) > 1}
+    only_null = {name for name, found in uses.items() if found and all(found)}
+    clause.nullable = frozenset(only_null - strict)
+    clause.not_null = tuple(name for name in uses if name in only_null and name in strict)
+
+
+def _groups_asked(clause: TypedClause, names: Names) -> list[ast.Atom]:
+    """The negated atoms that ask whether an aggregate has a group."""
+    return [
+        atom
+        for atom in clause.body.negated
+        if atom.name in names.relations
+        and names.relations[atom.name].origin == "internal"
+        and names.relations[atom.name].functional
+    ]
+
+
+def _computed_with(clause: TypedClause) -> Iterator[str]:
+    """The variables that are compared or computed with, or folded."""
+    for compare in clause.body.compares:
+        for side in (compare.left, compare.right) if compare.op != IS_NULL else ():
+            if isinstance(side, ast.Variable):
+                yield side.name
+            else:
+                yield from _arguments(side)
+    for atom in (clause.head, *clause.body.atoms, *clause.body.negated):
+        for arg in atom.args:
+            yield from _arguments(arg)
+    values = clause.head.args[clause.fold.groups :] if clause.fold is not None else ()
+    for arg in (*values, *(clause.head.args[-1:] if clause.best else ())):
+        if isinstance(arg, ast.Variable):
+            yield arg.name
+
+
+def _arguments(term: ast.Term) -> Iterator[str]:
+    """The variables among the arguments of functors, but for those that `coalesce` looks at."""
+    for part in subterms(term):
+        if isinstance(part, ast.Functor):
+            for arg in part.args if part.name != "coalesce" else ():
+                if isinstance(arg, ast.Variable):
+                    yield arg.name
+
+
+# Clauses
+
+
+def not_null(variable: str, type_: str) -> Compare:
+    """The condition that a variable is not null."""
+    nullable = type_of(with_null(type_))
+    op = "!=" if in_dictionary(type_) else ">" if nullable.null == KEY_MIN else "<"
+    return Compare(op, Var(variable, without_null(type_)), Value(None, nullable.name))
+
+
+def is_null(variable: Var, *, holds: bool) -> Compare:
+    """The condition that a variable is null, or that it is not."""
+    return Compare("=" if holds else "!=", variable, Value(None, with_null(variable.type)))
+
+
+def over_known(clause: Clause, schema: Callable[[str], Schema], known: dict[str, Clause]) -> Clause:
+    """The clause over relations without null where it would match or fold one; their clauses are added to `known`."""
+    types = {v.name: v.type for atom in clause.atoms for v in atom.args if isinstance(v, Var)}
+    negated = tuple(
+        _read_known(
+            atom,
+            [
+                i
+                for i, arg in enumerate(atom.args)
+                if isinstance(arg, Var) and is_nullable(types.get(arg.name, arg.type))
+            ],
+            schema(atom.predicate),
+            known,
+        )
+        for atom in clause.negated
+    )
+    atoms, compares = clause.atoms, clause.compares
+    if clause.aggregate is not None and len(atoms) == 1:
+        folded = {v.name for v in clause.head_args[clause.aggregate.groups :] if isinstance(v, Var)}
+        places = [i for i, arg in enumerate(atoms[0].args) if isinstance(arg, Var) and arg.name in folded]
+        read = _read_known(atoms[0], places, schema(atoms[0].predicate), known)
+        if read is not atoms[0]:
+            atoms = (read,)
+            compares = tuple(c for c in compares if not (isinstance(c.right, Value) and c.right.value is None))
+    if negated == clause.negated and atoms == clause.atoms:
+        return clause
+    return replace(clause, negated=negated, atoms=atoms, compares=compares)
+
+
+def _read_known(atom: BodyAtom, places: list[int], schema: Schema, known: dict[str, Clause]) -> BodyAtom:
+    """The atom over the rows without null in those of `places` whose columns admit it."""
+    places = [i for i in places if is_nullable(schema.types[i])]
+    if not places:
+        return atom
+    name = f"{INTERNAL}{atom.predicate.removeprefix(INTERNAL)}{KNOWN}{'.'.join(map(str, places))}"
+    if name not in known:
+        args = tuple(
+            Var(column.name, without_null(column.type) if i in places else column.type)
+            for i, column in enumerate(schema.columns)
+        )
+        body = BodyAtom(atom.predicate, args, atom.span)
+        conditions = tuple(not_null(args[i].name, args[i].type) for i in places)
+        known[name] = Clause(name, args, (body,), conditions, atom.span, "", 0)
+    return replace(atom, predicate=name)
+
+
+def schema_of(clause: Clause) -> Schema:
+    """The schema of a relation without null, from its clause."""
+    columns = tuple(Column(v.name, v.type) for v in clause.head_args if isinstance(v, Var))
+    return Schema(clause.head, columns)

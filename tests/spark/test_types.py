@@ -1,0 +1,59 @@
+"""Columns of every type, and null, in partitions: what one database says, here and after changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lftj
+from spark_bridge.bridge_errors import BatchError
+from spark_bridge.driver import Partitioned
+from spark_bridge.keys import OP
+from spark_bridge.local import InProcess
+from spark_bridge.partition_state import table_of
+from tests.types.cases import CASES, TYPES
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_partitions_hold_every_type(type: str, tmp_path: Path) -> None:
+    text = f".decl e(x:{type}?, y:{type}?)\ntwo(x, z) :- e(x, y), e(y, z).\nsink(y) :- e(_, y), !is_null(y).\n"
+    of = CASES[type].of
+    rows = [(of(i % 4), of((3 * i + 1) % 5)) for i in range(8)] + [(None, of(1)), (of(2), None), (None, None)]
+    db = lftj.Database(text)
+    db.load("e", rows)
+    schemas = {name: db._relations[name].schema for name in db}
+
+    def given() -> pa.Table:
+        return table_of(db["e"], schemas["e"])
+
+    query = Partitioned.create(InProcess(), text, {"e": given()}, checkpoint=tmp_path / "q", partitions=3)
+
+    def check() -> None:
+        for name in ("two", "sink"):
+            expected = table_of(db[name], schemas[name])
+            assert sorted(map(str, query.table(name).to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+    check()
+    gone = given().slice(0, 2)
+    come = lftj.Database(f".decl e(x:{type}?, y:{type}?)")
+    come.load("e", [(of(4), of(0)), (None, of(3))])
+    more = table_of(come["e"], schemas["e"])
+    ops = [-1] * gone.num_rows + [1] * more.num_rows
+    query.apply({"e": pa.concat_tables([gone, more]).append_column(OP, pa.array(ops, pa.int64()))}, batch_id="1")
+    with db.transaction() as tx:
+        tx.erase("e", list(db["e"])[:2])
+        tx.insert("e", [(of(4), of(0)), (None, of(3))])
+    check()
+
+
+def test_null_is_refused_where_it_is_not_admitted(tmp_path: Path) -> None:
+    with pytest.raises(BatchError, match="row 1"):
+        Partitioned.create(
+            InProcess(),
+            ".decl e(x:date, y:date)\np(x) :- e(x, _).",
+            {"e": pa.table({"x": pa.array([0, None], pa.date32()), "y": pa.array([0, 0], pa.date32())})},
+            checkpoint=tmp_path / "q",
+            partitions=2,
+        )

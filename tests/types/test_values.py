@@ -1,0 +1,181 @@
+"""Each type by itself: order, its text, its constants, its extremes, and what it refuses."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lftj
+from lftj.language import parse, to_text
+from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import is_type, type_of
+from tests.types.cases import BERLIN, CASES, TYPES, UTC
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_values_come_back_in_order(type: str) -> None:
+    values = CASES[type].values
+    db = lftj.Database(f".decl v(x:{type}) lt(x, y) :- v(x), v(y), x < y.\n.decl w(x:{type}) w(x) :- v(x).")
+    db.load("v", [(v,) for v in reversed(values)])
+    assert [v for (v,) in db["v"]] == values
+    assert list(db["w"]) == [(v,) for v in values]
+    assert len(db["lt"]) == len(values) * (len(values) - 1) // 2
+    assert all((a, b) in db["lt"] and (b, a) not in db["lt"] for a, b in pairwise(values))
+    assert (db["v"].scan("min"), db["v"].scan("max")) == (values[0], values[-1])
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_codes_and_texts_are_inverted(type: str) -> None:
+    made, table = type_of(type), SymbolTable()
+    values = [*CASES[type].values, *map(CASES[type].of, range(8))]
+    codes = np.array([table.intern_value(v, type) for v in values], np.int64)
+    assert table.values(codes, type) == values
+    assert [table.value(int(c), type) for c in codes] == values
+    assert [made.shown(made.parse(made.text(v))) for v in values] == values
+    order = table.order(codes, type)
+    assert [values[i] for i in np.argsort(order, kind="stable")] == sorted(values)
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_constants_are_read_as_they_are_written(type: str) -> None:
+    for value in CASES[type].values:
+        if value in (float("inf"), -float("inf")):
+            continue  # which rule text has no spelling for
+        text = f"p({type_of(type).literal(value)}).\n"
+        program = parse(text)
+        assert parse(to_text(program)) == program
+        db = lftj.Database(f".decl p(x:{type})\n{text}")
+        assert list(db["p"]) == [(value,)]
+        built = lftj.Program()
+        built.fact(built.relation("p", x=type)(lftj.unsigned(value) if type == "unsigned" else value))
+        assert parse(built.to_text()) == built.ast()
+        assert list(lftj.Database(built)["p"]) == [(value,)]
+
+
+@pytest.mark.parametrize(("type", "value", "why"), [(t, v, why) for t in TYPES for v, why in CASES[t].bad])
+def test_what_does_not_fit_says_why(type: str, value: Any, why: str) -> None:
+    db = lftj.Database(f".decl v(i:number, x:{type})")
+    good = CASES[type].values[0]
+    with pytest.raises(lftj.DataError) as caught:
+        db.load("v", [(0, good), (1, value)])
+    text = str(caught.value)
+    assert text.startswith(f"list, row 1 (from 0): 1 bad row: column `x` of `v`: {value!r} {why}")
+    assert "\n  why: " in text
+    assert "\n  do: " in text
+    assert len(db["v"]) == 0
+    with pytest.raises(lftj.DataError, match="column `x` of `v`"):
+        (1, value) in db["v"]  # noqa: B015
+    with pytest.raises(lftj.DataError, match="is no value"):
+        db.load("v", [(1, None)])
+
+
+@pytest.mark.parametrize(
+    ("text", "type", "value"),
+    [
+        ("2024-05-31 12:30:00.5", "timestamp", dt.datetime(2024, 5, 31, 12, 30, 0, 500000)),
+        ("2024-05-31T12:30+02:00", "timestamp", dt.datetime(2024, 5, 31, 10, 30)),
+        ("2024-05-31", "timestamp", dt.datetime(2024, 5, 31)),
+        ("2024-05-31T12:30:00", 'timestamp("Europe/Berlin")', dt.datetime(2024, 5, 31, 10, 30, tzinfo=UTC)),
+        ("2024-05-31T12:30:00Z", 'timestamp("Europe/Berlin")', dt.datetime(2024, 5, 31, 14, 30, tzinfo=BERLIN)),
+        ("PT1H30M", "duration", dt.timedelta(hours=1.5)),
+        ("-P1DT0.5S", "duration", -dt.timedelta(days=1, seconds=0.5)),
+        ("01:30:00", "duration", dt.timedelta(hours=1.5)),
+        ("2 days, 0:00:01", "duration", dt.timedelta(days=2, seconds=1)),
+        ("1w2d3h4m5.5s", "duration", dt.timedelta(9, 5.5, hours=3, minutes=4)),
+        ("15ms", "duration", dt.timedelta(milliseconds=15)),
+        ("1.5", "decimal(10,2)", Decimal("1.50")),
+        ("-.500", "decimal(10,2)", Decimal("-0.50")),
+        ("TRUE", "bool", True),
+        ("0", "bool", False),
+        ("00FF", "bytes", b"\x00\xff"),
+        ("{123E4567-E89B-12D3-A456-426614174000}", "uuid", "123e4567-e89b-12d3-a456-426614174000"),
+    ],
+)
+def test_other_spellings(text: str, type: str, value: Any) -> None:
+    made = type_of(type)
+    shown = made.shown(made.parse(text))
+    assert shown == value or str(shown) == value
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "why"),
+    [
+        ("date", "2024-02-30", "is no day of the calendar"),
+        ("date", "24-02-03", "is not a date"),
+        ("date", "2024-02-03 ", "is not a date"),
+        ("timestamp", "2024-02-03T25:00:00", "is no time of the calendar"),
+        ("timestamp", "2024-02-03T00:00:00.0000001", "is finer than a microsecond"),
+        ("duration", "1x", "is not a duration"),
+        ("duration", "", "is not a duration"),
+        ("duration", "999999999d", "does not fit into duration"),
+        ("decimal(10,2)", "1e5", "is not a decimal(10,2)"),
+        ("decimal(10,2)", "0.123", "has more than 2 digits behind the point"),
+        ("bool", "yes", "is not a bool"),
+        ("bytes", "0", "is not bytes"),
+        ("uuid", "1234", "is not a uuid"),
+    ],
+)
+def test_a_bad_field_names_its_line(type: str, text: str, why: str, tmp_path: Any) -> None:
+    path = tmp_path / "v.csv"
+    good = type_of(type).text(CASES[type].values[0])
+    path.write_text(f"0,{good}\n1,{text}\n")
+    db = lftj.Database(f".decl v(i:number, x:{type})")
+    with pytest.raises(lftj.DataError) as caught:
+        db.load("v", path)
+    assert str(caught.value).startswith(f"{path}:2: ") or f"{path}:2" in str(caught.value)
+    assert why in str(caught.value)
+    assert "\n  do: " in str(caught.value)
+    rejects = db.load("v", path, on_error="quarantine")
+    assert [(r.line, why in r.reason) for r in rejects] == [(2, True)]
+    assert list(db["v"]) == [(0, CASES[type].values[0])]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["decimal", "decimal(19,2)", "decimal(2,3)", "decimal(0,0)", 'timestamp("Nowhere/Town")', "date(3)", "number??"],
+)
+def test_names_of_no_type(name: str) -> None:
+    assert not is_type(name)
+    with pytest.raises(lftj.ProgramError) as caught:
+        lftj.Database(f".decl p(x:{name})")
+    assert "\n  why: " in str(caught.value)
+    assert "\n  do: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "type"),
+    [
+        ("int", "number"),
+        ("string", "symbol"),
+        ("str", "symbol"),
+        ("text", "symbol"),
+        ("boolean", "bool"),
+        ("blob", "bytes"),
+    ],
+)
+def test_words_of_other_languages_get_a_hint(word: str, type: str) -> None:
+    with pytest.raises(lftj.ProgramError, match=f"unknown type `{word}`(.|\n)*do: write `{type}`"):
+        lftj.Database(f".decl p(x:{word})")
+
+
+def test_aliases_and_spaces() -> None:
+    db = lftj.Database(
+        '.type Money = decimal(10, 2)\n.type When <: timestamp( "Europe/Berlin" )\n'
+        ".decl p(a:Money?, b:When, c:decimal( 4 ))"
+    )
+    assert str(db["p"].schema if hasattr(db["p"], "schema") else db["p"]).startswith(
+        'p(a:decimal(10,2)?, b:timestamp("Europe/Berlin"), c:decimal(4,0))'
+    )
+
+
+def test_python_types_in_the_builder() -> None:
+    p = lftj.Program()
+    p.input("t", a=dt.datetime, b=dt.date, c=dt.timedelta, d=Decimal, e=bool, f=bytes, g=int | None, h="date?")
+    assert p.to_text().splitlines()[0] == (
+        ".decl t(a:timestamp, b:date, c:duration, d:decimal(18,2), e:bool, f:bytes, g:number?, h:date?)"
+    )
