@@ -64,7 +64,7 @@ from lftj.maintain.journal import Journal
 from lftj.maintain.report import amount, size
 from lftj.maintain.step import KeptHeads, Step
 from lftj.program.closed_heads import refuse_rows
-from lftj.program.declare_paths import declared, limbs_of
+from lftj.program.declare_paths import big_counts_of, declared
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
@@ -204,7 +204,7 @@ class Database(Answers):
             before = self._state
             self._evaluator.state = declared(before, relation, into, self._new)
             try:
-                self._refresh((limbs_of(into),), None)
+                self._refresh((big_counts_of(into),), None)
             except BaseException:
                 self._evaluator.state = before
                 raise
@@ -529,9 +529,9 @@ class Database(Answers):
         for name, callback in tuple(self._watchers.values()):
             if name in deltas:
                 self._undelivered.append((callback, deltas[name]))
-        troubles: list[str] = []
+        failures: list[str] = []
         if self._delivering:
-            return troubles
+            return failures
         self._delivering = True
         stop: BaseException | None = None
         try:
@@ -541,14 +541,14 @@ class Database(Answers):
                     callback(delta)
                 except Exception as error:
                     shown = "".join(traceback.format_exception(error)).rstrip()
-                    troubles.append(f"a callback of on_commit failed; the commit stands\n{shown}")
+                    failures.append(f"a callback of on_commit failed; the commit stands\n{shown}")
                 except BaseException as error:
                     stop = stop or error
         finally:
             self._delivering = False
         if stop is not None:
             raise stop
-        return troubles
+        return failures
 
     @property
     def _strata(self) -> Strata:

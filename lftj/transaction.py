@@ -142,11 +142,11 @@ class Transaction:
         database = self._database
         database._open = None
         try:
-            troubles = self._finish(discard=kind is not None)
+            failures = self._finish(discard=kind is not None)
         finally:
             database._lock.release()
-        for trouble in troubles:
-            warnings.warn(trouble, RuntimeWarning, stacklevel=2)
+        for failure in failures:
+            warnings.warn(failure, RuntimeWarning, stacklevel=2)
         for name in self._kept:
             warnings.warn(self._derived_only(name), DataWarning, stacklevel=2)
 

@@ -135,11 +135,11 @@ def _java() -> Iterator[PartReport]:
         yield PartReport("Java", NOTE, "none", remedy)
         return
     try:
-        told = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30).stderr
+        answer = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         yield PartReport("Java", NOTE, f"{program} does not run: {error}", remedy)
         return
-    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)', told)
+    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)', answer)
     recent = found is not None and int(found[2]) >= JAVA
     shown = f"{found[1] if found else 'of an unknown version'} ({program})"
     yield PartReport("Java", OK, shown) if recent else PartReport("Java", NOTE, shown, remedy)
@@ -180,9 +180,9 @@ def _kernels(root: Path) -> Iterator[PartReport]:
     except Exception as error:
         yield PartReport("kernels", PROBLEM, f"cannot be loaded: {error}", "repair numba and numpy, see above")
         return
-    lacking = [name for name, number in LONG.items() if len(list(CACHE_DIR.glob(f"**/*.{name}-*.nbc"))) < number]
-    if lacking:
-        shown = f"{len(lacking)} of {len(LONG)} long ones are not compiled yet: first uses wait for them"
+    without_result = [name for name, number in LONG.items() if len(list(CACHE_DIR.glob(f"**/*.{name}-*.nbc"))) < number]
+    if without_result:
+        shown = f"{len(without_result)} of {len(LONG)} long ones are not compiled yet: first uses wait for them"
         yield PartReport("kernels", NOTE, shown, "`lftj warmup` compiles all of them now")
     else:
         yield PartReport("kernels", OK, "compiled")

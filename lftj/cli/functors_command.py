@@ -10,7 +10,7 @@ from lftj.cli.outcome import Code
 from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME, Constraint, Signature
 from lftj.language.types import ANY
 
-# Of what is told of a functor.
+# Of what is described of a functor.
 WIDTH = 106
 
 
@@ -60,6 +60,6 @@ def _lines(rows: list[dict[str, Any]]) -> list[str]:
         letter = SAME if SAME in row["types"].replace(",", "").split() else EACH
         of = f"  ({letter}: {', '.join(row['T'])})" if row["T"] else ""
         lines += [*_wrapped(f"{row['name']:11}  {row['types']}{of}"), *(f"{'':11}  {shape}" for shape in row["also"])]
-        told = [*textwrap.wrap(row["does"], WIDTH), row["example"]]
-        lines += [f"{'':11}  {line}" for line in told]
+        described = [*textwrap.wrap(row["does"], WIDTH), row["example"]]
+        lines += [f"{'':11}  {line}" for line in described]
     return lines

@@ -73,7 +73,7 @@ def apply_updates(db: Database, stream: BinaryIO, source: str, timeout: float | 
         started = time.perf_counter()
         tx = _commit(db, changes, timeout, source)
         seconds = time.perf_counter() - started
-        text, erased, inserted = told(tx, shown)
+        text, erased, inserted = delta_text(tx, shown)
         to_stdout(text.encode())
         if stats:
             heads = ", ".join(f"{head} by {_ways(report)}" for head, report in tx.stats["heads"].items())
@@ -108,7 +108,7 @@ def _commit(db: Database, changes: FileTransaction, timeout: float | None, sourc
     return tx
 
 
-def told(tx: Transaction, shown: list[str]) -> tuple[str, int, int]:
+def delta_text(tx: Transaction, shown: list[str]) -> tuple[str, int, int]:
     """The lines of a commit, and how many rows were erased and inserted."""
     from lftj.io.change_file import ERASE, INSERT, change_line
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from lftj.cli.outcome import Code, UsageError, rendered, say
 from lftj.cli.program_file import STDIN, checked
 from lftj.cli.run_command import Settings, check_folders, database
-from lftj.cli.updates import shown_relations, told
+from lftj.cli.updates import delta_text, shown_relations
 from lftj.errors import Error, ProgramError
 from lftj.language import ast
 
@@ -177,7 +177,7 @@ class _Watch:
                 tx.erase(name, running.facts[name].arrow())
                 tx.insert(name, rows.arrow())
         running.facts |= facts
-        text, erased, inserted = told(tx, shown_relations(running.db))
+        text, erased, inserted = delta_text(tx, shown_relations(running.db))
         return text if erased or inserted else None
 
 

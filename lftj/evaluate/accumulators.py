@@ -231,14 +231,14 @@ class Gathering:
 class Accumulators:
     """The accumulators of all groups at one moment; never changed, `updated` makes the next.
 
-    `lacking`: the groups without a result, as whoever made them found by `rows` or `all_rows`.
+    `without_result`: the groups without a result, as whoever made them found by `rows` or `all_rows`.
     """
 
-    __slots__ = ("folding", "lacking", "segments", "table")
+    __slots__ = ("folding", "segments", "table", "without_result")
 
     def __init__(self, folding: Folding, table: Version, segments: Version | None) -> None:
         self.folding, self.table, self.segments = folding, table, segments
-        self.lacking = none_without_result(folding.groups)
+        self.without_result = none_without_result(folding.groups)
 
     @classmethod
     def of(cls, arena: Arena, folding: Folding, sums: Sums, *, page_rows: int, dir_rows: int) -> Accumulators:
@@ -256,8 +256,10 @@ class Accumulators:
         before, after = self.values(sums)
         following = self.moved(sums, after)
         gone, _ = self.rows(sums.groups, before)
-        come, lacking = following.rows(sums.groups, after)
-        following.lacking = self.lacking.after(sums.groups, lacking) if self.lacking else lacking
+        come, without_result = following.rows(sums.groups, after)
+        following.without_result = (
+            self.without_result.after(sums.groups, without_result) if self.without_result else without_result
+        )
         return following, Change(*in_one(gone, come))
 
     def values(self, sums: Sums) -> tuple[Ints, Ints]:
@@ -303,8 +305,8 @@ class Accumulators:
         undefined = np.zeros(np.count_nonzero(without), np.bool_)
         if self.folding.storage == "float":
             undefined = (values[HIGH][without] > 0) & (values[LOWER][without] > 0)
-        lacking = GroupsWithoutResult(np.compress(without, groups, axis=1), undefined)
-        return np.compress(~without, np.vstack([groups, codes]), axis=1), lacking
+        without_result = GroupsWithoutResult(np.compress(without, groups, axis=1), undefined)
+        return np.compress(~without, np.vstack([groups, codes]), axis=1), without_result
 
     def results(self, groups: Ints, values: Ints) -> Results:
         """(the code of the result of each group, those that have none; None if all have one).

@@ -69,7 +69,7 @@ def recorded(evaluator: Evaluator, clause: Clause, chunks: list[Ints]) -> tuple[
     while chunks:
         gathering.add(chunks.pop())
     held = _held(evaluator, gathering)
-    rows, held.lacking = held.all_rows()
+    rows, held.without_result = held.all_rows()
     return held, [rows]
 
 
@@ -97,8 +97,8 @@ def aggregated(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[Ve
         return *_read(evaluator, clause, found, limits), none_without_result(len(clause.head_args) - 1)
     gathering = Gathering(folding_of(clause))
     evaluation = evaluator.rows(clause, limits, gathering.add)
-    rows, lacking = _held(evaluator, gathering).all_rows()
-    return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, lacking
+    rows, without_result = _held(evaluator, gathering).all_rows()
+    return evaluator.relations[clause.head].assemble([rows], in_order=True), evaluation, without_result
 
 
 def _read(evaluator: Evaluator, clause: Clause, found: GroupScan, limits: Limits) -> tuple[Version, Evaluation]:

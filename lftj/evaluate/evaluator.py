@@ -279,7 +279,7 @@ class Evaluator:
                     plan, run, _ = self._finish(clause, body, plan, lambda run: run.give(add), limits)
             # An order that had to take the place of another may meet a head more than once.
             if whole or plan.in_order:
-                if run is not None and run.trouble:
+                if run is not None and run.saw_undefined:
                     look_for_error(self, clause, limits)
                 return n, Evaluation(clause, plan, run.counters if run else Counters(), time.perf_counter() - start)
         collected: list[Rows] = []
@@ -330,7 +330,7 @@ class Evaluator:
         plan, run, _ = self._finish(clause, body, plan, lambda run: run.give(emit), limits, also=also)
         if run is None:
             return Evaluation(clause, plan, Counters(), time.perf_counter() - start), False
-        return Evaluation(clause, plan, run.counters, time.perf_counter() - start), run.trouble
+        return Evaluation(clause, plan, run.counters, time.perf_counter() - start), run.saw_undefined
 
     def _walk_in_two(
         self,

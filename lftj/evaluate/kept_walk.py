@@ -23,7 +23,7 @@ from lftj.join import join_state as cells
 from lftj.join.run import Counters, walk_once
 from lftj.language.clause import Clause
 from lftj.plan.joinplan import JoinPlan
-from lftj.plan.lowering import Lowered, Sought, lower
+from lftj.plan.lowering import Lowered, SeekHints, lower
 from lftj.program.evaluation import Evaluation
 from lftj.program.text_split import split_text
 from lftj.store.stored import StoredRelation
@@ -32,7 +32,7 @@ Rows = npt.NDArray[np.int64]
 
 # Rows that an answer may have. Of a longer one the rows take longer than the plan.
 ROOM = 1024
-_NOTHING_SOUGHT = Sought(jumps=False)
+_NOTHING_SOUGHT = SeekHints(jumps=False)
 
 
 class _KeptArrays(NamedTuple):
@@ -83,9 +83,9 @@ class KeptWalk:
             walk = walk._replace(ranks=evaluator.symbols.ranks())
         for name, register in lowered.parameters.items():
             walk.regs[register] = codes[name]
-        walk.cell[expression_vm.TROUBLE] = 0
+        walk.cell[expression_vm.NO_VALUE] = 0
         finished = walk_once(evaluator.arena.space.mem, walk, lowered.prelude, out)
-        if not finished or walk.cell[expression_vm.TROUBLE]:
+        if not finished or walk.cell[expression_vm.NO_VALUE]:
             return None
         control = walk.control.tolist()
         steps, count = control[cells.STEPS], control[cells.WRITTEN]

@@ -47,11 +47,15 @@ Rows = npt.NDArray[np.int64]
 Undefined = dict[str, tuple[UndefinedRows, ...]]
 
 
-def refused_groups(clause: Clause, lacking: GroupsWithoutResult) -> tuple[UndefinedRows, ...]:
+def undefined_groups_of(clause: Clause, without_result: GroupsWithoutResult) -> tuple[UndefinedRows, ...]:
     """The groups of the aggregate `clause` without a result."""
-    if not lacking:
+    if not without_result:
         return ()
-    return (UndefinedRows(tuple(range(len(lacking.groups))), lacking.groups, clause, lacking.undefined),)
+    return (
+        UndefinedRows(
+            tuple(range(len(without_result.groups))), without_result.groups, clause, without_result.undefined
+        ),
+    )
 
 
 def undefined_of(
@@ -312,9 +316,9 @@ def _place(one: UndefinedRows, rows: Rows) -> int:
     return int(np.flatnonzero((one.rows == least[:, None]).all(axis=0))[0])
 
 
-def group_error(evaluator: Evaluator, clause: Clause, lacking: GroupsWithoutResult) -> EvaluationError:
+def group_error(evaluator: Evaluator, clause: Clause, without_result: GroupsWithoutResult) -> EvaluationError:
     """The error for a group of the aggregate `clause` that has no result."""
-    return _error(evaluator, refused_groups(clause, lacking)[0], 0)
+    return _error(evaluator, undefined_groups_of(clause, without_result)[0], 0)
 
 
 def _error(evaluator: Evaluator, one: UndefinedRows, place: int) -> EvaluationError:

@@ -5,7 +5,7 @@ condition of the body that does not need that term holds. So `y != 0` protects `
 whatever the key order is; so does an atom that has no such row.
 
 Evaluation does not know that when it meets the term: it goes on as if a condition failed, and says that it did
-(`expression_vm.TROUBLE`, `text_steps.Stepped.undefined`). Then the rule is asked here, term by term: *the rest* of the
+(`expression_vm.NO_VALUE`, `text_steps.Stepped.undefined`). Then the rule is asked here, term by term: *the rest* of the
 body is a clause of its own, in which what needs the term is left out and the term's having no value is a condition:
 
     p(x) :- e(x, y), f(x), z = 10 / y, z > 1.      rest of `10 / y`     e(x, y), f(x), y = 0

@@ -250,7 +250,7 @@ def follow(
         raise arguments.refused("start", start, "it is the first row to apply, from 0", "give the `offset` of a report")
     report = ChangeReport(0, 0, start)
     with db._progress.step(f"loading changes of {name}"):
-        told = db._progress.rows(lambda: "")
+        show_rows = db._progress.rows(lambda: "")
         try:
             for changes in _commits(_read(reader, source, size or BATCH_ROWS, start), size or BATCH_ROWS):
                 with db.transaction() as tx:
@@ -259,8 +259,8 @@ def follow(
                         tx._add(name, relation, batch)
                 rows = report.rows + len(changes)
                 report = ChangeReport(rows, report.commits + 1, start + rows)
-                if told is not None:
-                    told(rows, "rows", f"{report.commits:,} commits")
+                if show_rows is not None:
+                    show_rows(rows, "rows", f"{report.commits:,} commits")
                 if on_commit is not None:
                     on_commit(report)
         except BaseException as error:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lftj.join.expression_vm import FAILS, HOLDS, TROUBLE
+from lftj.join.expression_vm import FAILS, HOLDS, NO_VALUE
 from lftj.join.join_state import DEPTH, ENTER, LANDED, PART_HI, PART_LO, STAY, STEPS, UNTIL, WRITTEN, Walk, write_row
 from lftj.join.leapfrog import forget
 from lftj.join.reposition import admit, is_plain, place
@@ -202,7 +202,7 @@ def _begin(walk, old, new, roots, state):
             old[f, ROOT], new[f, ROOT] = roots[0, order], roots[1, order]
         old[f, OPENED], new[f, OPENED] = 0, 0
     walk.control[STEPS], walk.control[LANDED], walk.control[WRITTEN] = 0, 0, 0
-    walk.cell[TROUBLE] = 0.0
+    walk.cell[NO_VALUE] = 0.0
     for i in range(STATE):
         state[i] = 0
     state[BEGUN] = 1

@@ -10,8 +10,8 @@ one comparison serves all three; symbols are compared by rank (`RANK`). Integer 
 Souffle's does; division and remainder truncate towards zero.
 
 A term without a value (a division by zero, a NaN) ends the code as a comparison that does not hold would, and says so
-in `cell[TROUBLE]`: whether it is an error depends on conditions that are looked at elsewhere in the walk, and the
-caller finds that out when there was trouble (lftj/evaluate/undefined_terms.py). An operation whose target is
+in `cell[NO_VALUE]`: whether it is an error depends on conditions that are looked at elsewhere in the walk, and the
+caller finds that out when it is not 0 (lftj/evaluate/undefined_terms.py). An operation whose target is
 `UNDEFINED` is a comparison itself, which holds where the operation has no value.
 """
 
@@ -48,7 +48,7 @@ HOLDS, FAILS, DIVISION_BY_ZERO, OUT_OF_RANGE = 0, 1, 2, 3
 # The target of an operation that must have no value.
 UNDEFINED = -1
 # The scratch of a code, `cell` float64[CELL]: bits on their way, and the last status that was not a value (0: none).
-BITS, TROUBLE, CELL = 0, 1, 2
+BITS, NO_VALUE, CELL = 0, 1, 2
 
 SIGN = np.int64(np.iinfo(np.int64).min)
 LOW = np.int64(np.iinfo(np.int64).max)
@@ -381,7 +381,7 @@ def run_code(code, lo, hi, regs, ranks, cell):
         target = code[i, 1]
         if status != HOLDS:
             if target != UNDEFINED:
-                cell[TROUBLE] = status
+                cell[NO_VALUE] = status
                 return FAILS
         elif target == UNDEFINED:
             return FAILS

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lftj.join.expression_vm import HOLDS, SIGN, TROUBLE, run_code
+from lftj.join.expression_vm import HOLDS, NO_VALUE, SIGN, run_code
 from scantree._jit import kernel
 from scantree.cursor import end_pos, seek_lub
 from scantree.layout import Shape, compare
@@ -196,9 +196,9 @@ def _compute(mem, versions, heads, ways, parts, checks, code, regs, ranks, cell,
             _load(mem, shape, at, rule, parts, regs)
             if not _looked_up(mem, versions, heads, ways, parts, nodes, table, regs, rule, key, out):
                 continue
-            cell[TROUBLE] = 0.0
+            cell[NO_VALUE] = 0.0
             if run_code(code, rule[CODE_LO], rule[CODE_HI], regs, ranks, cell) != HOLDS:
-                if cell[TROUBLE] != 0.0:
+                if cell[NO_VALUE] != 0.0:
                     return False
                 continue
             found = regs[rule[RESULT]]

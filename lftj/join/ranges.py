@@ -103,8 +103,8 @@ class CutRun(Run):
                     shift.stopped = True
                 if status == triejoin.FULL:
                     shift.tell()
-            if walk.cell[expression_vm.TROUBLE]:
-                self.walk.cell[expression_vm.TROUBLE] = walk.cell[expression_vm.TROUBLE]
+            if walk.cell[expression_vm.NO_VALUE]:
+                self.walk.cell[expression_vm.NO_VALUE] = walk.cell[expression_vm.NO_VALUE]
             if status != triejoin.FINISHED:
                 self._paused[r] = walk, out, done
                 break

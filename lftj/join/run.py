@@ -116,9 +116,9 @@ class Run:
         expression_vm.run_code(prelude, 0, len(prelude), walk.regs, walk.ranks, walk.cell)
 
     @property
-    def trouble(self) -> bool:
+    def saw_undefined(self) -> bool:
         """Whether a term had no value so far."""
-        return bool(self.walk.cell[expression_vm.TROUBLE])
+        return bool(self.walk.cell[expression_vm.NO_VALUE])
 
     @property
     def steps(self) -> int:

@@ -31,7 +31,7 @@ from lftj.maintain.trace_layout import Order
 from lftj.plan.body import Atom, Body, body_of
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import REPEATED, rank_orders
-from lftj.plan.lowering import Encode, Sought, lower
+from lftj.plan.lowering import Encode, SeekHints, lower
 from lftj.plan.statistics import OneRow, Statistics
 from lftj.recursion.variants import CHANGED
 from lftj.store.stored import StoredRelation
@@ -54,14 +54,14 @@ LEAST_SHARED = 1 << 12
 class Followed:
     """What became of a clause: rows int64[head, n] erased and inserted, one per derivation, and counts.
 
-    No records are kept, so none go or come. `trouble`: a term had no value somewhere in the walk.
+    No records are kept, so none go or come. `saw_undefined`: a term had no value somewhere in the walk.
     """
 
     erased: list[Ints]
     inserted: list[Ints]
     steps: int
     surgeries: int
-    trouble: bool
+    saw_undefined: bool
     removed: int = 0
     added: int = 0
 
@@ -107,12 +107,12 @@ def variants_of(clause: Clause, relations: Mapping[str, StoredRelation]) -> list
 
 
 class JoinedRows(NamedTuple):
-    """Derivations int64[head, n] erased and inserted, the steps that took, whether a term had no value (`trouble`)."""
+    """Derivations int64[head, n] erased and inserted, the steps that took, and whether a term had no value."""
 
     erased: list[Ints]
     inserted: list[Ints]
     steps: int
-    trouble: bool
+    saw_undefined: bool
 
 
 class _Arrays:
@@ -123,7 +123,7 @@ class _Arrays:
         spans = np.zeros((len(variants) + 1, delta_join.SPAN), np.int64)
         head, places, joined_orders = 0, list[int](), list[Order | None]()
         for v, variant in enumerate(variants):
-            lowered = lower(variant.plan, versions, encode, np.zeros(1, np.int64), Sought(jumps=False))
+            lowered = lower(variant.plan, versions, encode, np.zeros(1, np.int64), SeekHints(jumps=False))
             walk = lowered.walk
             expression_vm.run_code(lowered.prelude, 0, len(lowered.prelude), walk.regs, walk.ranks, walk.cell)
             at = {depth.variable: d for d, depth in enumerate(variant.plan.depths)}
@@ -146,7 +146,7 @@ class _Arrays:
         self.roots[delta_join.ORDER] = [-1 if order is None else self.orders.index(order) for order in joined_orders]
         self.spans, self.variables = spans, np.array(places, np.int64)
         self.deltas = np.zeros((len(variants), 3), np.int64)
-        self._told: dict[Order, tuple[int, int, int]] = {}
+        self._places: dict[Order, tuple[int, int, int]] = {}
         self._looked = 0
         self.state = apart(np.zeros(delta_join.STATE, np.int64))
         self.out = np.empty((head + len(names), LEAST_ROWS), np.int64)
@@ -161,20 +161,20 @@ class _Arrays:
     def join(
         self,
         arena: Arena,
-        told: Ints,
+        placed: Ints,
         head: int,
         ranks: Ints | None,
         share: tuple[int, int],
         limits: Limits | Shift,
         most: int = NO_END,
     ) -> JoinedRows:
-        """The derivations that go and come with one share of the changes that were `told`, since the last reset.
+        """The derivations that go and come with one share of the changes `placed`, since the last reset.
 
         Raises `Overdue` when it has taken more steps than `most`.
         """
         walk = self.walk if ranks is None else self.walk._replace(ranks=ranks)
         control, state, mem = walk.control, self.state, arena.space.mem
-        arrays = (*self.frames, self.roots, self.spans, self.variables, told, self.deltas)
+        arrays = (*self.frames, self.roots, self.spans, self.variables, placed, self.deltas)
         rows: tuple[list[Ints], list[Ints]] = ([], [])
         while True:
             status = delta_join.join_changed(mem, walk, *arrays, self.out, state, *share, min(SLICE, most))
@@ -186,13 +186,13 @@ class _Arrays:
                     self.out = np.empty((len(self.out), 4 * n), np.int64)
             steps = int(control[cells.STEPS] + control[cells.LANDED])
             if status == triejoin.FINISHED:
-                return JoinedRows(*rows, steps, bool(walk.cell[expression_vm.TROUBLE]))
+                return JoinedRows(*rows, steps, bool(walk.cell[expression_vm.NO_VALUE]))
             limits.look(0)
             if steps > most:
                 raise Overdue
 
-    def tell(self, variants: Sequence[Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
-        """(all changes in one array, rows that are looked at); the variants are told where theirs are."""
+    def place(self, variants: Sequence[Variant], changes: Mapping[Order, TraceChange]) -> tuple[Ints, int]:
+        """(all changes in one array, rows that are looked at); the variants get where theirs are."""
         parts: list[npt.NDArray[Any]] = []
         places: dict[Order, tuple[int, int, int]] = {}
         at = 0
@@ -201,10 +201,10 @@ class _Arrays:
             places[order] = (at, m, arity)
             parts += [change.rows.reshape(-1), change.kinds, change.tops]
             at += (arity + 2) * m
-        if places != self._told:  # changes of one row are told in the same way again and again
+        if places != self._places:  # changes of one row are placed in the same way again and again
             found = [places.get(variant.order, NOWHERE) for variant in variants]
             self.deltas[:] = found
-            self._told, self._looked = places, sum(m for _, m, _ in found)
+            self._places, self._looked = places, sum(m for _, m, _ in found)
         return np.concatenate(parts, dtype=np.int64), self._looked
 
 
@@ -217,7 +217,7 @@ class ClauseDelta:
 
     # It has no trace of a join, and what asks for one looks for errors itself.
     parts: tuple[()] = ()
-    trouble = False
+    saw_undefined = False
 
     def __init__(
         self,
@@ -255,15 +255,15 @@ class ClauseDelta:
             made = [_Arrays(self.variants, self._names, new, self.encode)]
         first = made[0]
         first.reset(old, new)
-        told, looked = first.tell(self.variants, changes)
+        placed, looked = first.place(self.variants, changes)
         ranks = self.ranks() if first.ranked else None
-        if crew is not None and len(told) >= LEAST_SHARED:
+        if crew is not None and len(placed) >= LEAST_SHARED:
             made += [_Arrays(self.variants, self._names, new, self.encode) for _ in range(crew.threads - len(made))]
-            joined = self._together(crew, made, old, new, told, ranks, limits)
+            joined = self._together(crew, made, old, new, placed, ranks, limits)
         else:
-            joined = first.join(self.arena, told, self._head, ranks, ALL, limits, self.most)
+            joined = first.join(self.arena, placed, self._head, ranks, ALL, limits, self.most)
         self._made = made
-        return Followed(joined.erased, joined.inserted, joined.steps, looked, joined.trouble)
+        return Followed(joined.erased, joined.inserted, joined.steps, looked, joined.saw_undefined)
 
     def _together(
         self,
@@ -271,7 +271,7 @@ class ClauseDelta:
         made: Sequence[_Arrays],
         old: Versions,
         new: Versions,
-        told: Ints,
+        placed: Ints,
         ranks: Ints | None,
         limits: Limits,
     ) -> JoinedRows:
@@ -287,7 +287,7 @@ class ClauseDelta:
                 shift.look(0)
                 own.reset(old, new)
                 most = max(1, self.most - sum(result.steps for result in done if result is not None))
-                done[share] = own.join(self.arena, told, self._head, ranks, (share, shares), limits or shift, most)
+                done[share] = own.join(self.arena, placed, self._head, ranks, (share, shares), limits or shift, most)
 
         with crew.shift(work, first=1) as shift:
             work(0, shift, limits)
@@ -297,7 +297,9 @@ class ClauseDelta:
         results = [result for result in done if result is not None]
         erased = list(chain.from_iterable(result.erased for result in results))
         inserted = list(chain.from_iterable(result.inserted for result in results))
-        return JoinedRows(erased, inserted, sum(result.steps for result in results), any(r.trouble for r in results))
+        return JoinedRows(
+            erased, inserted, sum(result.steps for result in results), any(r.saw_undefined for r in results)
+        )
 
     def adopt(self, result: Followed) -> None:
         """There is nothing to adopt: no records are kept."""

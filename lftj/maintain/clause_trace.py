@@ -24,7 +24,7 @@ from lftj.join.run import NO_END, SLICE, Counters, Limits, Overdue
 from lftj.maintain.step import TraceChange
 from lftj.maintain.trace_layout import Order, Ranges, TraceLayout, widened
 from lftj.plan.joinplan import JoinPlan
-from lftj.plan.lowering import Encode, Sought, lower
+from lftj.plan.lowering import Encode, SeekHints, lower
 from lftj.plan.traceplan import TracePlan
 from scantree.filter import BranchFilter
 from scantree.memory import Arena
@@ -45,7 +45,7 @@ class Maintained:
     """What maintaining a trace came to: rows int64[head, n] erased and inserted, the staged indexes, and counts.
 
     `steps`: of leapfrog joins, and keys and records looked at · `removed`, `added`: records · `indexes`: others than
-    the trace's, where records had to be packed anew · `trouble`: of the trace after it.
+    the trace's, where records had to be packed anew · `saw_undefined`: of the trace after it.
     """
 
     erased: list[Ints]
@@ -55,7 +55,7 @@ class Maintained:
     ranges: Ranges
     steps: int
     surgeries: int
-    trouble: bool
+    saw_undefined: bool
 
     @property
     def removed(self) -> int:
@@ -112,7 +112,7 @@ class _Upkeep:
     def __init__(self, trace: ClauseTrace, versions: Versions, indexes: SensitivityIndexes) -> None:
         plan = trace.plan
         self.packings = indexes.packings
-        lowered = lower(plan, versions, trace.encode, np.zeros(1, np.int64), Sought(jumps=False))
+        lowered = lower(plan, versions, trace.encode, np.zeros(1, np.int64), SeekHints(jumps=False))
         self.walk, self.ranked = lowered.walk, lowered.ranked
         trace.run_prelude(self.walk, lowered.prelude)
         self.frames = (self.walk.frames.copy(), self.walk.frames)
@@ -194,7 +194,7 @@ class Trace:
 class ClauseTrace(Trace):
     """The recorded trace of a clause under a pinned plan.
 
-    `trouble`: a term has no value somewhere in the walk, which then needs a look (undefined_terms.py) after every
+    `saw_undefined`: a term has no value somewhere in the walk, which then needs a look (undefined_terms.py) after every
     change. `room` and `out_rows` are forced tiny by tests.
     """
 
@@ -216,7 +216,7 @@ class ClauseTrace(Trace):
         self.layout = TraceLayout(self.plan, trace_plan, encode)
         self._places = self.layout.places()
         self.room, self.out_rows = room or LEAST_ROOM, out_rows
-        self._ranks, self.trouble = ranks, False
+        self._ranks, self.saw_undefined = ranks, False
         self._sizes = {"page_rows": page_rows, "dir_rows": dir_rows}
         self._recording_room = room or RECORDING_ROOM
         self.most = NO_END
@@ -272,7 +272,7 @@ class ClauseTrace(Trace):
             limits.look(done)
             if status != triejoin.FINISHED and control[cells.STEPS] > self.most:
                 raise Overdue
-        self.trouble = bool(walk.cell[expression_vm.TROUBLE])
+        self.saw_undefined = bool(walk.cell[expression_vm.NO_VALUE])
         steps = int(control[cells.STEPS])
         indexes = SensitivityIndexes(self.arena, len(self.trace_plan.sites), **self._sizes)
         for s, packing in packings.items():
@@ -335,8 +335,8 @@ class ClauseTrace(Trace):
             + control[cells.LANDED]
         )
         surgeries = int(upkeep.cells[at + change_oracle.SURGERIES])
-        trouble = self.trouble or bool(upkeep.walk.cell[expression_vm.TROUBLE])
-        return Maintained(erased, inserted, staged, indexes, ranges, int(steps), surgeries, trouble)
+        saw_undefined = self.saw_undefined or bool(upkeep.walk.cell[expression_vm.NO_VALUE])
+        return Maintained(erased, inserted, staged, indexes, ranges, int(steps), surgeries, saw_undefined)
 
     def _holds(self, s: int, ranges: Ranges) -> bool:
         known = {d: r for d, r in ranges.items() if r is not None}
@@ -354,7 +354,7 @@ class ClauseTrace(Trace):
         mem, control = self.arena.space.mem, walk.control
         rows: tuple[list[Ints], list[Ints]] = ([], [])
         sides = upkeep.sides
-        walk.cell[expression_vm.TROUBLE] = 0.0
+        walk.cell[expression_vm.NO_VALUE] = 0.0
         while True:
             work = trace_update.Work(deltas, upkeep.tasks, upkeep.states, upkeep.order, upkeep.cells)
             status = trace_update.maintain(
@@ -386,7 +386,7 @@ class ClauseTrace(Trace):
     def adopt(self, result: Maintained) -> None:
         """Make the outcome of `maintain` the trace."""
         result.indexes.adopt(result.staged)
-        self.indexes, self.ranges, self.trouble = result.indexes, result.ranges, result.trouble
+        self.indexes, self.ranges, self.saw_undefined = result.indexes, result.ranges, result.saw_undefined
 
     def discard(self, result: Maintained) -> None:
         """`result` is not to be adopted; what it staged goes with it."""

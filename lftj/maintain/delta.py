@@ -70,7 +70,7 @@ def count_clause(evaluator: Evaluator, clause: Clause, limits: Limits) -> tuple[
 
     plan, run, _ = finish(evaluator, clause, plan, begin, lambda run: run.give(chunks.append), limits)
     counters = Counters() if run is None else run.counters
-    if run is not None and run.trouble:
+    if run is not None and run.saw_undefined:
         look_for_error(evaluator, clause, limits)
     made = _delta_of(evaluator, clause, plan, evaluator.relations)
     made.counters = counters

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate import overdue
-from lftj.evaluate.undefined_groups import refused_groups
+from lftj.evaluate.undefined_groups import undefined_groups_of
 from lftj.evaluate.undefined_terms import look_for_error
 from lftj.join.run import NO_END, Limits, Overdue
 from lftj.language.clause import Clause, Var
@@ -241,8 +241,8 @@ class KeptDerivations:
         if not isinstance(why, CostComparison) or why.rows >= MANY:
             self.learn(step.changes, staged.steps)
         staged.hold(content, change)
-        if staged.accumulators is not None and staged.accumulators.lacking:
-            staged.undefined = refused_groups(self.clauses[0], staged.accumulators.lacking)
+        if staged.accumulators is not None and staged.accumulators.without_result:
+            staged.undefined = undefined_groups_of(self.clauses[0], staged.accumulators.without_result)
         return staged
 
     def _bindings(
@@ -265,7 +265,7 @@ class KeptDerivations:
             old, new = step.versions(trace.orders)
             result = trace.maintain(old, new, changed, limits)
             staged.maintained.append((trace, result))
-            if result.trouble:
+            if result.saw_undefined:
                 look_for_error(step.evaluator, self.clauses[i], limits)
             seconds = time.perf_counter() - began
             work.append(RuleWork(i, result.steps, result.removed, result.added, result.surgeries, seconds))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lftj.evaluate.aggregate import accumulates, recorded
 from lftj.evaluate.evaluator import Evaluator
-from lftj.evaluate.undefined_groups import refused_groups
+from lftj.evaluate.undefined_groups import undefined_groups_of
 from lftj.evaluate.undefined_terms import look_for_error
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
@@ -52,7 +52,7 @@ def prepared(
         kept = sum(part.indexes.count(s) for part in trace.parts for s in part.indexes.packings)
         late = sum(part.counters.abandoned for part in evaluation.parts() if part.counters)
         work.append(RuleWork(i, trace.counters.steps, 0, kept, 0, evaluation.seconds, late))
-        if trace.trouble:
+        if trace.saw_undefined:
             look_for_error(evaluator, clause, limits)
     once = len(traces) == 1 and _known_by_row(traces[0])
     support, accumulators = None, None
@@ -89,7 +89,7 @@ def prepared(
         0,
         sum(rule.added for rule in work),
         work,
-        undefined=() if accumulators is None else refused_groups(clauses[0], accumulators.lacking),
+        undefined=() if accumulators is None else undefined_groups_of(clauses[0], accumulators.without_result),
         kept=kept_of_head,
         derivations=kept_of_head,
         head=heads.name,

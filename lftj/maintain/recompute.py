@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from lftj.evaluate.aggregate import aggregated
 from lftj.evaluate.evaluator import Evaluator
-from lftj.evaluate.undefined_groups import refused_groups
+from lftj.evaluate.undefined_groups import undefined_groups_of
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.maintain.derivations import DECLARED, kept_content, why_not_followed
@@ -94,8 +94,8 @@ def evaluate(evaluator: Evaluator, heads: Heads, limits: Limits) -> Evaluated:
     if clauses and (make := maker_of(clauses[0])) is not None:
         return Evaluated({heads.name: relation.successor(make(evaluator, clauses[0], limits))}, {})
     if clauses and clauses[0].aggregate is not None:
-        content, evaluation, lacking = aggregated(evaluator, clauses[0], limits)
-        done, undefined = {clauses[0]: evaluation}, refused_groups(clauses[0], lacking)
+        content, evaluation, without_result = aggregated(evaluator, clauses[0], limits)
+        done, undefined = {clauses[0]: evaluation}, undefined_groups_of(clauses[0], without_result)
     else:
         chunks: list[Rows] = []
         done = {clause: evaluator.rows(clause, limits, chunks.append) for clause in clauses}

@@ -59,7 +59,7 @@ class TextMaintained:
     """What maintaining came to, as `Maintained` says it: of both parts together.
 
     `inner`, `outer`: what is staged for them (None: nothing to do) · `between`: the intermediate relation after it ·
-    `stepped`, `trouble`: of the trace after it.
+    `stepped`, `saw_undefined`: of the trace after it.
     """
 
     erased: list[Rows]
@@ -68,7 +68,7 @@ class TextMaintained:
     outer: Maintained | TextMaintained | None
     between: StoredRelation | None
     stepped: bool
-    trouble: bool = False
+    saw_undefined: bool = False
 
     @property
     def parts(self) -> list[Maintained | TextMaintained]:
@@ -122,9 +122,9 @@ class TextTrace(Trace):
         return (self.inner, *(() if self.outer is None else self.outer.parts))
 
     @property
-    def trouble(self) -> bool:
+    def saw_undefined(self) -> bool:
         """Whether a term has no value for some row, in a part or in a step."""
-        return self.stepped or self.inner.trouble or (self.outer is not None and self.outer.trouble)
+        return self.stepped or self.inner.saw_undefined or (self.outer is not None and self.outer.saw_undefined)
 
     @property
     def stepped_rows(self) -> int:
@@ -166,7 +166,7 @@ class TextTrace(Trace):
             self.discard(result)
             raise
         held = (result.inner or self.inner, result.outer or self.outer)
-        result.trouble = result.stepped or any(part is not None and part.trouble for part in held)
+        result.saw_undefined = result.stepped or any(part is not None and part.saw_undefined for part in held)
         return result
 
     def _mapped(self, result: TextMaintained, chunks: list[Rows]) -> Rows:

@@ -139,18 +139,18 @@ def derive_paths(evaluator: Evaluator, clause: Clause, limits: Limits) -> Versio
     holder = evaluator.relations[clause.head]
     if clause.aggregate is None or clause.aggregate.op != NUMBERS:
         return counted(evaluator, holder, below, owner(clause.head), limits)
-    limbs = evaluator.relations[below].content
-    check_range(evaluator, clause.head, limbs)
-    return holder.assemble([np.ascontiguousarray(limbs.columns()[1:])], in_order=True)
+    big_counts = evaluator.relations[below].content
+    check_range(evaluator, clause.head, big_counts)
+    return holder.assemble([np.ascontiguousarray(big_counts.columns()[1:])], in_order=True)
 
 
-def check_range(evaluator: Evaluator, into: str, limbs: Version) -> None:
+def check_range(evaluator: Evaluator, into: str, big_counts: Version) -> None:
     """Raise `CountRangeError`, which names a pair, if a count is no number."""
-    at = limbs.seek([1])
-    if at == limbs.end():
+    at = big_counts.seek([1])
+    if at == big_counts.end():
         return
-    _, src, dst, _ = limbs.row(at)
-    count = int(between(limbs, np.array([src]), np.array([dst]))[0])
+    _, src, dst, _ = big_counts.row(at)
+    count = int(between(big_counts, np.array([src]), np.array([dst]))[0])
     kind = evaluator.relations[into].schema.types[0]
     ends = " to ".join(literal_text(evaluator.decode(code, kind), kind) for code in (src, dst))
     raise CountRangeError(

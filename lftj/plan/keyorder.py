@@ -88,7 +88,7 @@ class _Partial:
     `bound`: its variables as a mask · `rows`, `cost`, `witnesses`: as of a `Choice` · `nodes`: bindings, were all
     participants independent · `entered`: how often the next depth is entered · `apart`: when counting, that by
     component · of an existential suffix, components of which a variable has still to be bound: those that are `taken`
-    to have a witness, and how often the next depth is entered although one, that is `lacking`, has none.
+    to have a witness, and how often the next depth is entered although one, that is `without_witness`, has none.
     """
 
     order: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class _Partial:
     entered: float = 1.0
     apart: tuple[tuple[int, float], ...] = ()
     taken: frozenset[int] = frozenset()
-    lacking: tuple[tuple[int, float], ...] = ()
+    without_witness: tuple[tuple[int, float], ...] = ()
 
 
 class OrderSearch:
@@ -254,7 +254,7 @@ class OrderSearch:
         """`partial` with `v` bound next in an existential suffix: see the module's text."""
         bit = self.matches.bit[v]
         now = partial.bound | bit
-        entered, taken, lacking = partial.entered, partial.taken, partial.lacking
+        entered, taken, without_witness = partial.entered, partial.taken, partial.without_witness
         own = 0
         for part in self.matches.components(self.matches.all & ~partial.bound):
             if part & bit:
@@ -262,7 +262,7 @@ class OrderSearch:
             elif part not in taken:
                 # It is looked at after this one, which is searched again and again for nothing if it has no witness.
                 witness = self.matches.witness(part, partial.bound)
-                lacking = (*lacking, (part, entered * (1.0 - witness)))
+                without_witness = (*without_witness, (part, entered * (1.0 - witness)))
                 entered *= witness
                 taken |= {part}
         hit = known.doubt * met / known.offered * self.matches.witnesses(own & ~bit, now)
@@ -272,13 +272,13 @@ class OrderSearch:
             # It is known to have a witness: one of the keys is a hit.
             looked = min(1.0 / hit if hit > 0.0 else math.inf, max(1.0, known.offered))
             taken -= {own}
-        vain = sum(n for _, n in lacking)
+        vain = sum(n for _, n in without_witness)
         steps = self._steps(entered, looked, known.participants)
         steps += self._steps(vain, known.offered, known.participants)
         after = entered * looked * met / known.offered
         steps += (after + vain * met) * looks
-        lacking = tuple((part, n * met) for part, n in lacking if part & ~now)
-        entries = after + sum(n for _, n in lacking)
+        without_witness = tuple((part, n * met) for part, n in without_witness if part & ~now)
+        entries = after + sum(n for _, n in without_witness)
         nodes = partial.nodes * min(1.0, known.matches) if self.large is not None else entries
         return _Partial(
             (*partial.order, v),
@@ -290,7 +290,7 @@ class OrderSearch:
             after,
             (),
             taken,
-            lacking,
+            without_witness,
         )
 
     def _finish(self, partial: _Partial) -> float:

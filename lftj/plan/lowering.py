@@ -149,7 +149,7 @@ class Lowered:
     parameters: Mapping[str, int]
 
 
-class Sought(NamedTuple):
+class SeekHints(NamedTuple):
     """What is known of how first keys will be sought.
 
     `jumps`: a pass over a relation may be made for a jump table · `least`: so many will be, at least, whatever the plan
@@ -163,7 +163,7 @@ class Sought(NamedTuple):
     stamped: bool = False
 
 
-EVALUATION = Sought()
+EVALUATION = SeekHints()
 
 
 def lower(
@@ -171,11 +171,11 @@ def lower(
     versions: Mapping[tuple[str, tuple[int, ...]], Version],
     encode: Encode,
     no_ranks: np.ndarray,
-    sought: Sought = EVALUATION,
+    hints: SeekHints = EVALUATION,
 ) -> Lowered:
     """Arrays for `plan` over `versions` (predicate and key order -> version); `encode` gives the code of a constant.
 
-    `sought`: what is known of how it will be run.
+    `hints`: what is known of how it will be run.
     """
     n = len(plan.depths)
     code = _Code(encode, {d.variable: i for i, d in enumerate(plan.depths)}, [0] * n)
@@ -230,7 +230,7 @@ def lower(
         depths[d, cells.BOUND_LO] = len(bounds)
         bounds.extend((LIMITS[op], code.value(term)) for op, term, _ in limit)
         depths[d, cells.BOUND_HI] = len(bounds)
-    frames, kept = _frames(plan, versions, sought)
+    frames, kept = _frames(plan, versions, hints)
     _shortcuts(plan, depths, frames)
     blocks = np.zeros((len(plan.blocks), cells.BLOCK_WIDTH), np.int64)
     for b, block in enumerate(plan.blocks):
@@ -259,7 +259,7 @@ def lower(
 
 
 def _frames(
-    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], known: Sought
+    plan: JoinPlan, versions: Mapping[tuple[str, tuple[int, ...]], Version], known: SeekHints
 ) -> tuple[np.ndarray, tuple[Version | JumpTable, ...]]:
     """One frame per trie node.
 

@@ -33,7 +33,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import variables_of
 from lftj.plan.joinplan import JoinPlan
 from lftj.plan.keyorder import DEDUPE, EMIT, SORT, Choice
-from lftj.plan.lowering import Encode, Sought, lower
+from lftj.plan.lowering import Encode, SeekHints, lower
 from lftj.plan.statistics import Stored
 
 # Bodies of so many variables are tried.
@@ -167,7 +167,7 @@ class _Trial:
     def __init__(self, plan: JoinPlan, trials: Trials, sorting: float) -> None:
         self.plan, self._sorting, self._limits = plan, sorting, trials.limits
         self._versions = {order: trials.relations[order[0]].order(order[1]) for order in _orders(plan)}
-        lowered = lower(plan, self._versions, trials.encode, np.zeros(1, np.int64), Sought(jumps=False))
+        lowered = lower(plan, self._versions, trials.encode, np.zeros(1, np.int64), SeekHints(jumps=False))
         walk = lowered.walk._replace(ranks=trials.ranks()) if lowered.ranked else lowered.walk
         expression_vm.run_code(lowered.prelude, 0, len(lowered.prelude), walk.regs, walk.ranks, walk.cell)
         self._walk, self._kept = walk, lowered.kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lftj.errors import DataError
 from lftj.language.clause import owner
 from lftj.program.declare_outputs import is_output
-from lftj.program.declare_paths import counts_paths, limbs_of
+from lftj.program.declare_paths import big_counts_of, counts_paths
 from lftj.program.state import State
 
 
@@ -13,7 +13,7 @@ def refuse_rows(state: State, name: str) -> None:
     """Raise `DataError` if `name` has no facts and no rules beside what it holds."""
     clauses = state.strata.of(name)
     if clauses and counts_paths(clauses[0]):
-        edge = state.strata.of(limbs_of(owner(name)))[0].atoms[0].predicate
+        edge = state.strata.of(big_counts_of(owner(name)))[0].atoms[0].predicate
         raise DataError(
             f"`{name}` holds the path counts of `{edge}`, and nothing else can be put there",
             why="every one of its rows is counted",

@@ -1,7 +1,7 @@
 """What `Database.path_counts` adds: two heads, one above the other, in strata like those that rules derive.
 
-    @paths.limbs(place, src, dst, part)     the counts, of any size (big_counts.py)          reads edge
-    paths(src, dst) -> count:number         the same where all of them are numbers      reads @paths.limbs
+    @paths.big_counts(place, src, dst, part)     the counts, of any size (big_counts.py)          reads edge
+    paths(src, dst) -> count:number         the same where all of them are numbers      reads @paths.big_counts
 
 Their clauses say what is read, and are marked as folds (`Aggregate.op` PATHS and NUMBERS), so a rule by which `edge`
 would depend on its own paths is refused as any aggregate over itself is. They are the only clauses of their heads.
@@ -22,9 +22,9 @@ PATHS, NUMBERS = "paths", "numbers"
 _NAME = re.compile(r"[A-Za-z_?][A-Za-z0-9_?]*")
 
 
-def limbs_of(into: str) -> str:
+def big_counts_of(into: str) -> str:
     """The name of the relation that holds the counts."""
-    return f"{INTERNAL}{into}.limbs"
+    return f"{INTERNAL}{into}.big_counts"
 
 
 def counts_paths(clause: Clause) -> bool:
@@ -59,12 +59,12 @@ def declared(state: State, edge: str, into: str, new: Callable[[Schema], StoredR
     count = "count"
     while count in nodes.names:
         count += "_"
-    limbs, place, part = limbs_of(into), Column("place", "number"), Column("part", "number")
+    big_counts, place, part = big_counts_of(into), Column("place", "number"), Column("part", "number")
     src, dst = (Var(column.name, column.type) for column in nodes.columns)
     text = f"path_counts({edge}, into={into})"
     rule = max((clause.rule for clause in state.strata.clauses), default=0) + 1
     counting = Clause(
-        limbs,
+        big_counts,
         (src, dst),
         (BodyAtom(edge, (src, dst)),),
         (),
@@ -76,15 +76,15 @@ def declared(state: State, edge: str, into: str, new: Callable[[Schema], StoredR
     reading = Clause(
         into,
         (src, dst, number),
-        (BodyAtom(limbs, (Value(0, "number"), src, dst, number)),),
+        (BodyAtom(big_counts, (Value(0, "number"), src, dst, number)),),
         (),
         text=text,
         rule=rule,
         aggregate=Aggregate(NUMBERS, 2, "number"),
     )
     made = {
-        limbs: new(Schema(limbs, (place, *nodes.columns, part))),
+        big_counts: new(Schema(big_counts, (place, *nodes.columns, part))),
         into: new(Schema(into, (*nodes.columns, Column(count, "number")), functional=True)),
     }
-    strata = state.strata.extended((counting, reading), (*state.strata.order, limbs, into))
-    return state._replace(relations={**state.relations, **made}, strata=strata).made_stale((limbs,))
+    strata = state.strata.extended((counting, reading), (*state.strata.order, big_counts, into))
+    return state._replace(relations={**state.relations, **made}, strata=strata).made_stale((big_counts,))

@@ -23,7 +23,7 @@ from lftj.plan.body import Body, body_of
 from lftj.plan.join_stats import Key
 from lftj.plan.joinplan import JoinPlan, plan_join
 from lftj.plan.keyorder import LASTING, REPEATED, SORT, Large, rank_orders
-from lftj.plan.lowering import Lowered, Sought, lower
+from lftj.plan.lowering import Lowered, SeekHints, lower
 from lftj.plan.statistics import Fleeting, OneRow, Statistics
 from lftj.program.text_split import split_text
 from lftj.recursion.round_column import has_rounds, rounds_of
@@ -112,7 +112,7 @@ class _Made:
             return None
         for node, (name, columns) in enumerate(self.places):
             roots[node] = relations[name].order(columns).root
-        self.lowered.walk.cell[expression_vm.TROUBLE] = 0
+        self.lowered.walk.cell[expression_vm.NO_VALUE] = 0
         return self.lowered
 
 
@@ -292,8 +292,8 @@ class DeltaJoin:
         made = self._planned(relations, counts, look or not large)
         if large or (lowered := made.again(relations)) is None:
             versions: dict[Order, Version] = {at: relations[at[0]].order(at[1]) for at in made.places}
-            sought = Sought(large, SOUGHT * changed, fleeting=CHANGED, stamped=made.stamped)
-            lowered = lower(made.plan, versions, evaluator._encode, np.zeros(1, np.int64), sought)
+            hints = SeekHints(large, SOUGHT * changed, fleeting=CHANGED, stamped=made.stamped)
+            lowered = lower(made.plan, versions, evaluator._encode, np.zeros(1, np.int64), hints)
             if self.rounds:
                 head = np.append(lowered.walk.head, lowered.walk.control[cells.LIMIT_IN])
                 lowered.walk = lowered.walk._replace(head=head)
@@ -318,8 +318,8 @@ class DeltaJoin:
     def _ruled_out(self, relations: Relations) -> bool:
         """Whether a relation that must have rows has none, or one that must have none has."""
         guards, voids = self.body.guards, self.body.voids
-        lacking = bool(guards) and not all(len(relations[name]) for name in guards)
-        return lacking or (bool(voids) and any(len(relations[name]) for name in voids))
+        without_result = bool(guards) and not all(len(relations[name]) for name in guards)
+        return without_result or (bool(voids) and any(len(relations[name]) for name in voids))
 
     def _few(self, evaluator: Evaluator, walk: cells.Walk, prelude: Rows, limits: Limits, buffer: int) -> Rows:
         """The distinct heads of a walk over few changed rows: as a rule one call of the kernel, and few heads.
@@ -334,7 +334,7 @@ class DeltaJoin:
             walk.control[cells.WRITTEN] = 0
             return self._heads(evaluator, walk, prelude, limits, buffer, [heads])
         self.steps += int(walk.control[cells.STEPS])
-        self.saw_undefined |= bool(walk.cell[expression_vm.TROUBLE])
+        self.saw_undefined |= bool(walk.cell[expression_vm.NO_VALUE])
         return heads if heads.shape[1] < 2 else evaluator.distinct([heads], len(heads))[0]
 
     def _heads(
@@ -350,5 +350,5 @@ class DeltaJoin:
                 chunks = [evaluator.distinct(chunks, self._width)[0]]
                 waiting = 0
         self.steps += run.counters.steps
-        self.saw_undefined |= run.trouble
+        self.saw_undefined |= run.saw_undefined
         return evaluator.distinct(chunks, self._width)[0]

@@ -167,9 +167,9 @@ class KeyByKey:
         if len(rules) > 1:  # what two alternatives bind alike is one binding
             rows = distinct([rows])
         clause = rules[0].clause
-        made, lacking = folded_bindings(self._evaluator, clause, rows[: len(rules[0].terms)])
-        if lacking:
-            raise group_error(self._evaluator, clause, lacking)
+        made, without_result = folded_bindings(self._evaluator, clause, rows[: len(rules[0].terms)])
+        if without_result:
+            raise group_error(self._evaluator, clause, without_result)
         return made
 
     def _bindings(self, rule: KeyRule, keys: Rows) -> TextColumns:

@@ -21,7 +21,7 @@ import numpy as np
 from lftj import arguments
 from lftj.errors import DataError, UnknownRelationError
 from lftj.paths import big_counts
-from lftj.program.declare_paths import limbs_of
+from lftj.program.declare_paths import big_counts_of
 from lftj.results.answers import Answers
 from lftj.values import gate
 from lftj.values.codes import Schema
@@ -111,7 +111,7 @@ class PathCounts:
 
     def _content(self) -> tuple[Schema, Version]:
         """The schema of the limbs, and their content now."""
-        name = limbs_of(self._into)
+        name = big_counts_of(self._into)
         if name not in self._answers:
             raise UnknownRelationError(
                 f"`{self._into}` holds no path counts",

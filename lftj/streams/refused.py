@@ -51,7 +51,7 @@ class Lacking(NamedTuple):
 class Refused:
     """The streams of what must never be, of a program whose relations are there as streams.
 
-    `lacking`: by the head of an aggregate its clause, and the groups without a value.
+    `without_result`: by the head of an aggregate its clause, and the groups without a value.
     """
 
     def __init__(
@@ -60,10 +60,16 @@ class Refused:
         program: CheckedProgram,
         clauses: Mapping[str, list[Clause]],
         relations: Mapping[str, Stream],
-        lacking: Mapping[str, tuple[Clause, Stream]],
+        without_result: Mapping[str, tuple[Clause, Stream]],
     ) -> None:
-        self.graph, self.program, self.clauses, self.relations, self.own = graph, program, clauses, relations, lacking
-        self.lacking: dict[str, list[Lacking]] = {}
+        self.graph, self.program, self.clauses, self.relations, self.own = (
+            graph,
+            program,
+            clauses,
+            relations,
+            without_result,
+        )
+        self.without_result: dict[str, list[Lacking]] = {}
         self.never: dict[str, list[Stream]] = {}
 
     def streams(self) -> dict[str, list[Stream]]:
@@ -100,7 +106,7 @@ class Refused:
         if head.endswith(GROUPS):
             return
         if head.endswith(WITH_ZERO):
-            found = self.lacking.get(head.removesuffix(WITH_ZERO), [])
+            found = self.without_result.get(head.removesuffix(WITH_ZERO), [])
         else:
             internal, found = head.startswith(INTERNAL) and not recursive, []
             if head in self.own:
@@ -111,15 +117,15 @@ class Refused:
             for clause in self.clauses[head]:
                 found += self._asked(clause, internal)
         if found:
-            self.lacking[head] = found
+            self.without_result[head] = found
 
     def _asked(self, clause: Clause, internal: bool) -> Iterator[Lacking]:
         """Ask a clause for rows of its body without a value: those of an internal head, an error for another."""
         body = (*clause.atoms, *clause.negated)
-        places = [i for i, atom in enumerate(body) if atom.predicate in self.lacking]
+        places = [i for i, atom in enumerate(body) if atom.predicate in self.without_result]
         terms = tuple(dict.fromkeys(term for c in clause.compares for term in partial_of(c)))
         for some in _together(places):
-            for chosen in product(*(self.lacking[body[i].predicate] for i in some)):
+            for chosen in product(*(self.without_result[body[i].predicate] for i in some)):
                 of = dict(zip(some, chosen, strict=True))
                 asking, first, names = asking_for(
                     clause,
@@ -152,7 +158,7 @@ class Refused:
         # What lacks a value has an error of its own, or none.
         negated, more = list(clause.negated), dict[str, Stream]()
         for atom in (*clause.atoms, *clause.negated):
-            for one in self.lacking.get(atom.predicate, ()):
+            for one in self.without_result.get(atom.predicate, ()):
                 args = tuple(atom.args[c] for c in one.columns)
                 if None not in args:
                     name = f"{atom.predicate}.undefined{len(more)}"

@@ -2,7 +2,7 @@
 
 A body is a chain of joins of its atoms, filters and maps, in the order in which variables become bound; a negated atom
 takes away what agrees with it. Aggregates are functions by key over the bindings of their braces. A sum may have no
-value for a group: the group then has no row, and is one of those `lacking` (refused.py).
+value for a group: the group then has no row, and is one of those `without_result` (refused.py).
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def _where(marked: Stream, lacks: int) -> Stream:
 class ClauseStreams:
     """The bindings of a clause's variables, as a stream with a column for each that is bound so far.
 
-    `lacking`: once the head is made, the groups of its aggregate without a value; None of one that always has one.
+    `without_result`: once the head is made, the groups of its aggregate without a value; None if all have one.
     """
 
     def __init__(self, graph: Graph, clause: Clause, known: Mapping[str, Stream]) -> None:
         self.clause, self.known = clause, known
-        self.lacking: Stream | None = None
+        self.without_result: Stream | None = None
         self.left = list(clause.compares)
         self.wildcards = 0
         atoms = list(clause.atoms)
@@ -182,7 +182,7 @@ class ClauseStreams:
             if aggregate.op == "count":
                 return rows._made(Totals(key, (total,), str(clause)), columns)
             marked = rows._made(Totals(key, (total,), str(clause), marked=True), (*columns, LACKS))
-            self.lacking = _where(marked, 1).select(*(column.name for column in columns[:groups]))
+            self.without_result = _where(marked, 1).select(*(column.name for column in columns[:groups]))
             return _where(marked, 0).select(*(column.name for column in columns))
         terms = (*clause.head_args[:groups], *operand)
         rest = tuple(Var(name, type_) for name, type_ in self._bound().items())

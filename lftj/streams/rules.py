@@ -58,7 +58,7 @@ class _Translation:
         for clause in program.clauses:
             self.clauses.setdefault(clause.head, []).append(clause)
         self.relations: dict[str, Stream] = {}
-        self.lacking: dict[str, tuple[Clause, Stream]] = {}
+        self.without_result: dict[str, tuple[Clause, Stream]] = {}
         self.facts = {name: self._facts(schema) for name, schema in program.schemas.items()}
         for name in program.schemas:
             if name not in self.clauses:
@@ -72,7 +72,7 @@ class _Translation:
             else:
                 (head,) = component
                 self.relations[head] = self._head(head, self.relations, self.facts[head], self.circuit._graph)
-        refused = Refused(self.circuit._graph, program, self.clauses, self.relations, self.lacking).streams()
+        refused = Refused(self.circuit._graph, program, self.clauses, self.relations, self.without_result).streams()
         for name in program.schemas:
             if not name.startswith(INTERNAL):
                 made = self.relations[name]
@@ -101,9 +101,9 @@ class _Translation:
                 made = self._head(head, known, None if given is None else inner.enter(given), inner._graph)
                 inner.connect(loops[head], made)
                 self.relations[head] = inner.leave(made)
-                if head in self.lacking:
-                    clause, rows = self.lacking[head]
-                    self.lacking[head] = clause, inner.leave(rows)
+                if head in self.without_result:
+                    clause, rows = self.without_result[head]
+                    self.without_result[head] = clause, inner.leave(rows)
 
     def _loop(self, inner: NestedCircuit, head: str) -> Stream:
         return inner.placeholder(head, **{c.name: c.type for c in self.program.schemas[head].columns})
@@ -116,8 +116,8 @@ class _Translation:
             bodies[0].add(bodies[1:])
             del bodies[1:]
         parts = [body.head(schema.columns) for body in bodies]
-        if bodies[0].lacking is not None:
-            self.lacking[head] = clauses[0], bodies[0].lacking
+        if bodies[0].without_result is not None:
+            self.without_result[head] = clauses[0], bodies[0].without_result
         made = parts[0]
         for part in (*parts[1:], *([] if facts is None else [facts])):
             made = made + part

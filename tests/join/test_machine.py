@@ -67,12 +67,12 @@ def run(op: int, *codes: int) -> tuple[int, int]:
     regs, cell = np.array([*codes, 0], np.int64), np.zeros(expression_vm.CELL)
     code = np.array([[op, len(codes), 0, len(codes) - 1]], np.int64)
     status = expression_vm.run_code(code, 0, 1, regs, np.zeros(1, np.int64), cell)
-    trouble = int(cell[expression_vm.TROUBLE])
+    trouble = int(cell[expression_vm.NO_VALUE])
     assert (status == expression_vm.FAILS) == (trouble != expression_vm.HOLDS)
-    code[0, 1], before, cell[expression_vm.TROUBLE] = expression_vm.UNDEFINED, regs.copy(), 0
+    code[0, 1], before, cell[expression_vm.NO_VALUE] = expression_vm.UNDEFINED, regs.copy(), 0
     asked = expression_vm.run_code(code, 0, 1, regs, np.zeros(1, np.int64), cell)
     assert (asked == expression_vm.HOLDS) == (trouble != expression_vm.HOLDS)
-    assert not cell[expression_vm.TROUBLE]
+    assert not cell[expression_vm.NO_VALUE]
     assert np.array_equal(regs, before)
     return trouble, int(regs[-1])
 

@@ -16,7 +16,7 @@ from lftj.errors import CountRangeError, CycleError, MemoryLimitError, TimeoutEx
 from lftj.paths import big_counts
 from lftj.paths import count as counting
 from lftj.paths import products as following
-from lftj.program.declare_paths import limbs_of
+from lftj.program.declare_paths import big_counts_of
 from tests.conftest import JIT
 from tests.paths import reference
 
@@ -38,7 +38,7 @@ def database(program: str = EDGE, **options: Any) -> lftj.Database:
 def check(db: lftj.Database, counts: Any, expected: reference.Counts, most: int = 2**63 - 1) -> None:
     assert list(counts) == [(a, b, n) for (a, b), n in sorted(expected.items())]
     assert len(counts) == len(expected)
-    stored = db._relations[limbs_of("paths")]
+    stored = db._relations[big_counts_of("paths")]
     for version in map(stored.order, [*stored.orders]):
         version.check()
     if all(n <= most for n in expected.values()):
@@ -85,7 +85,7 @@ def test_streams(bits: int, start: list[reference.Edge], stream: list[tuple[Any,
             assert not cyclic
             expected = reference.count(after)
             if gone or come:
-                told = tx.stats["heads"]["paths"]["parts"]["@paths.limbs"]
+                told = tx.stats["heads"]["paths"]["parts"]["@paths.big_counts"]
                 assert told["strategy"] == "paths"
                 assert told["steps"] == reference.touched(now, gone, come)
             if fits and all(n <= big_counts.MOST for n in expected.values()):
@@ -174,7 +174,7 @@ def test_more_than_two_limbs() -> None:
         assert {(a, b): k for a, b, k in counts} == reference.count(graph)
     with db.transaction() as tx:
         tx.insert("edge", [(1000 + i, 1001 + j) for j in range(270) for i in range(j + 1)])
-    assert tx.stats["heads"]["paths"]["parts"]["@paths.limbs"]["strategy"] == "recompute"
+    assert tx.stats["heads"]["paths"]["parts"]["@paths.big_counts"]["strategy"] == "recompute"
     assert counts[1000, 1270] == 2**269
     assert counts.arrow().schema.field("count").type == pa.string()
 
@@ -201,7 +201,7 @@ def test_symbols_and_a_derived_relation() -> None:
     assert counts.arrow().to_pylist()[0] == {"x": "car", "y": "bolt", "count": 1}
     assert before["car", "bolt"] == 2
     assert "follows changes by products" in db.explain("ways")
-    assert any("@ways.limbs" in what for what in db.memory()["ways"])
+    assert any("@ways.big_counts" in what for what in db.memory()["ways"])
 
 
 def test_an_edge_erased_and_its_reverse_inserted() -> None:
@@ -370,7 +370,7 @@ def test_too_many_pairs_are_counted_anew(monkeypatch: pytest.MonkeyPatch) -> Non
     counts = db.path_counts("edge", into="paths")
     with db.transaction() as tx:
         tx.insert("edge", [(2, 3)])
-    told = tx.stats["heads"]["paths"]["parts"]["@paths.limbs"]
+    told = tx.stats["heads"]["paths"]["parts"]["@paths.big_counts"]
     assert (told["strategy"], told["why"]) == ("recompute", "`edge` changed; many pairs changed")
     assert set(tx.delta["paths"].inserted) == {(1, 3, 1), (1, 4, 1), (2, 3, 1), (2, 4, 1)}
     with pytest.raises(CycleError, match="4 -> 1 -> 2 -> 3 -> 4"), db.transaction() as tx:
