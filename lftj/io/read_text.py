@@ -151,7 +151,8 @@ def _looks_like_header(first: Sequence[str], relation: Schema, columns: Columns 
     names = relation.names
     if columns is None:
         looks = are_named(relation, first) or sorted(first) == sorted(names)
-        if not looks and relation.declared and (found := [name for name in names if name in first]):
+        found = [name for name in names if name in first]
+        if not looks and relation.declared and found and not _may_be_row(relation, first):
             missing = [name for name in names if first.count(name) != 1]
             raise ColumnsError(
                 f"the first line names {listed(found)}, but not {listed(missing)} once",
@@ -174,6 +175,14 @@ def _looks_like_header(first: Sequence[str], relation: Schema, columns: Columns 
             remedy="say header=True or header=False, or declare it",
         )
     return looks
+
+
+def _may_be_row(relation: Schema, first: Sequence[str]) -> bool:
+    """Whether a line that holds names of columns holds them only as texts, and none in the column of that name."""
+    if len(first) != relation.arity:
+        return False
+    named = [(field, c) for field, c in zip(first, relation.columns, strict=True) if field in relation.names]
+    return all(c.type.removesuffix("?") == "symbol" and field != c.name for field, c in named)
 
 
 def _check_encoding(file: File, head: bytes) -> None:

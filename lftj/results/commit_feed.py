@@ -44,7 +44,7 @@ class CommitFeed:
 
     def give(self, deltas: Deltas) -> None:
         """Take the deltas of a commit."""
-        shown = deltas.about(self._names) if self._names else deltas
+        shown = deltas._about(self._names) if self._names else deltas
         if not len(shown):
             return
         with self._changed:

@@ -129,7 +129,7 @@ class Deltas(Mapping[str, Delta]):
         self._made: dict[str, Delta] = {}
         self._shown = [name for name in changes if not name.startswith(INTERNAL)]
 
-    def about(self, names: Collection[str]) -> Deltas:
+    def _about(self, names: Collection[str]) -> Deltas:
         """The same deltas, of which iterating lists only those of `names` that changed."""
         narrowed = Deltas(self._changes, self._unknown, self._evaluator, self._fresh)
         narrowed._made = self._made

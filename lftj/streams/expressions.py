@@ -124,7 +124,7 @@ def mapped(columns: Columns, made: Mapping[str, str | None]) -> tuple[Map, Colum
     """(the map to columns by name, each by an expression, or None for the column of that name; its columns)."""
     by_name = {column.name: column for column in columns}
     # A column by its name is that column, with its null; what is computed needs values.
-    plain = {name: text.strip() if text is not None else name for name, text in made.items()}
+    plain = {name: str(text).strip() if text is not None else name for name, text in made.items()}
     computed = {name: RESULT.format(i) for i, name in enumerate(made) if plain[name] not in by_name}
     types: dict[str, Term] = {}
     for name in made:

@@ -371,6 +371,14 @@ def test_a_first_line_that_fits_in_part_is_refused(tmp_path: Path) -> None:
     assert ("name", "city") in db["p"]
 
 
+def test_a_first_line_with_a_name_as_a_text_elsewhere_is_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "p.tsv"
+    path.write_text("1\tid\n2\tb\n")
+    db = lftj.Database(".decl p(id:number, of:symbol)")
+    db.load("p", path)
+    assert list(db["p"]) == [(1, "id"), (2, "b")]
+
+
 # --- URLs -------------------------------------------------------------------------------------------------------------
 
 

@@ -87,7 +87,7 @@ def test_what_makes_no_sense_is_refused_when_it_is_written():
         lambda: x.apply(pc.add, "b", n=int),
         lambda: x.apply(pc.add, "a", a=int),
         lambda: x.apply("a + 1", "a", n=int),  # type: ignore[arg-type]
-        lambda: x.apply(pc.add, "a", n=bytes),
+        lambda: x.apply(pc.add, "a", n=complex),
     ):
         with pytest.raises(lftj.Error):
             build()

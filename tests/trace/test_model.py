@@ -50,9 +50,10 @@ class Pair:
         self.engine = Traced(
             text,
             {PREDICATES[r]: rows for r, rows in data.items()},
-            lambda found: next(choice for choice in found if choice.order == order),
+            lambda found: found[0],
             "interval",
             Sizes.tiny(rng),
+            order=order,
         )
         # What the query names first comes first in its answers.
         self.shown = [str(term) for term in self.engine.plan.head]

@@ -55,8 +55,8 @@ class Sizes:
 class Traced:
     """The query `text` over `data` with its trace.
 
-    `choose` picks one of the planner's key orders; `granularity`: one of GRANULARITIES; `rng` decides where it is
-    "mixed".
+    `choose` picks one of the planner's key orders, which is `order` alone if that is given; `granularity`: one of
+    GRANULARITIES; `rng` decides where it is "mixed".
     """
 
     text: str
@@ -65,6 +65,7 @@ class Traced:
     granularity: str = "interval"
     sizes: Sizes = Sizes()
     rng: Random = field(default_factory=lambda: Random(0))
+    order: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         self.names = sorted(self.data)
@@ -83,7 +84,7 @@ class Traced:
             self.relations[name] = empty.successor(facts, facts)
         body = body_of(self.clause(schemas))
         statistics = {name: relation.statistics for name, relation in self.relations.items()}
-        self.choice = self.choose(rank_orders(body, statistics))
+        self.choice = self.choose(rank_orders(body, statistics, forced=self.order))
         self.plan: JoinPlan = plan_join(body, self.choice, self.relations)
         self.trace_plan = self.granulated()
         self.trace = self.new_trace()
