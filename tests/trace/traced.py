@@ -65,7 +65,7 @@ class Traced:
     granularity: str = "interval"
     sizes: Sizes = Sizes()
     rng: Random = field(default_factory=lambda: Random(0))
-    order: tuple[str, ...] | None = None
+    order: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self.names = sorted(self.data)
