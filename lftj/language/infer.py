@@ -135,8 +135,7 @@ class Inference:
             relation = self.names.relations.get(name)
             if relation is not None and relation.origin in ("derived", "internal"):
                 self.columns[name] = [Slot() for _ in relation.types]
-        for clause in clauses:
-            self._clause(clause)
+        self._clauses(clauses)
         for name, slots in self.columns.items():
             self.names.relations[name].types = [self._settle(slot) for slot in slots]
         for clause in clauses:
@@ -152,23 +151,41 @@ class Inference:
             root.domain = frozenset({decimal_of(root.scale)})
         return root.type
 
-    def _clause(self, clause: TypedClause) -> None:
+    def _clauses(self, clauses: list[TypedClause]) -> None:
+        """Infer clauses in turn. One with an operand of unknown type waits for the clauses that may tell its type."""
+        waiting = [(clause, list(clause.body.compares)) for clause in clauses]
+        while waiting:
+            later = [(clause, compares) for clause, compares in waiting if not self._clause(clause, compares)]
+            if len(later) == len(waiting):
+                self._clause(*later.pop(0), guess=True)
+            waiting = later
+
+    def _clause(self, clause: TypedClause, compares: list[ast.Comparison], *, guess: bool = False) -> bool:
+        """Infer a clause; False if it has to wait. `compares`: those that are left, which become fewer.
+
+        What an operator means depends on the types of its operands: what gives these comes first. `guess` takes the
+        first meaning that fits.
+        """
         for atom in (*clause.body.atoms, *clause.body.negated):
             self._atom(clause, atom)
-        # What an operator means depends on the types of its operands: what gives these comes first.
-        waiting = list(clause.body.compares)
-        while waiting:
-            ready = next((c for c in waiting if not self._open(clause, c)), waiting[0])
-            waiting.remove(ready)
+        while compares:
+            ready = next((c for c in compares if not self._open(clause, (c.left, c.right))), None)
+            if ready is None and not guess:
+                return False
+            ready = ready or compares[0]
+            compares.remove(ready)
             self._compare(clause, ready)
+        if not guess and self._open(clause, clause.head.args):
+            return False
         if clause.fold is None:
             self._atom(clause, clause.head)
         else:
             self._aggregate(clause, clause.fold)
+        return True
 
-    def _open(self, clause: TypedClause, compare: ast.Comparison) -> bool:
+    def _open(self, clause: TypedClause, terms: Sequence[ast.Term]) -> bool:
         """Whether an operand of an operator with several meanings may still be anything."""
-        for side in (compare.left, compare.right):
+        for side in terms:
             for term in subterms(side):
                 if isinstance(term, ast.Functor) and term.name in FUNCTORS and FUNCTORS[term.name].overloads:
                     for part in term.args:

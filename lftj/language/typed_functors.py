@@ -2,7 +2,7 @@
 
     date - date, timestamp - timestamp             a duration
     date + duration, date - duration               a date: of the duration the whole days, as in Python
-    timestamp + duration, timestamp - duration     a timestamp
+    timestamp + duration, timestamp - duration     a timestamp; duration + timestamp, too
     duration + duration, - , * number, / number    a duration; `/` truncates towards zero
     decimal + decimal, -                           of one scale, which it keeps
     decimal * decimal                              the scales add up
@@ -81,6 +81,7 @@ def zone(types: Sequence[str], constants: Sequence[object]) -> str:
 PLUS = (
     Overload((DATE, DURATION), FIRST, "DATE_ADD", partial=True),
     Overload((TIMESTAMP, DURATION), FIRST, "TIME_ADD", partial=True),
+    Overload((DURATION, TIMESTAMP), SECOND, "TIME_ADD", partial=True),
     Overload((DURATION, DURATION), DURATION, "DURATION_ADD", partial=True),
     Overload((DECIMAL, DECIMAL), _wide, "DECIMAL_ADD", same=True, partial=True),
 )

@@ -9,6 +9,7 @@ leaves something behind.
 
 from __future__ import annotations
 
+import datetime as dt
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -272,3 +273,24 @@ def test_circuits_agree(name: str) -> None:
             for head in heads:
                 held[head] = held[head] - set(deltas[head].erased) | set(deltas[head].inserted)
                 assert set(db[head]) == held[head]
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("term", ["d + max e", "d + max e, d > @0s"])
+def test_the_end_of_tasks_is_an_instant(declared: bool, term: str) -> None:
+    """Of what type a sum is depends on the recursion: the clause that begins it says so, wherever it stands."""
+    aggregate, _, more = term.partition(", ")
+    db = lftj.Database(
+        ".decl after(t:symbol, u:symbol)  .decl days(t:symbol, d:duration)  .decl start(t:symbol, s:timestamp)"
+        + (".decl end(t:symbol) -> e:timestamp " if declared else " ")
+        + f"end[t] = {aggregate} : {{ after(t, u), end[u] = e }} :- days(t, d){', ' if more else ''}{more}. "
+        "end[t] = s + d :- days(t, d), start(t, s), !after(t, _)."
+    )
+    day, begin = dt.timedelta(days=1), dt.datetime(2024, 2, 28)
+    db.load("after", [("c", "b"), ("b", "a"), ("c", "a")])
+    db.load("days", [("a", day), ("b", 2 * day), ("c", day / 2)])
+    db.load("start", [("a", begin)])
+    assert list(db["end"]) == [("a", begin + day), ("b", begin + 3 * day), ("c", begin + 3.5 * day)]
+    with db.transaction() as tx:
+        tx.erase("after", [("c", "b")])
+    assert list(tx.delta["end"].inserted) == [("c", begin + 1.5 * day)]
