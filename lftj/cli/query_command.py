@@ -5,7 +5,7 @@ answers are printed one after the other, in one of the forms below; a blank line
 
     table   columns in line, for people
     csv     with a header, quoted as RFC 4180 says
-    json    a line for each query: a list of objects
+    json    a line for each query: a list of objects; what JSON has no values of is text, as in the other forms
     arrow   an IPC stream, of one query
 
 `$name` in a query is a parameter: its value, given by `-p name=value`, is read as a field of a fact file is, and is no
@@ -18,7 +18,7 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -160,7 +160,7 @@ def _print_table(rows: Relation) -> None:
     if not rows.columns:
         return _print_truth(rows)
     header = list(rows.columns)
-    cells = [[str(value) for value in row] for row in rows]
+    cells = [["null" if cell is None else cell for cell in row] for row in _fields(rows)]
     left = [kind == "symbol" for kind in rows.columns.values()]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     for cell_row in (header, ["-" * width for width in widths], *cells):
@@ -177,8 +177,17 @@ def _print_csv(rows: Relation) -> None:
         return _print_truth(rows)
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(rows.columns)
-    table.writerows(rows)
+    table.writerows(_fields(rows))
     return None
+
+
+def _fields(rows: Relation) -> Iterator[list[str | None]]:
+    """The values of each row as a fact file holds them; None for null."""
+    from lftj.values.type_table import type_of
+
+    types = [type_of(kind) for kind in rows.columns.values()]
+    for row in rows:
+        yield [None if value is None else kind.text(value) for value, kind in zip(row, types, strict=True)]
 
 
 def _print_truth(rows: Relation) -> None:
@@ -186,8 +195,12 @@ def _print_truth(rows: Relation) -> None:
 
 
 def _print_json(rows: Relation) -> None:
-    names = list(rows.columns)
-    print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False, default=str))
+    answer = []
+    for row, fields in zip(rows, _fields(rows), strict=True):
+        values = zip(row, fields, strict=True)
+        plain = [value if isinstance(value, bool | int | float) else field for value, field in values]
+        answer.append(dict(zip(rows.columns, plain, strict=True)))
+    print(json.dumps(answer, ensure_ascii=False))
 
 
 def _print_arrow(rows: Relation) -> None:

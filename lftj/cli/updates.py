@@ -119,5 +119,5 @@ def delta_text(tx: Transaction, shown: list[str]) -> tuple[str, int, int]:
             delta = tx.delta[name]
             for op, rows in ((ERASE, delta.erased), (INSERT, delta.inserted)):
                 counts[op] += len(rows)
-                lines += [change_line(op, name, row) for row in rows]
+                lines += [change_line(op, rows._schema, row) for row in rows]
     return "\n".join([*lines, "", ""]) if lines else "\n", counts[ERASE], counts[INSERT]

@@ -211,9 +211,10 @@ def _differences(before: Database | None, after: Database) -> Iterator[str]:
     """The lines of what the outputs of one database have and those of another have not."""
     from lftj.io.change_file import ERASE, INSERT, change_line
 
-    old = {name: set(before[name]) for name in shown_relations(before)} if before is not None else {}
-    new = {name: list(after[name]) for name in shown_relations(after)}
+    old = {name: before[name] for name in shown_relations(before)} if before is not None else {}
+    new = {name: after[name] for name in shown_relations(after)}
     for name in dict.fromkeys([*old, *new]):
-        there = set(new.get(name, ()))
-        yield from (change_line(ERASE, name, row) for row in sorted(old.get(name, set()) - there))
-        yield from (change_line(INSERT, name, row) for row in new.get(name, ()) if row not in old.get(name, ()))
+        rows_before, rows_after = list(old.get(name, ())), list(new.get(name, ()))
+        gone, come = set(rows_before) - set(rows_after), set(rows_after) - set(rows_before)
+        yield from (change_line(ERASE, old[name]._schema, row) for row in rows_before if row in gone)
+        yield from (change_line(INSERT, new[name]._schema, row) for row in rows_after if row in come)

@@ -8,8 +8,9 @@ r"""Change files: rows to insert, erase and upsert, in transactions, as text tha
     +ready                           the row of a relation without columns
 
 Values are separated by spaces or tabs and read as files are (`lftj.io.fields`), typed by the declaration. A symbol is
-a bare word, taken as it is, or quoted. What changed is written in the same form (`change_line`), so that the deltas of
-one process are a change file for another.
+a bare word, taken as it is, or quoted; the bare word `null` is null in a column that admits it, and `""` are bytes
+without any. What changed is written in the same form (`change_line`), so that the deltas of one process are a change
+file for another.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from typing import NamedTuple
 from lftj.errors import DataError, Diagnostic, Span
 from lftj.io.fields import text_value
 from lftj.language.diagnostics import counted, did_you_mean
-from lftj.language.notation import ESCAPES_SHOWN, UnknownEscapeError, float_text, symbol_text, symbol_value
+from lftj.language.notation import ESCAPES_SHOWN, UnknownEscapeError, symbol_text, symbol_value
 from lftj.values.codes import Schema
 from lftj.values.faults import Fault, shown
-from lftj.values.type_table import family_of, from_stored, in_dictionary, type_of
+from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nullable, type_of
 from lftj.values.value_type import Misfit
 
 Row = tuple[object, ...]
 
 INSERT, ERASE, UPSERT = "+", "-", "="
+NULL, NOTHING = "null", '""'
 _WORD = re.compile(rb'("(?:[^"\\]|\\.)*"(?![^ \t])|[^ \t"][^ \t]*)[ \t]*')
 
 
@@ -93,16 +95,19 @@ def transactions(lines: Iterable[bytes], schemas: Mapping[str, Schema], source: 
         yield FileTransaction(runs, first, number)
 
 
-def change_line(op: str, relation: str, row: Row) -> str:
-    """A row that was inserted or erased, as a line without its end."""
-    return f"{op}{' '.join([relation, *map(_written, row)])}"
+def change_line(op: str, schema: Schema, row: Row) -> str:
+    """A row of a relation that was inserted or erased, as a line without its end."""
+    words = [_written(value, column.type) for value, column in zip(row, schema.columns, strict=True)]
+    return f"{op}{' '.join([schema.name, *words])}"
 
 
-def _written(value: object) -> str:
+def _written(value: object, type: str) -> str:
+    if value is None:
+        return NULL
     if isinstance(value, str):
         bare = value and not value.startswith('"') and all(char.isprintable() and char != " " for char in value)
-        return value if bare else symbol_text(value)
-    return float_text(value) if isinstance(value, float) else str(value)
+        return value if bare and not (value == NULL and is_nullable(type)) else symbol_text(value)
+    return type_of(type).text(value) or NOTHING
 
 
 class _Bad(Exception):
@@ -199,6 +204,10 @@ def _words(line: bytes) -> list[tuple[int, int]]:
 
 def _value(line: bytes, at: int, end: int, column: str, type: str, relation: str) -> object:
     field = line[at:end]
+    if field == NULL.encode() and is_nullable(type):
+        return None
+    if field == NOTHING.encode() and family_of(type) == "bytes":
+        return b""
     quoted = family_of(type) == "symbol" and field.startswith(b'"')
     value = text_value(field, type)
     if isinstance(value, str) and quoted:

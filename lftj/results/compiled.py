@@ -21,7 +21,7 @@ from lftj.language.clause import Clause, Parameter, parameters_of
 from lftj.language.reader import QUERY_OPTIONS
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
-from lftj.values.codes import Column, Schema
+from lftj.values.codes import Column, Schema, is_missing
 from lftj.values.faults import shown
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import type_of
@@ -81,6 +81,13 @@ class Compiled:
         return codes
 
     def _misfit(self, parameter: Parameter, value: Any, misfit: Misfit) -> ArgumentError:
+        if is_missing(value):
+            return ArgumentError(
+                f"`${parameter.name}` cannot be null",
+                where=f"{parameter.span}: in `{self.clause.text}`",
+                why="null equals nothing, so that a query with it has no answers",
+                remedy=f"give `{parameter.name}=` {type_of(parameter.type).article}, or ask with `is_null`",
+            )
         fault, reason = misfit.fault, f", as {parameter.reason}" if parameter.reason else ""
         return ArgumentError(
             f"`${parameter.name}` cannot be {shown(value)}, which {fault.reason}",

@@ -49,6 +49,22 @@ def test_csv_and_json(shell: Shell) -> None:
     assert [json.loads(line) for line in done.out.splitlines()] == [[{"who": 'Bert, the "old"', "age": 103}], []]
 
 
+def test_values_of_every_type_are_written_as_in_fact_files(shell: Shell) -> None:
+    types = "date?, timestamp, duration, bytes, bool, decimal(4,2), uuid?, number"
+    columns = ", ".join(f"{name}:{type}" for name, type in zip("abcdefgh", types.split(", "), strict=True))
+    shell.write({"p.dl": f".decl v({columns})\n.input v\n"})
+    fields = "\t2024-05-31T12:30:00\t1h30m\t00ff\ttrue\t1.50\t\t7"
+    shell.write({"facts/v.facts": f"{fields}\n"})
+    query = ("query", "v(a, b, c, d, e, f, g, h)", "p.dl", "-F", "facts", "--format")
+    assert shell(*query, "csv").out == f"a,b,c,d,e,f,g,h\n{fields.replace(chr(9), ',')}\n"
+    assert json.loads(shell(*query, "json").out) == [
+        dict(a=None, b="2024-05-31T12:30:00", c="1h30m", d="00ff", e=True, f="1.50", g=None, h=7)
+    ]
+    assert shell(*query, "table").out.splitlines()[2].split() == [
+        "null", "2024-05-31T12:30:00", "1h30m", "00ff", "true", "1.50", "null", "7"
+    ]  # fmt: skip
+
+
 def test_a_query_without_variables_is_true_or_false(triangles: Shell) -> None:
     def asked(text: str, form: str) -> str:
         return triangles("query", text, "tri.dl", "-F", "facts", "--format", form).out

@@ -101,6 +101,18 @@ def test_every_type_and_the_deltas_of_one_are_updates_of_another(shell: Shell) -
     assert shell("run", "p.dl", "--updates", "-", stdin=TOLD + "\n" + gone) == (0, f"{TOLD}\n{gone}", "")
 
 
+def test_null_and_times_in_updates_are_read_back(shell: Shell) -> None:
+    columns = "d:date?, t:timestamp, l:duration, y:bytes?, s:symbol?, b:bool, u:uuid?"
+    shell.write({"p.dl": f".decl p({columns})\nq(d, t, l, y, s, b, u) :- p(d, t, l, y, s, b, u).\n"})
+    told = (
+        '+p null 2024-05-31T12:30:00 1h30m null "" true null\n'
+        '+p null 2024-05-31T12:30:00 1h30m "" "null" false null\n'
+        "+p 2024-05-31 2024-05-31T12:30:00.000001 -1d 00ff null false 123e4567-e89b-12d3-a456-426614174000\n\n"
+    )
+    lines = told + told.replace("+p", "-p")
+    assert shell("run", "p.dl", "--updates", "-", stdin=lines) == (0, lines.replace("p ", "q "), "")
+
+
 def test_latencies(following: Shell) -> None:
     done = following(*RUN, "--updates", "up.txt", "--stats")
     assert (done.code, done.out) == (0, CHANGED)

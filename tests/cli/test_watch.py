@@ -98,6 +98,16 @@ def test_deltas_come_as_files_change(watch: Callable[..., Watch]) -> None:
     assert running.out.empty()
 
 
+def test_null_among_what_changes(watch: Callable[..., Watch], triangles: Shell) -> None:
+    program = ".decl edge(a:number, b:number?)\n.input edge\nto(b) :- edge({a}, b).\n"
+    triangles.write({"tri.dl": program.format(a=1), "facts/edge.facts": "1\t\n1\t2\n2\t3\n"})
+    running = watch()
+    assert running.commit() == ["+to null", "+to 2"]
+    running.told("lftj: watching")
+    running.replace("tri.dl", program.format(a=2))
+    assert running.commit() == ["-to null", "-to 2", "+to 3"]
+
+
 def test_a_broken_file_is_told_and_the_last_good_state_stays(watch: Callable[..., Watch]) -> None:
     running = watch("--no-initial")
     running.told("lftj: watching")

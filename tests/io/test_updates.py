@@ -45,9 +45,9 @@ changes = st.lists(st.tuples(st.sampled_from((INSERT, ERASE)), rows), min_size=1
 
 @given(st.lists(changes, max_size=3))
 def test_what_is_written_is_read_back(written: list[list[tuple[str, tuple[str, tuple[object, ...]]]]]) -> None:
-    lines = [change_line(op, name, row) for one in written for op, (name, row) in one]
+    lines = [change_line(op, SCHEMAS[name], row) for one in written for op, (name, row) in one]
     assert all("\n" not in line and "\r" not in line for line in lines)
-    blocks = ["\n".join(change_line(op, name, row) for op, (name, row) in one) for one in written]
+    blocks = ["\n".join(change_line(op, SCHEMAS[name], row) for op, (name, row) in one) for one in written]
     text = "\n\n".join(blocks).encode()
     found = list(transactions(text.splitlines(keepends=True), SCHEMAS, "x"))
     read = [[(run.op, (run.relation, row)) for run in one.runs for row in run.rows] for one in found]
