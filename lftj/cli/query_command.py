@@ -195,11 +195,11 @@ def _print_truth(rows: Relation) -> None:
 
 
 def _print_json(rows: Relation) -> None:
-    answer = []
-    for row, fields in zip(rows, _fields(rows), strict=True):
-        values = zip(row, fields, strict=True)
-        plain = [value if isinstance(value, bool | int | float) else field for value, field in values]
-        answer.append(dict(zip(rows.columns, plain, strict=True)))
+    from lftj.io.json_text import json_values
+    from lftj.values.type_table import type_of
+
+    names, types = list(rows.columns), list(map(type_of, rows.columns.values()))
+    answer = [dict(zip(names, json_values(row, types), strict=True)) for row in rows]
     print(json.dumps(answer, ensure_ascii=False))
 
 

@@ -4,34 +4,45 @@ r"""JSON: one array of rows (.json), or a row per line (.ndjson, .jsonl); a row 
      {"src": 2, "dst": 3}]      {"src": 2, "dst": 3}        [2, 3]
 
 Values are those of Python's reader: integers of any size, exactly; 1.0 is a float and no number; `Infinity` is read and
-written. A line that is no JSON is a bad row, with its line; blank lines are none. In an array rows count from 0, and
-one that does not end is no file to read. Rows are written as objects.
+written. Values of types that JSON does not have (dates, times, decimals, uuids, bytes) are texts, written and read as
+those of a file of lines are; a decimal may also be a number, which is taken digit by digit.
+
+A line that is no JSON is a bad row, with its line; blank lines are none. In an array rows count from 0, and one that
+does not end is no file to read. Rows are written as objects.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import IO, Any
 
 from lftj.io.content import Content
+from lftj.io.convert import list_part
+from lftj.io.fields import text_value
 from lftj.io.file import File, UnreadableFileError
 from lftj.io.lines import BOM, lines
 from lftj.io.read_options import ReadOptions
 from lftj.io.row_forms import RowReader
-from lftj.io.staging import Finding, Staging
+from lftj.io.staging import ColumnPart, Finding, Staging
 from lftj.values import faults
 from lftj.values.faults import Fault, shown
 from lftj.values.gate import to_rows
+from lftj.values.type_table import family_of, from_stored, type_of, without_null
+from lftj.values.value_type import ValueType
 
 CHUNK_ROWS = 50_000
+# The types whose values JSON has; all others are written as texts.
+_PLAIN = ("number", "unsigned", "float", "symbol", "bool")
 _BRACKETS = (b"{}", b"[]")
 
 
 def read_ndjson(file: File, staging: Staging, options: ReadOptions) -> None:
     """Read one file of a row per line."""
-    reader = RowReader(staging, options.columns, file.name, in_text=True)
+    reader, loads = RowReader(staging, options.columns, file.name, in_text=True, part=_part), _loads(staging)
     with file.reading(), file.open() as stream:
         numbered = enumerate(lines(stream), 1)
         while some := list(islice(numbered, CHUNK_ROWS)):
@@ -39,13 +50,13 @@ def read_ndjson(file: File, staging: Staging, options: ReadOptions) -> None:
                 file.check_not_compressed(some[0][1])
             stripped = [(number, line.strip()) for number, line in some]
             kept = [(number, line) for number, line in stripped if line]
-            rows = _together([line for _, line in kept])
+            rows = _together([line for _, line in kept], loads)
             if rows is not None:
                 reader.add([number for number, _ in kept], rows)
                 continue
             places, rows, misshapen = [], [], []
             for number, line in kept:
-                row = _row(line)
+                row = _row(line, loads)
                 if isinstance(row, Finding):
                     misshapen.append((number, row))
                 else:
@@ -54,12 +65,12 @@ def read_ndjson(file: File, staging: Staging, options: ReadOptions) -> None:
             reader.add(places, rows, misshapen)
 
 
-def _together(texts: list[bytes]) -> list[Any] | None:
+def _together(texts: list[bytes], loads: Callable[[str], Any]) -> list[Any] | None:
     """The rows of all lines, read as one array, which is thrice as quick; None where a line may be none, or several."""
     if not all(text[:1] + text[-1:] in _BRACKETS for text in texts):
         return None
     try:
-        rows: list[Any] = json.loads((b"[" + b",".join(texts) + b"]").decode())
+        rows: list[Any] = loads((b"[" + b",".join(texts) + b"]").decode())
     except (ValueError, RecursionError):
         return None
     # `[1], [2]` on one line, and an array of arrays over two lines, make up for each other.
@@ -67,10 +78,10 @@ def _together(texts: list[bytes]) -> list[Any] | None:
     return rows if len(rows) == len(texts) and not nested else None
 
 
-def _row(text: bytes) -> Any:
+def _row(text: bytes, loads: Callable[[str], Any]) -> Any:
     """The row of a line, or what is wrong with it."""
     try:
-        return json.loads(text.decode())
+        return loads(text.decode())
     except UnicodeDecodeError:
         fault = faults.not_utf8()
     except (ValueError, RecursionError) as error:
@@ -92,20 +103,57 @@ def read_json(file: File, staging: Staging, options: ReadOptions) -> None:
         text: bytes = stream.read()
     file.check_not_compressed(text)
     try:
-        rows = json.loads(text.removeprefix(BOM).decode())
+        rows = _loads(staging)(text.removeprefix(BOM).decode())
     except (ValueError, RecursionError) as error:
         place = f"line {error.lineno}, column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
         why = f"{place}{getattr(error, 'msg', str(error))}"
         raise _unreadable(file, "the file is no JSON", why) from None
     if not isinstance(rows, list):
         raise _unreadable(file, "the file is no array of rows", f"it holds {_JSON_KINDS.get(type(rows), 'a value')}")
-    reader = RowReader(staging, options.columns, file.name)
+    reader = RowReader(staging, options.columns, file.name, part=_part)
     for lo in range(0, len(rows), CHUNK_ROWS):
         chunk = rows[lo : lo + CHUNK_ROWS]
         reader.add(range(lo, lo + len(chunk)), chunk)
 
 
 _JSON_KINDS = {dict: "one object", str: "a text", int: "a number", float: "a number", type(None): "null"}
+
+
+def _loads(staging: Staging) -> Callable[[str], Any]:
+    """Python's reader; it keeps the digits of numbers where some column is decimal."""
+    exact = any(family_of(type) == "decimal" for type in staging.schema.types)
+    return partial(json.loads, parse_float=Decimal) if exact else json.loads
+
+
+def _part(values: Sequence[object], type: str) -> ColumnPart:
+    """The codes of the values of a column, of which some may be texts of values that JSON does not have."""
+    family = family_of(type)
+    if family in _PLAIN:
+        if Decimal in map(_class_of, values):
+            values = [float(value) if isinstance(value, Decimal) else value for value in values]
+        return list_part(values, type)
+    plain, known = without_null(type), dict[str, Any]()
+    read = list(values)
+    for row, value in enumerate(read):
+        if isinstance(value, str):
+            if value not in known:
+                stored = text_value(value.encode(errors="surrogatepass"), plain)
+                known[value] = stored if isinstance(stored, Fault) else from_stored(stored, plain)
+            read[row] = known[value]
+    part = list_part(read, type)
+
+    def describe(row: int) -> Finding:
+        fault = read[row]
+        if isinstance(fault, Fault):
+            return Finding(shown(values[row]), shown(values[row]), fault)
+        assert part.describe is not None, "rows of values of Python are told apart"
+        return part.describe(row)
+
+    return part._replace(describe=describe)
+
+
+def _class_of(value: object) -> type:
+    return value.__class__
 
 
 def _unreadable(file: File, what: str, why: str) -> UnreadableFileError:
@@ -132,6 +180,14 @@ def write_json(content: Content, sink: IO[bytes]) -> None:
 
 
 def _objects(content: Content) -> Iterator[str]:
-    names = content.schema.names
+    names, types = content.schema.names, list(map(type_of, content.schema.types))
     for row in to_rows(content.schema, content.columns, content.symbols, rows=content.rows):
-        yield json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, default=str)
+        yield json.dumps(dict(zip(names, json_values(row, types), strict=True)), ensure_ascii=False)
+
+
+def json_values(row: Iterable[Any], types: Sequence[ValueType]) -> list[Any]:
+    """The values of a row as JSON has them: texts where it has none of the type."""
+    return [
+        value if value is None or kind.family in _PLAIN else kind.text(value)
+        for value, kind in zip(row, types, strict=True)
+    ]

@@ -21,7 +21,7 @@ from typing import Any
 
 from lftj.io.convert import list_part
 from lftj.io.pick import Columns
-from lftj.io.staging import Finding, Staging
+from lftj.io.staging import ColumnPart, Finding, Staging
 from lftj.values.faults import Fault, shown, with_article
 from lftj.values.gate import NamedRow
 
@@ -29,10 +29,22 @@ Turned = Sequence[Sequence[Any]]
 
 
 class RowReader:
-    """Takes the rows of one source, chunk by chunk. `source` names it; `in_text` says that places are lines."""
+    """Takes the rows of one source, chunk by chunk.
 
-    def __init__(self, staging: Staging, columns: Columns | None, source: str, *, in_text: bool = False) -> None:
+    `source` names it; `in_text` says that places are lines; `part` makes the codes of the values of a column.
+    """
+
+    def __init__(
+        self,
+        staging: Staging,
+        columns: Columns | None,
+        source: str,
+        *,
+        in_text: bool = False,
+        part: Callable[[Sequence[object], str], ColumnPart] = list_part,
+    ) -> None:
         self._staging, self._columns, self._source, self._in_text = staging, columns, source, in_text
+        self._part = part
         self._form: _Form | None = None
 
     def add(self, places: Sequence[int], chunk: list[Any], misshapen: Iterable[tuple[int, Finding]] = ()) -> None:
@@ -56,7 +68,7 @@ class RowReader:
                 assert turned is not None, "rows without a fault fit"
         types = self._staging.schema.types
         turned = turned or [()] * len(types)
-        parts = [list_part(values, type) for values, type in zip(turned, types, strict=True)]
+        parts = [self._part(values, type) for values, type in zip(turned, types, strict=True)]
         self._staging.add(self._source, parts, places, in_text=self._in_text, misshapen=bad)
 
     def _formed(self, first: Any) -> _Form:

@@ -58,7 +58,7 @@ def test_values_of_every_type_are_written_as_in_fact_files(shell: Shell) -> None
     query = ("query", "v(a, b, c, d, e, f, g, h)", "p.dl", "-F", "facts", "--format")
     assert shell(*query, "csv").out == f"a,b,c,d,e,f,g,h\n{fields.replace(chr(9), ',')}\n"
     assert json.loads(shell(*query, "json").out) == [
-        dict(a=None, b="2024-05-31T12:30:00", c="1h30m", d="00ff", e=True, f="1.50", g=None, h=7)
+        {"a": None, "b": "2024-05-31T12:30:00", "c": "1h30m", "d": "00ff", "e": True, "f": "1.50", "g": None, "h": 7}
     ]
     assert shell(*query, "table").out.splitlines()[2].split() == [
         "null", "2024-05-31T12:30:00", "1h30m", "00ff", "true", "1.50", "null", "7"

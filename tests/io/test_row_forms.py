@@ -7,12 +7,14 @@ that is half loaded, a format that is guessed.
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import gzip
 import io
 import json
 import sqlite3
 import sys
 from collections import ChainMap, OrderedDict, namedtuple
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lftj
-from lftj.errors import DataWarning
+from lftj.errors import DataError, DataWarning
 from lftj.io import json_text, rows
 from lftj.io.rejects import BadRowsError
 from tests.conftest import examples
@@ -204,6 +206,28 @@ def test_json_is_read_back(made: list[Any], form: str, lines: bool, data: Any) -
     else:
         text = json.dumps(given, indent=data.draw(st.sampled_from([None, 1])))
     assert loaded(io.StringIO(text), FOUR, format="ndjson" if lines else "json") == loaded(made, FOUR)
+
+
+TYPED = ".decl edge(t:timestamp, d:decimal(18,4), x:float?, y:bytes, s:symbol?)"
+
+
+def test_texts_in_json_are_values_of_the_types_that_it_does_not_have() -> None:
+    line = '{"t": "2024-05-31T12:30:00Z", "d": 12345678901234.5678, "x": 0.1, "y": "00ff", "s": ""}\n'
+    other = '{"t": "2024-05-31 12:30", "d": "-1.5", "x": null, "y": "", "s": null}\n'
+    noon = dt.datetime(2024, 5, 31, 12, 30)
+    rows = [(noon, Decimal("-1.5"), None, b"", None), (noon, Decimal("12345678901234.5678"), 0.1, b"\0\xff", "")]
+    assert loaded(io.StringIO(line + other), TYPED, format="ndjson") == rows
+    assert loaded(io.StringIO(f"[{line},{other}]"), TYPED, format="json") == rows
+    for old, new, reason in (
+        ("12:30:00Z", "25:00", "'2024-05-31T25:00' is no time of the calendar"),
+        ("5678,", "56789,", "Decimal('12345678901234.56789') has more than 4 digits behind the point"),
+        ('"00ff"', '"0"', "'0' is not bytes"),
+        ('"00ff"', "0", "0 is an int, not"),
+    ):
+        with pytest.raises(DataError) as info:
+            loaded(io.StringIO(other + line.replace(old, new)), TYPED, format="ndjson")
+        assert str(info.value).startswith("StringIO:2: 1 bad row: column ")
+        assert reason in str(info.value)
 
 
 def test_files_of_json(tmp_path: Path) -> None:

@@ -45,7 +45,9 @@ def by_file(name: str) -> Callable[[lftj.Database, Path], Any]:
         from lftj.io.write import write
 
         stored, path = db._relations["t"], folder / name
-        text = {} if name.endswith((".parquet", ".arrow")) else {"headers": True, "rfc4180": True}
+        text = (
+            {} if name.endswith((".parquet", ".arrow", ".json", ".ndjson.gz")) else {"headers": True, "rfc4180": True}
+        )
         write(stored.schema, list(stored.content.columns()), db._symbols, path, **text)
         return path
 
@@ -63,6 +65,8 @@ FORMS: dict[str, Callable[[lftj.Database, Path], Any]] = {
     "arrow file": by_file("t.arrow"),
     "csv": by_file("t.csv"),
     "gzip": by_file("t.tsv.gz"),
+    "json": by_file("t.json"),
+    "ndjson": by_file("t.ndjson.gz"),
 }
 
 
