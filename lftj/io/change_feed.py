@@ -50,8 +50,9 @@ _EXACT = {"+": INSERT, "+1": INSERT, "1": INSERT, "-": ERASE, "-1": ERASE}
 _COMES = ("insert", "i", "create", "c", "read", "r")
 _REPLACES = ("update", "u", "upsert", "=")
 _GOES = ("delete", "d", "erase")
-# What a column beside those of the relation may be: any text, any integer.
-_KINDS = ("symbol", "number", "unsigned")
+# What the columns beside those of the relation may be: any text, any integer; what tells transactions apart, any time.
+_OP_KINDS = ("symbol", "number", "unsigned")
+_TX_KINDS = (*_OP_KINDS, "timestamp", "date", "uuid", "bytes")
 
 
 class FeedError(DataError):
@@ -163,22 +164,45 @@ class FeedReader:
 
     def _loaded(self, source: Any) -> Loaded:
         """The source with `op` and `tx` read as what they are: the first kinds of columns that fit."""
-        tried = [self._kinds] if self._kinds else list(product(_KINDS, repeat=len(self._beside)))
-        refused: Exception | None = None
+        tried = [self._kinds] if self._kinds else list(product(*(_OP_KINDS, _TX_KINDS)[: len(self._beside)]))
+        refused: BadRowsError | ColumnTypeError | None = None
         for kinds in tried:
             beside = (Column(name, kind) for name, kind in zip(self._beside, kinds, strict=True))
             schema = replace(self._schema, columns=(*self._schema.columns, *beside), functional=False)
             try:
-                loaded = read(source, schema, self._texts, self.options)
+                loaded = read(source, schema, self._texts, self.options, apart=False)
             except (ColumnTypeError, BadRowsError) as error:
                 if _column_of(error) not in self._beside:
                     raise
-                refused = refused or error
+                refused = error if refused is None or self._reach(error) > self._reach(refused) else refused
             else:
                 self._kinds = kinds
                 return loaded
         assert refused is not None, "something was tried"
-        raise refused
+        raise self._beside_refused(refused)
+
+    def _reach(self, error: BadRowsError | ColumnTypeError) -> tuple[int, int]:
+        """How far the reader came: the row, and which of the columns."""
+        row = error.rejects[0].line if isinstance(error, BadRowsError) else -1
+        return row, self._beside.index(_column_of(error))
+
+    def _beside_refused(self, error: BadRowsError | ColumnTypeError) -> DataError:
+        """What is wrong with the column of `op=` or `tx=`, which is none of the relation's."""
+        name = _column_of(error)
+        option = "op" if name == self._beside[0] else "tx"
+        remedy = (
+            "give each row +1 or -1, insert or delete, or of a functional predicate update; texts or integers"
+            if option == "op"
+            else f"give each row a text, an integer or a time in it, all of one kind, or leave {option}= out"
+        )
+        why = f"{option}={name!r} says {'what happened to each row' if option == 'op' else 'which rows are one commit'}"
+        if isinstance(error, ColumnTypeError):
+            given = error.what.partition("the source's column ")[2].partition(", not ")[0]
+            return DataError(f"the feed's column {given}", where=error.where, why=why, remedy=remedy)
+        reject, rejects = error.rejects[0], Rejects()
+        reason = f"the feed's column `{name}` holds {reject.text}"
+        rejects.append(replace(reject, reason=reason, why=why, remedy=remedy))
+        return BadRowsError(rejects, 1, apart=False)
 
     def _interned(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The database's codes of texts."""
@@ -230,8 +254,8 @@ def _meaning(word: str, schema: Schema) -> tuple[int, bool] | str:
     return (INSERT, True) if schema.functional else f"replaces the row of a key, and {schema} has no keys"
 
 
-def _column_of(error: Exception) -> str:
-    return error.rejects[0].column if isinstance(error, BadRowsError) else getattr(error, "column", "")
+def _column_of(error: BadRowsError | ColumnTypeError) -> str:
+    return error.rejects[0].column if isinstance(error, BadRowsError) else error.column
 
 
 def follow(
@@ -333,4 +357,4 @@ def _moved(error: BadRowsError, by: int) -> BadRowsError:
     moved = Rejects()
     for reject in error.rejects:
         moved.append(replace(reject, line=reject.line + by))
-    return BadRowsError(moved, error.count)
+    return BadRowsError(moved, error.count, apart=False)

@@ -6,6 +6,7 @@ repeats rows, a row under another number, a feed that is refused after half of i
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import json
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import lftj
-from lftj.errors import DataWarning, TransactionError
+from lftj.errors import DataError, DataWarning, TransactionError
 from lftj.io.change_feed import FeedError
 from lftj.io.rejects import BadRowsError
 from lftj.maintain.commit import Commit
@@ -225,6 +226,38 @@ def test_files(tmp_path: Path) -> None:
     assert "t1" not in db._symbols.decode(np.arange(len(db._symbols))).to_pylist()
 
 
+def test_any_time_tells_transactions_apart() -> None:
+    for one, two in (
+        (dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2)),
+        (dt.date(2024, 1, 1), dt.date(2024, 1, 2)),
+        (b"a", b"b"),
+    ):
+        rows = [{"src": i, "dst": "a", "op": 1, "at": one if i < 2 else two} for i in range(3)]
+        for source in (rows, pa.Table.from_pylist(rows), pd.DataFrame(rows)):
+            assert lftj.Database(EDGE).load_changes("edge", source, tx="at").commits == 2
+
+
+def test_what_is_no_op_and_no_tx_is_named_as_the_feeds() -> None:
+    good = {"src": 1, "dst": "a", "op": 1, "at": 1}
+    for bad, where, what in (
+        ({"at": None}, "list, row 1", "holds null"),
+        ({"at": "x"}, "list, row 1", "holds 'x'"),
+        ({"op": None}, "list, row 1", "holds null"),
+    ):
+        with pytest.raises(DataError) as info:
+            lftj.Database(EDGE).load_changes("edge", [good, good | bad], tx="at")
+        name = next(iter(bad))
+        assert str(info.value).startswith(f"{where} (from 0): 1 bad row: the feed's column `{name}` {what}\n")
+        assert "quarantine" not in str(info.value)
+        with pytest.raises(DataError, match="row 1 "):
+            lftj.Database(EDGE).load_changes("edge", iter([good, good | bad]), tx="at", batch_rows=1)
+    with pytest.raises(DataError, match="the feed's column `at` is a float64") as info:
+        lftj.Database(EDGE).load_changes("edge", pd.DataFrame([good | {"at": 1.5}]), tx="at")
+    with pytest.raises(DataError) as info:
+        lftj.Database(EDGE).load_changes("edge", [good | {"src": "x"}])
+    assert "quarantine" not in str(info.value)
+
+
 def test_deltas_are_feeds() -> None:
     first, second = lftj.Database(EDGE), lftj.Database(EDGE)
     feed = first.changes("edge")
@@ -277,8 +310,8 @@ def test_iterators_are_read_as_they_come() -> None:
             "`op` is 'u', which replaces the row of a key, and edge(src:number, dst:symbol) has no keys",
             1,
         ),
-        ([(1, "a", "c"), (2, "b", None)], BadRowsError, "column `op` of `edge`: null is no value", 1),
-        ([(1, "a", 1.0)], BadRowsError, "column `op` of `edge`: 1.0 is a float, not a symbol", 0),
+        ([(1, "a", "c"), (2, "b", None)], BadRowsError, "the feed's column `op` holds null", 1),
+        ([(1, "a", 1.0)], BadRowsError, "the feed's column `op` holds 1.0", 0),
     ],
 )
 def test_bad_rows_are_told_by_number(rows: list[Any], error: type, what: str, row: int) -> None:
