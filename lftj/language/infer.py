@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from lftj.errors import Span
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.clause import INTERNAL, owner
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, IS_NULL, SAME, Signature
 from lftj.language.internal_relations import Fold
@@ -420,12 +421,18 @@ class Inference:
             self._merge(one, two, reason, term.span)
         elif not (one.conflicted or two.conflicted):
             one.conflicted = two.conflicted = True
+            head, remedy = context.name, f"use one type, or declare `{context.name}`"
+            if head.startswith(INTERNAL):  # nobody can declare it
+                head = owner(head)
+                remedy = "use one type, or convert with `to_number`, `to_unsigned`, `to_float` or `to_string`"
+                if {family_of(name) for name in one.domain | two.domain} == {DECIMAL}:
+                    remedy = "give them as many digits behind the point, with `to_decimal`"
             self.findings.error(
                 f"type conflict: {reason} is {_is(two.domain)} elsewhere, "
                 f"and `{term_source(term)}` is {_is(one.domain)}",
                 term.span,
-                why=f"all clauses of `{context.name}` derive rows of the same types",
-                remedy=f"use one type, or declare `{context.name}`",
+                why=f"all clauses of `{head}` derive rows of the same types",
+                remedy=remedy,
                 predicate=context.name,
                 related=((_is(two.domain), two.span),),
             )

@@ -294,3 +294,14 @@ def test_the_end_of_tasks_is_an_instant(declared: bool, term: str) -> None:
     with db.transaction() as tx:
         tx.erase("after", [("c", "b")])
     assert list(tx.delta["end"].inserted) == [("c", begin + 1.5 * day)]
+
+
+def test_decimals_of_unlike_scales_in_a_recursion_are_refused_with_words_of_the_rule() -> None:
+    with pytest.raises(lftj.ProgramError) as info:
+        lftj.Database(
+            ".decl own(p:number) -> c:decimal(10,2)  .decl uses(p:number, s:number, q:decimal(4,1)) "
+            "total[p] = own[p] + sum q * total[s] : { uses(p, s, q) }."
+        )
+    assert "all clauses of `total` derive rows of the same types" in str(info.value)
+    assert "do: give them as many digits behind the point, with `to_decimal`" in str(info.value)
+    assert "@" not in str(info.value)
