@@ -40,6 +40,7 @@ from lftj.store.change import Change
 from lftj.values.codes import encode_float
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
 from lftj.values.type_table import family_of, storage_of, type_of
+from lftj.values.value_type import ValueType
 from scantree.consolidate import consolidated, runs_of
 from scantree.memory import Arena
 from scantree.sort import in_one
@@ -337,7 +338,7 @@ class Accumulators:
             return self._rounded(groups, values, counts)
         operand = self.folding.operand
         if family_of(operand) in AGGREGATES["mean"].keeps:
-            return _nearest(values[HIGH], values[LOWER], counts), None
+            return _nearest(values[HIGH], values[LOWER], counts, type_of(operand))
         return encode_float(_quotients(values[HIGH], values[LOWER], counts, 10 ** scale_of(operand))), None
 
     def count(self, groups: Ints, values: Ints) -> Results:
@@ -386,15 +387,19 @@ def _quotients(high: Ints, low: Ints, counts: Ints, unit: int) -> npt.NDArray[np
     return means
 
 
-def _nearest(high: Ints, low: Ints, counts: Ints) -> Ints:
-    """The integers nearest to (high * 2**32 + low) / counts, the even one of two."""
-    return np.array(
-        [
-            round(Fraction((h << BITS) + at, n))
-            for h, at, n in zip(high.tolist(), low.tolist(), counts.tolist(), strict=True)
-        ],
-        np.int64,
-    )
+def _nearest(high: Ints, low: Ints, counts: Ints, type: ValueType) -> Results:
+    """The integers nearest to (high * 2**32 + low) / counts, the even one of two; those beyond the type are none.
+
+    A mean leaves the range of what it is the mean of where weights of both signs are added up.
+    """
+    means = [
+        round(Fraction((h << BITS) + at, n))
+        for h, at, n in zip(high.tolist(), low.tolist(), counts.tolist(), strict=True)
+    ]
+    without = [not type.low <= mean <= type.high for mean in means]
+    if not any(without):
+        return np.array(means, np.int64), None
+    return np.array([0 if none else m for m, none in zip(means, without, strict=True)], np.int64), np.array(without)
 
 
 def weighted(folding: Folding, erased: list[Ints], inserted: list[Ints]) -> Sums:

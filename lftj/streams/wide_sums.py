@@ -12,14 +12,18 @@ Pieces grow with every change, so that those of a group are made small again whe
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate.accumulators import BITS, HIGH, LOW, LOWER, SIGN, Accumulators, Folding, Sums
 from lftj.join.exactsum import DIGITS
+from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.types import scale_of
 from lftj.streams.zsets import WeightOverflowError, Weights
 from lftj.values.codes import decode_float, encode_float
+from lftj.values.type_table import family_of, type_of
 from scantree.consolidate import runs_of
 from scantree.version import Version
 
@@ -55,7 +59,7 @@ def wide_sums(folding: Folding, rows: Rows, weights: Weights) -> tuple[Sums, Row
     ends = np.append(starts[1:], len(weights))
     parts = [(operand[lo:hi], weights[lo:hi]) for lo, hi in zip(starts.tolist(), ends.tolist(), strict=True)]
     distinct, none = groups[:, starts], np.empty((k + 1, 0), np.int64)
-    if folding.operand != "float":
+    if folding.storage != "float":
         totals = [_integer_total(folding, *part) for part in parts]
         over = [((total >> BITS) + (1 << (OVER - 1))) >> OVER for total in totals]
         high = [(total >> BITS) - (most << OVER) for total, most in zip(totals, over, strict=True)]
@@ -109,8 +113,13 @@ def wide_mean(accumulators: Accumulators, key: Rows, count: int, values: Rows, o
 
     Of floats, the values say how often inf and -inf are there, neither below zero.
     """
-    if accumulators.folding.operand != "float":
-        mean = ((((over << OVER) + int(values[HIGH])) << BITS) + int(values[LOWER])) / count
+    folding = accumulators.folding
+    if folding.storage != "float":
+        total = (((over << OVER) + int(values[HIGH])) << BITS) + int(values[LOWER])
+        if family_of(folding.operand) in AGGREGATES["mean"].keeps:
+            nearest, made = round(Fraction(total, count)), type_of(folding.operand)
+            return nearest if made.low <= nearest <= made.high else None
+        mean = total / (count * 10 ** scale_of(folding.operand))
     elif values[HIGH] and values[LOWER]:
         return None
     elif values[HIGH] or values[LOWER]:
@@ -134,7 +143,7 @@ def _segments_under(version: Version, group: Rows) -> Rows:
 
 
 def _integer_total(folding: Folding, codes: Rows, weights: Weights) -> int:
-    if folding.operand == "unsigned":
+    if folding.storage == "unsigned":
         codes = codes ^ SIGN
         return sum(w * (v & ((1 << 64) - 1)) for v, w in zip(codes.tolist(), weights.tolist(), strict=True))
     return sum(w * v for v, w in zip(codes.tolist(), weights.tolist(), strict=True))

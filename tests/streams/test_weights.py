@@ -6,8 +6,10 @@ its type holds it.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import operator
+from decimal import Decimal
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -80,8 +82,14 @@ LARGE_WEIGHTS = (2**62 - 1, -(2**62) + 1, 2**31, -(2**31), 2**40 + 3, -(2**40) -
 EXTREME: dict[str, tuple[Any, ...]] = {
     "number": (2**63 - 1, -(2**63), 2**31, -1, 0, 3, -(2**62)),
     "unsigned": (2**64 - 1, 2**63, 2**32, 0, 1, 3),
+    "decimal(18,2)": tuple(map(Decimal, ("9999999999999999.99", "-9999999999999999.99", "0.01", "-0.03", "0", "1.50"))),
+    "duration": tuple(dt.timedelta(microseconds=n) for n in (2**63 - 1, -(2**63) + 1, 2**31, -1, 0, 3)),
     "float": (1.5, -1.5, 1.7e308, -1.7e308, 5e-324, -5e-324, 3.0, 2.0**-1022, float("inf"), 0.1),
 }
+
+
+def exact(value: Any) -> Fraction:
+    return Fraction(value // dt.timedelta(microseconds=1) if isinstance(value, dt.timedelta) else value)
 
 
 def expected_total(op: str, kind: str, rows: Z) -> Any:
@@ -91,7 +99,13 @@ def expected_total(op: str, kind: str, rows: Z) -> Any:
     count = sum(rows.values())
     if infinite.get(math.inf):
         return math.copysign(math.inf, infinite[math.inf] * (count if op == "mean" else 1))
-    total = sum((Fraction(row[1]) * weight for row, weight in finite.items()), Fraction(0))
+    total = sum((exact(row[1]) * weight for row, weight in finite.items()), Fraction(0))
+    if kind == "duration":
+        micros = round(total / (count if op == "mean" else 1))
+        return dt.timedelta(microseconds=micros) if -(2**63) < micros < 2**63 else None
+    if op == "sum" and kind == "decimal(18,2)":
+        cents = int(total * 100)
+        return Decimal(cents).scaleb(-2) if abs(cents) < 10**18 else None
     if op == "sum" and kind != "float":
         low, high = (0, 2**64) if kind == "unsigned" else (-(2**63), 2**63)
         return int(total) if low <= total < high else None
