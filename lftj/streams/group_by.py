@@ -22,6 +22,7 @@ from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Compare, Term, Value, Var
 from lftj.streams.by_key import ByKey
 from lftj.streams.expressions import Map, checked_value, conditions_of, mapped
+from lftj.streams.join import Join
 from lftj.streams.operators import Columns, Plus, Project
 from lftj.streams.ranking import Neighbour, Ranking, TopK
 from lftj.streams.totals import Total, Totals
@@ -115,7 +116,7 @@ class Groups:
             made = self._totals(linear if linear or distinct else {ROWS: count()}, distinct)
         for name, aggregate in best.items():
             part = self._best(name, aggregate)
-            made = part if made is None else made.join(part, on=list(self._keys))
+            made = part if made is None else made._joined(part, list(self._keys), Join)
         assert made is not None
         return made.select(*self._keys, *aggregates)
 

@@ -24,6 +24,7 @@ from lftj.plan.partial_functions import partial_in, partial_of
 from lftj.streams.by_key import ByKey
 from lftj.streams.expressions import Map
 from lftj.streams.graph import Graph
+from lftj.streams.join import Join
 from lftj.streams.never import Never, TwoValues, Undefined, UndefinedGroup
 from lftj.streams.ranking import Ranking, TopK
 from lftj.streams.rule_body import ClauseStreams
@@ -185,8 +186,8 @@ class Refused:
         names = tuple(places.columns)
         is_second = Compare("=", Var(names[-1], "number"), Value(2, "number"))
         second = places._made(Map(names, (is_second,), None, "second"), places._node.columns)
-        pairs = second.select(*schema.names).join(
-            relation.rename(**{schema.names[last]: "·other"}), on=list(schema.names[:last])
+        pairs = second.select(*schema.names)._joined(
+            relation.rename(**{schema.names[last]: "·other"}), list(schema.names[:last]), Join
         )
         differ = Compare("!=", Var(schema.names[last], schema.types[last]), Var("·other", schema.types[last]))
         found = pairs._made(Map(tuple(pairs.columns), (differ,), None, str(differ)), pairs._node.columns)

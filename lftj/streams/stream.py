@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lftj.arguments import mapping, refused
 from lftj.errors import DataError
 from lftj.language.clause import Term, Value, Var
+from lftj.language.null import is_null
 from lftj.language.terms import here
 from lftj.language.types import meet
 from lftj.streams.distinct import Distinct
@@ -21,7 +22,7 @@ from lftj.streams.integral import ascending
 from lftj.streams.join import LEFT, RIGHT, Join
 from lftj.streams.operators import Columns, Delay, Differentiate, Integrate, Negate, Operator, Plus, Project
 from lftj.values.codes import Column
-from lftj.values.type_table import without_null
+from lftj.values.type_table import is_nullable, with_null, without_null
 
 if TYPE_CHECKING:
     from lftj.streams.graph import Graph, Node
@@ -147,19 +148,40 @@ class Stream:
         """The rows that both have, both taken as sets."""
         self._compatible(other)
         names = list(self.columns)
-        return self.distinct().join(other.distinct(), on=dict(zip(names, other.columns, strict=True)))
+        return self.distinct()._joined(other.distinct(), dict(zip(names, other.columns, strict=True)), Join)
 
     # -- joins --------------------------------------------------------------------------------------------------------
 
     def join(self, other: Stream, on: On) -> Stream:
         """Pairs of rows that agree in columns: `on="id"`, `on=["a", "b"]`, or `on={"auction": "id"}` (left: right).
 
-        The columns of this stream, then those of the other that are no key. Weights multiply.
+        The columns of this stream, then those of the other that are no key. Weights multiply. Null agrees with nothing,
+        in the other joins too.
         """
-        return self._joined(other, on, Join)
+        left, right = self._without_null_keys(other, on)
+        return left._joined(right, on, Join)
+
+    def _without_null_keys(self, other: Stream, on: On) -> tuple[Stream, Stream]:
+        """The two streams, one of them without the rows whose keys hold null, so that these match nothing."""
+        self._same_circuit(other)
+        left, right = self._keys(other, on)
+        theirs = [i for i in right if is_nullable(other._node.columns[i].type)]
+        mine = [
+            i for i, j in zip(left, right, strict=True) if is_nullable(self._node.columns[i].type) and j not in theirs
+        ]
+        return self._without_null(mine), other._without_null(theirs)
+
+    def _without_null(self, places: Sequence[int]) -> Stream:
+        """The rows without null in some columns, which may hold it."""
+        if not places:
+            return self
+        columns = self._node.columns
+        conditions = tuple(is_null(Var(columns[i].name, columns[i].type), holds=False) for i in places)
+        text = ", ".join(f"!is_null({columns[i].name})" for i in places)
+        return self._made(Map(tuple(column.name for column in columns), conditions, None, text), columns)
 
     def _joined(self, other: Stream, on: On, kind: Callable[..., Join]) -> Stream:
-        """A join of some kind, made of its keys, columns and arities."""
+        """A join of some kind, made of its keys, columns and arities. Null agrees with null in it, as in a group."""
         self._same_circuit(other)
         left, right = self._keys(other, on)
         kept = [i for i in range(other._node.arity) if i not in right]
@@ -194,12 +216,12 @@ class Stream:
 
     def semijoin(self, other: Stream, on: On) -> Stream:
         """The rows that agree with some row of the other in columns; weights stay."""
-        self._same_circuit(other)
+        mine, theirs = self._without_null_keys(other, on)
         left, right = self._keys(other, on)
-        keys = other._made(Project(right), tuple(other._node.columns[i] for i in right)).distinct()
+        keys = theirs._made(Project(right), tuple(other._node.columns[i] for i in right)).distinct()
         out = tuple((LEFT, i) for i in range(self._node.arity))
         join = Join((left, tuple(range(len(right)))), out, (self._node.arity, len(right)))
-        return self._made(join, self._node.columns, keys)
+        return mine._made(join, self._node.columns, keys)
 
     def antijoin(self, other: Stream, on: On) -> Stream:
         """The rows that agree with no row of the other in columns; weights stay."""
@@ -214,6 +236,13 @@ class Stream:
         """The join, and the rows of either stream that match none, with `fill` for the other's columns by name."""
         joined = self.join(other, on)
         left, right = self._keys(other, on)
+        # A row of the other stream has its keys in columns of this one, which then admit what those do.
+        columns = list(joined._node.columns)
+        for i, j in zip(left, right, strict=True):
+            if is_nullable(other._node.columns[j].type):
+                columns[i] = Column(columns[i].name, with_null(columns[i].type))
+        if tuple(columns) != tuple(joined._node.columns):
+            joined = joined._made(Project(tuple(range(len(columns)))), tuple(columns))
         back = {other._node.columns[j].name: self._node.columns[i].name for i, j in zip(left, right, strict=True)}
         return (
             joined

@@ -117,13 +117,15 @@ def interval_join(stream: Stream, other: Stream, on: On, time: object, within: o
         )
     times = _time(stream, time[LEFT]), _time(other, time[RIGHT])
     kind: Callable[..., IntervalJoin] = partial(IntervalJoin, times=times, within=(low, high))
-    return stream._joined(other, on, kind)
+    left, right = stream._without_null_keys(other, on)
+    return left._joined(right, on, kind)
 
 
 def lookup(stream: Stream, other: Stream, on: On) -> Stream:
     """`Stream.lookup`: the changes joined with the other's value, added up."""
     _outside(stream, "lookup")
-    found = stream.differentiate()._joined(other, on, Lookup)
+    changes, there = stream.differentiate()._without_null_keys(other, on)
+    found = changes._joined(there, on, Lookup)
     return found.integrate()
 
 
