@@ -22,9 +22,9 @@ from lftj.language.reader import QUERY_OPTIONS
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.codes import Column, Schema, is_missing
-from lftj.values.faults import shown
+from lftj.values.faults import shown, stands_for_null
 from lftj.values.symbols import SymbolTable
-from lftj.values.type_table import type_of
+from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null
 from lftj.values.value_type import Misfit
 
 NOTHING: Mapping[str, Any] = {}
@@ -33,7 +33,7 @@ NOTHING: Mapping[str, Any] = {}
 class Compiled:
     """A checked query. `schema`: of its answers · `parameters`: in the order of the text · `reads`: relations."""
 
-    __slots__ = ("_interned", "_schemas", "clause", "order", "parameters", "reads", "schema", "walk")
+    __slots__ = ("_interned", "_null", "_schemas", "clause", "order", "parameters", "reads", "schema", "walk")
 
     def __init__(self, clause: Clause, order: tuple[str, ...] | None, schemas: Mapping[str, Schema]) -> None:
         self.clause, self.order = clause, order
@@ -50,6 +50,13 @@ class Compiled:
             self.parameters.setdefault(parameter.name, parameter)
         # A text that no row has needs no code to be looked for; it does where it is computed with or a part of answers.
         self._interned = frozenset(parameter.name for parameter in parameters_of(elsewhere))
+        # Of the parameters that are looked for in a column with null, its code, which is no value there.
+        self._null: dict[str, int] = {}
+        for atom in (*clause.atoms, *clause.negated):
+            types = schemas[atom.predicate].types if atom.predicate in schemas else ()
+            for arg, type in zip(atom.args, types, strict=False):
+                if isinstance(arg, Parameter) and is_nullable(type) and not in_dictionary(type):
+                    self._null[arg.name] = type_of(type).null
         self.walk = KeptWalk(clause, order)
 
     def valid(self, relations: Mapping[str, StoredRelation]) -> bool:
@@ -78,6 +85,11 @@ class Compiled:
                 codes[name] = find(given[name], parameter.type, symbols)
             except Misfit as misfit:
                 raise self._misfit(parameter, given[name], misfit) from None
+        for name, null in self._null.items():
+            if codes[name] == null:
+                parameter = self.parameters[name]
+                taken = Misfit(stands_for_null(type_of(with_null(parameter.type))))
+                raise self._misfit(parameter, given[name], taken)
         return codes
 
     def _misfit(self, parameter: Parameter, value: Any, misfit: Misfit) -> ArgumentError:
