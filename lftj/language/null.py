@@ -18,7 +18,7 @@ key of a head (`m[k]`) null is a group of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lftj.language import ast
@@ -33,6 +33,9 @@ from lftj.values.codes import KEY_MIN, Column, Schema
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null, without_null
 
 KNOWN = ".known."
+# Types all of whose codes are values: where a column admits null, one of them is its code, and another column may hold
+# that value.
+FULL = ("number", "unsigned")
 
 
 def admit_null(clauses: Sequence[TypedClause], names: Names, findings: Findings) -> None:
@@ -86,6 +89,7 @@ def _check_head(clause: TypedClause, relation: KnownRelation, findings: Findings
 def _settle(clause: TypedClause, names: Names) -> None:
     """Find the variables of a clause that may be null, and those that a condition must keep from it."""
     uses: dict[str, list[bool]] = {}
+    mixed: set[str] = set()
     strict = set(_computed_with(clause))
     for atom in (*clause.body.atoms, *_groups_asked(clause, names)):
         relation = names.relations.get(atom.name)
@@ -93,14 +97,17 @@ def _settle(clause: TypedClause, names: Names) -> None:
         for position, arg in enumerate(atom.args):
             if isinstance(arg, ast.Variable):
                 type_ = relation.types[position] if relation is not None and position < relation.arity else None
-                uses.setdefault(arg.name, []).append(bool(positive and type_ is not None and is_nullable(type_)))
+                admits = bool(positive and type_ is not None and is_nullable(type_))
+                uses.setdefault(arg.name, []).append(admits)
+                if admits and type_ is not None and without_null(type_) in FULL:
+                    mixed.add(arg.name)
                 if not positive:
                     strict.add(arg.name)
                     uses[arg.name].pop()
     strict |= {name for name, found in uses.items() if len(found) > 1}
     only_null = {name for name, found in uses.items() if found and all(found)}
     clause.nullable = frozenset(only_null - strict)
-    clause.not_null = tuple(name for name in uses if name in only_null and name in strict)
+    clause.not_null = tuple(name for name in uses if name in strict and (name in only_null or name in mixed))
 
 
 def _groups_asked(clause: TypedClause, names: Names) -> list[ast.Atom]:
@@ -161,17 +168,22 @@ def over_known(clause: Clause, schema: Callable[[str], Schema], known: dict[str,
     negated = tuple(
         _read_known(
             atom,
-            [
-                i
-                for i, arg in enumerate(atom.args)
-                if isinstance(arg, Var) and is_nullable(types.get(arg.name, arg.type))
-            ],
+            [i for i, arg in enumerate(atom.args) if _meets_null(arg, types, schema(atom.predicate).types[i])],
             schema(atom.predicate),
             known,
         )
         for atom in clause.negated
     )
-    atoms, compares = clause.atoms, clause.compares
+    atoms = tuple(
+        _read_known(
+            atom,
+            [i for i, arg in enumerate(atom.args) if isinstance(arg, Value) and _is_code_of_null(arg, atom, i, schema)],
+            schema(atom.predicate),
+            known,
+        )
+        for atom in clause.atoms
+    )
+    compares = clause.compares
     if clause.aggregate is not None and len(atoms) == 1:
         folded = {v.name for v in clause.head_args[clause.aggregate.groups :] if isinstance(v, Var)}
         places = [i for i, arg in enumerate(atoms[0].args) if isinstance(arg, Var) and arg.name in folded]
@@ -182,6 +194,21 @@ def over_known(clause: Clause, schema: Callable[[str], Schema], known: dict[str,
     if negated == clause.negated and atoms == clause.atoms:
         return clause
     return replace(clause, negated=negated, atoms=atoms, compares=compares)
+
+
+def _meets_null(arg: object, types: Mapping[str, str], column: str) -> bool:
+    """Whether an argument of a negated atom may be null, or be the value whose code is null in the column."""
+    if isinstance(arg, Var) and is_nullable(types.get(arg.name, arg.type)):
+        return True
+    return arg is not None and is_nullable(column) and without_null(column) in FULL
+
+
+def _is_code_of_null(value: Value, atom: BodyAtom, place: int, schema: Callable[[str], Schema]) -> bool:
+    """Whether a constant is the value whose code is null in its column."""
+    column = schema(atom.predicate).types[place]
+    if not is_nullable(column) or without_null(column) not in FULL or not isinstance(value.value, int):
+        return False
+    return value.value == (-(2**63) if without_null(column) == "number" else 2**64 - 1)
 
 
 def _read_known(atom: BodyAtom, places: list[int], schema: Schema, known: dict[str, Clause]) -> BodyAtom:

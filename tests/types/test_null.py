@@ -188,3 +188,31 @@ def test_null_is_a_key_and_a_row_like_others() -> None:
     assert list(db["has"]) == [(None, None), ("a", None), ("b", Decimal(2))]
     assert list(db.query("price(i, c), is_null(c)")) == [(None, None), ("a", None)]
     assert list(db.query("price(i, c), c < 3")) == [("b", Decimal(2))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "extreme", "written"), [("number", -(2**63), str(-(2**63))), ("unsigned", 2**64 - 1, f"{2**64 - 1}u")]
+)
+def test_the_value_whose_code_is_null_meets_no_null(kind: str, extreme: int, written: str) -> None:
+    """A column without null may hold it; it joined with null, and a constant was found in null's row."""
+    db = lftj.Database(f"""
+        .decl t(x:{kind})
+        .decl n(x:{kind}?)
+        both(x)  :- t(x), n(x).
+        only(x)  :- t(x), !n(x).
+        there(x) :- t(x), n({written}).
+        none(x)  :- t(x), !n({written}).
+        of(x, c) :- t(x), c = count : {{ n(x) }}.
+    """)
+    db.load("t", [(extreme,), (1,), (2,)])
+    db.load("n", [(None,), (1,)])
+    for come, gone in (([], []), ([(2,)], [(None,)]), ([(None,)], [(1,)])):
+        with db.transaction() as tx:
+            tx.insert("n", come)
+            tx.erase("n", gone)
+        known = {x for (x,) in db["n"] if x is not None}
+        assert {x for (x,) in db["both"]} == known & {1, 2}
+        assert {x for (x,) in db["only"]} == {extreme, 1, 2} - known
+        assert not len(db["there"])
+        assert len(db["none"]) == 3
+        assert dict(db["of"]) == {x: int(x in known) for x in (extreme, 1, 2)}
