@@ -175,7 +175,7 @@ def _check_query(text: str, known: Mapping[str, Schema], parameters: bool) -> Cl
     findings.raise_if_failed()
     made = lower(typed[0], text, 0)
     without: dict[str, Clause] = {}
-    read = over_known(made, known.__getitem__, without)
+    read = over_known(made, known.__getitem__, without, query=True)
     for name, needed in without.items():
         if name not in known:
             atom = needed.atoms[0]

@@ -162,13 +162,22 @@ def is_null(variable: Var, *, holds: bool) -> Compare:
     return Compare("=" if holds else "!=", variable, Value(None, with_null(variable.type)))
 
 
-def over_known(clause: Clause, schema: Callable[[str], Schema], known: dict[str, Clause]) -> Clause:
-    """The clause over relations without null where it would match or fold one; their clauses are added to `known`."""
+def over_known(
+    clause: Clause, schema: Callable[[str], Schema], known: dict[str, Clause], *, query: bool = False
+) -> Clause:
+    """The clause over relations without null where it would match or fold one; their clauses are added to `known`.
+
+    A `query` can have no such relation, so only variables that may be null ask for one there.
+    """
     types = {v.name: v.type for atom in clause.atoms for v in atom.args if isinstance(v, Var)}
     negated = tuple(
         _read_known(
             atom,
-            [i for i, arg in enumerate(atom.args) if _meets_null(arg, types, schema(atom.predicate).types[i])],
+            [
+                i
+                for i, arg in enumerate(atom.args)
+                if _meets_null(arg, types, "" if query else schema(atom.predicate).types[i])
+            ],
             schema(atom.predicate),
             known,
         )
@@ -200,7 +209,7 @@ def _meets_null(arg: object, types: Mapping[str, str], column: str) -> bool:
     """Whether an argument of a negated atom may be null, or be the value whose code is null in the column."""
     if isinstance(arg, Var) and is_nullable(types.get(arg.name, arg.type)):
         return True
-    return arg is not None and is_nullable(column) and without_null(column) in FULL
+    return isinstance(arg, Var | Value) and is_nullable(column) and without_null(column) in FULL
 
 
 def _is_code_of_null(value: Value, atom: BodyAtom, place: int, schema: Callable[[str], Schema]) -> bool:
