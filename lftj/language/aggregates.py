@@ -24,17 +24,18 @@ its type does not hold has no row either, and is an error where the rule asks fo
 `min`, `max` and `cat` fold one atom of distinct variables; what else stands in the braces, and a disjunction, becomes a
 relation first, `@p.1.all`. The alternatives of a disjunction bind the same variables, so that it is plain what a
 binding is; of `min` and `max`, to which repeats do not matter, only the variables that they share are kept, and no
-wildcards.
+wildcards. Those of `count`, `sum` and `mean`, and what computes texts in their braces, are told in counted_atoms.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.counted_atoms import counted_atoms, makes_texts
 from lftj.language.internal_relations import ALL, GROUPS, WITH_ZERO, Fold, InternalRule
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
@@ -204,8 +205,13 @@ class AggregateRelations:
             and not (body.compares or body.negated)
             and _distinct(body.atoms[0], head)
         )
-        if len(done) > 1 or not (one_atom if AGGREGATES[op].by_rows else body.atoms):
-            body, head = self._all(aggregate, name, done, variables)
+        if AGGREGATES[op].by_rows:
+            folded, counted = one_atom, dict[ast.Atom, ast.Atom]()
+        else:
+            counted = counted_atoms(done)
+            folded = bool(body.atoms) and not (counted and makes_texts((*head, *body)))
+        if len(done) > 1 or not folded:
+            body, head = self._all(aggregate, name, done, variables, counted)
         fold = Fold(op, groups_count)
         whole.made.append(InternalRule(whole.rule, ast.Atom(name, head, aggregate.span), body, fold))
         return _AggregateRelation(name, bool(supplied))
@@ -269,18 +275,22 @@ class AggregateRelations:
         name: str,
         done: Sequence[tuple[tuple[ast.Term, ...], Conjunction]],
         variables: tuple[ast.Variable, ...],
+        counted: Mapping[ast.Atom, ast.Atom],
     ) -> tuple[Conjunction, tuple[ast.Term, ...]]:
-        """Derive the relation of all bindings; the body and the head of the aggregate over it."""
+        """Derive the relation of all bindings; the body and the head of the aggregate over it.
+
+        `counted`: atoms that it reads besides, and what is left of them in the relation (counted_atoms.py).
+        """
         whole = self.whole
         head = done[0][0]
-        bodies = [body for _, body in done]
+        bodies = [replace(body, atoms=tuple(counted.get(atom, atom) for atom in body.atoms)) for _, body in done]
         if aggregate.operand is not None and any(
             not isinstance(terms[-1], ast.Variable) or terms[-1] != head[-1] for terms, _ in done
         ):
             operand = ast.Variable(whole.fresh(), aggregate.operand.span)
             bodies = [
                 replace(body, compares=(*body.compares, ast.Comparison("=", operand, terms[-1], operand.span)))
-                for terms, body in done
+                for (terms, _), body in zip(done, bodies, strict=True)
             ]
             head = (*variables, operand)
         columns = self._columns(aggregate, bodies)
@@ -293,7 +303,7 @@ class AggregateRelations:
             whole.parts.relation(relation, list(columns), words, aggregate.span)
             args = tuple(columns.values())
             whole.made += [InternalRule(whole.rule, ast.Atom(relation, args, aggregate.span), body) for body in bodies]
-        return Conjunction((ast.Atom(relation, tuple(columns.values()), aggregate.span),)), head
+        return Conjunction((*counted, ast.Atom(relation, tuple(columns.values()), aggregate.span))), head
 
     def _columns(self, aggregate: ast.Aggregate, bodies: Sequence[Conjunction]) -> dict[str, ast.Variable]:
         """The variables that a binding consists of: all that the braces bind."""

@@ -115,6 +115,11 @@ class Signature:
         plain = [] if self.on_clocks or (self.overloads and not self.domain & NUMERIC and not self.text) else [first]
         return [*plain, *map(str, self.overloads if self.text is None else ())]
 
+    @property
+    def mostly_texts(self) -> bool:
+        """Whether it computes with texts, or converts to another type, which mostly is from one."""
+        return self.text is not None and not {SYMBOL, EACH}.isdisjoint((self.result, *self.parameters))
+
     def __str__(self) -> str:
         dots = ", ..." if self.variadic else ""
         return f"{self.name}({', '.join(self.parameters)}{dots}):{self.result}"

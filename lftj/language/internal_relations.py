@@ -4,7 +4,8 @@ An internal relation is named after the first head of its rule and numbered with
 which the rule's constructs are met; what an aggregate needs besides its own relation has the number of the aggregate.
 
     @p.1          what an aggregate says of each group, or the rows for which a negated conjunction holds
-    @p.1.all      the bindings that an aggregate folds, where they are not simply the rows of one relation
+    @p.1.all      the bindings that an aggregate folds, where they are not simply the rows of one relation, but for
+                  columns that are only counted (counted_atoms.py)
     @p.1.groups   the values of the variables that come from outside of the braces, or of the negation
     @p.1.with0    what the rule reads of `count` and `sum`: 0 for the groups without a binding
     @p.1.rows     the rows along which a recursive clause is evaluated key by key (acyclic.py)

@@ -129,7 +129,12 @@ def _steps(deltas: Sequence[ClauseDelta]) -> dict[str, float]:
 
 
 def _stops_early(evaluator: Evaluator, clause: Clause) -> bool:
-    """Whether a trace of the clause would hold searches for a witness, of which there are many."""
+    """Whether a trace of the clause would hold searches for a witness, of which there are many.
+
+    Never that of an aggregate, which needs all bindings. To plan it would sort what it counts by all columns.
+    """
+    if accumulates(clause):
+        return False
     plan, trace_plan = planned_trace(evaluator, clause)
     return trace_plan.until < len(plan.depths) and plan.witnesses >= WITNESSES
 

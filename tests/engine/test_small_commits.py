@@ -193,6 +193,106 @@ def test_minimum_of_a_body_keeps_no_wildcards() -> None:
     assert len(db._state.relations["@low.1.all"].schema.names) == 2
 
 
+TEXTS = ["a1", "a2", "b1", "b22", ""]
+# How often every binding of the columns counts, given (k, x, y) of its row, or None where the row is none.
+TEXT_HEADS: dict[str, tuple[str, Any]] = {
+    'having[k] = count : {{ {a_kx}, contains("a", x) }}.': lambda x, y: (1, 1) if "a" in x else None,
+    "lengths[k] = sum strlen(x) : {{ {a_kx} }}.": lambda x, y: (len(x), 1),
+    'numbers[k] = sum z : {{ {a_kx}, x != "", z = to_number(substr(x, 1, -1)), z > 1 }}.': (
+        lambda x, y: (int(x[1:]), 1) if x and int(x[1:]) > 1 else None
+    ),
+    'level[k] = mean y : {{ {a_kxy}, !match("a.*", x) }}.': lambda x, y: (y, 1) if not x.startswith("a") else None,
+    'either[k] = sum y : {{ {a_kxy}, (contains("2", x) ; y > 0) }}.': (
+        lambda x, y: (y, 1) if "2" in x or y > 0 else None
+    ),
+    'plain[k] = count : {{ {a_kxy}, (y = 0 ; y = 1, x = "a1") }}.': (
+        lambda x, y: (1, 1) if y == 0 or (y == 1 and x == "a1") else None
+    ),
+    'joined[k] = count : {{ {a_kx}, b(cat(x, "!"), _) }}.': lambda x, y: (1, 2) if x in ("a1", "b22") else None,
+}
+
+
+def text_rules(columns: int) -> str:
+    others = columns - 3
+    text = f".decl a(k:number, x:symbol, y:number{''.join(f', c{i}:number' for i in range(others))})\n"
+    text += ".decl b(x:symbol, n:number)\n"
+    atoms = {"a_kx": atom("a", "k x", columns), "a_kxy": atom("a", "k x y", columns)}
+    return text + "\n".join(TEXT_HEADS).format(**atoms)
+
+
+def text_row(rng: random.Random, columns: int) -> tuple[Any, ...]:
+    return rng.randrange(3), rng.choice(TEXTS), rng.randrange(3), *(rng.randrange(2) for _ in range(columns - 3))
+
+
+@pytest.mark.parametrize("columns", [4, 40])
+@pytest.mark.parametrize("strategy", ["auto", "recompute", "trace"])
+def test_wildcards_beside_texts_and_disjunctions_count_rows(columns: int, strategy: str) -> None:
+    rng = random.Random(f"{columns} {strategy}")
+    heads = [rule.split("[")[0] for rule in TEXT_HEADS]
+    db = lftj.Database._sized(page_rows=4, directory_rows=4)
+    db.rules(text_rules(columns), **({} if strategy == "auto" else {"maintain": dict.fromkeys(heads, strategy)}))
+    rows = {text_row(rng, columns) for _ in range(25)}
+    db.load("a", sorted(rows))
+    db.load("b", [("a1!", 1), ("a1!", 2), ("b22!", 1), ("b22!", 2), ("c!", 1)])
+    for _ in range(8 if JIT else 4):
+        for head, binding in zip(heads, TEXT_HEADS.values(), strict=True):
+            found: dict[int, list[int]] = {}
+            for k, x, y, *_ in rows:
+                if (value := binding(x, y)) is not None:
+                    found.setdefault(k, []).extend([value[0]] * value[1])
+            as_mean = head == "level"
+            assert dict(db[head]) == {k: sum(v) / len(v) if as_mean else sum(v) for k, v in found.items()}, head
+        gone, come = rng.sample(sorted(rows), 2), [text_row(rng, columns) for _ in range(2)]
+        rows = rows - set(gone) | set(come)
+        with db.transaction() as tx:
+            tx.erase("a", gone)
+            tx.insert("a", come)
+
+
+@pytest.mark.jit_only
+def test_a_wide_table_with_a_condition_on_texts_is_followed_at_the_price_of_a_narrow_one() -> None:
+    """Steps of a commit, and bytes that are kept: each wildcard was a column of all records."""
+
+    heads = [rule.split("[")[0] for rule in TEXT_HEADS]
+
+    def price(columns: int) -> tuple[list[tuple[int, ...]], int]:
+        rng = random.Random(1)
+        db = lftj.Database(text_rules(columns))
+        rows = [(rng.randrange(99), rng.choice(TEXTS), rng.randrange(3)) for _ in range(2_000)]
+        db.load("a", [(*row, *[i] * (columns - 3)) for i, row in enumerate(rows)])
+        db.load("b", [(f"{text}!", i) for i, text in enumerate(TEXTS)])
+        work = []
+        for i in range(6):
+            assert all(len(db[head]) for head in heads)
+            with db.transaction() as tx:
+                tx.insert("a", [(i, f"a{i}", 1, *[-1 - i] * (columns - 3))])
+            parts = [part for head in heads for part in tx.stats["heads"][head]["parts"].values()]
+            work.append(tuple(sum(told[name] for told in parts) for name in ("steps", "removed", "added")))
+        assert {told["strategy"] for told in parts} <= {"none", "trace", "delta"}
+        memory = db.memory()
+        assert len(memory["a"]) == 1, "another key order of all columns is kept"
+        return work[2:], sum(sum(memory[head].values()) for head in heads)
+
+    (wide_work, wide_bytes), (narrow_work, narrow_bytes) = price(40), price(4)
+    assert wide_work == narrow_work
+    assert sum(map(sum, narrow_work)) > 0
+    assert wide_bytes <= 1.5 * narrow_bytes
+
+
+def test_a_text_without_a_value_beside_wildcards_is_an_error_that_names_no_wildcard() -> None:
+    db = lftj.Database(
+        ".decl a(k:number, x:symbol, u:number)\n"
+        'n[k] = sum to_number(x) : { a(k, x, _), x != "none" }.  m[k] = sum x : { a(x, _, k) }.'
+    )
+    db.load("a", [(1, "5", 0), (1, "5", 1), (1, "none", 0)])
+    assert dict(db["n"]) == {1: 10}
+    with pytest.raises(EvaluationError, match="with k = 2, x = 'bad': a functor"), db.transaction() as tx:
+        tx.insert("a", [(2, "bad", 0)])
+    with db.transaction() as tx:
+        tx.insert("a", [(1, "7", 4)])
+    assert dict(db["n"]) == {1: 17}
+
+
 @pytest.mark.parametrize("strategy", ["trace", "delta"])
 @pytest.mark.parametrize("variables", [40, 70, 130])
 def test_no_rule_has_too_many_variables_to_be_maintained(variables: int, strategy: str) -> None:
