@@ -124,14 +124,20 @@ def to_numpy(
     """An (n, k) array where all columns share a type (int64, uint64, float64, object), else a structured array."""
     n = _rows(columns, rows)
     if len(set(schema.types)) <= 1:
-        result = np.empty((n, schema.arity), _dtype(schema.types[0]) if schema.arity else np.dtype(np.int64))
-        targets = list(result.T)
+        result = np.empty((0, schema.arity), _dtype(schema.types[0]) if schema.arity else np.dtype(np.int64))
     else:
-        result = np.empty(n, [(column.name, _dtype(column.type)) for column in schema.columns])
-        targets = [result[name] for name in schema.names]
-    for codes, type, target in zip(columns, schema.types, targets, strict=True):
-        for lo in range(0, n, CHUNK_ROWS):  # texts become objects, which cannot be interrupted meanwhile
-            target[lo : lo + CHUNK_ROWS] = decode_column(codes[lo : lo + CHUNK_ROWS], type, symbols)
+        result = np.empty(0, [(column.name, _dtype(column.type)) for column in schema.columns])
+    # What is done with objects cannot be interrupted meanwhile: decoding texts, and making room for them, which
+    # numpy fills. No view of the array outlives its slice.
+    for lo in range(0, n, CHUNK_ROWS):
+        hi = min(lo + CHUNK_ROWS, n)
+        result.resize((hi, *result.shape[1:]), refcheck=False)
+        for i, (codes, type) in enumerate(zip(columns, schema.types, strict=True)):
+            values = decode_column(codes[lo:hi], type, symbols)
+            if result.ndim == 1:
+                result[schema.names[i]][lo:hi] = values
+            else:
+                result[lo:hi, i] = values
     return result
 
 

@@ -45,6 +45,7 @@ SMALL = 2_000
 # Up to so many the dict is quicker than an index that is there.
 FEW = 64
 # Rows up to which a staged column stays as it is: finding its distinct texts takes longer than interning all of them.
+# And texts that become an array at a time.
 SHORT = 20_000
 
 
@@ -233,11 +234,13 @@ class SymbolTable:
             if self._array is None:
                 self._array = pa.array([], pa.large_string())
             if self._recent:
-                recent = pa.array(self._recent, pa.large_string())
+                # In slices: Ctrl-C waits for each.
+                starts = range(0, len(self._recent), SHORT)
+                recent = [pa.array(self._recent[lo : lo + SHORT], pa.large_string()) for lo in starts]
                 if self._index is None:
-                    self._array = pa.concat_arrays([self._array, recent])
+                    self._array = pa.concat_arrays([self._array, *recent])
                 else:
-                    self._added(self._index, recent)
+                    self._added(self._index, pa.concat_arrays(recent))
                 self._recent = []
             return self._array
 
