@@ -1,0 +1,73 @@
+"""A bill of materials: what every part costs with all that goes into it, and what a new price changes.
+
+    python examples/jobs/bill_of_materials.py [number of parts]
+
+Each part has a cost of its own, in cents: the price of a bought part, or the work on an assembly. A part is used in
+one to three assemblies of the next stage; the product is at the end of nine of them. A commit reports each part whose
+cost differs. Prints:
+
+"""
+
+import sys
+
+import numpy as np
+
+import lftj
+
+RULES = """
+    .decl own(part:number) -> cents:number
+    .decl uses(part:number, piece:number, times:number)
+
+    // The own cost, and the costs of all pieces.
+    total[p]    = own[p] + sum n * total[s] : { uses(p, s, n) }.
+
+    product(p)  :- own(p, _), !uses(_, p, _).
+    quote(p, c) :- product(p), total[p] = c.
+"""
+STAGES, USED_IN = 9, (0.78, 0.18, 0.04)
+
+
+def make(parts, seed=1):
+    """The tables `own` and `uses` of a bill of so many parts, which are numbered from the products on."""
+    rng = np.random.default_rng(seed)
+    sizes = 2.2 ** np.arange(STAGES)
+    ends = np.maximum(np.cumsum(sizes) / sizes.sum() * parts, np.arange(1, STAGES + 1)).astype(np.int64)
+    part, stage = np.arange(parts), np.searchsorted(ends, np.arange(parts), side="right")
+    piece = np.repeat(part, np.where(stage == 0, 0, rng.choice([1, 2, 3], parts, p=USED_IN)))
+    begin = np.concatenate([[0], ends])[stage[piece] - 1]
+    into = begin + (rng.random(len(piece)) * (ends[stage[piece] - 1] - begin)).astype(np.int64)
+    _, first = np.unique(np.stack([into, piece]), axis=1, return_index=True)
+    return {
+        "own": {"part": part, "cents": rng.integers(1, 5_000, parts)},
+        "uses": {"part": into[first], "piece": piece[first], "times": rng.integers(1, 5, len(first))},
+    }
+
+
+def load(tables):
+    """The database."""
+    db = lftj.Database(RULES)
+    for name, columns in tables.items():
+        db.load(name, columns)
+    return db
+
+
+def reprice(db, part, cents):
+    """Set the own cost of a part; the parts with another cost in all, as (part, cents)."""
+    with db.transaction() as tx:
+        tx.upsert("own", [(part, cents)])
+    return tx.delta["total"].inserted
+
+
+def main(parts=2_000):
+    """A bill, and a few new prices."""
+    tables = make(parts)
+    db = load(tables)
+    print(f"{parts:,} parts, {len(tables['uses']['part']):,} uses; {len(db['quote'])} products")
+    for part in (parts - 1, parts // 2, 1):
+        changed = reprice(db, part, 9_999)
+        print(f"part {part} at 99.99: {len(changed)} costs differ")
+    return db
+
+
+if __name__ == "__main__":
+    db = main(*map(int, sys.argv[1:]))
