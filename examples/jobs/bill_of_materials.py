@@ -2,20 +2,22 @@
 
     python examples/jobs/bill_of_materials.py [number of parts]
 
-Each part has a cost of its own, in cents: the price of a bought part, or the work on an assembly. A part is used in
-one to three assemblies of the next stage; the product is at the end of nine of them. A commit reports each part whose
-cost differs. Prints:
+Each part has a cost of its own, an exact decimal: the price of a bought part, or the work on an assembly. A part is
+used in one to three assemblies of the next stage; the product is the last of nine stages. A commit reports each part
+whose cost differs. Prints:
 
 """
 
 import sys
+from decimal import Decimal
 
 import numpy as np
+import pyarrow as pa
 
 import lftj
 
 RULES = """
-    .decl own(part:number) -> cents:number
+    .decl own(part:number) -> cost:decimal(10,2)
     .decl uses(part:number, piece:number, times:number)
 
     // The own cost, and the costs of all pieces.
@@ -36,9 +38,10 @@ def make(parts, seed=1):
     piece = np.repeat(part, np.where(stage == 0, 0, rng.choice([1, 2, 3], parts, p=USED_IN)))
     begin = np.concatenate([[0], ends])[stage[piece] - 1]
     into = begin + (rng.random(len(piece)) * (ends[stage[piece] - 1] - begin)).astype(np.int64)
+    cents = rng.integers(1, 5_000, parts).tolist()
     _, first = np.unique(np.stack([into, piece]), axis=1, return_index=True)
     return {
-        "own": {"part": part, "cents": rng.integers(1, 5_000, parts)},
+        "own": {"part": part, "cost": pa.array([Decimal(c) / 100 for c in cents], pa.decimal128(10, 2))},
         "uses": {"part": into[first], "piece": piece[first], "times": rng.integers(1, 5, len(first))},
     }
 
@@ -51,10 +54,10 @@ def load(tables):
     return db
 
 
-def reprice(db, part, cents):
-    """Set the own cost of a part; the parts with another cost in all, as (part, cents)."""
+def reprice(db, part, cost):
+    """Set the own cost of a part; the parts with another cost in all, as (part, cost)."""
     with db.transaction() as tx:
-        tx.upsert("own", [(part, cents)])
+        tx.upsert("own", [(part, cost)])
     return tx.delta["total"].inserted
 
 
@@ -64,7 +67,7 @@ def main(parts=2_000):
     db = load(tables)
     print(f"{parts:,} parts, {len(tables['uses']['part']):,} uses; {len(db['quote'])} products")
     for part in (parts - 1, parts // 2, 1):
-        changed = reprice(db, part, 9_999)
+        changed = reprice(db, part, Decimal("99.99"))
         print(f"part {part} at 99.99: {len(changed)} costs differ")
     return db
 
