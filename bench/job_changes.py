@@ -71,14 +71,14 @@ def prices(tables: Any, changes: int, rng: np.random.Generator) -> tuple[Tables,
 
 
 def rights(tables: Any, changes: int, rng: np.random.Generator) -> tuple[Tables, list[Change]]:
-    """By turns: a user moves, a team becomes a part of another, a grant, a denial; and each is undone thereafter."""
+    """By turns: a user moves, a team becomes part of another, a grant, a denial; all but the first four are undone."""
     tables = {name: arrow(columns) for name, columns in tables.items()}
     held = {name: set(zip(*table.to_pydict().values(), strict=True)) for name, table in tables.items()}
     members = sorted(held["member"])
     teams, folders = 1 + max(team for team, _ in held["part"]), tables["inside"].num_rows
     made: list[Change] = []
     while len(made) < changes:
-        at = len(made) // 2 % 4
+        at = len(made) % 4 if len(made) < 4 else len(made) // 2 % 4
         who, team = members[rng.integers(len(members))]
         low, high = rng.integers(1, max(teams // 4, 2)), rng.integers(teams // 2, teams)
         rows = (who, high), (high, low), (high, rng.integers(1, folders)), (low, rng.integers(1, folders))
@@ -86,7 +86,12 @@ def rights(tables: Any, changes: int, rng: np.random.Generator) -> tuple[Tables,
         if row in held[name]:
             continue
         come, gone = [(name, row)], [(name, (who, team))] if at == 0 else []
-        made += [_rights(tables, come, gone), _rights(tables, gone, come)]
+        made.append(_rights(tables, come, gone))
+        if len(made) > 4:
+            made.append(_rights(tables, gone, come))
+        else:
+            held[name] = held[name] - {row for _, row in gone} | {row}
+            members = sorted(held["member"])
     return tables, made[:changes]
 
 

@@ -6,6 +6,10 @@ Users are in one to three teams, teams in departments, up to the whole company; 
 group, and for all within a folder. Every right is kept, so that a question is a look-up, and a commit says exactly
 which rights came and went. Prints:
 
+    2,000 users, 106 groups in groups, 19,090 rights
+    user 0 moves from team 44 to 99: 13 rights come, 3 go
+    team 99 becomes a part of 44: 109 rights come, 0 go
+    folder 1 is closed to team 99: 0 rights come, 239 go
 """
 
 import sys

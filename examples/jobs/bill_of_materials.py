@@ -6,6 +6,10 @@ Each part has a cost of its own, an exact decimal: the price of a bought part, o
 used in one to three assemblies of the next stage; the product is the last of nine stages. A commit reports each part
 whose cost differs. Prints:
 
+    20,000 parts, 25,147 uses; 19 products
+    part 19999 at 99.99: 21 costs differ
+    part 10000 at 99.99: 10 costs differ
+    part 1 at 99.99: 1 costs differ
 """
 
 import sys
@@ -61,7 +65,7 @@ def reprice(db, part, cost):
     return tx.delta["total"].inserted
 
 
-def main(parts=2_000):
+def main(parts=20_000):
     """A bill, and a few new prices."""
     tables = make(parts)
     db = load(tables)

@@ -5,6 +5,10 @@
 An order is new, then paid, then sent; some are cancelled, and old ones are deleted. Each step is two events: the row
 as it was goes, and the row as it is comes. Prints:
 
+    20,000 rows in 20 commits; go on with start=20000
+    140 cancelled, 981 new, 743 paid, 604 sent
+    books 19,520.01, games 9,022.94, garden 7,096.83, kitchen 7,297.71, music 8,505.60, toys 6,123.67
+    358 of 776 customers spent more than 300
 """
 
 import sys

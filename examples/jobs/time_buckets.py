@@ -4,6 +4,9 @@
 
 Requests come in batches, a few of them late; a commit reports the hours whose counts differ. Prints:
 
+    19,960 requests in 2,113 hours, 105 of them bad
+    20 requests more: 5 counts differ
+    20 requests more: 3 counts differ
 """
 
 import sys
