@@ -101,7 +101,7 @@ def measure(
     """
     _, compiled = timed(lambda: engine.compile(pattern, tiny, mode))
     gc.collect()
-    _reset_peak()
+    reset_peak()
     before = status_mb("VmRSS")
     _, loaded = timed(lambda: engine.load(pattern, relations))
     count, first = timed(lambda: engine.run(pattern, mode))
@@ -136,7 +136,7 @@ def status_mb(key: str) -> float:
     return 0.0
 
 
-def _reset_peak() -> None:
+def reset_peak() -> None:
     """Set the process's memory high-water mark back to what it uses now (Linux)."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import (
+    report_jobs,
     report_plans,
     report_recursion,
     report_replay,
@@ -273,6 +274,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
             report_rules,
             report_replay,
             report_recursion,
+            report_jobs,
             report_spark,
             report_streams,
             report_threads,

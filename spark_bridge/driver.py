@@ -592,9 +592,9 @@ def raised(told: Body, partition: int | None = None) -> lftj.Error:
     """The error that a partition told of."""
     kind: type[lftj.Error] = getattr(bridge_errors, told["kind"], getattr(lftj_errors, told["kind"], lftj.Error))
     where = told["where"] + (f" (partition {partition})" if partition is not None else "")
-    plain = (lftj_errors.KeyConflictError, lftj_errors.ProgramError, PlanError)
-    if issubclass(kind, plain):
+    if issubclass(kind, (lftj_errors.KeyConflictError, lftj_errors.ProgramError, PlanError)):
         kind = lftj_errors.EvaluationError if kind is lftj_errors.KeyConflictError else lftj.Error
-    made = kind(told["what"], where=where.strip(), why=told["why"], remedy=told["remedy"])
+    more = {"cycle": tuple(told["cycle"])} if kind is lftj_errors.CycleError else {}
+    made = kind(told["what"], where=where.strip(), why=told["why"], remedy=told["remedy"], **more)
     made.details = tuple(told["details"])
     return made

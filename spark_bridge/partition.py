@@ -23,12 +23,14 @@ import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import lftj
+from lftj.errors import CycleError
 from lftj.transaction import Transaction
 from lftj.values.codes import Schema
 from spark_bridge.files import DamagedError
@@ -333,9 +335,15 @@ def _plain(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def _told(error: lftj.Error) -> Body:
+    """An error as a body. A cycle is told by its keys: a partition has heads of its own between them."""
+    what, more = error.what, dict[str, Any]()
+    if isinstance(error, CycleError):
+        keys = [key if isinstance(key, int | str) else str(key) for key, _ in groupby(error.cycle)]
+        what, more = f"{what.partition(':')[0]}: {' -> '.join(map(str, keys))}", {"cycle": keys}
     return {
+        **more,
         "kind": type(error).__name__,
-        "what": error.what,
+        "what": what,
         "where": error.where,
         "why": error.why,
         "remedy": error.remedy,

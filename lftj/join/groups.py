@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scantree._jit import kernel
-from scantree.cursor import seek_lub, seek_past, unpack
+from scantree.cursor import copy_range, count_range, seek_lub, seek_past, unpack
 from scantree.layout import DIRS, dir_count, dir_of
 from scantree.scan import fold_range
 from scantree.version import Version
@@ -72,6 +72,25 @@ def fold_runs(mem, root, shape, lo, hi, looked, values):
         values[j], _ = fold_range(mem, root, shape, lo[j], hi[j], looked)
 
 
+@kernel
+def count_runs(mem, root, shape, lo, hi, ends):
+    """The number of rows in all runs from `lo` to `hi` int64[m]; `ends` int64[m]: in each run and those before."""
+    count = np.int64(0)
+    for j in range(len(lo)):
+        count += count_range(mem, root, shape, lo[j], hi[j])
+        ends[j] = count
+    return count
+
+
+@kernel
+def copy_runs(mem, root, shape, lo, hi, ends, out):
+    """The rows of the runs into `out` int64[cols, n], each up to where `ends` says."""
+    begin = np.int64(0)
+    for j in range(len(lo)):
+        copy_range(mem, root, shape, lo[j], hi[j], out[:, begin : ends[j]])
+        begin = ends[j]
+
+
 class Runs(NamedTuple):
     """The runs of some groups in a version: positions `lo`, `hi` int64[m], and the `steps` they took."""
 
@@ -109,5 +128,8 @@ class Runs(NamedTuple):
 
     def rows(self) -> Ints:
         """The rows of all runs, int64[cols, n], one run after the other."""
-        parts = [self.version.columns(lo, hi) for lo, hi in zip(self.lo.tolist(), self.hi.tolist(), strict=True)]
-        return np.concatenate([self.version.columns(0, 0), *parts], axis=1)
+        mem, shape = self.version.store.arena.space.mem, self.version.store.shape
+        ends = np.empty(len(self.lo), np.int64)
+        out = np.empty((shape.cols, count_runs(mem, self.version.root, shape, self.lo, self.hi, ends)), np.int64)
+        copy_runs(mem, self.version.root, shape, self.lo, self.hi, ends, out)
+        return out[: shape.keys] if self.version.store.hidden else out

@@ -15,24 +15,27 @@ import numpy.typing as npt
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join import key_walk as cells
 from lftj.join.expression_vm import CELL
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Value, Var
 from lftj.language.functors import TEXT_TESTS
 from lftj.plan.lowering import row_code
 from lftj.program.text_split import computes_text
 from lftj.recursion.key_rules import KeyLookup, KeyRule, KeyRules, Place
 from lftj.store.stored import StoredRelation
-from lftj.values.type_table import in_dictionary
+from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
+from lftj.values.type_table import in_dictionary, is_nullable, storage_of, type_of
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
 # Room for nodes to begin with, and the most: beyond, columns are quicker.
-ROOM, MOST = 1 << 9, 1 << 14
+ROOM, MOST = 1 << 7, 1 << 15
+# How an aggregate folds codes of a storage.
 FOLDS = {
     ("count", ""): cells.COUNT_OF,
     ("sum", "number"): cells.SUM_OF_NUMBERS,
     ("sum", "unsigned"): cells.SUM_OF_UNSIGNED,
-    **{("min", kind): cells.LEAST for kind in ("number", "unsigned", "float")},
-    **{("max", kind): cells.GREATEST for kind in ("number", "unsigned", "float")},
+    **{("min", storage): cells.LEAST for storage in ("number", "unsigned", "float")},
+    **{("max", storage): cells.GREATEST for storage in ("number", "unsigned", "float")},
 }
 
 
@@ -60,8 +63,26 @@ def _fold(own: Sequence[KeyRule]) -> int | None:
     aggregate = own[0].clause.aggregate if own else None
     if aggregate is None:
         return cells.VALUE_OF
-    operands = own[0].terms[aggregate.groups :]
-    return FOLDS.get((aggregate.op, operands[0].type if operands else "")) if len(own) == 1 else None
+    operand = _operand(own[0])
+    if len(own) > 1 or is_nullable(operand):
+        return None
+    return FOLDS.get((aggregate.op, storage_of(operand) if operand else ""))
+
+
+def _operand(rule: KeyRule) -> str:
+    """The type of what an aggregate folds; empty for a count."""
+    assert rule.clause.aggregate is not None
+    operands = rule.terms[rule.clause.aggregate.groups :]
+    return operands[0].type if operands else ""
+
+
+def _range(own: Sequence[KeyRule]) -> tuple[int, int] | None:
+    """Between what the sums of a head have to lie, where that is less than their words hold."""
+    aggregate = own[0].clause.aggregate if own else None
+    if aggregate is None or aggregate.op != "sum":
+        return None
+    made = type_of(AGGREGATES["sum"].result_of(_operand(own[0])))
+    return (made.low, made.high) if (made.low, made.high) != (NUMBER_MIN, NUMBER_MAX) else None
 
 
 def _plain(rule: KeyRule) -> bool:
@@ -118,7 +139,9 @@ class KeyTables:
         self._table = heads, ways, np.array(flat, np.int64), np.array(self._parts, np.int64)
         self._conditions = np.array(self._checks, np.int64).reshape(-1, 3)
         self._all_code = np.concatenate([np.empty((0, 4), np.int64), *self._code])
+        self._constants = np.array([*self._registers, 0], np.int64)
         self._keys = max([1, *self._widths])
+        self._ranges = [_range(rules.of[name]) for name in rules.names]
 
     # -- making them --------------------------------------------------------------------------------------------------
 
@@ -231,7 +254,7 @@ class KeyTables:
                 *self._table[1:],
                 self._conditions,
                 self._all_code,
-                np.array([*self._registers, 0], np.int64),
+                self._constants.copy(),
                 np.zeros(1, np.int64),
                 np.zeros(CELL),
                 rows,
@@ -243,7 +266,8 @@ class KeyTables:
                 state,
             )
             if status == cells.DONE:
-                return self._changed(nodes[: state[cells.NODES]]), int(state[cells.COMPUTED])
+                found = self._changed(nodes[: state[cells.NODES]])
+                return None if found is None else (found, int(state[cells.COMPUTED]))
             if status != cells.FULL:
                 return None
             room *= 4
@@ -259,16 +283,21 @@ class KeyTables:
             at += n
         return rows
 
-    def _changed(self, nodes: Rows) -> dict[str, KeyChange]:
-        was, there = nodes[:, cells.WAS_THERE] != 0, nodes[:, cells.IS_THERE] != 0
-        changed = (was != there) | (nodes[:, cells.WAS] != nodes[:, cells.IS])
+    def _changed(self, nodes: Rows) -> dict[str, KeyChange] | None:
+        """What changes of each head; None if a value is out of its range."""
+        differ = (nodes[:, cells.WAS_THERE] != nodes[:, cells.IS_THERE]) | (nodes[:, cells.WAS] != nodes[:, cells.IS])
+        nodes = nodes[differ]
         found = {}
         for h, (name, width) in enumerate(zip(self._heads, self._widths, strict=True)):
-            own = changed & (nodes[:, cells.OF] == h)
-            if own.any():
-                sides = []
-                for side, value in ((was, cells.WAS), (there, cells.IS)):
-                    some = nodes[own & side]
-                    sides.append(np.vstack([some[:, cells.NODE : cells.NODE + width].T, some[:, value]]))
-                found[name] = KeyChange(*sides)
+            own = nodes[nodes[:, cells.OF] == h] if len(self._heads) > 1 else nodes
+            if not len(own):
+                continue
+            gone, come = own[own[:, cells.WAS_THERE] != 0], own[own[:, cells.IS_THERE] != 0]
+            held = self._ranges[h]
+            if held is not None and ((come[:, cells.IS] < held[0]) | (come[:, cells.IS] > held[1])).any():
+                return None
+            key = slice(cells.NODE, cells.NODE + width)
+            found[name] = KeyChange(
+                np.vstack([gone[:, key].T, gone[:, cells.WAS]]), np.vstack([come[:, key].T, come[:, cells.IS]])
+            )
         return found
