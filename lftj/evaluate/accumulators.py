@@ -124,6 +124,13 @@ class Folding(NamedTuple):
         return 3 if self.operand else 1
 
 
+@cache
+def _range_of_sums(operand: str) -> tuple[int, int] | None:
+    """The least and the greatest code of a sum of values of a type; None if every code is one."""
+    made = type_of(AGGREGATES["sum"].result_of(operand))
+    return None if made.low <= NUMBER_MIN and made.high >= NUMBER_MAX else (made.low, made.high)
+
+
 class Sums(NamedTuple):
     """Bindings summed per group.
 
@@ -326,9 +333,8 @@ class Accumulators:
         sums: Ints = (high << BITS) | values[LOWER]
         codes = sums if storage == "number" else sums ^ SIGN
         without = (high < bound[0]) | (high >= bound[1])
-        made = type_of(AGGREGATES["sum"].result_of(self.folding.operand))
-        if made.low > NUMBER_MIN or made.high < NUMBER_MAX:
-            without |= (codes < made.low) | (codes > made.high)
+        if (narrow := _range_of_sums(self.folding.operand)) is not None:
+            without |= (codes < narrow[0]) | (codes > narrow[1])
         return codes, without
 
     def mean(self, groups: Ints, values: Ints) -> Results:
