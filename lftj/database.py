@@ -220,7 +220,8 @@ class Database(Answers):
         """Make a circuit of `lftj.streams` a part of the database: every commit is a tick of it.
 
         `inputs`: the relation that each input of the circuit reads, `outputs`: the name of the relation that each
-        output becomes; what is not named has its own name. The circuit computes changes (`Circuit.incremental`, which
+        output becomes; what is not named has its own name, and a circuit of rules (`streams.from_rules`) reads the
+        relations that are there and gives the others. The circuit computes changes (`Circuit.incremental`, which
         is called if it was not), steps inside the commit, all or nothing with it, and what it gives is made a set.
         Rules may read the outputs. It starts from nothing, with the database's present rows as its first tick; what is
         loaded is a tick when somebody looks. `tx.remove_rules(output)` ends it. Raises `DataError` if relations are

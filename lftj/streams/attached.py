@@ -120,7 +120,7 @@ class Attached:
             return made
         began = time.perf_counter()
         contents = {name: relations[relation].content for name, relation in self.inputs.items()}
-        given = {}
+        given = {name: ZSet.zero(node.arity) for name, node in self.graph.inputs.items() if name not in self.inputs}
         for name, relation in self.inputs.items():
             if changes is not None:
                 change = changes.get(relation, Change.none(relations[relation].arity))
@@ -310,9 +310,15 @@ def attach(
             remedy="make one with `streams.Circuit()` or `streams.from_rules(...)`",
         )
     made = circuit.changes_graph()
-    reads = _named("input", made.inputs, inputs)
-    names = {relation: output for output, relation in _named("output", made.outputs, outputs).items()}
+    reads, gives = _named("input", made.inputs, inputs), _named("output", made.outputs, outputs)
     relations = evaluator.state.relations
+    # A circuit of rules has every relation at both ends: those that are there are read, the others are given.
+    for name in made.inputs.keys() & made.outputs.keys():
+        if name in relations and name not in (outputs or {}):
+            del gives[name]
+        elif name not in relations and name not in (inputs or {}):
+            del reads[name]
+    names = {relation: output for output, relation in gives.items()}
     for name, relation in reads.items():
         if relation not in relations:
             raise unknown(relation, relations)

@@ -346,3 +346,27 @@ def test_nothing_else_can_be_put_into_an_output() -> None:
             put()
     with pytest.raises(lftj.ProgramError):
         db.rules("e(x, y) :- reach(x, y).")
+
+
+def test_a_circuit_of_rules_is_attached_by_its_names() -> None:
+    """It has every relation as an input and as an output: those that are there are read, the others are given."""
+    rules = (
+        ".decl e(x:number, y:number)\nt(x, y) :- e(x, y).\nt(x, z) :- t(x, y), e(y, z).\nn[x] = count : { t(x, _) }.\n"
+        "long[x] = 1 + max l : { e(x, y), long[y] = l }.\nlong[x] = 0 :- e(_, x), !e(x, _)."
+    )
+    db, expected = lftj.Database(".decl e(x:number, y:number)"), lftj.Database(rules)
+    rows = {(1, 2), (2, 3)}
+    for one in (db, expected):
+        one.load("e", sorted(rows))
+    db.attach(streams.from_rules(rules))
+    db.rules("big(x) :- n(x, c), c > 1.")
+    rng = Random(1)
+    for _ in range(12):
+        low, high = sorted(rng.sample(range(7), 2))
+        for one in (db, expected):
+            with one.transaction() as tx:
+                (tx.erase if (low, high) in rows else tx.insert)("e", [(low, high)])
+        rows ^= {(low, high)}
+        for head in ("t", "n", "long"):
+            assert list(db[head]) == list(expected[head])
+        assert set(db["big"]) == {(x,) for x, count in expected["n"] if count > 1}
