@@ -99,6 +99,7 @@ ROOMS = (
     ("evaluate",),
     ("recursion",),
     ("paths",),
+    ("triggers",),
     ("maintain",),
     ("explain",),
     ("io",),
