@@ -169,7 +169,7 @@ class KeptTriggers:
             staged.discard()
             raise
         if log is not None and step.streams is not None:
-            step.streams[self.head] = log
+            step.streams.logs[self.head] = log
         staged.content = content
         staged.relations = {self.head: relation.successor(content, change=change)}
         staged.changes = {self.head: change}
@@ -179,14 +179,14 @@ class KeptTriggers:
 
     def _events(self, step: Step) -> Events:
         """The events of the step, numbered as those of its stream; all 0 where it is none."""
-        blocks = list[ChangedRows]()
+        blocks, streams = list[ChangedRows](), step.streams
         for name in self.events.by_predicate:
-            if step.streams is not None and name in step.streams:
-                log = step.streams[name]
+            log = None if streams is None else streams.of(name, step.evaluator.state.strata.by_head, step.after)
+            if log is not None:
                 blocks.append(ChangedRows(name, log.rows, log.kinds, log.numbers))
             elif (change := step.changes.get(name)) is not None:
                 # What follows the net change does so after the last event.
-                n, last = len(change.kinds), step.last_event
+                n, last = len(change.kinds), 0 if streams is None else streams.last
                 numbers = _AT_ONCE if n == 1 and not last else np.full(n, last, np.int64)
                 blocks.append(ChangedRows(name, change.rows, change.kinds, numbers))
         return self.events.of(blocks, step.evaluator.symbols)
@@ -259,8 +259,42 @@ class Triggers:
         return "it has facts of its own" if len(step.after[heads.name].facts) else ""
 
     def kept(self, step: Step, heads: Heads) -> KeptTriggers | None:
-        """Nothing is at hand."""
-        return None
+        """Where the step is a stream of events: maps of the content before it, which the events go on from.
+
+        Otherwise nothing is at hand.
+        """
+        before = step.before
+        if step.streams is None or heads.name in step.new_heads or heads.name in before.undefined:
+            return None
+        return self._made(step, heads, before.relations, before.evaluations.get(heads.clauses[0]), Limits())
+
+    def _made(
+        self,
+        step: Step,
+        heads: Heads,
+        relations: Mapping[str, StoredRelation],
+        done: Evaluation | None,
+        limits: Limits,
+    ) -> KeptTriggers | None:
+        """Maps over `relations`, the head among them; None if there is something that they cannot hold."""
+        formulas = self._formulas(step, heads)
+        if isinstance(formulas, str):
+            return None
+        content = relations[heads.name].content
+        rebuild = RebuildCost(stored=len(content))
+        if done is not None and done.counters is not None:
+            counters = done.counters
+            rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content)).measured(done.cpu)
+        symbols = step.evaluator.symbols
+        rows = {made.name: float(len(relations[made.predicate])) for made in formulas.relations}
+        kept = KeptTriggers(heads, formulas, Statistics(rows), symbols, rebuild)
+        try:
+            kept.fill(relations, symbols, limits)
+        except (NoEvents, SumOverflow) as refused:
+            step.kept.costs_of(heads).formulas = str(refused.args[0])
+            return None
+        kept.hold_for(relations, content)
+        return kept
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """The maps are to be made."""
@@ -269,25 +303,11 @@ class Triggers:
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate the head, and fill its maps."""
         staged = RECOMPUTE.prepare(step, heads, why, limits)
-        if staged.undefined:
-            return staged
-        formulas = self._formulas(step, heads)
-        assert not isinstance(formulas, str)
-        evaluator, content = step.evaluator, staged.relations[heads.name].content
-        done = staged.evaluations.get(heads.clauses[0])
-        rebuild = RebuildCost(stored=len(content))
-        if done is not None and done.counters is not None:
-            counters = done.counters
-            rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content)).measured(done.cpu)
-        rows = {made.name: float(len(step.after[made.predicate])) for made in formulas.relations}
-        kept = KeptTriggers(heads, formulas, Statistics(rows), evaluator.symbols, rebuild)
-        try:
-            kept.fill(step.after, evaluator.symbols, limits)
-        except (NoEvents, SumOverflow) as refused:
-            step.kept.costs_of(heads).formulas = str(refused.args[0])
-            return staged
-        kept.hold_for(step.after, content)
-        staged.strategy, staged.kept = self.name, kept
+        if not staged.undefined:
+            relations = {**step.after, **staged.relations}
+            kept = self._made(step, heads, relations, staged.evaluations.get(heads.clauses[0]), limits)
+            if kept is not None:
+                staged.strategy, staged.kept = self.name, kept
         return staged
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:

@@ -45,6 +45,11 @@ class RowLog(NamedTuple):
     kinds: npt.NDArray[np.int8]
     numbers: Ints
 
+    @classmethod
+    def none(cls, arity: int) -> RowLog:
+        """No rows."""
+        return cls(np.empty((arity, 0), np.int64), np.empty(0, np.int8), np.empty(0, np.int64))
+
     def net(self) -> Change:
         """What all of it changes."""
         if not len(self.kinds):
@@ -156,7 +161,7 @@ class HeadRows:
         events = np.concatenate([part.events for part in lines])
         n = len(events)
         if n == 0:
-            return RowLog(np.empty((len(self.shown) + 1, 0), np.int64), np.empty(0, np.int8), events)
+            return RowLog.none(len(self.shown) + 1)
         of_sum = np.zeros(n, np.bool_)
         of_sum[len(counted.events) :] = True
         old, new = (np.concatenate([getattr(part, side) for part in lines]) for side in ("old", "new"))
