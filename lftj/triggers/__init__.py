@@ -8,4 +8,5 @@ canonical.py          equal texts for definitions that are equal up to names
 evaluation_order.py   the order in which the factors of a product are evaluated
 worth_keeping.py      which components of a delta get a map, by estimates
 compilation.py        from the definitions of maps to what every event does to them
+m3f.py                programs as text, m3f_reader.py and m3f.lark back from it, syntax_error.py where it goes wrong
 """

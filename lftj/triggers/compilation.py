@@ -98,7 +98,7 @@ class _Compilation:
             self.compile(list(self.maps.values())[done])
             done += 1
         order = [(sign, name) for name in self.schemas for sign in (INSERTION, DELETION)]
-        statements = {event: tuple(self.statements[event]) for event in order if event in self.statements}
+        statements = {event: tuple(self.statements[event]) for event in order if self.statements.get(event)}
         return TriggerProgram(self.schemas, self.maps, statements, tuple(names))
 
     def top(self, name: str, keys: tuple[Var, ...], body: Formula) -> str:

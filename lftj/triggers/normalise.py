@@ -44,10 +44,10 @@ class Monomial:
     factors: tuple[Atomic, ...]
 
     def formula(self) -> Formula:
-        """The monomial as a product."""
-        if self.coefficient == 1:
-            return Mul(self.factors)
-        return Mul((Val(Value(self.coefficient, "number")), *self.factors))
+        """The monomial as a product, or as its only factor."""
+        scale = () if self.coefficient == 1 else (Val(Value(self.coefficient, "number")),)
+        factors = (*scale, *self.factors)
+        return factors[0] if len(factors) == 1 else Mul(factors)
 
 
 @dataclass(frozen=True, slots=True)
