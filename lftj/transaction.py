@@ -54,6 +54,7 @@ from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import ERASE, INSERT, UPSERT, Batch, Rows, applied
 from lftj.store.stored import StoredRelation
+from lftj.triggers.derived_relations import NoEvents
 from lftj.triggers.head_rows import RowLog
 from lftj.values import gate
 from scantree.memory import ArenaFullError
@@ -593,12 +594,16 @@ class Transaction:
         commit = self._computed()
         assert self._streams is not None
         state = commit.state
-        log = self._streams.of(name, state.strata.by_head, state.relations)
+        try:
+            log = self._streams.of(name, state.strata.by_head, state.relations)
+            why = "triggers do not keep it: `db.explain` says how it follows changes"
+        except NoEvents as refused:
+            log, why = None, str(refused.args[0])
         if log is not None:
             return log
         raise DataError(
             f"`{name}` is not known event by event",
-            why="triggers do not keep it: `db.explain` says how it follows changes; nothing was done",
+            why=f"{why}; nothing was done",
             remedy=f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`',
         )
 

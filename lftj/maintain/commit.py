@@ -36,6 +36,7 @@ from lftj.program.strata import Heads, Strata
 from lftj.program.undefined import alike, groups_of
 from lftj.store.change import INSERTED, Batch, Change, applied
 from lftj.store.stored import Built, StoredRelation
+from lftj.triggers.derived_relations import NoEvents
 from lftj.values.codes import Schema
 from scantree.version import Version
 
@@ -319,7 +320,10 @@ class Commit:
         if self._streams is None or named(TRIGGERS).fits(step, heads):
             return False
         by_head = step.evaluator.state.strata.by_head
-        logs = [self._streams.of(name, by_head, step.after) for name in heads.reads]
+        try:
+            logs = [self._streams.of(name, by_head, step.after) for name in heads.reads]
+        except NoEvents:
+            return True
         return any(log is not None and len(log.kinds) for log in logs)
 
     def _note_built(self, names: Iterable[str]) -> None:

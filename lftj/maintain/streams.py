@@ -7,7 +7,7 @@ which is 0 as long as there is no row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,19 +23,26 @@ from lftj.triggers.head_rows import RowLog
 class Streams:
     """`logs`: the rows that come and go, by relation · `last`: the number of the last event.
 
-    `derived`: the heads that the commit has derived so far. Others have not changed.
+    A log that is not asked for yet may be what makes it. `derived`: the heads that the commit has derived so far;
+    others have not changed.
     """
 
-    logs: dict[str, RowLog]
+    logs: dict[str, RowLog | Callable[[], RowLog]]
     last: int
     derived: set[str] = field(default_factory=set)
 
     def of(
         self, name: str, by_head: Mapping[str, Sequence[Clause]], relations: Mapping[str, StoredRelation]
     ) -> RowLog | None:
-        """The stream of a relation; None if it is not known event by event."""
-        if name in self.logs:
-            return self.logs[name]
+        """The stream of a relation; None if it is not known event by event.
+
+        Raises `NoEvents` where a group has no result after one of the events.
+        """
+        found = self.logs.get(name)
+        if found is not None:
+            if not isinstance(found, RowLog):
+                found = self.logs[name] = found()
+            return found
         clauses, relation = by_head.get(name, ()), relations[name]
         if clauses and not len(relation.facts):
             if below := alias_of(clauses, relations):

@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,9 @@ from lftj.store.stored import StoredRelation
 from lftj.triggers.compilation import compiled
 from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoEvents
 from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
-from lftj.triggers.head_rows import HeadRows, NoResult, RowLog
+from lftj.triggers.head_rows import GroupStates, HeadRows, Logged, NoResult, RowLog
 from lftj.triggers.maps import Maps, SumOverflow
-from lftj.triggers.worth_keeping import Statistics
+from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 
@@ -69,10 +70,16 @@ class KeptTriggers:
         "steps_per_event",
         "total",
         "unsettled",
+        "values",
     )
 
     def __init__(
-        self, heads: Heads, formulas: ClauseFormulas, statistics: Statistics, symbols: SymbolTable, rebuild: RebuildCost
+        self,
+        heads: Heads,
+        formulas: ClauseFormulas,
+        statistics: EventStatistics,
+        symbols: SymbolTable,
+        rebuild: RebuildCost,
     ) -> None:
         self.clauses, self.head, self.formulas, self.rebuild = heads.clauses, heads.name, formulas, rebuild
         clause = heads.clauses[0]
@@ -84,6 +91,7 @@ class KeptTriggers:
         program = compiled(tops, formulas.schemas(), statistics=statistics)
         self.count, self.total = program.tops[0], program.tops[1] if formulas.total is not None else None
         self.maps = Maps(program)
+        self.values = [len(twins.names) for twins in self.maps.lowered.twins]
         self.events = EventMaker(formulas.relations, self.maps.kinds, self.maps.lowered.width, formulas.checked)
         shown, constants = [], list[int]()
         for place in formulas.shown:
@@ -153,12 +161,7 @@ class KeptTriggers:
         relation = step.after[self.head]
         staged = StagedTriggers(self.strategy, why, {}, {}, kept=self, triggers=self, events=events, after=step.after)
         try:
-            log = None
-            if step.streams is not None:
-                log = self._log(events.numbers)
-                change = log.net()
-            else:
-                change = self._change(events)
+            change = self._change(events)
             content = relation.content
             if len(change.kinds):
                 content, _ = content.update(change.rows, change.kinds)
@@ -168,8 +171,8 @@ class KeptTriggers:
         except BaseException:
             staged.discard()
             raise
-        if log is not None and step.streams is not None:
-            step.streams.logs[self.head] = log
+        if step.streams is not None:
+            step.streams.logs[self.head] = partial(self._stream, events.numbers)
         staged.content = content
         staged.relations = {self.head: relation.successor(content, change=change)}
         staged.changes = {self.head: change}
@@ -195,19 +198,33 @@ class KeptTriggers:
         """The net change of the head by what the last run logged. Raises `NoResult`."""
         maps = self.maps
         if len(lines := maps.lines()) > FEW:
-            return self._log(events.numbers).net()
-        numbers = maps.lowered.tables
-        count = numbers[self.count]
-        return self.rows.change(lines.tolist(), count, count if self.total is None else numbers[self.total], maps.value)
+            return self._log(np.zeros_like(events.numbers)).net()
+        places = maps.lowered.places
+        total = None if self.total is None else places[self.total]
+        return self.rows.change(Logged(lines, places[self.count], total, self.values, maps.value))
+
+    def _stream(self, numbers: Ints) -> RowLog:
+        """The rows of the head that go and come event by event, until the maps run again. Raises `NoEvents`."""
+        try:
+            return self._log(numbers)
+        except NoResult as refused:
+            raise NoEvents(refused.args[0]) from None
 
     def _log(self, numbers: Ints) -> RowLog:
-        """The rows of the head that go and come, by what the last run logged. Raises `NoResult`."""
-        counted = self.maps.log(self.count)
-        summed = None if self.total is None or self.total == self.count else self.maps.log(self.total)
-        keys = counted.keys if summed is None else np.concatenate([counted.keys, summed.keys], axis=1)
-        counts = self.maps.values(self.count, keys)
-        totals = counts if summed is None or self.total is None else self.maps.values(self.total, keys)
-        return self.rows.log(counted, summed, (counts, totals), numbers)
+        """The rows of the head that go and come, by what the last run logged. Raises `NoResult`.
+
+        `numbers`: of the events of that run.
+        """
+        maps = self.maps
+        places = maps.lowered.places
+        if self.total is None or places[self.count].table == places[self.total].table:
+            counted = maps.log(self.count, together=True)
+            summed = None if self.total is None else maps.log(self.total, together=True)
+            return self.rows.log(GroupStates.of_one(counted, summed), numbers)
+        counted, summed = maps.log(self.count), maps.log(self.total)
+        keys = np.concatenate([counted.keys, summed.keys], axis=1)
+        final = maps.values(self.count, keys), maps.values(self.total, keys)
+        return self.rows.log(GroupStates.of_two(counted, summed, final), numbers)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -287,7 +304,7 @@ class Triggers:
             rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content)).measured(done.cpu)
         symbols = step.evaluator.symbols
         rows = {made.name: float(len(relations[made.predicate])) for made in formulas.relations}
-        kept = KeptTriggers(heads, formulas, Statistics(rows), symbols, rebuild)
+        kept = KeptTriggers(heads, formulas, EventStatistics(rows), symbols, rebuild)
         try:
             kept.fill(relations, symbols, limits)
         except (NoEvents, SumOverflow) as refused:

@@ -15,7 +15,7 @@ all events of a relation at once: sorted by row, each finds what the one before 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,7 @@ def apply(db: Database, events: Iterable[Sequence[Any]], watch: Iterable[str], t
         for name in watched:
             tx._relation(name)
         given, count = _read(tx, events)
-        streams: dict[str, RowLog] = {}
+        streams: dict[str, RowLog | Callable[[], RowLog]] = {}
         effective = 0
         for name, of_relation in given.items():
             log = _effective(of_relation)

@@ -17,6 +17,8 @@ _SHOWN = {
     "INT": "a number",
     "FLOAT": "a number",
     "STRING": "a string",
+    "_AND": "`and`",
+    "_OR": "`or`",
     "TYPE": "a type",
     "CMP": "a comparison",
     "CHANGE": "`+=` or `-=`",
@@ -26,12 +28,12 @@ _SHOWN = {
 _MOST_NAMED = 6
 
 
-def parse_tree(parser: Lark, source: Source, form: str) -> Tree[Token]:
+def parse_tree(parser: Lark, source: Source, form: str, start: str = "start") -> Tree[Token]:
     """The tree of a whole text. `form`: what such a text consists of, the reason in the error."""
     from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
     try:
-        return parser.parse(source.text)
+        return parser.parse(source.text, start=start)
     except UnexpectedInput as error:
         at = stop = len(source.text.rstrip())
         expected: set[str] = set()
