@@ -18,6 +18,7 @@ from lftj.maintain.report import CostComparison
 from lftj.program.strata import Heads
 from lftj.store.change import Change
 from lftj.triggers.from_clauses import ClauseFormulas
+from lftj.triggers.thresholds import ThresholdFormulas
 from scantree.version import Version
 
 # Evaluating: a node opened, a seek, a row derived, stored or compared, a text computed; planning and the like.
@@ -143,7 +144,7 @@ class HeadCosts:
     favoured: str = ""
     regret: float = 0.0
     turns: int = 0
-    formulas: ClauseFormulas | str | None = None
+    formulas: ClauseFormulas | ThresholdFormulas | str | None = None
 
     def pace(self, strategy: str, rows: int) -> float:
         """What to multiply the estimate for so many changed rows by."""

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from lftj.join.run import Limits
 from lftj.language.clause import Value
 from lftj.language.options import TRIGGERS
+from lftj.language.thresholds import THRESHOLDS
 from lftj.maintain.cost import EVENT, EVENT_STEP, FOLLOWED_BY_TRIGGERS, RebuildCost
 from lftj.maintain.derivations import DECLARED
 from lftj.maintain.recompute import RECOMPUTE
@@ -33,18 +34,16 @@ from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
-from lftj.triggers.compilation import compiled
 from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoEvents
 from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
 from lftj.triggers.head_rows import GroupStates, HeadRows, Logged, NoResult, RowLog
 from lftj.triggers.maps import Maps, SumOverflow
+from lftj.triggers.thresholds import ThresholdFormulas
 from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
-# The names of the maps of a head.
-COUNT, TOTAL = "count", "total"
 _AT_ONCE = np.zeros(1, np.int64)
 # Lines of the log up to which they are read one by one.
 FEW = 24
@@ -76,7 +75,7 @@ class KeptTriggers:
     def __init__(
         self,
         heads: Heads,
-        formulas: ClauseFormulas,
+        formulas: ClauseFormulas | ThresholdFormulas,
         statistics: EventStatistics,
         symbols: SymbolTable,
         rebuild: RebuildCost,
@@ -85,11 +84,7 @@ class KeptTriggers:
         clause = heads.clauses[0]
         aggregate = clause.aggregate
         assert aggregate is not None
-        tops = {COUNT: (formulas.keys, formulas.bindings)}
-        if formulas.total is not None:
-            tops[TOTAL] = formulas.keys, formulas.total
-        program = compiled(tops, formulas.schemas(), statistics=statistics)
-        self.count, self.total = program.tops[0], program.tops[1] if formulas.total is not None else None
+        program, self.count, self.total = formulas.program(statistics)
         self.maps = Maps(program)
         self.values = [len(twins.names) for twins in self.maps.lowered.twins]
         self.events = EventMaker(formulas.relations, self.maps.kinds, self.maps.lowered.width, formulas.checked)
@@ -99,7 +94,7 @@ class KeptTriggers:
                 constants.append(symbols.intern_value(place.value, place.type))
             shown.append(-len(constants) if isinstance(place, Value) else place)
         operand = clause.head_args[aggregate.groups].type if self.total is not None else ""
-        self.rows = HeadRows(aggregate.op, operand, len(formulas.keys), shown, constants)
+        self.rows = HeadRows(aggregate.op.removeprefix(f"{THRESHOLDS} "), operand, len(formulas.keys), shown, constants)
         self.seen: dict[str, weakref.ref[Version]] | None = None
         self.unsettled = False
         self.steps_per_event = 0.0
@@ -125,6 +120,8 @@ class KeptTriggers:
         """Running the events beside evaluating again; worth it where declared."""
         if TRIGGERS in step.asked(heads):
             return Cost(DECLARED)
+        if _is_threshold(heads):
+            return Cost("its running sums are found by descents")
         rows = step.changed(heads)
         following = FOLLOWED_BY_TRIGGERS + rows * (EVENT + EVENT_STEP * self.steps_per_event)
         anew = self.rebuild.nanoseconds(len(step.after[self.head].content), 1.0)
@@ -247,12 +244,17 @@ class StagedTriggers(Staged):
         self.triggers.unsettled = False
 
 
+def _is_threshold(heads: Heads) -> bool:
+    """Whether the head is a sum over intervals that running sums decide: nothing else follows it."""
+    return bool(heads.clauses) and heads.clauses[0].threshold is not None
+
+
 class Triggers:
     """The strategy that keeps maps."""
 
     name = TRIGGERS
 
-    def _formulas(self, step: Step, heads: Heads) -> ClauseFormulas | str:
+    def _formulas(self, step: Step, heads: Heads) -> ClauseFormulas | ThresholdFormulas | str:
         """What the head's clause says as formulas; or why they do not say it. Worked out once for rules."""
         costs = step.kept.costs_of(heads)
         if costs.formulas is None:
@@ -261,14 +263,16 @@ class Triggers:
                 if heads.recursive or len(heads.clauses) != 1:
                     raise DoesNotFit("is recursive" if heads.recursive else "has no rule, or several")
                 clause = heads.clauses[0]
-                costs.formulas = formulas_of(clause, {name: relations[name].schema for name in clause.reads})
+                schemas = {name: relations[name].schema for name in clause.reads}
+                made = formulas_of if clause.threshold is None else ThresholdFormulas
+                costs.formulas = made(clause, schemas)
             except DoesNotFit as why:
                 costs.formulas = f"it {why}"
         return costs.formulas
 
     def fits(self, step: Step, heads: Heads) -> str:
-        """It fits counts, sums and means whose clauses formulas say, where it is asked for."""
-        if TRIGGERS not in step.asked(heads):
+        """It fits counts, sums and means whose clauses formulas say, where it is asked for; and all thresholds."""
+        if TRIGGERS not in step.asked(heads) and not _is_threshold(heads):
             return "triggers are not asked for"
         formulas = self._formulas(step, heads)
         if isinstance(formulas, str):

@@ -23,12 +23,16 @@ from typing import NamedTuple
 from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
 from lftj.language.functors import TEXT_TESTS
 from lftj.plan.partial_functions import partial_terms
-from lftj.triggers.algebra import Add, Cmp, Formula, Lift, Mul, Rel, Val
+from lftj.triggers.algebra import Add, Cmp, Formula, Lift, Mul, Rel, TriggerProgram, Val
+from lftj.triggers.compilation import compiled
 from lftj.triggers.derived_relations import COLUMN, DerivedRelation
 from lftj.triggers.lowered import INTEGERS
+from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.codes import Column, Schema
 from lftj.values.type_table import family_of, in_dictionary
 
+# The names of the maps of a head.
+COUNT, TOTAL = "count", "total"
 ADDING = {"+": 1, "-": -1}
 FOLDED = ("count", "sum", "mean")
 ORDERED = ("<", "<=", ">", ">=")
@@ -52,6 +56,14 @@ class ClauseFormulas(NamedTuple):
     bindings: Formula
     total: Formula | None
     checked: tuple[Term, ...]
+
+    def program(self, statistics: EventStatistics | None) -> tuple[TriggerProgram, str, str | None]:
+        """(the program, its map of the count, that of the sum if there is one)."""
+        tops = {COUNT: (self.keys, self.bindings)}
+        if self.total is not None:
+            tops[TOTAL] = self.keys, self.total
+        made = compiled(tops, self.schemas(), statistics=statistics)
+        return made, made.tops[0], made.tops[1] if self.total is not None else None
 
     def schemas(self) -> dict[str, Schema]:
         """The schemas of the derived relations."""
@@ -93,14 +105,15 @@ class _Occurrence:
 
     def inside(self, term: Term) -> Term:
         """A term over its columns."""
-        return _replaced(term, self.columns)
+        return replaced(term, self.columns)
 
 
-def _replaced(term: Term, by: Mapping[str, Term]) -> Term:
+def replaced(term: Term, by: Mapping[str, Term]) -> Term:
+    """A term with terms in the place of variables."""
     if isinstance(term, Var):
         return by.get(term.name, term)
     if isinstance(term, Apply):
-        return Apply(term.op, tuple(_replaced(arg, by) for arg in term.args), term.type)
+        return Apply(term.op, tuple(replaced(arg, by) for arg in term.args), term.type)
     return term
 
 
@@ -234,7 +247,7 @@ class _Translation:
 
     def plain(self, term: Term) -> Term:
         """A term without defined variables."""
-        return _replaced(term, self.defined)
+        return replaced(term, self.defined)
 
     # -- what the formula says ----------------------------------------------------------------------------------------
 
