@@ -48,6 +48,7 @@ from weakref import ref
 import numpy as np
 
 from lftj import arguments, html
+from lftj.durable.in_file import InFile
 from lftj.errors import DataWarning, TransactionError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
@@ -94,12 +95,17 @@ if TYPE_CHECKING:
 _OUTSIDE = "use `tx.insert`, or do it outside of the block"
 
 
-class Database(Answers):
+class Database(InFile, Answers):
     """Relations, rules over them, and their answers.
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages, a number or a
     text such as "2GiB" (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several
     (`lftj.store.threads` lists what); the answers are those of one.
+
+    `path`: the file that everything is kept in (`lftj.durable`); made if it is not there, else opened, with what is in
+    it; a `program` that it was opened with before is not added again. `sync`: what a commit that returned survives:
+    "full" a loss of power, "normal" the end of the process, "off" nothing that comes within a second. `retain`: how
+    many entries of the log are kept beyond the last checkpoint, with the changes of derived relations (None: all).
     """
 
     # Of pages and buffers, where not the usual ones (`_sized`).
@@ -111,6 +117,10 @@ class Database(Answers):
         *,
         memory_limit: int | str | None = None,
         threads: int = 1,
+        path: str | os.PathLike[str] | None = None,
+        read_only: bool = False,
+        sync: str = "full",
+        retain: int | None = 0,
     ) -> None:
         self._arena = Arena(arguments.size(memory_limit))
         self._arena.crew = crew_of(threads)
@@ -128,7 +138,9 @@ class Database(Answers):
         self._undelivered: deque[tuple[Callable[[Delta], object], Delta]] = deque()
         self._delivering = False
         self._feeds: dict[object, ref[CommitFeed]] = {}
-        if program is not None:
+        if path is not None:
+            self._open_file(path, read_only, sync, retain)
+        if program is not None and not self._has_program(program):
             self._add_rules(program, RuleOptions.of(None, None, None))
 
     @classmethod
@@ -180,6 +192,7 @@ class Database(Answers):
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
                 state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))
+            self._write_rules(program, options, state)
             self._evaluator.state = state
         for warning in added.warnings:
             warnings.warn(warning.render(), stacklevel=3)
@@ -205,6 +218,7 @@ class Database(Answers):
             self._evaluator.state = declared(before, relation, into, self._new)
             try:
                 self._refresh((big_counts_of(into),), None)
+                self._write_steps({"paths": [relation, into]})
             except BaseException:
                 self._evaluator.state = before
                 raise
@@ -230,6 +244,7 @@ class Database(Answers):
         from lftj.streams.attached import attach
 
         with self._alone("attach"):
+            self._refuse_file("a circuit is attached", "a circuit is made of Python functions, which no file keeps")
             before = self._state
             try:
                 attached = attach(self._evaluator, self._new, circuit, inputs, outputs)
@@ -281,6 +296,7 @@ class Database(Answers):
                 loaded = read(source, relation.schema, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
+                self._write_load(name, relation.facts, facts)
                 self._evaluator.state = self._state.with_facts(name, facts)
                 given(loaded.rows)
             self._rejects[name] = loaded.rejects
@@ -337,7 +353,8 @@ class Database(Answers):
         with self._alone("read_inputs"):
             state, rejects = self._state, dict(self._rejects)
             try:
-                yield
+                with self._written_together():
+                    yield
             except BaseException:
                 self._evaluator.state = state
                 self._rejects = rejects
@@ -570,6 +587,7 @@ class Database(Answers):
         for feed in self._all_feeds():
             feed.close()
         self._progress.close()
+        self.close()
 
     def __repr__(self) -> str:
         state, names = self._state, list(self)

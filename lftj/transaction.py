@@ -92,6 +92,7 @@ class Transaction:
         "_missing",
         "_phase",
         "_program",
+        "_steps",
         "_timeout",
     )
 
@@ -104,6 +105,7 @@ class Transaction:
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
         self._heads = _NO_HEADS
+        self._steps: list[dict[str, Any]] = []  # of the program, for a database with a file
         self._commit: Commit | None = None
         self._deltas: Deltas | None = None
         self._done: Commit | None = None
@@ -174,7 +176,7 @@ class Transaction:
                 commit = self._computed()
                 if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
                     self._kept = dict(self._erased_in_vain(commit))
-                commit.publish()
+                self._database._write_commit(commit, self._steps)
         finally:
             self._close()
         database = self._database
@@ -449,6 +451,7 @@ class Transaction:
             raise
         self._discard()
         self._program, self._heads = added.state, self._heads | added.heads
+        self._database._note_rules(self._steps, program, options)
         for warning in added.warnings:
             warnings.warn(warning.render(), stacklevel=2)
 
@@ -466,6 +469,7 @@ class Transaction:
             )
         self._discard()
         self._program = state.without_rules(head)
+        self._steps.append({"remove": head})
         # Internal heads that this transaction has added may be gone again.
         self._heads = (self._heads | {head}).intersection(self._program.relations)
 

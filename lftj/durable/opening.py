@@ -1,0 +1,192 @@
+"""A database from its file: the last checkpoint at memory speed, then the entries after it as one net change.
+
+A reader in another process goes on the same way: what was committed since is a few entries more.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from lftj import arguments
+from lftj.durable.checkpoint import Checkpoint
+from lftj.durable.container import SYNC, Container, damaged, intact
+from lftj.durable.entry import Entry, netted
+from lftj.durable.file import DatabaseFile, texts_of
+from lftj.durable.program_log import after
+from lftj.durable.segments import PageList
+from lftj.errors import DatabaseFileError
+from lftj.join.run import Limits
+from lftj.maintain.commit import Commit
+from lftj.program.strata import Heads
+from lftj.store.change import ERASE, ERASED, INSERT, INSERTED, Batch, Change, applied
+
+if TYPE_CHECKING:
+    import os
+
+    from lftj.database import Database
+    from scantree.version import Version
+
+_NO_HEADS: frozenset[str] = frozenset()
+
+
+class Row(NamedTuple):
+    """An entry as it is in the log."""
+
+    seq: int
+    time: float
+    entry: Entry
+
+
+def opened(
+    database: Database, path: str | os.PathLike[str], *, read_only: bool, sync: str, retain: int | None
+) -> DatabaseFile:
+    """The file at `path`, which is made if it is not there; `database`, which is empty, gets what is in it."""
+    arguments.one_of("sync", sync, tuple(SYNC), "it says what a commit that returned survives")
+    container = Container(path, read_only=read_only, sync=sync, page_rows=database._evaluator.page_rows)
+    try:
+        file = DatabaseFile(container, database._symbols, retain)
+    except BaseException:
+        container.close()
+        raise
+    try:
+        with database._progress.step(f"opening {container.path.name}"):
+            load_symbols(file)
+            last = Checkpoint.last(container)
+            if last is not None:
+                restore(database, file, last)
+            go_on(database, file, evaluate=False)
+    except BaseException:
+        file._finalizer()
+        raise
+    return file
+
+
+def load_symbols(file: DatabaseFile) -> None:
+    """Read the texts that are in the file and not in memory."""
+    sql = "select first, count, texts, hash from symbols where first >= ? order by first"
+    for first, count, texts, hash in file.container.connection.execute(sql, (file.symbols_written,)):
+        if first != len(file.symbols):
+            raise damaged(f"symbols from {len(file.symbols)} on are missing")
+        file.symbols.intern(texts_of(intact(texts, hash, "symbols", first)))
+        if len(file.symbols) != first + count:
+            raise damaged(f"symbols {first}: a text is there twice")
+        file.symbols_written = first + count
+
+
+def restore(database: Database, file: DatabaseFile, checkpoint: Checkpoint) -> None:
+    """Give an empty database what a checkpoint holds."""
+    state = database._state
+    for step in checkpoint.header["steps"]:
+        state = after(state, step, database._new, database._symbols)
+    state = checkpoint.read(file.container, file.segments, state, database._evaluator.rounds)
+    database._evaluator.state = state
+    for heads in state.strata.together:
+        _note_evaluated(database, heads)
+    file.steps = list(checkpoint.header["steps"])
+    file.seq = file.checkpoint_seq = checkpoint.seq
+
+
+def _note_evaluated(database: Database, heads: Heads) -> None:
+    """A head that came back evaluated is as one that was just evaluated: its next change prepares."""
+    if not heads.recursive and heads.name not in database._state.stale:
+        content = database._state.relations[heads.name].content
+        database._kept.costs_of(heads).evaluated = weakref.ref(content)
+
+
+def rows_after(container: Container, seq: int, upto: int | None = None) -> Iterator[Row]:
+    """The entries after number `seq`, as far as `upto`, in order. `DatabaseFileError` if one is missing or damaged."""
+    sql = "select seq, time, entry, hash from log where seq > ? order by seq"
+    for number, time, body, hash in container.connection.execute(sql, (seq,)):
+        if upto is not None and number > upto:
+            return
+        if number != seq + 1:
+            raise DatabaseFileError(
+                f"entry {seq + 1} of the log is not there any more",
+                why="entries are dropped by a checkpoint, but for those that `retain=` asks to keep",
+                remedy="open the database with a larger `retain=`, or retain=None to keep all, from now on",
+            )
+        seq = number
+        yield Row(number, time, Entry.decoded(intact(body, hash, "log", number, time)))
+
+
+def go_on(database: Database, file: DatabaseFile, *, evaluate: bool) -> dict[str, Change]:
+    """Take up the entries after `file.seq`, and return what they changed, by relation, where that is known.
+
+    Runs of changes are one net change. `evaluate`: what is derived follows at once; else where it is up to date.
+    """
+    pending: dict[str, list[Change]] = {}
+    changed: dict[str, list[Change]] = {}
+    for row in rows_after(file.container, file.seq):
+        load_symbols(file)
+        entry = row.entry
+        if entry.steps or entry.pages:
+            _apply(database, pending, evaluate, changed)
+            pending = {}
+            for step in entry.steps:
+                database._evaluator.state = after(database._state, step, database._new, database._symbols)
+                file.steps.append(step)
+            for name, listed in entry.pages.items():
+                pages = PageList.decoded(listed)
+                relation = database._state.relations[name]
+                version = pages.read(file.container, relation.declared_store())
+                file.segments.adopt(f"facts {name}", version, pages)
+                database._evaluator.state = database._state.with_facts(name, version)
+            if entry.changes:
+                load(database, entry.changes)
+        else:
+            for name, change in entry.changes.items():
+                pending.setdefault(name, []).append(change)
+        file.seq = row.seq
+    _apply(database, pending, evaluate, changed)
+    return {name: netted(changes) for name, changes in changed.items()}
+
+
+def _apply(
+    database: Database, pending: Mapping[str, list[Change]], evaluate: bool, changed: dict[str, list[Change]]
+) -> None:
+    if not pending:
+        return
+    net = {name: change for name, changes in pending.items() if len((change := netted(changes)).kinds)}
+    state = database._state
+    if not evaluate and not state.stale.isdisjoint(state.strata.above(net)):
+        load(database, net)
+        return
+    commit = committed(database, net)
+    for name, change in commit.changes.items():
+        changed.setdefault(name, []).append(change)
+
+
+def load(database: Database, changes: Mapping[str, Change]) -> None:
+    """Change facts as a load does: what is derived from them is stale."""
+    state = database._state
+    for name, change in changes.items():
+        state = state.with_facts(name, changed_facts(state.relations[name].facts, change))
+    database._evaluator.state = state
+
+
+def changed_facts(facts: Version, change: Change) -> Version:
+    """Facts after a change of them."""
+    return applied(facts, batches_of(change))[0]
+
+
+def batches_of(change: Change) -> list[Batch]:
+    """A change as a transaction gives it to a relation."""
+    parts = [(change.of_kind(ERASED), ERASE), (change.of_kind(INSERTED), INSERT)]
+    if not len(change.rows):  # a relation without columns has one row or none
+        return [Batch(change.rows, len(change.kinds), INSERT if change.kinds[0] == INSERTED else ERASE)]
+    return [Batch(rows, rows.shape[1], op) for rows, op in parts if rows.shape[1]]
+
+
+def committed(database: Database, changes: Mapping[str, Change]) -> Commit:
+    """Commit changes of facts that are in the file already."""
+    batches = {name: batches_of(change) for name, change in changes.items()}
+    commit = Commit(database._evaluator, batches, None, _NO_HEADS, lambda _: Limits(), database._kept)
+    try:
+        commit.run()
+    except BaseException:
+        commit.discard()
+        raise
+    commit.publish()
+    return commit
