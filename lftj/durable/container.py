@@ -71,7 +71,7 @@ class Container:
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool, sync: str, page_rows: int) -> None:
         self.path, self.read_only, self.sync, self.pid = Path(path), read_only, sync, os.getpid()
         self.lock = threading.RLock()
-        self._grouped = False
+        self.is_grouped = False
         if self.path.is_dir():
             raise DatabaseFileError(
                 f"{self.path} is a folder", why="a database is one file", remedy='give a file, as in path="shop.lftj"'
@@ -183,17 +183,17 @@ class Container:
     def group(self) -> Iterator[None]:
         """Make all transactions in the block one."""
         with self.transaction():
-            self._grouped = True
+            self.is_grouped = True
             try:
                 yield
             finally:
-                self._grouped = False
+                self.is_grouped = False
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction of SQLite: what the block writes is there as a whole, or not at all."""
         with self.lock:
-            if self._grouped:
+            if self.is_grouped:
                 yield self.connection
                 return
             if self.pid != os.getpid():

@@ -167,8 +167,9 @@ class DatabaseFile:
     def loaded(self, name: str, before: Version, facts: Version) -> None:
         """Write a load: `facts` are to take the place of `before`."""
         if not len(before) and len(facts) >= BULK and self.container.sync != "off":
-            listed = self.segments.save(f"facts {name}", facts)
-            self.append(Entry(pages={name: listed.encoded()}))
+            with self.group():
+                listed = self.segments.save(f"facts {name}", facts)
+                self.append(Entry(pages={name: listed.encoded()}))
             return
         change = Change.between(before, facts)
         if len(change.kinds):
@@ -179,6 +180,9 @@ class DatabaseFile:
         """All that is written in the block holds together, or none of it."""
         before = self.seq, list(self.steps), self.symbols_written, dict(self.segments.saved)
         waiting = len(self._waiting)
+        if self.container.is_grouped:
+            yield  # within another group, which undoes all
+            return
         try:
             with self.container.group():
                 yield

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +28,8 @@ Ints = npt.NDArray[np.int64]
 
 # Pages in a segment, and segments that are written in one transaction: commits wait for no more than these.
 TOGETHER, AT_A_TIME = 64, 8
+# Threads that pack, and unpack, beside each other.
+THREADS = 2
 _HEAD = struct.Struct("<HH")
 
 
@@ -137,19 +141,24 @@ class Segments:
         return made
 
     def _write(self, version: Version, offsets: Ints, counts: Ints, new: Ints, segment: Ints, start: Ints) -> None:
-        """Write the pages numbered `new`, and note where they are."""
-        for first in range(0, len(new), TOGETHER * AT_A_TIME):
-            bodies = []
-            for lo in range(first, min(len(new), first + TOGETHER * AT_A_TIME), TOGETHER):
-                pages = new[lo : lo + TOGETHER]
-                rows = rows_of(version, offsets[pages], counts[pages])
-                segment[pages] = id = self.next
-                start[pages] = np.cumsum(counts[pages]) - counts[pages]
-                self.next += 1
-                body = packed(rows)
-                bodies.append((id, rows.shape[1], body, hash_of(body, id)))
-            with self.container.failing("write to"), self.container.transaction() as connection:
-                connection.executemany("insert into segments values (?, ?, ?, ?)", bodies)
+        """Write the pages numbered `new`, and note where they are. Packing takes longest, and does not hold the GIL."""
+
+        def packed_of(id: int, pages: Ints) -> tuple[int, int, bytes, bytes]:
+            rows = rows_of(version, offsets[pages], counts[pages])
+            segment[pages] = id
+            start[pages] = np.cumsum(counts[pages]) - counts[pages]
+            body = packed(rows)
+            return id, rows.shape[1], body, hash_of(body, id)
+
+        parts = [new[lo : lo + TOGETHER] for lo in range(0, len(new), TOGETHER)]
+        ids = range(self.next, self.next + len(parts))
+        self.next += len(parts)
+        with ThreadPoolExecutor(THREADS) as pool:
+            made = map(packed_of, ids, parts) if len(parts) < AT_A_TIME else pool.map(packed_of, ids, parts)
+            for _ in range(0, len(parts), AT_A_TIME):
+                bodies = list(islice(made, AT_A_TIME))
+                with self.container.failing("write to"), self.container.transaction() as connection:
+                    connection.executemany("insert into segments values (?, ?, ?, ?)", bodies)
 
     def adopt(self, whose: str, version: Version, list: PageList) -> None:
         """A version was made of a list: its pages are known from now on."""
