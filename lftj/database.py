@@ -42,7 +42,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 from weakref import ref
 
 import numpy as np
@@ -87,6 +87,7 @@ from scantree.version import Version
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from lftj.durable.history import Changed
     from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
     from lftj.streams.circuit import Circuit
@@ -517,14 +518,25 @@ class Database(InFile, Answers):
     def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
         self._journal.evaluated(heads, seconds)
 
-    def changes(self, *names: str, limit: int | None = None) -> CommitFeed:
+    @overload
+    def changes(self, *names: str, limit: int | None = None) -> CommitFeed: ...
+    @overload
+    def changes(self, *names: str, since: int) -> Iterator[Changed]: ...
+    def changes(
+        self, *names: str, limit: int | None = None, since: int | None = None
+    ) -> CommitFeed | Iterator[Changed]:
         """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
 
         `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
         closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
         many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
         number. Loads are no commits. See `lftj.results.commit_feed`.
+
+        `since`: of a database in a file, and one relation, what each entry of the log after that number changed in it
+        instead, as (seq, time, delta), as far back as `retain=` keeps them.
         """
+        if since is not None:
+            return self._changes_since(names, since)
         for name in names:
             self._stored(name)
         feeds, handle = self._feeds, object()

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from lftj.durable.container import Container, hash_of, intact
 from lftj.durable.segments import PageList, Segments
+from lftj.errors import DatabaseFileError
 from lftj.program.components import ComponentRounds
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
@@ -119,11 +121,19 @@ class Checkpoint(NamedTuple):
 
     def read(self, container: Container, segments: Segments, state: State, rounds: ComponentRounds) -> State:
         """`state`, which has the program's relations and rules, with what the checkpoint holds of them."""
-        versions: list[Version] = []
+        needed = {kept["facts"] for kept in self.header["relations"].values()}
+        versions: list[Version | None] = []
         for (whose, owner, kind, _), listed in zip(self.header["versions"], self.lists, strict=True):
-            store = _store(state.relations[owner], kind)
-            version = listed.read(container, store)
-            segments.adopt(whose, version, listed)
+            version = None
+            if owner in state.relations:
+                try:
+                    version = listed.read(container, _store(state.relations[owner], kind))
+                    segments.adopt(whose, version, listed)
+                except DatabaseFileError as error:
+                    if len(versions) in needed:
+                        raise
+                    text = f"what `{owner}` derived is evaluated again: {error.what}"
+                    warnings.warn(text, RuntimeWarning, stacklevel=6)
             versions.append(version)
         relations, lost = dict(state.relations), set[str]()
         heads = state.strata.by_head
@@ -133,12 +143,14 @@ class Checkpoint(NamedTuple):
                 lost.add(name)
                 continue
             facts = versions[kept["facts"]]
+            assert facts is not None, "facts are there, or reading them raised"
+            content = versions[kept["content"]] if "content" in kept else None
             same = name not in heads or self.header["rules"].get(name) == rules_of(state, name)
-            if "content" in kept and same:
-                relations[name] = relation.successor(versions[kept["content"]], facts)
+            if content is not None and same:
+                relations[name] = relation.successor(content, facts)
                 if name in self.header["rounds"]:
                     top, as_written = self.header["rounds"][name]
-                    rounds.note(versions[kept["content"]], top, as_written=as_written)
+                    rounds.note(content, top, as_written=as_written)
             else:
                 relations[name] = relation.successor(relation.content if name in heads else facts, facts)
                 lost.add(name)

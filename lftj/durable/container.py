@@ -66,9 +66,9 @@ def damaged(what: str) -> DatabaseFileError:
 
 
 class Container:
-    """A connection to the file, for one process. `page_rows`: of pages in it."""
+    """A connection to the file, for one process. `page_rows`: of pages in it (None: whatever they are)."""
 
-    def __init__(self, path: str | os.PathLike[str], *, read_only: bool, sync: str, page_rows: int) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool, sync: str, page_rows: int | None) -> None:
         self.path, self.read_only, self.sync, self.pid = Path(path), read_only, sync, os.getpid()
         self.lock = threading.RLock()
         self.is_grouped = False
@@ -105,7 +105,7 @@ class Container:
         except sqlite3.Error as error:
             raise self._failed("open", error) from None
 
-    def _begin(self, new: bool, page_rows: int) -> None:
+    def _begin(self, new: bool, page_rows: int | None) -> None:
         run = self.connection.execute
         if not self.read_only:
             run("pragma journal_mode = wal")
@@ -129,7 +129,7 @@ class Container:
         if not self.read_only:
             self._take()
 
-    def _check_format(self, version: int, page_rows: int) -> None:
+    def _check_format(self, version: int, page_rows: int | None) -> None:
         if version != FORMAT:
             newer = version > FORMAT
             raise DatabaseFileError(
@@ -139,7 +139,7 @@ class Container:
             )
         for key, here in (("byte_order", sys.byteorder), ("page_rows", page_rows)):
             there = self.meta(key)
-            if there != here:
+            if here is not None and there != here:
                 raise DatabaseFileError(
                     f"{self.path} was written with {key} {there}, and here it is {here}",
                     why="pages are in the file as they are in memory",

@@ -13,15 +13,16 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self
 
 from lftj import arguments
-from lftj.errors import DatabaseFileError
+from lftj.errors import DatabaseFileError, DataError
 from lftj.language.clause import INTERNAL
 from lftj.results.transaction_delta import Deltas
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from lftj.durable.file import DatabaseFile
+    from lftj.durable.history import Changed
     from lftj.maintain.commit import Commit
     from lftj.program.rule_options import RuleOptions
     from lftj.program.state import State
@@ -110,6 +111,19 @@ class InFile:
         """Write what waits and a last checkpoint, and let go of the file; a database in memory has nothing to do."""
         if self._file is not None:
             self._file.close(self)  # type: ignore[arg-type]
+
+    def _changes_since(self, names: tuple[str, ...], since: int) -> Iterator[Changed]:
+        from lftj.durable.history import changes_since
+
+        file = self._in_file("changes(since=)")
+        if len(names) != 1:
+            raise DataError(
+                f"`changes(since=)` of {len(names)} relations",
+                why="it goes through the log of one",
+                remedy='name one, as in db.changes("tri", since=7)',
+            )
+        self._stored(names[0])  # type: ignore[attr-defined]
+        return changes_since(self, file, names[0], since)  # type: ignore[arg-type]
 
     # -- what is written ----------------------------------------------------------------------------------------------
 

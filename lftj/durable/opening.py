@@ -5,6 +5,7 @@ A reader in another process goes on the same way: what was committed since is a 
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,7 @@ from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
 from lftj.join.run import Limits
 from lftj.maintain.commit import Commit
+from lftj.program.state import State
 from lftj.program.strata import Heads
 from lftj.store.change import ERASE, ERASED, INSERT, INSERTED, Batch, Change, applied
 
@@ -53,14 +55,34 @@ def opened(
     try:
         with database._progress.step(f"opening {container.path.name}"):
             load_symbols(file)
-            last = Checkpoint.last(container)
-            if last is not None:
-                restore(database, file, last)
+            try:
+                last = Checkpoint.last(container)
+                if last is not None:
+                    restore(database, file, last)
+            except DatabaseFileError as error:
+                _from_log(database, file, error)
             go_on(database, file, evaluate=False)
     except BaseException:
         file._finalizer()
         raise
     return file
+
+
+def entries_kept(container: Container) -> int | None:
+    """How many entries the log has, if it has all from the first one on, and none of them names pages."""
+    first, last, count = container.connection.execute("select min(seq), max(seq), count(*) from log").fetchone()
+    if first != 1 or last != count:
+        return None
+    rows = container.connection.execute("select entry from log")
+    return None if any(Entry.decoded(entry).pages for (entry,) in rows) else int(count)
+
+
+def _from_log(database: Database, file: DatabaseFile, error: DatabaseFileError) -> None:
+    """A damaged checkpoint is no loss where the log goes back to the beginning: all is made from that."""
+    if not entries_kept(file.container):
+        raise error
+    warnings.warn(f"{error.what}; everything is read from the log", RuntimeWarning, stacklevel=5)
+    database._evaluator.state, file.steps, file.seq, file.segments.saved = State(), [], 0, {}
 
 
 def load_symbols(file: DatabaseFile) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +75,7 @@ class PageList(NamedTuple):
             zip(*(part.tolist() for part in np.unique(self.segment[firsts[:-1]], return_counts=True)), strict=True)
         )
         held: dict[int, Rows] = {}
-        for lo, hi in zip(firsts, firsts[1:]):
+        for lo, hi in pairwise(firsts):
             id, at = int(self.segment[lo]), int(self.start[lo])
             if id not in held:
                 held[id] = read_segment(container, id)

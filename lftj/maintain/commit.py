@@ -49,8 +49,9 @@ class Commit:
     `limits` is asked once per derived head, and raises when the time is up. `kept`: what is kept of heads from one
     commit to the next.
 
-    After `run`: `state`, `changes` (those that are not empty), `fact_changes` (of facts alone), `unknown` (heads without a known change, and the error),
-    `reports` (of each derived head), `work` (what it took, by rule) and `join_stats` (of recursive heads).
+    After `run`: `state`, `changes` (those that are not empty), `fact_changes` (of facts alone), `unknown` (heads whose
+    change is not known, and the error), `reports` (of each derived head), `work` (what it took, by rule) and
+    `join_stats` (of recursive heads).
     """
 
     __slots__ = (
