@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lftj import arguments
 from lftj.durable.checkpoint import Checkpoint
-from lftj.durable.container import SYNC, Container, damaged, intact
+from lftj.durable.container import SYNC, Container, damaged, hash_of, intact
 from lftj.durable.entry import Entry, netted
 from lftj.durable.file import DatabaseFile, texts_of
 from lftj.durable.program_log import after
@@ -61,7 +61,7 @@ def opened(
                     restore(database, file, last)
             except DatabaseFileError as error:
                 _from_log(database, file, error)
-            go_on(database, file, evaluate=False)
+            go_on(database, file)
     except BaseException:
         file._finalizer()
         raise
@@ -69,12 +69,14 @@ def opened(
 
 
 def entries_kept(container: Container) -> int | None:
-    """How many entries the log has, if it has all from the first one on, and none of them names pages."""
+    """How many entries the log has, if it has all from the first one on, intact, and none of them names pages."""
     first, last, count = container.connection.execute("select min(seq), max(seq), count(*) from log").fetchone()
     if first != 1 or last != count:
         return None
-    rows = container.connection.execute("select entry from log")
-    return None if any(Entry.decoded(entry).pages for (entry,) in rows) else int(count)
+    for seq, time, body, hash in container.connection.execute("select seq, time, entry, hash from log"):
+        if hash_of(body, seq, time) != hash or Entry.decoded(body).pages:
+            return None
+    return int(count)
 
 
 def _from_log(database: Database, file: DatabaseFile, error: DatabaseFileError) -> None:
@@ -133,18 +135,14 @@ def rows_after(container: Container, seq: int, upto: int | None = None) -> Itera
         yield Row(number, time, Entry.decoded(intact(body, hash, "log", number, time)))
 
 
-def go_on(database: Database, file: DatabaseFile, *, evaluate: bool) -> dict[str, Change]:
-    """Take up the entries after `file.seq`, and return what they changed, by relation, where that is known.
-
-    Runs of changes are one net change. `evaluate`: what is derived follows at once; else where it is up to date.
-    """
+def go_on(database: Database, file: DatabaseFile) -> None:
+    """Take up the entries after `file.seq`. Runs of changes are one net change."""
     pending: dict[str, list[Change]] = {}
-    changed: dict[str, list[Change]] = {}
     for row in rows_after(file.container, file.seq):
         load_symbols(file)
         entry = row.entry
         if entry.steps or entry.pages:
-            _apply(database, pending, evaluate, changed)
+            _apply(database, pending)
             pending = {}
             for step in entry.steps:
                 database._evaluator.state = after(database._state, step, database._new, database._symbols)
@@ -161,23 +159,17 @@ def go_on(database: Database, file: DatabaseFile, *, evaluate: bool) -> dict[str
             for name, change in entry.changes.items():
                 pending.setdefault(name, []).append(change)
         file.seq = row.seq
-    _apply(database, pending, evaluate, changed)
-    return {name: netted(changes) for name, changes in changed.items()}
+    _apply(database, pending)
 
 
-def _apply(
-    database: Database, pending: Mapping[str, list[Change]], evaluate: bool, changed: dict[str, list[Change]]
-) -> None:
-    if not pending:
-        return
+def _apply(database: Database, pending: Mapping[str, list[Change]]) -> None:
+    """Change facts. What is derived from them follows where it is up to date; else it is evaluated when it is read."""
     net = {name: change for name, changes in pending.items() if len((change := netted(changes)).kinds)}
     state = database._state
-    if not evaluate and not state.stale.isdisjoint(state.strata.above(net)):
+    if state.stale.isdisjoint(state.strata.above(net)):
+        committed(database, net)
+    else:
         load(database, net)
-        return
-    commit = committed(database, net)
-    for name, change in commit.changes.items():
-        changed.setdefault(name, []).append(change)
 
 
 def load(database: Database, changes: Mapping[str, Change]) -> None:

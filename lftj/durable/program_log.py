@@ -68,7 +68,7 @@ def after(state: State, step: Step, new: Callable[[Schema], StoredRelation], sym
         missing = [schema_of(kept) for kept in step["relations"] if kept["name"] not in state.relations]
         return state._replace(relations={**state.relations, **{schema.name: new(schema) for schema in missing}})
     if "remove" in step:
-        return state.without_rules(step["remove"])
+        return _without(state, step["remove"])
     if "paths" in step:
         relation, into = step["paths"]
         return declared(state, relation, into, new)
@@ -82,6 +82,15 @@ def after(state: State, step: Step, new: Callable[[Schema], StoredRelation], sym
         warnings.simplefilter("ignore")  # they were told when the rules were added
         added = extended(state, _program(step), options, new, symbols)
     return added.state.made_stale(added.heads)
+
+
+def _without(state: State, head: str) -> State:
+    """The state without the rules of a head: what it holds are its facts."""
+    state = state.without_rules(head)
+    relation = state.relations[head]
+    relations = {**state.relations, head: relation.successor(relation.facts, relation.facts)}
+    above = state.strata.above((head,))
+    return state._replace(relations=relations, stale=(state.stale - {head}) | above)
 
 
 def _program(step: Step) -> ast.Program:

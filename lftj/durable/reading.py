@@ -25,38 +25,41 @@ def refreshed(database: Database, file: DatabaseFile) -> Deltas:
             remedy="call it where the file was opened with read_only=True",
         )
     with database._lock, file.container.failing("read"):
+        database._refresh_all(None)
+        before, at = database._state, (file.seq, list(file.steps), dict(file.segments.saved))
         file.container.connection.execute("begin")  # one moment of the file
         try:
             oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
             last = Checkpoint.last(file.container)
             if last is not None and last.seq > file.seq and (oldest is None or oldest > file.seq + 1):
-                changes = _again(database, file, last)
+                _again(database, file, last)
             else:
-                changes = go_on(database, file, evaluate=True)
+                go_on(database, file)
+            database._refresh_all(None)
+        except BaseException:
+            database._evaluator.state = before
+            file.seq, file.steps, file.segments.saved = at
+            raise
         finally:
             file.container.connection.execute("rollback")
-        deltas = Deltas(changes, {}, database._evaluator, {})
+        deltas = Deltas(_changes(before, database._state), {}, database._evaluator, {})
         database._deliver(deltas)
     return deltas
 
 
-def _again(database: Database, file: DatabaseFile, checkpoint: Checkpoint) -> dict[str, Change]:
-    """The entries since are gone: the checkpoint takes the place of what is there, and is compared with it."""
-    before = database._state
+def _again(database: Database, file: DatabaseFile, checkpoint: Checkpoint) -> None:
+    """The entries since are gone: the checkpoint takes the place of what is there."""
     load_symbols(file)
-    database._evaluator.state, file.steps = State(), []
-    file.segments.saved = {}
-    try:
-        restore(database, file, checkpoint)
-        go_on(database, file, evaluate=False)
-    except BaseException:
-        database._evaluator.state = before
-        raise
-    database._refresh_all(None)
-    after = database._state.relations
+    database._evaluator.state, file.steps, file.segments.saved = State(), [], {}
+    restore(database, file, checkpoint)
+    go_on(database, file)
+
+
+def _changes(before: State, after: State) -> dict[str, Change]:
+    """How relations that were there and are differ; pages that they share are not looked at."""
     return {
         name: change
-        for name, relation in after.items()
+        for name, relation in after.relations.items()
         if name in before.relations
         and before.relations[name].schema == relation.schema
         and len((change := Change.between(before.relations[name].content, relation.content)).kinds)
