@@ -37,13 +37,10 @@ from __future__ import annotations
 
 import os
 import threading
-import traceback
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, overload
-from weakref import ref
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -71,12 +68,9 @@ from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.progress import Progress
-from lftj.results.answers import Answers
-from lftj.results.commit_feed import CommitFeed
 from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
-from lftj.results.transaction_delta import Delta, Deltas
 from lftj.store.stored import StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
@@ -87,7 +81,6 @@ from scantree.version import Version
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from lftj.durable.history import Changed
     from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
     from lftj.streams.circuit import Circuit
@@ -96,7 +89,7 @@ if TYPE_CHECKING:
 _OUTSIDE = "use `tx.insert`, or do it outside of the block"
 
 
-class Database(InFile, Answers):
+class Database(InFile):
     """Relations, rules over them, and their answers.
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages, a number or a
@@ -135,10 +128,7 @@ class Database(InFile, Answers):
         self._rejects: dict[str, Rejects | None] = {}
         self._open: Transaction | None = None  # set and read by the thread that holds the lock
         self._attached: list[object] = []  # circuits, which clauses know by a number
-        self._watchers: dict[object, tuple[str, Callable[[Delta], object]]] = {}
-        self._undelivered: deque[tuple[Callable[[Delta], object], Delta]] = deque()
-        self._delivering = False
-        self._feeds: dict[object, ref[CommitFeed]] = {}
+        self._begin_watching()
         if path is not None:
             self._open_file(path, read_only, sync, retain)
         if program is not None and not self._has_program(program):
@@ -498,87 +488,8 @@ class Database(InFile, Answers):
                 state = self._state
         return Snapshot(self._evaluator, state)
 
-    def on_commit(self, name: str, callback: Callable[[Delta], object]) -> Callable[[], None]:
-        """Call `callback(delta)` after every transaction that changed relation `name`; returns what ends that.
-
-        Once per commit, in the order of the commits and, within one, of the calls of `on_commit`, in the thread that
-        commits. The commit stands whatever a callback does: an exception becomes a warning when all callbacks have
-        run. A callback may open a transaction; who watches is told of that one afterwards. Loads are no commits.
-        """
-        self._stored(name)
-        arguments.function("callback", callback, "callback(delta)")
-        handle = object()
-        self._watchers[handle] = (name, callback)
-
-        def stop() -> None:
-            self._watchers.pop(handle, None)
-
-        return stop
-
     def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
         self._journal.evaluated(heads, seconds)
-
-    @overload
-    def changes(self, *names: str, limit: int | None = None) -> CommitFeed: ...
-    @overload
-    def changes(self, *names: str, since: int) -> Iterator[Changed]: ...
-    def changes(
-        self, *names: str, limit: int | None = None, since: int | None = None
-    ) -> CommitFeed | Iterator[Changed]:
-        """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
-
-        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
-        closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
-        many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
-        number. Loads are no commits. See `lftj.results.commit_feed`.
-
-        `since`: of a database in a file, and one relation, what each entry of the log after that number changed in it
-        instead, as (seq, time, delta), as far back as `retain=` keeps them.
-        """
-        if since is not None:
-            return self._changes_since(names, since)
-        for name in names:
-            self._stored(name)
-        feeds, handle = self._feeds, object()
-        waiting = arguments.count("limit", limit, "commits that may wait to be read")
-        feed = CommitFeed(names, waiting, lambda: feeds.pop(handle, None))
-        feeds[handle] = ref(feed, lambda _: feeds.pop(handle, None))
-        return feed
-
-    def _all_feeds(self) -> list[CommitFeed]:
-        return [feed for held in tuple(self._feeds.values()) if (feed := held()) is not None]
-
-    def _deliver(self, deltas: Deltas) -> list[str]:
-        """Tell feeds; call the callbacks of the relations that changed; returns the messages of those that failed.
-
-        A transaction of a callback only adds to the queue, which is emptied here. So every callback gets the commits in
-        their order.
-        """
-        for feed in self._all_feeds():
-            feed.give(deltas)
-        for name, callback in tuple(self._watchers.values()):
-            if name in deltas:
-                self._undelivered.append((callback, deltas[name]))
-        failures: list[str] = []
-        if self._delivering:
-            return failures
-        self._delivering = True
-        stop: BaseException | None = None
-        try:
-            while self._undelivered:
-                callback, delta = self._undelivered.popleft()
-                try:
-                    callback(delta)
-                except Exception as error:
-                    shown = "".join(traceback.format_exception(error)).rstrip()
-                    failures.append(f"a callback of on_commit failed; the commit stands\n{shown}")
-                except BaseException as error:
-                    stop = stop or error
-        finally:
-            self._delivering = False
-        if stop is not None:
-            raise stop
-        return failures
 
     @property
     def _strata(self) -> Strata:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, UsageError, say
+
+if TYPE_CHECKING:
+    from lftj.durable.care import Damage
 
 
 def database_files(paths: Sequence[str]) -> bool:
@@ -26,7 +30,9 @@ def check_files(paths: Sequence[str], *, as_json: bool, evaluate: bool) -> int:
     """Print what is wrong with databases in files; 3 if anything is."""
     from lftj.durable import care
 
-    findings = [(path, found) for path in paths for found in care.check(path, evaluate=evaluate)]
+    findings = [(path, found) for path in paths for found in care.check(path)]
+    if evaluate and not findings:
+        findings = [(path, found) for path in paths for found in _evaluated(path)]
     if as_json:
         print(json.dumps([{"file": path, **found._asdict()} for path, found in findings], indent=2))
     else:
@@ -35,6 +41,15 @@ def check_files(paths: Sequence[str], *, as_json: bool, evaluate: bool) -> int:
         files = "1 database" if len(paths) == 1 else f"{len(paths)} databases"
         say(f"lftj: {files} checked, {len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}")
     return Code.DATA if findings else Code.DONE
+
+
+def _evaluated(path: str) -> list[Damage]:
+    """The derived relations of a database that are not what its rules derive."""
+    from lftj.database import Database
+    from lftj.durable import care
+
+    with Database(path=path, read_only=True) as kept, Database(path=path, read_only=True) as anew:
+        return care.check(path, opened=(kept, anew))
 
 
 def back_up(path: str, to: str) -> int:
@@ -48,9 +63,12 @@ def back_up(path: str, to: str) -> int:
 
 def compact_file(path: str) -> int:
     """Give back the space that nothing in a file takes any more."""
+    from lftj.database import Database
     from lftj.durable import care
 
-    before, after = care.compact(path)
+    care.look(path).close()  # a file that is not there is not made
+    with Database(path=path) as database:
+        before, after = care.compact(database)
     say(f"lftj: {path} took {before / 1e6:,.1f} MB, and takes {after / 1e6:,.1f} MB")
     return Code.DONE
 
@@ -65,10 +83,13 @@ def show_log(path: str, since: str, *, as_json: bool) -> int:
             why="entries are numbered from 1 on",
             remedy="give the number of the last entry that you have seen, such as 7",
         )
+    row = None
     for row in care.log(path, int(since)):
         when = row.time.isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
         if as_json:
             print(json.dumps({"seq": row.seq, "time": row.time.isoformat(), "what": row.what, "bytes": row.size}))
         else:
             print(f"{row.seq:>8}  {when}  {row.what}")
+    if row is None:
+        say(f"lftj: no entry after {since} is kept; a checkpoint drops all but those that `retain=` asks to keep")
     return Code.DONE

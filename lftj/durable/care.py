@@ -17,19 +17,23 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lftj.durable.checkpoint import Checkpoint
+from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.container import Container, hash_of
-from lftj.durable.entry import Entry
+from lftj.durable.entry import LogEntry
 from lftj.durable.opening import entries_kept
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
+from lftj.language.clause import INTERNAL
+
+if TYPE_CHECKING:
+    from lftj.durable.in_file import InFile
 
 MAGIC = b"SQLite format 3\0"
 
 
-class Finding(NamedTuple):
+class Damage(NamedTuple):
     """`what` is wrong with a file, and what to do: `remedy`. `lost`: whether an answer is lost by it."""
 
     what: str
@@ -60,32 +64,35 @@ def look(path: str | os.PathLike[str]) -> Container:
     return Container(path, read_only=True, sync="full", page_rows=None)
 
 
-def check(path: str | os.PathLike[str], *, evaluate: bool = False) -> list[Finding]:
-    """Everything that is wrong with a file. `evaluate`: and whether derived relations are what their rules derive."""
-    found: list[Finding] = []
+def check(path: str | os.PathLike[str], *, opened: tuple[InFile, InFile] | None = None) -> list[Damage]:
+    """Everything that is wrong with a file.
+
+    `opened`: the file opened twice, read-only, to see whether derived relations are what their rules derive.
+    """
+    found: list[Damage] = []
     container = look(path)
     try:
         for (text,) in container.connection.execute("pragma integrity_check"):
             if text != "ok":
-                found.append(Finding(f"SQLite says: {text}", "go back to a backup", lost=True))
+                found.append(Damage(f"SQLite says: {text}", "go back to a backup", lost=True))
         rebuilt = entries_kept(container) is not None
         bad = set(_damaged_rows(container))
         found += [_finding(table, key, rebuilt) for table, key in bad if table != "segments"]
         if not any(table == "checkpoints" for table, _ in bad):
             found += list(_damaged_pages(container, {key for table, key in bad if table == "segments"}, rebuilt))
     except sqlite3.Error as error:
-        found.append(Finding(f"SQLite says: {error}", "go back to a backup", lost=True))
+        found.append(Damage(f"SQLite says: {error}", "go back to a backup", lost=True))
     finally:
         container.close()
-    if evaluate and not found:
-        found += list(_wrong_answers(path))
+    if opened is not None and not found:
+        found += list(_wrong_answers(*opened))
     return found
 
 
-def _finding(table: str, key: Any, rebuilt: bool) -> Finding:
+def _finding(table: str, key: Any, rebuilt: bool) -> Damage:
     if table == "checkpoints" and rebuilt:
-        return Finding(f"checkpoint {key} is damaged", "open the file: all is read from the log", lost=False)
-    return Finding(f"{table} {key} is damaged", "go back to a backup", lost=True)
+        return Damage(f"checkpoint {key} is damaged", "open the file: all is read from the log", lost=False)
+    return Damage(f"{table} {key} is damaged", "go back to a backup", lost=True)
 
 
 def _damaged_rows(container: Container) -> Iterator[tuple[str, Any]]:
@@ -104,10 +111,10 @@ def _damaged_rows(container: Container) -> Iterator[tuple[str, Any]]:
             yield "deltas", f"{name} {seq}"
 
 
-def _damaged_pages(container: Container, bad: set[int], rebuilt: bool) -> Iterator[Finding]:
+def _damaged_pages(container: Container, bad: set[int], rebuilt: bool) -> Iterator[Damage]:
     """The relations whose pages are in damaged or missing segments."""
     there = {id for (id,) in container.connection.execute("select id from segments")}
-    last = Checkpoint.last(container)
+    last = SavedCheckpoint.last(container)
     if last is None:
         return
     roles: dict[int, list[tuple[str, str]]] = {}
@@ -122,25 +129,22 @@ def _damaged_pages(container: Container, bad: set[int], rebuilt: bool) -> Iterat
             what = f"segment {id} is {'damaged' if id in there else 'missing'}"
             if not facts:
                 names = ", ".join(f"`{name}`" for _, name in uses)
-                yield Finding(f"{what}: {names}", "open the file: it is evaluated again", lost=False)
+                yield Damage(f"{what}: {names}", "open the file: it is evaluated again", lost=False)
             elif rebuilt:
-                yield Finding(f"{what}: `{facts[0]}`", "open the file: all is read from the log", lost=False)
+                yield Damage(f"{what}: `{facts[0]}`", "open the file: all is read from the log", lost=False)
             else:
-                yield Finding(f"{what}: facts of `{facts[0]}`", "go back to a backup", lost=True)
+                yield Damage(f"{what}: facts of `{facts[0]}`", "go back to a backup", lost=True)
 
 
-def _wrong_answers(path: str | os.PathLike[str]) -> Iterator[Finding]:
+def _wrong_answers(kept: InFile, anew: InFile) -> Iterator[Damage]:
     """The derived relations that are not what their rules derive from the facts."""
-    from lftj.database import Database
-
-    with Database(path=path, read_only=True) as kept, Database(path=path, read_only=True) as anew:
-        anew._evaluator.state = anew._state.made_stale(anew._state.relations)
-        for name in kept._state.strata.order:
-            if name in kept._state.stale or name.startswith("@"):
-                continue
-            one, other = kept._current(name).content, anew._current(name).content
-            if len(one) != len(other) or (one.columns() != other.columns()).any():
-                yield Finding(f"`{name}` is not what its rules derive", "report it to us, with the file", lost=False)
+    anew._evaluator.state = anew._state.made_stale(anew._state.relations)
+    for name in kept._state.strata.order:
+        if name in kept._state.stale or name.startswith(INTERNAL):
+            continue
+        one, other = kept._current(name).content, anew._current(name).content
+        if len(one) != len(other) or (one.columns() != other.columns()).any():
+            yield Damage(f"`{name}` is not what its rules derive", "report it to us, with the file", lost=False)
 
 
 def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
@@ -168,23 +172,15 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
     return target.stat().st_size
 
 
-def compact(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Give back the space that nothing takes any more; (bytes before, bytes after). Nobody else may write meanwhile."""
-    from lftj.database import Database
-
-    if not is_file(path):
-        look(path).close()
-    before = Path(path).stat().st_size
-    db = Database(path=path)
-    try:
-        db.checkpoint()
-        container = db._in_file("compact").container
-        with container.failing("compact"), container.lock:
-            container.connection.execute("vacuum")
-            container.connection.execute("pragma wal_checkpoint(truncate)")
-    finally:
-        db.close()
-    return before, Path(path).stat().st_size
+def compact(database: InFile) -> tuple[int, int]:
+    """Give back the space of a database's file that nothing takes any more; (bytes before, bytes after)."""
+    container = database._in_file("compact").container
+    before = container.path.stat().st_size
+    database.checkpoint()
+    with container.failing("compact"), container.lock:
+        container.connection.execute("vacuum")
+        container.connection.execute("pragma wal_checkpoint(truncate)")
+    return before, container.path.stat().st_size
 
 
 def log(path: str | os.PathLike[str], since: int = 0) -> Iterator[LogRow]:
@@ -193,12 +189,12 @@ def log(path: str | os.PathLike[str], since: int = 0) -> Iterator[LogRow]:
     try:
         sql = "select seq, time, entry from log where seq > ? order by seq"
         for seq, time, body in container.connection.execute(sql, (since,)):
-            yield LogRow(seq, dt.datetime.fromtimestamp(time, dt.UTC), _in_words(Entry.decoded(body)), len(body))
+            yield LogRow(seq, dt.datetime.fromtimestamp(time, dt.UTC), _in_words(LogEntry.decoded(body)), len(body))
     finally:
         container.close()
 
 
-def _in_words(entry: Entry) -> str:
+def _in_words(entry: LogEntry) -> str:
     parts = []
     for step in entry.steps:
         if "rules" in step:

@@ -30,7 +30,7 @@ from scantree.version import Store, Version
 DECLARED, ROUNDS = "declared", "rounds"
 
 
-class Moment(NamedTuple):
+class Taken(NamedTuple):
     """What a checkpoint is made of: the state after entry `seq`, the steps of its program, the number of symbols."""
 
     seq: int
@@ -49,7 +49,7 @@ def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
     return found
 
 
-def write(container: Container, segments: Segments, moment: Moment, rounds: ComponentRounds) -> None:
+def write(container: Container, segments: Segments, moment: Taken, rounds: ComponentRounds) -> None:
     """Write what is not in the file yet, then the checkpoint; earlier ones, and what only they named, go."""
     state, owners = moment.state, _stores(moment.state.relations.values())
     numbers: dict[int, int] = {}
@@ -96,7 +96,7 @@ def rules_of(state: State, head: str) -> list[str]:
     return [str(clause) for clause in state.strata.of(head)]
 
 
-class Checkpoint(NamedTuple):
+class SavedCheckpoint(NamedTuple):
     """A checkpoint as it is in the file: its number, its header, the lists of the pages of its versions."""
 
     seq: int
@@ -104,7 +104,7 @@ class Checkpoint(NamedTuple):
     lists: list[PageList]
 
     @classmethod
-    def last(cls, container: Container) -> Checkpoint | None:
+    def last(cls, container: Container) -> SavedCheckpoint | None:
         """The last one; None if there is none."""
         sql = "select seq, body, hash from checkpoints order by seq desc limit 1"
         found = container.connection.execute(sql).fetchone()

@@ -27,7 +27,7 @@ Step = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """`changes` of facts by relation · `pages`: lists of pages, of facts loaded in bulk · `steps`: of the program."""
 
     changes: Mapping[str, Change] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Entry:
         return b"".join([json.dumps(header).encode(), b"\n", *bodies])
 
     @classmethod
-    def decoded(cls, body: bytes) -> Entry:
+    def decoded(cls, body: bytes) -> LogEntry:
         """The entry that such bytes are."""
         end = body.index(b"\n")
         header, at = json.loads(body[:end]), end + 1

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from lftj.durable.container import intact
+from lftj.durable.database_file import DatabaseFile
 from lftj.durable.entry import decoded, inverse, netted
-from lftj.durable.file import DatabaseFile
 from lftj.durable.opening import changed_facts, committed, rows_after
 from lftj.durable.program_log import after
 from lftj.errors import DataError
@@ -28,7 +28,10 @@ from lftj.results.transaction_delta import Delta, Deltas
 from lftj.store.change import Change
 
 if TYPE_CHECKING:
-    from lftj.database import Database
+    from lftj.durable.in_file import InFile
+
+
+Held = TypeVar("Held", bound="InFile")
 
 
 class Changed(NamedTuple):
@@ -39,7 +42,7 @@ class Changed(NamedTuple):
     delta: Delta
 
 
-def changes_since(database: Database, file: DatabaseFile, name: str, since: int) -> Iterator[Changed]:
+def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -> Iterator[Changed]:
     """What each entry after number `since` changed in a relation, in order; entries that did not are left out."""
     _check_since(file, since)
     relation, symbols = database._state.relations[name], database._symbols
@@ -95,11 +98,11 @@ def _moment(time: float) -> dt.datetime:
     return dt.datetime.fromtimestamp(time, dt.UTC)
 
 
-def as_of(database: Database, file: DatabaseFile, when: int | dt.datetime) -> Database:
+def as_of(database: InFile, file: DatabaseFile, when: int | dt.datetime) -> InFile:
     """A copy in memory of the database as it was after entry `when`, or at that time."""
     seq = _number_at(file, when)
     _check_since(file, seq)
-    made = branch_of(database)
+    made: InFile = branch_of(database)
     taken: dict[str, list[Change]] = {}
     emptied: set[str] = set()
     steps = 0
@@ -129,7 +132,7 @@ def _number_at(file: DatabaseFile, when: int | dt.datetime) -> int:
     return int(found)
 
 
-def _rebuild(made: Database, file: DatabaseFile, steps: int, net: Mapping[str, Change], emptied: set[str]) -> None:
+def _rebuild(made: InFile, file: DatabaseFile, steps: int, net: Mapping[str, Change], emptied: set[str]) -> None:
     """Make a branch have the program without its last steps, and the facts of then; heads are evaluated when read."""
     now = made._state
     state = State()
@@ -147,7 +150,7 @@ def _rebuild(made: Database, file: DatabaseFile, steps: int, net: Mapping[str, C
     made._evaluator.state = state.made_stale(state.relations)
 
 
-def branch_of(database: Database) -> Database:
+def branch_of(database: Held) -> Held:
     """A writable copy of a database, in memory, that shares all pages and texts with it."""
     made = type(database)()
     with database._lock:
@@ -158,7 +161,7 @@ def branch_of(database: Database) -> Database:
     return made
 
 
-def difference(database: Database, other: Database) -> Deltas:
+def difference(database: InFile, other: InFile) -> Deltas:
     """What `database` has and `other` has not is inserted, the reverse is erased; of relations that both have."""
     if database._arena is not other._arena:
         raise DataError(

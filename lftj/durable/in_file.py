@@ -7,34 +7,41 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from lftj import arguments
 from lftj.errors import DatabaseFileError, DataError
 from lftj.language.clause import INTERNAL
-from lftj.results.transaction_delta import Deltas
+from lftj.results.watching import Watched
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator, Sequence
 
-    from lftj.durable.file import DatabaseFile
+    from lftj.durable.database_file import DatabaseFile
     from lftj.durable.history import Changed
     from lftj.maintain.commit import Commit
+    from lftj.maintain.step import KeptHeads
     from lftj.program.rule_options import RuleOptions
     from lftj.program.state import State
+    from lftj.results.commit_feed import CommitFeed
+    from lftj.results.snapshot import Snapshot
+    from lftj.results.transaction_delta import Deltas
     from lftj.store.change import Change
+    from lftj.values.symbols import SymbolTable
+    from scantree.memory import Arena
     from scantree.version import Version
 
 
-class InFile:
+class InFile(Watched):
     """The parts of `Database` that are about its file."""
 
     _file: DatabaseFile | None = None
-    _lock: threading.RLock
+    _kept: KeptHeads
+    _arena: Arena
+    _symbols: SymbolTable
 
     @property
     def path(self) -> str | None:
@@ -52,7 +59,7 @@ class InFile:
 
         if retain:
             arguments.count("retain", retain, "entries of the log that are kept beyond the last checkpoint")
-        self._file = opened(self, path, read_only=read_only, sync=sync, retain=retain)  # type: ignore[arg-type]
+        self._file = opened(self, path, read_only=read_only, sync=sync, retain=retain)
 
     def _in_file(self, what: str) -> DatabaseFile:
         if self._file is None:
@@ -69,25 +76,28 @@ class InFile:
         It writes only pages that changed since the last one. It is made now and then without being asked for, beside
         the work of others, and when the database is closed. What was derived is part of it where it is up to date.
         """
-        self._in_file("checkpoint").checkpoint(self)  # type: ignore[arg-type]
+        self._in_file("checkpoint").checkpoint(self)
 
     def refresh(self) -> Deltas:
         """Of a database that was opened read-only: take up what its writer has committed since; returns what changed.
 
         What is derived follows the net change, and who watches (`on_commit`, `changes`) is told.
         """
-        from lftj.durable.reading import refreshed
+        from lftj.durable.refreshing import refreshed
 
-        return refreshed(self, self._in_file("refresh"))  # type: ignore[arg-type]
+        return refreshed(self, self._in_file("refresh"))
 
-    def at(self, when: int | dt.datetime) -> Any:
+    def at(self, when: int | dt.datetime) -> Snapshot:
         """A snapshot of the database as it was after entry number `when` of the log, or at a time.
 
         As far back as `retain=` keeps the log. Raises `DataError` for what is not kept.
         """
         from lftj.durable.history import as_of
+        from lftj.results.snapshot import Snapshot
 
-        return as_of(self, self._in_file("at"), when).snapshot()  # type: ignore[arg-type]
+        then = as_of(self, self._in_file("at"), when)
+        then._refresh_all(None)
+        return Snapshot(then._evaluator, then._state)
 
     def branch(self) -> Self:
         """A writable copy in memory, to try things in: it shares all pages with this one, and costs a moment.
@@ -96,7 +106,7 @@ class InFile:
         """
         from lftj.durable.history import branch_of
 
-        return branch_of(self)  # type: ignore[arg-type, return-value]
+        return branch_of(self)
 
     def diff(self, other: Self) -> Deltas:
         """How the relations of this database differ from those of `other`, of which it is a branch, or that of it.
@@ -105,14 +115,30 @@ class InFile:
         """
         from lftj.durable.history import difference
 
-        return difference(self, other)  # type: ignore[arg-type]
+        return difference(self, other)
 
     def close(self) -> None:
         """Write what waits and a last checkpoint, and let go of the file; a database in memory has nothing to do."""
         if self._file is not None:
-            self._file.close(self)  # type: ignore[arg-type]
+            self._file.close(self)
 
-    def _changes_since(self, names: tuple[str, ...], since: int) -> Iterator[Changed]:
+    @overload
+    def changes(self, *names: str, limit: int | None = None) -> CommitFeed: ...
+    @overload
+    def changes(self, *names: str, since: int) -> Iterator[Changed]: ...
+    def changes(self, *names: str, limit: int | None = None, since: int | None = None) -> Any:
+        """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
+
+        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
+        closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
+        many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
+        number. Loads are no commits. See `lftj.results.commit_feed`.
+
+        `since`: of a database in a file, and one relation, what each entry of the log after that number changed in it
+        instead, as (seq, time, delta), as far back as `retain=` keeps them.
+        """
+        if since is None:
+            return super().changes(*names, limit=limit)
         from lftj.durable.history import changes_since
 
         file = self._in_file("changes(since=)")
@@ -122,8 +148,8 @@ class InFile:
                 why="it goes through the log of one",
                 remedy='name one, as in db.changes("tri", since=7)',
             )
-        self._stored(names[0])  # type: ignore[attr-defined]
-        return changes_since(self, file, names[0], since)  # type: ignore[arg-type]
+        self._stored(names[0])
+        return changes_since(self, file, names[0], since)
 
     # -- what is written ----------------------------------------------------------------------------------------------
 
@@ -133,29 +159,29 @@ class InFile:
         if file is None or not (changes or steps):
             commit.publish()
             return
-        from lftj.durable.entry import Entry
+        from lftj.durable.entry import LogEntry
 
-        entry = Entry({name: change for name, change in changes.items() if len(change.kinds)}, {}, tuple(steps))
+        entry = LogEntry({name: change for name, change in changes.items() if len(change.kinds)}, {}, tuple(steps))
         seq = file.append(entry, _derived(commit) if file.keeps_history else {})
         try:
             commit.publish()
         except BaseException:
-            if commit.state is not self._evaluator.state:  # type: ignore[attr-defined]
+            if commit.state is not self._evaluator.state:
                 file.take_back(seq)
             raise
         if file.due():
-            file.checkpoint_beside(self)  # type: ignore[arg-type]
+            file.checkpoint_beside(self)
 
     def _write_rules(self, program: Any, options: RuleOptions, state: State) -> None:
         """Write rules that are about to be added, and the facts that come with them."""
         if self._file is None:
             return
-        from lftj.durable.entry import Entry
+        from lftj.durable.entry import LogEntry
         from lftj.store.change import Change
 
         steps: list[dict[str, Any]] = []
         self._note_rules(steps, program, options)
-        before = self._evaluator.state.relations  # type: ignore[attr-defined]
+        before = self._evaluator.state.relations
         facts = {}
         for name, relation in state.relations.items():
             if name not in before:
@@ -163,7 +189,7 @@ class InFile:
                 facts[name] = Change.between(empty, relation.facts)
             elif before[name].facts is not relation.facts:
                 facts[name] = Change.between(before[name].facts, relation.facts)
-        self._file.append(Entry({name: c for name, c in facts.items() if len(c.kinds)}, {}, tuple(steps)))
+        self._file.append(LogEntry({name: c for name, c in facts.items() if len(c.kinds)}, {}, tuple(steps)))
 
     def _note_rules(self, steps: list[dict[str, Any]], program: Any, options: RuleOptions) -> None:
         """Note the step that adds a program, if there is a file to keep it in."""
@@ -174,9 +200,9 @@ class InFile:
 
     def _write_steps(self, *steps: dict[str, Any]) -> None:
         if self._file is not None:
-            from lftj.durable.entry import Entry
+            from lftj.durable.entry import LogEntry
 
-            self._file.append(Entry(steps=steps))
+            self._file.append(LogEntry(steps=steps))
 
     def _write_load(self, name: str, before: Version, facts: Version) -> None:
         """Write a load that is about to be published."""

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from lftj import arguments
-from lftj.durable.checkpoint import Checkpoint
+from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.container import SYNC, Container, damaged, hash_of, intact
-from lftj.durable.entry import Entry, netted
-from lftj.durable.file import DatabaseFile, texts_of
+from lftj.durable.database_file import DatabaseFile, texts_of
+from lftj.durable.entry import LogEntry, netted
 from lftj.durable.program_log import after
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
@@ -27,7 +27,7 @@ from lftj.store.change import ERASE, ERASED, INSERT, INSERTED, Batch, Change, ap
 if TYPE_CHECKING:
     import os
 
-    from lftj.database import Database
+    from lftj.durable.in_file import InFile
     from scantree.version import Version
 
 _NO_HEADS: frozenset[str] = frozenset()
@@ -38,11 +38,11 @@ class Row(NamedTuple):
 
     seq: int
     time: float
-    entry: Entry
+    entry: LogEntry
 
 
 def opened(
-    database: Database, path: str | os.PathLike[str], *, read_only: bool, sync: str, retain: int | None
+    database: InFile, path: str | os.PathLike[str], *, read_only: bool, sync: str, retain: int | None
 ) -> DatabaseFile:
     """The file at `path`, which is made if it is not there; `database`, which is empty, gets what is in it."""
     arguments.one_of("sync", sync, tuple(SYNC), "it says what a commit that returned survives")
@@ -56,7 +56,7 @@ def opened(
         with database._progress.step(f"opening {container.path.name}"):
             load_symbols(file)
             try:
-                last = Checkpoint.last(container)
+                last = SavedCheckpoint.last(container)
                 if last is not None:
                     restore(database, file, last)
             except DatabaseFileError as error:
@@ -74,12 +74,12 @@ def entries_kept(container: Container) -> int | None:
     if first != 1 or last != count:
         return None
     for seq, time, body, hash in container.connection.execute("select seq, time, entry, hash from log"):
-        if hash_of(body, seq, time) != hash or Entry.decoded(body).pages:
+        if hash_of(body, seq, time) != hash or LogEntry.decoded(body).pages:
             return None
     return int(count)
 
 
-def _from_log(database: Database, file: DatabaseFile, error: DatabaseFileError) -> None:
+def _from_log(database: InFile, file: DatabaseFile, error: DatabaseFileError) -> None:
     """A damaged checkpoint is no loss where the log goes back to the beginning: all is made from that."""
     if not entries_kept(file.container):
         raise error
@@ -99,7 +99,7 @@ def load_symbols(file: DatabaseFile) -> None:
         file.symbols_written = first + count
 
 
-def restore(database: Database, file: DatabaseFile, checkpoint: Checkpoint) -> None:
+def restore(database: InFile, file: DatabaseFile, checkpoint: SavedCheckpoint) -> None:
     """Give an empty database what a checkpoint holds."""
     state = database._state
     for step in checkpoint.header["steps"]:
@@ -112,7 +112,7 @@ def restore(database: Database, file: DatabaseFile, checkpoint: Checkpoint) -> N
     file.seq = file.checkpoint_seq = checkpoint.seq
 
 
-def _note_evaluated(database: Database, heads: Heads) -> None:
+def _note_evaluated(database: InFile, heads: Heads) -> None:
     """A head that came back evaluated is as one that was just evaluated: its next change prepares."""
     if not heads.recursive and heads.name not in database._state.stale:
         content = database._state.relations[heads.name].content
@@ -132,10 +132,10 @@ def rows_after(container: Container, seq: int, upto: int | None = None) -> Itera
                 remedy="open the database with a larger `retain=`, or retain=None to keep all, from now on",
             )
         seq = number
-        yield Row(number, time, Entry.decoded(intact(body, hash, "log", number, time)))
+        yield Row(number, time, LogEntry.decoded(intact(body, hash, "log", number, time)))
 
 
-def go_on(database: Database, file: DatabaseFile) -> None:
+def go_on(database: InFile, file: DatabaseFile) -> None:
     """Take up the entries after `file.seq`. Runs of changes are one net change."""
     pending: dict[str, list[Change]] = {}
     for row in rows_after(file.container, file.seq):
@@ -162,7 +162,7 @@ def go_on(database: Database, file: DatabaseFile) -> None:
     _apply(database, pending)
 
 
-def _apply(database: Database, pending: Mapping[str, list[Change]]) -> None:
+def _apply(database: InFile, pending: Mapping[str, list[Change]]) -> None:
     """Change facts. What is derived from them follows where it is up to date; else it is evaluated when it is read."""
     net = {name: change for name, changes in pending.items() if len((change := netted(changes)).kinds)}
     state = database._state
@@ -172,7 +172,7 @@ def _apply(database: Database, pending: Mapping[str, list[Change]]) -> None:
         load(database, net)
 
 
-def load(database: Database, changes: Mapping[str, Change]) -> None:
+def load(database: InFile, changes: Mapping[str, Change]) -> None:
     """Change facts as a load does: what is derived from them is stale."""
     state = database._state
     for name, change in changes.items():
@@ -193,7 +193,7 @@ def batches_of(change: Change) -> list[Batch]:
     return [Batch(rows, rows.shape[1], op) for rows, op in parts if rows.shape[1]]
 
 
-def committed(database: Database, changes: Mapping[str, Change]) -> Commit:
+def committed(database: InFile, changes: Mapping[str, Change]) -> Commit:
     """Commit changes of facts that are in the file already."""
     batches = {name: batches_of(change) for name, change in changes.items()}
     commit = Commit(database._evaluator, batches, None, _NO_HEADS, lambda _: Limits(), database._kept)

@@ -113,7 +113,9 @@ def test_a_derived_relation_that_is_wrong_is_found(tmp_path: Path) -> None:
         wrong = relation.successor(relation.declared_store().empty(), relation.facts)
         db._evaluator.state = db._state._replace(relations={**db._state.relations, "q": wrong})
     assert care.check(path) == []
-    assert [finding.what for finding in care.check(path, evaluate=True)] == ["`q` is not what its rules derive"]
+    with lftj.Database(path=path, read_only=True) as kept, lftj.Database(path=path, read_only=True) as anew:
+        found = care.check(path, opened=(kept, anew))
+    assert [damage.what for damage in found] == ["`q` is not what its rules derive"]
 
 
 def test_a_backup_is_a_database(tmp_path: Path) -> None:

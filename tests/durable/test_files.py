@@ -199,9 +199,9 @@ def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_loads_in_bulk_are_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lftj.durable import file
+    from lftj.durable import database_file
 
-    monkeypatch.setattr(file, "BULK", 10)
+    monkeypatch.setattr(database_file, "BULK", 10)
     path = tmp_path / "shop.lftj"
     db = lftj.Database._sized(".decl e(a:number, b:number)", page_rows=4, directory_rows=2, path=path)
     db.load("e", [(i, i * i) for i in range(1000)])

@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lftj.durable.checkpoint import Moment, write
+from lftj.durable.checkpoint import Taken, write
 from lftj.durable.container import Container, hash_of
-from lftj.durable.entry import Entry, Step, encoded
+from lftj.durable.entry import LogEntry, Step, encoded
 from lftj.durable.segments import Segments
 from lftj.errors import DatabaseFileError
 from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
 
 if TYPE_CHECKING:
-    from lftj.database import Database
+    from lftj.durable.in_file import InFile
     from scantree.version import Version
 
 # Rows of a load into an empty relation from which they are written as pages.
@@ -45,7 +45,7 @@ class Waiting(NamedTuple):
 
     seq: int
     time: float
-    entry: Entry
+    entry: LogEntry
     deltas: Mapping[str, Change]
     symbols: int
 
@@ -84,7 +84,7 @@ class DatabaseFile:
 
     # -- entries ------------------------------------------------------------------------------------------------------
 
-    def append(self, entry: Entry, deltas: Mapping[str, Change] | None = None) -> int:
+    def append(self, entry: LogEntry, deltas: Mapping[str, Change] | None = None) -> int:
         """Write an entry; it holds once this returns. Returns its number."""
         if self.read_only:
             raise DatabaseFileError(
@@ -169,11 +169,11 @@ class DatabaseFile:
         if not len(before) and len(facts) >= BULK and self.container.sync != "off":
             with self.group():
                 listed = self.segments.save(f"facts {name}", facts)
-                self.append(Entry(pages={name: listed.encoded()}))
+                self.append(LogEntry(pages={name: listed.encoded()}))
             return
         change = Change.between(before, facts)
         if len(change.kinds):
-            self.append(Entry(changes={name: change}))
+            self.append(LogEntry(changes={name: change}))
 
     @contextmanager
     def group(self) -> Iterator[None]:
@@ -193,14 +193,14 @@ class DatabaseFile:
 
     # -- checkpoints --------------------------------------------------------------------------------------------------
 
-    def checkpoint(self, database: Database) -> None:
+    def checkpoint(self, database: InFile) -> None:
         """Write a checkpoint of the database as it is."""
         running = self._checkpointing
         if running is not None and running is not threading.current_thread():
             running.join()
         with database._lock:
             self.flush()
-            moment = Moment(self.seq, database._state, tuple(self.steps), len(self.symbols))
+            moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
             tail = self._tail
         write(self.container, self.segments, moment, database._evaluator.rounds)
         self.checkpoint_seq = moment.seq
@@ -227,7 +227,7 @@ class DatabaseFile:
         for (entry,) in connection.execute("select entry from log where instr(entry, cast('\"pages\"' as blob)) > 0"):
             from lftj.durable.segments import PageList
 
-            for listed in Entry.decoded(entry).pages.values():
+            for listed in LogEntry.decoded(entry).pages.values():
                 named |= PageList.decoded(listed).segments()
         return named
 
@@ -236,7 +236,7 @@ class DatabaseFile:
         running = self._checkpointing
         return self._tail > TAIL and (running is None or not running.is_alive())
 
-    def checkpoint_beside(self, database: Database) -> None:
+    def checkpoint_beside(self, database: InFile) -> None:
         """Begin a checkpoint in a thread of its own."""
         known = weakref.ref(database)
 
@@ -251,7 +251,7 @@ class DatabaseFile:
         self._checkpointing = threading.Thread(target=run, name="lftj checkpoint", daemon=True)
         self._checkpointing.start()
 
-    def close(self, database: Database) -> None:
+    def close(self, database: InFile) -> None:
         """Write what waits and a last checkpoint, and let go of the file."""
         if not self._finalizer.alive:
             return

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lftj.durable.checkpoint import Checkpoint
-from lftj.durable.file import DatabaseFile
+from lftj.durable.checkpoint import SavedCheckpoint
+from lftj.durable.database_file import DatabaseFile
 from lftj.durable.opening import go_on, load_symbols, restore
 from lftj.errors import DatabaseFileError
 from lftj.program.state import State
@@ -13,10 +13,10 @@ from lftj.results.transaction_delta import Deltas
 from lftj.store.change import Change
 
 if TYPE_CHECKING:
-    from lftj.database import Database
+    from lftj.durable.in_file import InFile
 
 
-def refreshed(database: Database, file: DatabaseFile) -> Deltas:
+def refreshed(database: InFile, file: DatabaseFile) -> Deltas:
     """Take up the entries that are new in the file, and deliver what they changed."""
     if not file.read_only:
         raise DatabaseFileError(
@@ -30,7 +30,7 @@ def refreshed(database: Database, file: DatabaseFile) -> Deltas:
         file.container.connection.execute("begin")  # one moment of the file
         try:
             oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
-            last = Checkpoint.last(file.container)
+            last = SavedCheckpoint.last(file.container)
             if last is not None and last.seq > file.seq and (oldest is None or oldest > file.seq + 1):
                 _again(database, file, last)
             else:
@@ -47,7 +47,7 @@ def refreshed(database: Database, file: DatabaseFile) -> Deltas:
     return deltas
 
 
-def _again(database: Database, file: DatabaseFile, checkpoint: Checkpoint) -> None:
+def _again(database: InFile, file: DatabaseFile, checkpoint: SavedCheckpoint) -> None:
     """The entries since are gone: the checkpoint takes the place of what is there."""
     load_symbols(file)
     database._evaluator.state, file.steps, file.segments.saved = State(), [], {}
