@@ -179,6 +179,12 @@ class Container:
 
     # -- transactions -------------------------------------------------------------------------------------------------
 
+    def insert(self, table: str, row: tuple[Any, ...]) -> None:
+        """Insert one row: a transaction of its own, or a part of a group."""
+        with self.lock:
+            self._check_process()
+            self.connection.execute(f"insert into {table} values ({', '.join('?' * len(row))})", row)
+
     @contextlib.contextmanager
     def group(self) -> Iterator[None]:
         """Make all transactions in the block one."""
@@ -196,12 +202,7 @@ class Container:
             if self.is_grouped:
                 yield self.connection
                 return
-            if self.pid != os.getpid():
-                raise DatabaseFileError(
-                    f"{self.path} was opened by process {self.pid}, and this one is its child",
-                    why="a connection to the file must not be used in a process that was forked",
-                    remedy="open the file in the child, with read_only=True if the parent goes on writing",
-                )
+            self._check_process()
             self.connection.execute("begin immediate")
             try:
                 yield self.connection
@@ -210,6 +211,14 @@ class Container:
                 if self.connection.in_transaction:
                     self.connection.execute("rollback")
                 raise
+
+    def _check_process(self) -> None:
+        if self.pid != os.getpid():
+            raise DatabaseFileError(
+                f"{self.path} was opened by process {self.pid}, and this one is its child",
+                why="a connection to the file must not be used in a process that was forked",
+                remedy="open the file in the child, with read_only=True if the parent goes on writing",
+            )
 
     @contextlib.contextmanager
     def failing(self, what: str) -> Iterator[None]:

@@ -108,6 +108,11 @@ class DatabaseFile:
     def _write(self, entries: Sequence[Waiting]) -> None:
         """Write entries, and the texts that they may name, as one transaction of SQLite."""
         symbols = entries[-1].symbols
+        if len(entries) == 1 and symbols == self.symbols_written and not entries[0].deltas:
+            body = entries[0].entry.encoded()
+            self.container.insert("log", (*entries[0][:2], body, hash_of(body, *entries[0][:2])))
+            self._tail += len(body)
+            return
         with self.container.transaction() as connection:
             if symbols > self.symbols_written:
                 texts = _texts(self.symbols, self.symbols_written, symbols)
