@@ -191,9 +191,8 @@ def opening(quick: bool) -> None:
         changes: dict[str, list[float]] = {}
         for name, row in (("edge", (1, 1)), *((("c", (7, 8, 9)), ("s", (1, 2))) if with_galen else ())):
             for i in range(4):
-                changes.setdefault(name, []).append(
-                    timed(lambda n=name, r=row, i=i: _insert(db, n, (*r[:-1], r[-1] + i)))
-                )
+                changed = partial(_insert, db, name, (*row[:-1], row[-1] + i))
+                changes.setdefault(name, []).append(timed(changed))
         note(
             "open",
             rows=rows,
