@@ -40,17 +40,16 @@ from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.io.read_options import PLAIN, ReadOptions
 from lftj.join.run import Limits
-from lftj.language.clause import INTERNAL, owner
 from lftj.maintain.commit import Commit
 from lftj.maintain.journal import INFO, LOG
 from lftj.maintain.streams import Streams
-from lftj.plan.join_stats import total
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answers import out_of_memory, unknown
 from lftj.results.async_block import AsyncBlock
+from lftj.results.commit_stats import stats_of
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import ERASE, INSERT, UPSERT, Batch, Rows, applied
 from lftj.store.stored import StoredRelation
@@ -72,10 +71,6 @@ if TYPE_CHECKING:
 MISSING = ("ignore", "error")
 _UNUSED, _OPEN, _COMMITTED, _DISCARDED = "unused", "open", "committed", "discarded"
 _NO_HEADS: frozenset[str] = frozenset()
-# What the figures of rules, parts and heads add up to, besides seconds.
-SUMMED = ("steps", "removed", "added")
-# Of a head that was not derived, while parts of its rules were.
-_IDLE = {"strategy": "none", "why": "what its parts hold did not change", **dict.fromkeys(SUMMED, 0), "seconds": 0.0}
 
 
 class Transaction:
@@ -95,6 +90,7 @@ class Transaction:
         "_missing",
         "_phase",
         "_program",
+        "_steps",
         "_streams",
         "_timeout",
     )
@@ -108,6 +104,7 @@ class Transaction:
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
         self._heads = _NO_HEADS
+        self._steps: list[dict[str, Any]] = []
         self._commit: Commit | None = None
         self._deltas: Deltas | None = None
         self._done: Commit | None = None
@@ -179,7 +176,7 @@ class Transaction:
                 commit = self._computed()
                 if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
                     self._kept = dict(self._erased_in_vain(commit))
-                commit.publish()
+                self._database._write_commit(commit, self._steps)
         finally:
             self._close()
         database = self._database
@@ -454,6 +451,7 @@ class Transaction:
             raise
         self._discard()
         self._program, self._heads = added.state, self._heads | added.heads
+        self._database._note_rules(self._steps, program, options)
         for warning in added.warnings:
             warnings.warn(warning.render(), stacklevel=2)
 
@@ -471,6 +469,7 @@ class Transaction:
             )
         self._discard()
         self._program = state.without_rules(head)
+        self._steps.append({"remove": head})
         # Internal heads that this transaction has added may be gone again.
         self._heads = (self._heads | {head}).intersection(self._program.relations)
 
@@ -518,46 +517,7 @@ class Transaction:
         """
         if self._done is None:
             return {}
-        derived = {head: report.stats() for head, report in self._done.reports.items()}
-        total: dict[str, Any] = {key: sum(h[key] for h in derived.values()) for key in SUMMED}
-        heads: dict[str, dict[str, Any]] = {}
-        for name, report in derived.items():
-            if name.startswith(INTERNAL):
-                head = heads.setdefault(owner(name), {**_IDLE, "parts": {}})
-                head.setdefault("parts", {})[name] = dict(report)
-            else:
-                heads[name] = report | {key: parts for key, parts in heads.get(name, {}).items() if key == "parts"}
-        for head in heads.values():
-            for key in (*SUMMED, "seconds"):
-                head[key] += sum(part[key] for part in head.get("parts", {}).values())
-        return {
-            "heads": heads,
-            "rules": list(self._rules_of(self._done)),
-            "total": {**total, "seconds": self._done.seconds},
-            "derived": dict(self._kept),
-        }
-
-    @staticmethod
-    def _rules_of(commit: Commit) -> Iterator[dict[str, Any]]:
-        """What each rule of a derived head took."""
-        for head, (clauses, work) in commit.work.items():
-            known = {rule.clause: rule._asdict() for rule in work}
-            report = commit.reports[head]
-            idle = dict.fromkeys(("steps", "removed", "added", "surgeries"), 0) | {"seconds": 0.0}
-            for i, clause in enumerate(clauses):
-                figures = known.get(i, idle)
-                if head in commit.join_stats:
-                    done = total(commit.join_stats[head], clause)
-                    figures = idle | {"steps": done.steps, "seconds": done.seconds}
-                yield {
-                    "rule": clause.text or str(clause),
-                    "head": owner(head),
-                    "clause": str(clause),
-                    "strategy": report.strategy,
-                    "why": report.why,
-                    **{name: figures[name] for name in idle},
-                    **({"abandoned": late} if (late := figures.get("abandoned", 0)) else {}),
-                }
+        return stats_of(self._done, self._kept)
 
     def _computed(self) -> Commit:
         """The commit of what was collected so far."""

@@ -104,7 +104,7 @@ ROOMS = (
     ("explain",),
     ("io",),
     ("results",),
-    ("streams",),
+    ("streams", "durable"),
     ("transaction.py", "database.py"),
     ("__init__.py",),
     ("demo",),

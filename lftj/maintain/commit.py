@@ -52,8 +52,9 @@ class Commit:
     `limits` is asked once per derived head, and raises when the time is up. `kept`: what is kept of heads from one
     commit to the next. `streams`: the events, where they come in an order (results/event_stream.py).
 
-    After `run`: `state`, `changes` (those that are not empty), `unknown` (heads without a known change, and the error),
-    `reports` (of each derived head), `work` (what it took, by rule) and `join_stats` (of recursive heads).
+    After `run`: `state`, `changes` (those that are not empty), `fact_changes` (of facts alone), `unknown` (heads whose
+    change is not known, and the error), `reports` (of each derived head), `work` (what it took, by rule) and
+    `join_stats` (of recursive heads).
     """
 
     __slots__ = (
@@ -74,6 +75,7 @@ class Commit:
         "_ticking",
         "base",
         "changes",
+        "fact_changes",
         "join_stats",
         "reports",
         "seconds",
@@ -100,6 +102,7 @@ class Commit:
         self._ruled, self._new_heads = new_heads, new_heads | moved
         self.base = self.state = evaluator.state
         self.changes: dict[str, Change] = {}
+        self.fact_changes: dict[str, Change] = {}
         self.unknown: dict[str, EvaluationError] = {}
         self.reports: dict[str, HeadReport] = {}
         self.work: dict[str, tuple[Sequence[Clause], Sequence[RuleWork]]] = {}
@@ -121,6 +124,7 @@ class Commit:
         """Compute everything; nothing that others see changes."""
         started = time.perf_counter()
         facts, changed = self._facts()
+        self.fact_changes = changed
         strata = (self._program or self.base).strata
         if strata.marked:
             self._ticking = ticking(self.base, strata.marked)
