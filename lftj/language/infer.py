@@ -21,10 +21,11 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL, owner
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, IS_NULL, SAME, Signature
+from lftj.language.functors import CONSTRAINTS, FUNCTORS, IS_NULL
 from lftj.language.internal_relations import Fold
 from lftj.language.names import Names
 from lftj.language.normal_form import Conjunction
+from lftj.language.signature import EACH, SAME, Signature
 from lftj.language.text import term_source
 from lftj.language.typed_functors import ResultOf
 from lftj.language.types import (
@@ -185,10 +186,10 @@ class Inference:
         return True
 
     def _open(self, clause: TypedClause, terms: Sequence[ast.Term]) -> bool:
-        """Whether an operand of an operator with several meanings may still be anything."""
+        """Whether an operand of a functor whose result depends on its type may still be anything."""
         for side in terms:
             for term in subterms(side):
-                if isinstance(term, ast.Functor) and term.name in FUNCTORS and FUNCTORS[term.name].overloads:
+                if isinstance(term, ast.Functor) and term.name in FUNCTORS and FUNCTORS[term.name].depends_on_types:
                     for part in term.args:
                         if isinstance(part, ast.Variable):
                             slot = clause.variables.get(part.name)
