@@ -60,7 +60,7 @@ INTERNAL = "@"
 
 def owner(name: str) -> str:
     """The relation in whose rules `name` is a part: `p` of `@p.1.groups`, and any other name itself."""
-    return name.removeprefix(INTERNAL).partition(".")[0] if name.startswith(INTERNAL) else name
+    return name.lstrip(INTERNAL).partition(".")[0] if name.startswith(INTERNAL) else name
 
 
 @dataclass(frozen=True, slots=True)

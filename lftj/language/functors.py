@@ -343,7 +343,7 @@ UNSUPPORTED_FUNCTORS = {
 # (An atom and a call in a term stand in different places, so that a relation may have the name of a younger functor.)
 OF_TYPES = frozenset(row.name for row in functors_of_types.table()) | {"coalesce"}
 RESERVED = frozenset(name for name in FUNCTORS if name.isidentifier() and name not in ("neg", *OF_TYPES)) | frozenset(
-    {*CONSTRAINTS, *UNSUPPORTED_FUNCTORS, *AGGREGATES, "nil", "true", "false", "_"}
+    {*CONSTRAINTS, *UNSUPPORTED_FUNCTORS, *AGGREGATES, "nil", "true", "false", "null", "_"}
 )
 # Words that cannot name a variable.
 RESERVED_VARIABLES = frozenset(
@@ -352,5 +352,6 @@ RESERVED_VARIABLES = frozenset(
     "nil",
     "true",
     "false",
+    "null",
     "_",
 }

@@ -112,6 +112,8 @@ class TypedClause:
         found = (slot.type if slot is not None else None) or NUMBER
         if isinstance(term, ast.Variable) and term.name in self.nullable:
             return with_null(found)
+        if isinstance(term, ast.Constant) and term.value is None:
+            return with_null(found)
         if isinstance(term, ast.Functor) and term.name == "coalesce" and term.args:
             return with_null(found) if all(is_nullable(self.type_of(arg)) for arg in term.args) else found
         return found
@@ -289,7 +291,7 @@ class Inference:
         if known is not None:
             return known
         if isinstance(term, ast.Constant):
-            slot = Slot(_of_constant(term), "a constant", term.span, scale=scale_of(term.kind))
+            slot = Slot(_of_constant(term), "a constant", term.span, scale=scale_of(term.kind) if term.kind else 0)
         else:
             slot = self._functor(clause, term)
         clause.terms[id(term)] = slot
@@ -498,7 +500,9 @@ def _either(domain: frozenset[str]) -> str:
 
 def _of_constant(constant: ast.Constant) -> frozenset[str]:
     """What a constant may be: an integer of any numeric type, a decimal of any that has as many digits."""
-    if constant.kind == NUMBER:
+    if constant.value is None and not constant.kind:
+        return ANY
+    if constant.kind == NUMBER and constant.value is not None:
         return LITERAL
     return frozenset({DECIMAL if family_of(constant.kind) == DECIMAL else constant.kind})
 

@@ -28,6 +28,7 @@ from lftj.language.functors import IS_NULL
 from lftj.language.infer import TypedClause
 from lftj.language.names import KnownRelation, Names
 from lftj.language.text import term_source
+from lftj.language.types import NUMBER
 from lftj.language.visitors import subterms
 from lftj.values.codes import KEY_MIN, Column, Schema
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null, without_null
@@ -54,7 +55,8 @@ def admit_null(clauses: Sequence[TypedClause], names: Names, findings: Findings)
                 continue
             relation = names.relations[clause.head.name]
             for position, arg in enumerate(clause.head.args):
-                type_ = relation.types[position]
+                only_null = isinstance(arg, ast.Constant) and arg.value is None
+                type_ = relation.types[position] or (NUMBER if only_null else None)
                 if type_ is not None and not is_nullable(type_) and _may_be_null(clause, position, arg):
                     relation.types[position] = with_null(type_)
                     grew = True

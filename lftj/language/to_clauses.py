@@ -28,13 +28,25 @@ _RANGE_SHOWN = {"number": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
 
 def check_constants(clause: TypedClause, findings: Findings) -> None:
     """Report the constants of a clause that do not fit the type inferred for them."""
-    literals = [clause.head, *clause.body.atoms, *clause.body.negated]
-    terms = [arg for atom in literals for arg in atom.args]
+    literals = [*clause.body.atoms, *clause.body.negated]
+    terms = [arg for arg in clause.head.args if not _is_null(arg)]
+    terms += [arg for atom in literals for arg in atom.args]
     terms += [term for compare in clause.body.compares for term in (compare.left, compare.right)]
     for term in terms:
         for part in subterms(term):
-            if isinstance(part, ast.Constant):
+            if _is_null(part):
+                findings.error(
+                    "null where a value is matched, compared or computed with",
+                    part.span,
+                    why="null equals nothing, so no row would satisfy the condition; it may only be derived by a head",
+                    remedy="ask for it with `is_null(x)`, or for its absence with `!is_null(x)`",
+                )
+            elif isinstance(part, ast.Constant):
                 _check_constant(part, clause.type_of(part), findings)
+
+
+def _is_null(term: ast.Term) -> bool:
+    return isinstance(term, ast.Constant) and term.value is None
 
 
 def _check_constant(constant: ast.Constant, type_: str, findings: Findings) -> None:
@@ -106,6 +118,8 @@ def fact_row(clause: TypedClause) -> tuple[Any, ...] | None:
 
 def _value(constant: ast.Constant, clause: TypedClause) -> Value:
     type_ = clause.type_of(constant)
+    if constant.value is None:
+        return Value(None, type_)
     # -0.0 and 0.0 are one key
     value = float(constant.value) + 0.0 if type_ == FLOAT else _typed_value(constant, type_)
     return Value(value, type_)

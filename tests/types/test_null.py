@@ -216,3 +216,36 @@ def test_the_value_whose_code_is_null_meets_no_null(kind: str, extreme: int, wri
         assert not len(db["there"])
         assert len(db["none"]) == 3
         assert dict(db["of"]) == {x: int(x in known) for x in (extreme, 1, 2)}
+
+
+def test_a_head_derives_null_by_its_constant() -> None:
+    db = lftj.Database("""
+        .decl t(a:number, b:decimal(10,2))
+        .decl g(a:number, b:symbol?)
+        g(1, null).
+        g(2, "x").
+        left(a, b)    :- t(a, b).
+        left(a, null) :- t(a, _).
+        only[a] = null :- t(a, _).
+    """)
+    db.load("t", [(1, Decimal("1.50"))])
+    assert list(db["g"]) == [(1, None), (2, "x")]
+    assert list(db["left"]) == [(1, None), (1, Decimal("1.50"))]
+    assert list(db["only"]) == [(1, None)]
+    db.load("t", [(2, Decimal("2.50"))])
+    assert list(db["only"]) == [(1, None), (2, None)]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "q(x) :- g(x, null).",
+        "q(x) :- g(x, _), !g(x, null).",
+        "q(x) :- g(x, y), y = null.",
+        "q(x + null) :- g(x, _).",
+        "q[x] = max null : { g(x, _) }.",
+    ],
+)
+def test_null_is_refused_where_it_would_match_nothing(rule: str) -> None:
+    with pytest.raises(lftj.ProgramError, match="null where a value is matched, compared or computed with"):
+        lftj.Database(f".decl g(a:number, b:symbol?)\n{rule}")
