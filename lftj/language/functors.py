@@ -302,13 +302,21 @@ _TESTS = (
         partial=frozenset({SYMBOL}),
     ),
     Constraint("is_null", ("x",), "The value is null.", "!is_null(1)", lambda value: int(value is None)),
+    Constraint(
+        "or_null",
+        ("x",),
+        "Always: x may be null, and null matches null where x is joined or negated.",
+        "or_null(1)",
+        lambda value: 1,
+    ),
 )
-# The name of the test for null, of any type. Its comparison has its argument on both sides.
-IS_NULL = "is_null"
+# The names of the tests about null, of any type. A comparison by one has its argument on both sides.
+IS_NULL, OR_NULL = "is_null", "or_null"
+NULL_TESTS = (IS_NULL, OR_NULL)
 CONSTRAINTS = {test.name: test for test in _TESTS}
 # The operators of conditions on texts.
-TEXT_TESTS = frozenset(name for name in CONSTRAINTS if name != IS_NULL) | {
-    f"not_{name}" for name in CONSTRAINTS if name != IS_NULL
+TEXT_TESTS = frozenset(name for name in CONSTRAINTS if name not in NULL_TESTS) | {
+    f"not_{name}" for name in CONSTRAINTS if name not in NULL_TESTS
 }
 
 

@@ -21,7 +21,7 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL, owner
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import CONSTRAINTS, FUNCTORS, IS_NULL
+from lftj.language.functors import CONSTRAINTS, FUNCTORS, NULL_TESTS
 from lftj.language.internal_relations import Fold
 from lftj.language.names import Names
 from lftj.language.normal_form import Conjunction
@@ -260,7 +260,7 @@ class Inference:
 
     def _compare(self, clause: TypedClause, compare: ast.Comparison) -> None:
         left, right = self._term(clause, compare.left), self._term(clause, compare.right)
-        if compare.op.removeprefix("not_") == IS_NULL:
+        if compare.op.removeprefix("not_") in NULL_TESTS:
             return
         if compare.op.removeprefix("not_") in CONSTRAINTS:
             for slot, term, position in ((left, compare.left, 1), (right, compare.right, 2)):

@@ -13,7 +13,7 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Parameter, Plain, Term, Value, Var
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import FUNCTORS, IS_NULL
+from lftj.language.functors import FUNCTORS, IS_NULL, OR_NULL
 from lftj.language.infer import TypedClause
 from lftj.language.null import is_null, not_null
 from lftj.language.text import term_source
@@ -160,7 +160,8 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
     computed = _Computed(clause)
     atoms = tuple(computed.atom(atom) for atom in clause.body.atoms)
     negated = tuple(computed.atom(atom) for atom in clause.body.negated)
-    compares = [_compare(compare, clause) for compare in clause.body.compares]
+    matching = [c.left for c in clause.body.compares if c.op == OR_NULL]
+    compares = [_compare(compare, clause) for compare in clause.body.compares if compare.op != OR_NULL]
     compares += [not_null(name, clause.variables[name].type or NUMBER) for name in clause.not_null]
     head_args = tuple(_term(arg, clause) for arg in clause.head.args)
     return Clause(
@@ -174,11 +175,14 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
         negated=negated,
         aggregate=_aggregate(clause),
         best=clause.best,
+        or_null=frozenset(term.name for term in matching if isinstance(term, ast.Variable)),
     )
 
 
 def _compare(compare: ast.Comparison, clause: TypedClause) -> Compare:
     left = _term(compare.left, clause)
+    if compare.op.removeprefix("not_") == OR_NULL:  # negated: it never holds
+        return Compare("!=", left, left, compare.span)
     if compare.op.removeprefix("not_") == IS_NULL:
         if isinstance(left, Var):
             return is_null(left, holds=compare.op == IS_NULL)
