@@ -57,8 +57,7 @@ def value(of: Translator, node: exp.Expr) -> list[Case]:
     """The cases of an expression; they exclude one another."""
     node = plain(node)
     if isinstance(node, exp.Column):
-        column = of.scope.column(node)
-        return [Case((), column.term, column.type, column.nullable)]
+        return of.scope.cases(node)
     for kind, translated in _EXPRESSIONS.items():
         if isinstance(node, kind):
             return translated(of, node)

@@ -16,7 +16,7 @@ import lftj
 from lftj.language import ast
 from lftj.sql import expressions
 from lftj.sql.places import SqlText
-from lftj.sql.scope import Case, Conjunction, Typed
+from lftj.sql.scope import Case, Conjunction
 
 # name, type of SQL, type of lftj
 COLUMNS = (
@@ -60,10 +60,10 @@ class Scope:
         self.source = SqlText(text)
         self.lists: dict[str, tuple[ast.Constant, ...]] = {}
 
-    def column(self, node: exp.Column) -> Typed:
+    def cases(self, node: exp.Column) -> list[Case]:
         for name, _, type in COLUMNS:
             if name == node.name:
-                return Typed(ast.Variable(name), type.removesuffix("?"), type.endswith("?"))
+                return [Case((), ast.Variable(name), type.removesuffix("?"), type.endswith("?"))]
         raise self.source.error(f"no column `{node.name}`", node, why="x", remedy="y")
 
     def fresh(self) -> ast.Variable:
