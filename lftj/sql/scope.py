@@ -28,15 +28,6 @@ Conjunction = tuple[ast.Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
-    """A column as a term: a variable that an atom binds. `type` is one of lftj without the `?` of null."""
-
-    term: ast.Term
-    type: str
-    nullable: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Case:
     """One alternative of an expression: where `literals` hold, it has the value of `term` (None: null).
 
@@ -56,8 +47,8 @@ class SqlScope(Protocol):
     def source(self) -> SqlText:
         """The text, for errors: `raise scope.source.error(what, node, why=..., remedy=...)`."""
 
-    def column(self, node: exp.Column) -> Typed:
-        """The column that a name stands for; an error if there is none, or several."""
+    def cases(self, node: exp.Column) -> list[Case]:
+        """The value of a column: a variable, or what a subquery in `from` computes; an error if there is no such one."""
 
     def fresh(self) -> ast.Variable:
         """A variable of its own."""
@@ -68,7 +59,7 @@ class SqlScope(Protocol):
     def scalar_subquery(self, node: exp.Subquery) -> list[Case]:
         """The value of `(select ...)` as an expression; one case is null, where there is no row."""
 
-    def subquery(self, node: exp.Expression, truth: bool) -> list[Conjunction]:
+    def subquery(self, node: exp.Expr, truth: bool) -> list[Conjunction]:
         """Where a predicate over a subquery is true or, if not `truth`, false (which is not where it is unknown).
 
         `node` is the whole predicate: exp.Exists, exp.In with a query, or a comparison with exp.Any or exp.All. The
