@@ -93,12 +93,11 @@ def answer(asking: Asking, state: State, query: exp.Expression, source: SqlText)
 
 
 def _one_off(query: exp.Expression, state: State, source: SqlText) -> View:
-    """The rules of a query, whose head has a name of its own, and columns that may be alike."""
+    """The rules of a query, whose head has a name of its own."""
     name = "select"
     while name in state.relations:
         name += "_"
-    view = translated(query, catalogue_of(state), name, source)
-    return replace(view, items=_renamed(view, [f"c{at}" for at in range(len(view.columns))]))
+    return translated(query, catalogue_of(state), name, source)
 
 
 def _added(state: State, view: View, evaluator: Evaluator) -> Extension:
@@ -172,7 +171,7 @@ def view_of(
             why="each column of the query has one name",
             remedy="name all of them, or none",
         )
-    for at, column in enumerate(columns):
+    for at, column in enumerate(named):
         if find(column, columns[:at]) is not None:
             raise source.error(
                 f"the view `{name}` has two columns `{column}`",

@@ -142,7 +142,7 @@ def test_values_are_computed_and_cast_where_they_have_to_be() -> None:
         ("insert into t values (1, 1, null, 1)", "column `c` of `t` cannot be null", ""),
         ("insert into t values ('one', 1, 'c', 1)", "column `a` of `t`: one is not a number", "1:23"),
         ("insert into t values (1, 1, 'c', 12345.5)", "column `d` of `t`: 12345.5 does not fit", "1:34"),
-        ("insert into t select 1, 2.0, 'x'", "3 columns for 4 columns of `t`", "1:15"),
+        ("insert into t select 1, 2.0, 'x'", "3 columns for 4 columns of `t`", "1:22"),
         ("insert into t select a, b, null, d from t", "column `c` of `t` cannot be null", ""),
         (
             "insert into t select 1, 2.0, 'x', cast(12345.5 as decimal(8, 2))",
