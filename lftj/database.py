@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lftj import arguments, html
+from lftj import arguments
 from lftj.durable.in_file import InFile
 from lftj.errors import DataWarning, TransactionError
 from lftj.evaluate.evaluator import Evaluator
@@ -59,7 +59,6 @@ from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.clause import Directive
 from lftj.maintain.journal import Journal
-from lftj.maintain.report import amount
 from lftj.maintain.step import KeptHeads, Step
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.declare_paths import big_counts_of, declared
@@ -68,6 +67,7 @@ from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.progress import Progress
+from lftj.results.listing import as_html, as_text
 from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
     from lftj.results.event_stream import AppliedEvents
+    from lftj.sql.results import SqlResult
     from lftj.streams.circuit import Circuit
 
 
@@ -277,16 +278,16 @@ class Database(InFile):
         a numpy array (n, k), a dict of columns, or an iterable of rows: tuples, dicts, dataclasses, named tuples.
         `columns={"src": 0, "dst": "to"}` picks columns by position or name. Without it, a source that names all columns
         of a declared relation may have others: they are passed over, with a `DataWarning`, or with `extra="error"`
-        refused. A bad row raises `DataError` and nothing
-        is loaded; with `on_error="quarantine"` good rows are loaded and the bad ones returned (and kept in
-        `db.rejects[name]`). Two values for one key of a functional predicate raise `KeyConflictError`, a `DataError`.
+        refused. A bad row raises `DataError` and nothing is loaded; with `on_error="quarantine"` good rows are loaded
+        and the bad ones returned (and kept in `db.rejects[name]`). Two values, or rows, for one key raise
+        `KeyConflictError`, a `DataError`. Of a bag each row of the source is one copy more.
         """
         with self._alone("load"):
             relation = self._stored(name)
             refuse_rows(self._state, name)
             with self._progress.step(f"loading {name}"), self._journal.load(name) as given:
                 options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
-                loaded = read(source, relation.schema, self._symbols, options)
+                loaded = read(source, relation.given, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
                 self._write_load(name, relation.facts, facts)
@@ -324,7 +325,7 @@ class Database(InFile):
         from lftj.io.change_feed import FeedReader, follow
 
         with self._alone("load_changes"):
-            schema = self._stored(name).schema
+            schema = self._stored(name).given
             refuse_rows(self._state, name)
         options = ReadOptions(columns, delimiter, header, quoting, "raise", extra, format)
         reader = FeedReader(schema, self._symbols, op, tx, options)
@@ -336,8 +337,8 @@ class Database(InFile):
     def _with_facts(self, relation: StoredRelation, rows: np.ndarray[Any, Any], count: int) -> Version:
         """The facts of a relation and `count` more rows int64[arity, count]; not published."""
         facts: Version = self._guarded(relation.with_facts, rows, count)
-        if relation.schema.functional:
-            check_facts(self._evaluator, relation.schema, facts, rows)
+        if relation.schema.keyed:
+            check_facts(self._evaluator, relation, facts, rows)
         return facts
 
     @contextmanager
@@ -380,10 +381,8 @@ class Database(InFile):
     def read_inputs(self, directory: str | os.PathLike[str] = ".", *, on_error: str = "raise") -> dict[str, Rejects]:
         """Carry out the `.input` directives: load each relation from its file in `directory` (Souffle's `-F`).
 
-        All of them or none. `directory` must be there.
-
-        With `on_error="quarantine"` the good rows of every file are loaded, and the bad ones returned by relation
-        (and kept in `db.rejects`).
+        All of them or none. `directory` must be there. With `on_error="quarantine"` the good rows of every file are
+        loaded, and the bad ones returned by relation (and kept in `db.rejects`).
         """
         from lftj.io.directive_files import read_inputs
 
@@ -399,6 +398,28 @@ class Database(InFile):
         from lftj.io.directive_files import write_outputs
 
         write_outputs(self, directory)
+
+    # -- SQL ----------------------------------------------------------------------------------------------------------
+
+    def sql(
+        self,
+        text: str,
+        /,
+        *,
+        timeout: float | None = None,
+        maintain: Mapping[str, str] | None = None,
+        **parameters: Any,
+    ) -> SqlResult | Deltas:
+        """Run statements of SQL, separated by `;`, over the relations: definitions, changes and queries (docs/sql.md).
+
+        All that a text changes is one transaction. Returns the answer of the last statement if that is a query, else
+        what all of them changed, as `tx.delta`. `parameters` are those of `$name` in the text; `timeout` limits each
+        evaluation, in seconds; `maintain` is that of `rules`, for views of the text. Raises `ProgramError`, and what
+        evaluations and commits raise. Needs `pip install "lftj[sql]"`.
+        """
+        from lftj.sql.entry import run
+
+        return run(self, text, parameters, arguments.seconds(timeout), maintain)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -528,19 +549,9 @@ class Database(InFile):
         self.close()
 
     def __repr__(self) -> str:
-        state, names = self._state, list(self)
-        lines = [f"lftj.Database: {self._amounts()}"]
-        for name in names:
-            relation = state.relations[name]
-            rows = "not evaluated" if name in state.stale else amount(len(relation), "row")
-            lines.append(f"  {relation.schema}  {rows}")
-        return "\n".join(lines)
-
-    def _amounts(self) -> str:
-        rules = amount(len({clause.rule for clause in self._state.strata.clauses}), "rule")
-        return f"{amount(len(list(self)), 'relation')}, {rules}, {self._arena.used / 1e6:,.1f} MB of pages"
+        return as_text(self._state, self._arena.used)
 
     def _repr_html_(self) -> str:
         with self._lock:
             step = Step.at_rest(self._evaluator, self._kept)
-            return html.shown(html.title("lftj.Database", self._amounts()), table_of(list(self), step, self.memory()))
+            return as_html(self._state, step, self.memory(), self._arena.used)

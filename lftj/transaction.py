@@ -30,28 +30,32 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lftj import arguments
-from lftj.errors import DataError, DataWarning, TransactionError, UnknownRelationError
+from lftj.errors import DataError, DataWarning, Diagnostic, TransactionError, UnknownRelationError
 from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.io.read_options import PLAIN, ReadOptions
 from lftj.join.run import Limits
 from lftj.maintain.commit import Commit
+from lftj.maintain.commit_stats import stats_of
+from lftj.maintain.erased_in_vain import erased_in_vain, only_derived
 from lftj.maintain.journal import INFO, LOG
 from lftj.maintain.streams import Streams
-from lftj.program.closed_heads import refuse_rows
+from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answers import out_of_memory, unknown
 from lftj.results.async_block import AsyncBlock
-from lftj.results.commit_stats import stats_of
 from lftj.results.transaction_delta import Deltas
-from lftj.store.change import ERASE, INSERT, UPSERT, Batch, Rows, applied
+from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, of_bag
+from lftj.store.copies import missing as missing_copies
+from lftj.store.keys import replacing
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
 from lftj.triggers.head_rows import RowLog
@@ -67,6 +71,7 @@ if TYPE_CHECKING:
     from lftj.io.rejects import Rejects
     from lftj.language import ast
     from lftj.language.builder import Program
+    from lftj.sql.results import SqlResult
 
 MISSING = ("ignore", "error")
 _UNUSED, _OPEN, _COMMITTED, _DISCARDED = "unused", "open", "committed", "discarded"
@@ -84,6 +89,7 @@ class Transaction:
         "_database",
         "_deltas",
         "_done",
+        "_dropped",
         "_evaluator",
         "_heads",
         "_kept",
@@ -103,7 +109,7 @@ class Transaction:
         self._batches: dict[str, list[Batch]] = {}
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
-        self._heads = _NO_HEADS
+        self._heads = self._dropped = _NO_HEADS
         self._steps: list[dict[str, Any]] = []
         self._commit: Commit | None = None
         self._deltas: Deltas | None = None
@@ -150,7 +156,8 @@ class Transaction:
         for failure in failures:
             warnings.warn(failure, RuntimeWarning, stacklevel=2)
         for name in self._kept:
-            warnings.warn(self._derived_only(name), DataWarning, stacklevel=2)
+            rules = self._evaluator.state.strata.of(name)
+            warnings.warn(only_derived(name, rules), DataWarning, stacklevel=2)
 
     async def __aenter__(self) -> Transaction:
         await AsyncBlock(self, self._database).enter()
@@ -175,7 +182,7 @@ class Transaction:
             else:
                 commit = self._computed()
                 if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
-                    self._kept = dict(self._erased_in_vain(commit))
+                    self._kept = dict(erased_in_vain(commit, self._batches))
                 self._database._write_commit(commit, self._steps)
         finally:
             self._close()
@@ -183,37 +190,6 @@ class Transaction:
         if self._phase is _COMMITTED and (database._watchers or database._feeds):
             return database._deliver(self.delta)
         return []
-
-    def _erased_in_vain(self, commit: Commit) -> Iterator[tuple[str, int]]:
-        """Per relation that rules derive, how many erased rows are no facts, and were none.
-
-        Heads that are not up to date are not evaluated for it.
-        """
-        strata, before, after = commit.state.strata, commit.base.relations, commit.state.relations
-        for name, batches in self._batches.items():
-            if name not in strata.by_head or name in commit.state.stale:
-                continue
-            erased = [rows for batch in batches if (rows := batch.erased()) is not None]
-            if not erased:
-                continue
-            rows = erased[0] if len(erased) == 1 else np.concatenate(erased, axis=1)
-            rows = np.compress(after[name].content.contains(rows), rows, axis=1)
-            for facts in (before[name].facts if name in before else None, after[name].facts):
-                if facts is not None and rows.shape[1]:
-                    rows = np.compress(~facts.contains(rows), rows, axis=1)
-            if rows.shape[1]:
-                yield name, len(set(map(tuple, rows.T.tolist())))
-
-    def _derived_only(self, name: str) -> str:
-        """What to say of erased rows of `name` that only rules derive; the same each time, so that it is said once."""
-        rules = {clause.text or str(clause): clause.span for clause in self._evaluator.state.strata.of(name)}
-        text, span = next(iter(rules.items()), ("a rule", ""))
-        return (
-            f"of `{name}`, rows were erased that only rules derive, so they are still there\n"
-            f"  why: only facts can be erased, and `{name}` is derived by {span}: `{text}`"
-            + (f" and {len(rules) - 1} more" if len(rules) > 1 else "")
-            + '\n  do: erase the facts that the rule reads, or change the rule; missing="error" refuses such rows'
-        )
 
     def _close(self) -> None:
         """Committed or discarded: which of the two, the database's state tells."""
@@ -295,12 +271,12 @@ class Transaction:
         relation = self._relation(name)
         options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         if options in PLAIN:
-            rows = few_rows(source, relation.types, relation.numbers, self._evaluator.symbols.code)
+            rows = few_rows(source, relation.given.types, relation.numbers, self._evaluator.symbols.code)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], ERASE))
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
-            given = rows_to_erase(source, relation.schema, self._evaluator.symbols, options)
+            given = rows_to_erase(source, relation.given, self._evaluator.symbols, options)
         if given.absent is not None and self._missing == "error":
             raise self._absent(name, given.absent)
         self._add(name, relation, Batch(given.rows, given.size, ERASE))
@@ -323,13 +299,13 @@ class Transaction:
     ) -> Rejects | None:
         """Give keys of the functional predicate `name` the values in `source`; sources and options as for `insert`.
 
-        What the facts hold under these keys (all columns but the last), with what the transaction collected before, is
-        erased; the rows of `source` are inserted, of several with one key the last. Bad rows are treated as by
-        `insert`; keys without a value are no error, whatever `missing=` says. Raises `DataError` if `name` is no
-        functional predicate.
+        What the facts hold under these keys (all columns but the last, or the primary key), with what the transaction
+        collected before, is erased; the rows of `source` are inserted, of several with one key the last. Of a bag the
+        last value is how often the row is there from now on. Bad rows are treated as by `insert`; keys without a value
+        are no error, whatever `missing=` says. Raises `DataError` if `name` has no key.
         """
         relation = self._relation(name)
-        if not relation.schema.functional:
+        if not relation.schema.has_key:
             raise DataError(
                 f"`{name}` is not a functional predicate, so none of its columns is a key",
                 why=f"it is declared as {relation.schema}",
@@ -348,14 +324,15 @@ class Transaction:
         options: ReadOptions,
     ) -> Rejects | None:
         """Read rows and collect them, to be inserted or upserted (`op`)."""
+        schema = relation.schema if op == UPSERT else relation.given
         if options in PLAIN:
             symbols = self._evaluator.symbols
-            rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
+            rows = few_rows(source, schema.types, relation.numbers, symbols.intern_one)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], op))
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
-            given = rows_to_insert(source, relation.schema, self._evaluator.symbols, options)
+            given = rows_to_insert(source, schema, self._evaluator.symbols, options)
         self._add(name, relation, Batch(given.rows, given.size, op))
         if given.note:
             warnings.warn(given.note, DataWarning, stacklevel=3)
@@ -376,6 +353,12 @@ class Transaction:
             refuse_rows(state, name)
         if not batch.size:
             return
+        if relation.schema.bag:
+            batch = of_bag(relation.schema, batch)
+        elif relation.schema.key and batch.op == UPSERT:
+            for part in replacing(self._present().relations[name].frozen(), batch):
+                self._add(name, relation, part)
+            return
         if self._missing == "error":
             self._current[name] = self._checked(name, relation, batch)
         if self._commit is not None:
@@ -388,7 +371,11 @@ class Transaction:
     def _checked(self, name: str, relation: StoredRelation, batch: Batch) -> Version:
         """The facts after one more batch; raises if it erases a row that is not there."""
         before = self._current.get(name, relation.facts)
-        if batch.op == ERASE:
+        if batch.op == COPIES:
+            lacking = missing_copies(before, batch.rows)
+            if lacking is not None:
+                raise self._absent(name, gate.decode_row(lacking.tolist(), relation.given, self._evaluator.symbols))
+        elif batch.op == ERASE:
             known = before.contains(batch.rows)
             if not known.all():
                 raise self._no_fact(name, batch.rows[:, int(np.argmin(known))])
@@ -433,27 +420,51 @@ class Transaction:
 
         `ProgramError` holds every finding and nothing is added.
         """
+        for warning in self._extended(program, RuleOptions.of(key_orders, maintain, granularity)):
+            warnings.warn(warning.render(), stacklevel=2)
+
+    def _extended(self, program: str | Program | ast.Program, options: RuleOptions) -> tuple[Diagnostic, ...]:
+        """Add a program; the warnings about it."""
         if self._phase is not _OPEN:
             raise self._misuse()
         state = self._program or self._evaluator.state
-        options = RuleOptions.of(key_orders, maintain, granularity)
         # The commit compares relations by name: what the state before calls `@p.1` is nothing else after it.
-        taken, symbols = self._evaluator.state.relations, self._evaluator.symbols
+        taken = {name: r for name, r in self._evaluator.state.relations.items() if name not in self._dropped}
+        symbols = self._evaluator.symbols
         added = extended(state, program, options, self._database._new, symbols, taken=taken)
-        before = self._batches, self._current
-        self._batches = {name: list(batches) for name, batches in self._batches.items()}
-        self._current = dict(self._current)
-        try:
+        for head in added.heads.intersection(self._batches):
+            refuse_rules(added.state, head)
+        with self._restoring():
             for name, (rows, count) in added.facts.items():
                 self._add(name, added.state.relations[name], Batch(rows, count, INSERT))
-        except BaseException:
-            self._batches, self._current = before
-            raise
         self._discard()
         self._program, self._heads = added.state, self._heads | added.heads
         self._database._note_rules(self._steps, program, options)
-        for warning in added.warnings:
-            warnings.warn(warning.render(), stacklevel=2)
+        return added.warnings
+
+    @contextmanager
+    def _restoring(self) -> Iterator[None]:
+        """Several calls that are one: if the block raises, the transaction holds what it held before."""
+        before = self._batches, self._current, self._program, self._heads, self._dropped
+        steps = len(self._steps)
+        self._batches = {name: list(batches) for name, batches in self._batches.items()}
+        self._current = dict(self._current)
+        try:
+            yield
+        except BaseException:
+            self._discard()
+            self._batches, self._current, self._program, self._heads, self._dropped = before
+            del self._steps[steps:]
+            raise
+
+    def sql(self, text: str, /, **parameters: Any) -> SqlResult | None:
+        """Run statements of SQL in this transaction, as `Database.sql` does: all of them, or if one fails none.
+
+        Returns the answer of the last statement if that is a query, over what the transaction holds so far.
+        """
+        from lftj.sql.entry import run_in
+
+        return run_in(self, text, parameters)
 
     def remove_rules(self, head: str) -> None:
         """Remove all rules that derive `head`; its facts stay, and rules that read it."""
@@ -472,6 +483,25 @@ class Transaction:
         self._steps.append({"remove": head})
         # Internal heads that this transaction has added may be gone again.
         self._heads = (self._heads | {head}).intersection(self._program.relations)
+
+    def _drop(self, name: str) -> None:
+        """Drop a relation that no rule reads, with its rules and its facts; no delta tells of it."""
+        self._discard()
+        self._steps.append({"drop": name})
+        self._program = (self._program or self._evaluator.state).without_relation(name)
+        self._dropped |= {name}
+        self._heads = self._heads.intersection(self._program.relations)
+        self._batches.pop(name, None)
+        self._current.pop(name, None)
+
+    def _present(self) -> State:
+        """The state with the facts and rules that were collected so far; every head that they concern is stale."""
+        if self._phase is not _OPEN:
+            raise self._misuse()
+        state = self._program or self._evaluator.state
+        for name, batches in self._batches.items():
+            state = state.with_facts(name, applied(state.relations[name].facts, batches)[0])
+        return state.made_stale(self._heads)
 
     # -- what comes of it ---------------------------------------------------------------------------------------------
 
@@ -533,6 +563,7 @@ class Transaction:
             self._limits(),
             self._database._kept,
             self._streams,
+            self._dropped,
         )
         try:
             progress = self._database._progress

@@ -102,6 +102,7 @@ def test_methods() -> None:
         "rules",
         "seq",
         "snapshot",
+        "sql",
         "transaction",
         "write_outputs",
     ]
@@ -114,7 +115,8 @@ def test_methods_of_transactions_and_snapshots() -> None:
     from lftj.results.transaction_delta import Delta
     from lftj.transaction import Transaction
 
-    assert public(Transaction) == ["delta", "erase", "insert", "preview", "remove_rules", "rules", "stats", "upsert"]
+    changes = ["delta", "erase", "insert", "preview", "remove_rules", "rules", "sql", "stats", "upsert"]
+    assert public(Transaction) == changes
     assert public(Delta) == sorted([*FORMS, "erased", "inserted"])
     assert public(Snapshot) == ["prepare_query", "query"]
 

@@ -50,7 +50,8 @@ class Commit:
     `evaluator` holds the state before. `program`: a state with the strata (and new, empty relations) to be, None if the
     rules do not change; `new_heads`: those whose rules do, and the commit adds those that enter or leave a recursion.
     `limits` is asked once per derived head, and raises when the time is up. `kept`: what is kept of heads from one
-    commit to the next. `streams`: the events, where they come in an order (results/event_stream.py).
+    commit to the next. `streams`: the events, where they come in an order (results/event_stream.py). `dropped`:
+    relations that go, and of which nothing is told; one of them may be in `program` again, as another.
 
     After `run`: `state`, `changes` (those that are not empty), `fact_changes` (of facts alone), `unknown` (heads whose
     change is not known, and the error), `reports` (of each derived head), `work` (what it took, by rule) and
@@ -60,6 +61,7 @@ class Commit:
     __slots__ = (
         "_adopted",
         "_batches",
+        "_before",
         "_built",
         "_evaluator",
         "_failed",
@@ -93,6 +95,7 @@ class Commit:
         limits: Limit,
         kept: KeptHeads,
         streams: Streams | None = None,
+        dropped: frozenset[str] = frozenset(),
     ) -> None:
         self._evaluator, self._batches, self._program = evaluator, batches, program
         self._limits, self._kept, self._streams = limits, kept, streams
@@ -100,7 +103,9 @@ class Commit:
         # by rounds or not.
         moved = frozenset() if program is None else program.strata.moved_since(evaluator.state.strata)
         self._ruled, self._new_heads = new_heads, new_heads | moved
-        self.base = self.state = evaluator.state
+        self.base = self.state = self._before = evaluator.state
+        for name in dropped & self.base.relations.keys():
+            self._before = self._before.without_relation(name)
         self.changes: dict[str, Change] = {}
         self.fact_changes: dict[str, Change] = {}
         self.unknown: dict[str, EvaluationError] = {}
@@ -127,14 +132,14 @@ class Commit:
         self.fact_changes = changed
         strata = (self._program or self.base).strata
         if strata.marked:
-            self._ticking = ticking(self.base, strata.marked)
+            self._ticking = ticking(self._before, strata.marked)
         streamed = () if self._streams is None else self._streams.logs
         if not facts and self._program is None and not self._ticking and not streamed:
             return
         concerned, derived = strata.affected(
             tuple(dict.fromkeys((*changed, *self._new_heads, *self._ticking, *streamed)))
         )
-        before = self.base
+        before = self._before
         if before.stale and (concerned or self._new_heads):
             before = self._refreshed(strata, concerned)
         self.state = self._with_facts(before, strata, concerned, facts, changed)
@@ -155,7 +160,7 @@ class Commit:
         forgotten, and the next commit that needs it makes it again.
         """
         kept = self._kept
-        if self._new_heads:
+        if self._new_heads or self._before is not self.base:
             kept.forget_all_but(set(self.state.strata.order) - self._new_heads)
         for heads, staged in self._staged:
             self._adopted.append(heads)
@@ -184,7 +189,7 @@ class Commit:
 
     def finish(self) -> None:
         """After `publish`: keep the changes and the reports, and no state."""
-        self.base = self.state = NO_STATE
+        self.base = self.state = self._before = NO_STATE
         self._batches, self._program = {}, None
         self._release()
 
@@ -195,22 +200,23 @@ class Commit:
 
     def _facts(self) -> tuple[dict[str, Version], dict[str, Change]]:
         """(the next facts, and how they differ) of relations whose facts change."""
-        base, program = self.base.relations, self._program
+        base, program = self._before.relations, self._program
         facts: dict[str, Version] = {}
         changed: dict[str, Change] = {}
         for name, batches in self._batches.items():
             relation = base[name] if program is None or name in base else program.relations[name]
             new, change = applied(relation.facts, batches)
             if new is not relation.facts:
-                if relation.schema.functional:
-                    check_facts(self._evaluator, relation.schema, new, change.of_kind(INSERTED))
+                if relation.schema.keyed:
+                    self._note_built((name,) if relation.schema.key else ())
+                    check_facts(self._evaluator, relation, new, change.of_kind(INSERTED))
                 facts[name], changed[name] = new, change
         return facts, changed
 
     def _refreshed(self, strata: Strata, concerned: frozenset[str]) -> State:
         """The state before, once the stale heads that the transaction concerns, and those below them, are evaluated."""
-        self._note_built(self.base.relations)
-        staged = self._evaluator.over(self.base)
+        self._note_built(self._before.relations)
+        staged = self._evaluator.over(self._before)
         names = strata.below(concerned) | self._new_heads
         refresh(staged, names, self._limits, self._failed, again=False)
         return staged.state
@@ -290,8 +296,8 @@ class Commit:
         if staged.undefined or step.evaluator.state.undefined:
             self._look_for_undefined(step, heads, staged, limits)
         for head, relation in staged.relations.items():
-            if relation.schema.functional:
-                check_content(step.evaluator, head, relation.content, staged.changes[head], limits)
+            if relation.schema.functional or relation.schema.key:
+                check_content(step.evaluator, head, relation, staged.changes[head], limits)
         if self._streams is not None:
             self._streams.derived.update(heads.names)
         step.after.update(staged.relations)
@@ -333,8 +339,8 @@ class Commit:
     def _note_built(self, names: Iterable[str]) -> None:
         """Note the key orders and scans of relations before this commit builds others."""
         for name in names:
-            if name not in self._built and name in self.base.relations:
-                relation = self.base.relations[name]
+            if name not in self._built and name in self._before.relations:
+                relation = self._before.relations[name]
                 self._built[name] = relation, relation.built
 
     def _look_for_undefined(self, step: Step, heads: Heads, staged: Staged | None, limits: Limits) -> None:
@@ -370,4 +376,4 @@ class Commit:
     def fresh(self) -> dict[str, Schema]:
         """The schemas of relations that only the transaction's program has."""
         relations = {} if self._program is None else self._program.relations
-        return {name: r.schema for name, r in relations.items() if name not in self._evaluator.state.relations}
+        return {name: r.schema for name, r in relations.items() if name not in self._before.relations}

@@ -1,4 +1,4 @@
-"""The statistics of a commit, as `Transaction.stats` describes them."""
+"""What a commit did, in figures: heads, their parts, rules, and all of it together (`Transaction.stats`)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from lftj.maintain.commit import Commit
 from lftj.plan.join_stats import total
 
 # What the figures of rules, parts and heads add up to, besides seconds.
-SUMMED = ("steps", "removed", "added")
+_SUMMED = ("steps", "removed", "added")
 # Of a head that was not derived, while parts of its rules were.
-_IDLE = {"strategy": "none", "why": "what its parts hold did not change", **dict.fromkeys(SUMMED, 0), "seconds": 0.0}
+_IDLE = {"strategy": "none", "why": "what its parts hold did not change", **dict.fromkeys(_SUMMED, 0), "seconds": 0.0}
 
 
-def stats_of(commit: Commit, in_vain: Mapping[str, int]) -> dict[str, Any]:
-    """How a commit went; `in_vain`: per relation, how many rows were erased that rules derive."""
+def stats_of(commit: Commit, derived_only: Mapping[str, int]) -> dict[str, Any]:
+    """The figures, as `Transaction.stats` describes them; `derived_only`: per relation, the rows erased in vain."""
     derived = {head: report.stats() for head, report in commit.reports.items()}
-    totals: dict[str, Any] = {key: sum(h[key] for h in derived.values()) for key in SUMMED}
+    sums: dict[str, Any] = {key: sum(h[key] for h in derived.values()) for key in _SUMMED}
     heads: dict[str, dict[str, Any]] = {}
     for name, report in derived.items():
         if name.startswith(INTERNAL):
@@ -27,13 +27,13 @@ def stats_of(commit: Commit, in_vain: Mapping[str, int]) -> dict[str, Any]:
         else:
             heads[name] = report | {key: parts for key, parts in heads.get(name, {}).items() if key == "parts"}
     for head in heads.values():
-        for key in (*SUMMED, "seconds"):
+        for key in (*_SUMMED, "seconds"):
             head[key] += sum(part[key] for part in head.get("parts", {}).values())
     return {
         "heads": heads,
         "rules": list(_rules_of(commit)),
-        "total": {**totals, "seconds": commit.seconds},
-        "derived": dict(in_vain),
+        "total": {**sums, "seconds": commit.seconds},
+        "derived": dict(derived_only),
     }
 
 
