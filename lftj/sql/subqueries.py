@@ -18,16 +18,34 @@ from itertools import product
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.functors import OR_NULL
+from lftj.language.visitors import nodes
+from lftj.sql.aggregates import is_aggregate
+from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import is_null, joined, not_null, products
 from lftj.sql.expressions import holds, value
 from lftj.sql.grouping import is_grouped
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.scope import Case, Conjunction
+from lftj.sql.view import OutputColumn, Rows
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
-_NEGATED = {exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT}
-_MIRRORED = {exp.LT: exp.GT, exp.GT: exp.LT, exp.LTE: exp.GTE, exp.GTE: exp.LTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ}
+_NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.EQ: exp.NEQ,
+    exp.NEQ: exp.EQ,
+    exp.LT: exp.GTE,
+    exp.GTE: exp.LT,
+    exp.GT: exp.LTE,
+    exp.LTE: exp.GT,
+}
+_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GT,
+    exp.GT: exp.LT,
+    exp.LTE: exp.GTE,
+    exp.GTE: exp.LTE,
+    exp.EQ: exp.EQ,
+    exp.NEQ: exp.NEQ,
+}
 
 
 # Reading a head
@@ -70,7 +88,7 @@ def _read(scope: QueryScope, derived: Derived) -> Iterator[tuple[Conjunction, li
 # exists, in, any, all
 
 
-def predicate(scope: QueryScope, node: exp.Expression, truth: bool) -> list[Conjunction]:
+def predicate(scope: QueryScope, node: exp.Expr, truth: bool) -> list[Conjunction]:
     """Where a predicate over a subquery is true or, if not `truth`, false."""
     if isinstance(node, exp.Exists):
         derived = _derived(scope, node.this, exists=True)
@@ -94,7 +112,7 @@ def _some(derived: Derived) -> list[ast.Term]:
     return [ast.Wildcard()] * (len(derived.columns) + derived.rows.bag)
 
 
-def _derived(scope: QueryScope, query: exp.Expression, *, exists: bool = False) -> Derived:
+def _derived(scope: QueryScope, query: exp.Expr, *, exists: bool = False) -> Derived:
     """The distinct rows of a subquery; made once for equal texts."""
     key = f"{'exists' if exists else 'rows'} {query.sql('duckdb')}"
     if key not in scope.subqueries:
@@ -109,7 +127,7 @@ def _values(scope: QueryScope, derived: Derived) -> list[ast.Variable]:
     return [scope.heads.variable(column.name, column.nullable) for column in derived.columns]
 
 
-def _equal(scope: QueryScope, left: exp.Expression, derived: Derived, found: list[ast.Variable]) -> exp.Expression:
+def _equal(scope: QueryScope, left: exp.Expr, derived: Derived, found: list[ast.Variable]) -> exp.Expr:
     """The predicate that the values on the left are those of a row."""
     parts = left.expressions if isinstance(left, exp.Tuple) else [left]
     if len(parts) != len(derived.columns):
@@ -119,7 +137,7 @@ def _equal(scope: QueryScope, left: exp.Expression, derived: Derived, found: lis
             why="a value of each column is compared",
             remedy="let the subquery give out as many columns as stand on the left",
         )
-    equal: exp.Expression | None = None
+    equal: exp.Expr | None = None
     for part, variable, column in zip(parts, found, derived.columns, strict=True):
         place = scope.placeholder([Case((), variable, column.type, column.nullable)])
         one = exp.EQ(this=part.copy(), expression=place)
@@ -128,7 +146,7 @@ def _equal(scope: QueryScope, left: exp.Expression, derived: Derived, found: lis
     return equal
 
 
-def _in(scope: QueryScope, left: exp.Expression, query: exp.Expression, truth: bool) -> list[Conjunction]:
+def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list[Conjunction]:
     """`x in (select y ...)`, or `x not in ...` if not `truth`."""
     derived = _derived(scope, query)
     key = f"in {left.sql('duckdb')} {query.sql('duckdb')}"
@@ -144,49 +162,41 @@ def _in(scope: QueryScope, left: exp.Expression, query: exp.Expression, truth: b
     cases = [value(part, scope) for part in parts]
     if len(parts) > 1 and (nullable or any(case.nullable for part in cases for case in part)):
         raise scope.source.unsupported("`not in` of several columns that may be null", left, "use `not exists`")
-    lacking: list[ast.Literal] = []
+    lacking: dict[ast.Literal, None] = {}
     for conjunction in products([equal, atoms]):
-        binding = [part for part in conjunction if not _outside(part, found)]
-        within = [part for part in conjunction if part not in binding]
-        lacking += [*_kept(binding), ast.Negation(_shortened(within, found))]
-    known = [(*case.literals, *_known(case)) for case in cases[0] if case.term is not None] if len(cases) == 1 else [()]
-    both: list[list[Conjunction]] = [[c for c in known if c is not None], [tuple(dict.fromkeys(lacking))]]
+        within = [part for part in conjunction if _names(part, found)]
+        lacking.update((part, None) for part in conjunction if isinstance(part, ast.Comparison) and part.op == OR_NULL)
+        lacking[ast.Negation(_shortened(within, found))] = None
+    conditions: list[Sequence[Conjunction]] = [[tuple(lacking)]]
     if nullable:
-        both.append(negative(scope, _nulls(scope, derived, query), ()))
-    result = products(both)
+        conditions.append(negative(scope, _nulls(scope, derived, query), ()))
+    if len(parts) > 1:
+        return products(conditions)
+    known = [(*case.literals, *_known(case)) for case in cases[0] if case.term is not None]
+    result = products([known, *conditions])
     nulls = [
         (*case.literals, *([is_null(case.term)] if case.term is not None else [])) for case in cases[0] if case.nullable
     ]
-    if len(cases) == 1 and nulls:
-        result += products([nulls, negative(scope, derived)])
-    return result
+    return result + products([nulls, negative(scope, derived)]) if nulls else result
 
 
-def _kept(literals: Sequence[ast.Literal]) -> list[ast.Literal]:
-    return [part for part in literals if isinstance(part, ast.Comparison) and part.op == "or_null"]
-
-
-def _outside(literal: ast.Literal, found: Sequence[ast.Variable]) -> bool:
-    from lftj.language.visitors import nodes
-
+def _names(literal: ast.Literal, found: Sequence[ast.Variable]) -> bool:
+    """Whether a literal names one of the variables."""
     return any(node in found for node in nodes((literal,)) if isinstance(node, ast.Variable))
 
 
 def _shortened(within: Sequence[ast.Literal], found: Sequence[ast.Variable]) -> ast.Literal:
     """The conjunction to negate: one atom, where equalities say what its values are."""
-    from lftj.sql.branches import renamed
-
     names: dict[str, ast.Term] = {}
-    rest = []
+    rest: list[ast.Literal] = []
     for literal in within:
+        place = None
         if isinstance(literal, ast.Comparison) and literal.op == "=":
-            for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                if isinstance(side, ast.Variable) and side in found and side.name not in names:
-                    names[side.name] = other
-                    break
-            else:
-                rest.append(literal)
-        elif not (isinstance(literal, ast.Negation) and literal in [not_null(v) for v in found]):
+            sides = ((literal.left, literal.right), (literal.right, literal.left))
+            place = next((s for s in sides if s[0] in found and s[0].name not in names), None)  # type: ignore[union-attr]
+        if place is not None and isinstance(place[0], ast.Variable):
+            names[place[0].name] = place[1]
+        elif literal not in [not_null(variable) for variable in found]:
             rest.append(literal)
     made = tuple(renamed(literal, names) for literal in rest)
     return made[0] if len(made) == 1 else ast.Disjunction((made,))
@@ -196,7 +206,7 @@ def _known(case: Case) -> list[ast.Literal]:
     return [not_null(case.term)] if case.nullable and case.term is not None else []
 
 
-def _nulls(scope: QueryScope, derived: Derived, query: exp.Expression) -> Derived:
+def _nulls(scope: QueryScope, derived: Derived, query: exp.Expr) -> Derived:
     """The head that says for which parameters a subquery of one column gives null."""
     key = f"null {query.sql('duckdb')}"
     if key not in scope.subqueries:
@@ -204,18 +214,13 @@ def _nulls(scope: QueryScope, derived: Derived, query: exp.Expression) -> Derive
         name = scope.heads.name("null")
         atom = ast.Atom(derived.rows.name, tuple(columns))
         scope.heads.rule(name, columns[:-1], [atom, is_null(columns[-1])])
-        from lftj.sql.view import Rows
-
         scope.subqueries[key] = Derived(Rows.of(name, derived.rows.columns[:-1], bag=False), derived.parameters)
     found: Derived = scope.subqueries[key]
     return found
 
 
-def _extreme(scope: QueryScope, derived: Derived, query: exp.Expression, op: str) -> Derived:
+def _extreme(scope: QueryScope, derived: Derived, query: exp.Expr, op: str) -> Derived:
     """The head with the least or the greatest value of a subquery for its parameters."""
-    from lftj.sql.branches import Branch, RowAtom
-    from lftj.sql.view import OutputColumn, Rows
-
     key = f"{op} {query.sql('duckdb')}"
     if key not in scope.subqueries:
         columns = [scope.heads.variable(c.name, c.nullable) for c in derived.rows.columns]
@@ -234,7 +239,7 @@ def _extreme(scope: QueryScope, derived: Derived, query: exp.Expression, op: str
 
 
 def _compared(
-    scope: QueryScope, left: exp.Expression, op: type[exp.Expression], derived: Derived, query: exp.Expression, ext: str
+    scope: QueryScope, left: exp.Expr, op: type[exp.Expr], derived: Derived, query: exp.Expr, ext: str
 ) -> list[Conjunction]:
     extreme = _extreme(scope, derived, query, ext)
     key = f"value {ext} {query.sql('duckdb')}"
@@ -245,7 +250,7 @@ def _compared(
     return products([positive(scope, extreme, [found]), holds(op(this=left.copy(), expression=place), scope)])
 
 
-def _any(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], query: exp.Expression) -> list[Conjunction]:
+def _any(scope: QueryScope, left: exp.Expr, op: type[exp.Expr], query: exp.Expr) -> list[Conjunction]:
     """`x < any (select y ...)`: less than the greatest; `x <> any`: unlike the least, or else the greatest."""
     derived = _derived(scope, query)
     if op is exp.NEQ:
@@ -255,7 +260,7 @@ def _any(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], quer
     return _compared(scope, left, op, derived, query, "max" if op in (exp.LT, exp.LTE) else "min")
 
 
-def _all(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], query: exp.Expression) -> list[Conjunction]:
+def _all(scope: QueryScope, left: exp.Expr, op: type[exp.Expr], query: exp.Expr) -> list[Conjunction]:
     """`x < all (select y ...)`: less than the least, and no null is there; or there is no row."""
     derived = _derived(scope, query)
     if op is exp.EQ:
@@ -272,7 +277,7 @@ def _all(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], quer
 # Scalar subqueries
 
 
-def scalar(scope: QueryScope, node: exp.Expression) -> list[Case]:
+def scalar(scope: QueryScope, node: exp.Expr) -> list[Case]:
     """The value of `(select ...)` as an expression: null where there is no row."""
     query = node.this if isinstance(node, exp.Subquery) else node
     key = f"scalar {query.sql('duckdb')}"
@@ -282,7 +287,7 @@ def scalar(scope: QueryScope, node: exp.Expression) -> list[Case]:
     return found
 
 
-def _scalar(scope: QueryScope, query: exp.Expression) -> list[Case]:
+def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
     derived = scope.queries.scalar(query, scope)
     if len(derived.columns) != 1:
         raise scope.source.error(
@@ -310,11 +315,10 @@ def _scalar(scope: QueryScope, query: exp.Expression) -> list[Case]:
     return cases
 
 
-def _of_no_rows(node: exp.Expression) -> exp.Expression:
+def _of_no_rows(node: exp.Expr) -> exp.Expr:
     """An expression over aggregates, of no rows."""
-    from lftj.sql.aggregates import is_aggregate
 
-    def place(part: exp.Expression) -> exp.Expression:
+    def place(part: exp.Expr) -> exp.Expr:
         if not is_aggregate(part):
             return part
         counts = part.find(exp.AggFunc)
