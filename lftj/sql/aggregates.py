@@ -226,7 +226,7 @@ class AggregateHeads:
             for choice in found.zeros:
                 self.heads.rule(zero, choice.terms, choice.branch.body)
             name = self._with_zero(name, zero, constant(0, type_))
-        return self._complete(name, ast.Constant(None, type_), always=always), not always
+        return self._complete(name, ast.Constant(None, type_), always=always), not (always and name)
 
     def _added(self, parts: Sequence[tuple[Choice, ast.Term]], type_: str) -> str:
         """The head of a sum; "" if nothing contributes."""
