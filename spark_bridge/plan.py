@@ -148,6 +148,13 @@ def make_plan(
     size of relations, to choose by. Raises `ProgramError`, or `PlanError` naming the rule that cannot be partitioned.
     """
     program = check(parse(text))
+    for name, schema in program.schemas.items():
+        if schema.bag or schema.key:
+            raise PlanError(
+                f"`{name}` {'is a bag' if schema.bag else 'has a primary key'}, which partitions do not have",
+                why="copies are counted, and keys compared, within one database",
+                remedy="declare it without `bag` and `primary-key`, as a set or a functional predicate",
+            )
     heads = list(dict.fromkeys(c.head for c in program.clauses if not c.head.startswith(INTERNAL)))
     asked = list(dict.fromkeys(d.relation for d in program.directives if d.kind == "output"))
     chosen = list(outputs) if outputs is not None else asked or heads

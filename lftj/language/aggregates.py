@@ -36,11 +36,12 @@ from typing import TYPE_CHECKING
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.counted_atoms import counted_atoms, makes_texts
+from lftj.language.functors import OR_NULL
 from lftj.language.internal_relations import ALL, GROUPS, WITH_ZERO, Fold, InternalRule
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
 from lftj.language.types import NUMBER
-from lftj.language.visitors import Node, all_names, nodes
+from lftj.language.visitors import Node, all_names, nodes, open_variables
 
 if TYPE_CHECKING:
     from lftj.language.desugar import Desugaring, Scope
@@ -303,7 +304,10 @@ class AggregateRelations:
             whole.parts.relation(relation, list(columns), words, aggregate.span)
             args = tuple(columns.values())
             whole.made += [InternalRule(whole.rule, ast.Atom(relation, args, aggregate.span), body) for body in bodies]
-        return Conjunction((*counted, ast.Atom(relation, tuple(columns.values()), aggregate.span))), head
+        # The second read of an atom is of the rows that were bound, null or not.
+        again = {v.name: v for v in open_variables(counted) if v.name in columns}
+        compares = tuple(ast.Comparison(OR_NULL, v, v, v.span) for v in again.values())
+        return Conjunction((*counted, ast.Atom(relation, tuple(columns.values()), aggregate.span)), compares), head
 
     def _columns(self, aggregate: ast.Aggregate, bodies: Sequence[Conjunction]) -> dict[str, ast.Variable]:
         """The variables that a binding consists of: all that the braces bind."""

@@ -159,7 +159,7 @@ def rows_of(
         key = None if distinct else _key(made, len(columns), fixed)
         rows = Rows.of(name, columns, bag=False, key=key)
     elif told_apart:
-        name = heads.name(word)
+        name = name or heads.name(word)
         for branch, terms in made:
             heads.rule(name, [*terms, product_of(branch.copies)], branch.body, functional=True)
         heads.sure(name, columns, copies=True)

@@ -288,7 +288,7 @@ def scalar(scope: QueryScope, node: exp.Expr) -> list[Case]:
 
 
 def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
-    derived = scope.queries.scalar(query, scope)
+    derived, every = scope.queries.scalar(query, scope)
     if len(derived.columns) != 1:
         raise scope.source.error(
             f"a subquery with {len(derived.columns)} columns as a value",
@@ -299,15 +299,15 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
     (column,) = derived.columns
     variable = scope.heads.variable(column.name, column.nullable)
     cases = [Case(c, variable, column.type, column.nullable) for c in positive(scope, derived, [variable])]
-    inner = query
+    if every:
+        return cases
+    inner = query.unnest() if isinstance(query, exp.Subquery) else query
+    nothing = [Case((), None, column.type, nullable=True)]
     if isinstance(inner, exp.Select) and is_grouped(inner) and inner.args.get("group") is None:
-        if not derived.parameters:
-            return cases
-        if inner.args.get("having") is not None:
+        if derived.parameters and inner.args.get("having") is not None:
             raise scope.source.unsupported("`having` without `group by` in such a subquery", inner.args["having"])
-        nothing = value(_of_no_rows(inner.expressions[0]), scope)
-    else:
-        nothing = [Case((), None, column.type, nullable=True)]
+        if inner.args.get("having") is None:
+            nothing = value(_of_no_rows(inner.expressions[0]), scope)
     for conjunction in negative(scope, derived):
         cases += [
             Case((*conjunction, *case.literals), case.term, case.type or column.type, case.nullable) for case in nothing

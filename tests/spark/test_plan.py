@@ -125,6 +125,18 @@ def test_nothing_to_partition() -> None:
         make_plan(".decl e(a:number) n(c) :- c = count : { e(_) }.", replicate=["n"])
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (".decl b(x:number) -> n:number bag  t(x) :- e(x, _), b(x, _).", "`b` is a bag"),
+        (".decl k(x:number, y:number) primary-key (y)  t(x) :- e(x, _), k(x, _).", "`k` has a primary key"),
+    ],
+)
+def test_bags_and_primary_keys_are_refused(text: str, what: str) -> None:
+    with pytest.raises(PlanError, match=what):
+        copies(text)
+
+
 def test_outputs_are_those_of_the_directives() -> None:
     text = ".output t  m(x, y) :- e(x, y). t(x) :- m(x, _). u(x + 1) :- e(x, _)."
     assert set(make_plan(BASE + text).outputs) == {"t", "e", "s", "price"}

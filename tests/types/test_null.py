@@ -301,3 +301,23 @@ def test_a_condition_on_null_in_braces_holds_for_what_is_not_folded() -> None:
     assert list(db["total"]) == [("a", 2)]
     assert list(db["of_null"]) == [(None, 1)]
     assert list(db["nothing"]) == []
+
+
+@pytest.mark.parametrize("maintain", ["auto", "delta", "trace", "recompute"])
+def test_groups_of_null_stay_where_braces_compute_texts_and_count(maintain: str) -> None:
+    """The atom is read a second time for its wildcard, and a group whose key is null did not meet itself."""
+    db = lftj.Database()
+    db.rules(
+        """
+        .decl r(a:number?, c:symbol?, d:number?, k:number)
+        total[a] = sum k : { r(a, c, _, k), substr(c, 0, 1) = "x" }.
+        """,
+        maintain={"total": maintain},
+    )
+    db.load("r", [(None, "xy", 1, 1), (None, "xy", None, 1), (1, "x", 1, 2), (2, None, 1, 3), (None, "y", 1, 4)])
+    assert {*db["total"]} == {(None, 2), (1, 2)}
+    with db.transaction() as tx:
+        tx.insert("r", [(None, "x", 2, 5), (3, "x", None, 1)])
+        tx.erase("r", [(None, "xy", 1, 1), (1, "x", 1, 2)])
+    assert {*db["total"]} == {(None, 6), (3, 1)}
+    assert {*tx.delta["total"].erased} == {(None, 2), (1, 2)}
