@@ -40,7 +40,7 @@ import threading
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
@@ -54,14 +54,14 @@ from lftj.evaluate.key_conflicts import check_facts
 from lftj.explain.bytes_held import bytes_held
 from lftj.explain.explanation import Explanation
 from lftj.explain.maintenance import maintenance_of
+from lftj.explain.overview import table_of
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.clause import Directive
-from lftj.maintain.choose import at_rest
 from lftj.maintain.journal import Journal
-from lftj.maintain.report import amount, size
+from lftj.maintain.report import amount
 from lftj.maintain.step import KeptHeads, Step
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.declare_paths import big_counts_of, declared
@@ -88,6 +88,7 @@ if TYPE_CHECKING:
 
     from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
+    from lftj.results.event_stream import AppliedEvents
     from lftj.streams.circuit import Circuit
 
 
@@ -166,8 +167,9 @@ class Database(Answers):
         What may be asked for the rules of a head, never changing an answer: `key_orders` forces the order in which
         they bind their variables, `{"tri": ("y", "x", "z")}` (delta joins of recursive rules, each of which begins with
         what changed, have orders of their own). `maintain` says how transactions keep it up to date:
-        "trace", "delta" (key orders instead of records), "recompute" (neither) or "auto", which chooses by what is
-        estimated to be quicker; recursive heads follow by rounds, with "trace" or "delta" however much changes.
+        "trace", "delta" (key orders instead of records), "triggers" (maps; a count, sum or mean), "recompute" (none of
+        these) or "auto", which chooses by what is estimated to be quicker; recursive heads follow by rounds, with
+        "trace" or "delta" however much changes.
         `granularity` says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups),
         or "auto".
         """
@@ -468,6 +470,19 @@ class Database(Answers):
         """
         return Transaction(self, missing, timeout)
 
+    def apply(
+        self, events: Iterable[Sequence[Any]], *, watch: Iterable[str] = (), timeout: float | None = None
+    ) -> AppliedEvents:
+        """Apply a stream of events in one transaction: rows that come and go, one after the other.
+
+        `events`: blocks (relation, op, rows) in order; `op` as in `load_changes`, one for the block or one for each
+        row, `rows` as for `load`. `watch`: heads that triggers keep, of which the report has a log: every row that
+        came or went, with the number of its event (`lftj.results.event_stream`). `timeout` as for `transaction`.
+        """
+        from lftj.results.event_stream import apply
+
+        return apply(self, events, watch, timeout)
+
     def snapshot(self) -> Snapshot:
         """The database as it is now, for reading: it never changes, and any thread may read it.
 
@@ -586,15 +601,5 @@ class Database(Answers):
 
     def _repr_html_(self) -> str:
         with self._lock:
-            memory, state, step = self.memory(), self._state, Step.at_rest(self._evaluator, self._kept)
-            rows = []
-            for name in self:
-                relation, rules = state.relations[name], state.strata.of(name)
-                stale = name in state.stale
-                kept = f"{amount(len({c.rule for c in rules}), 'rule')}, " if rules else "facts"
-                if rules:
-                    kept += "evaluated when read" if stale else at_rest(step, state.strata.heads_of(name))[0].name
-                bytes = size(sum(memory.get(name, {}).values()))
-                rows.append((str(relation.schema), "not evaluated" if stale else f"{len(relation):,}", bytes, kept))
-        table = html.plain_table(("relation", "rows", "memory", "kept by"), rows, numbers=("rows", "memory"))
-        return html.shown(html.title("lftj.Database", self._amounts()), table)
+            step = Step.at_rest(self._evaluator, self._kept)
+            return html.shown(html.title("lftj.Database", self._amounts()), table_of(list(self), step, self.memory()))

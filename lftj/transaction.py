@@ -43,6 +43,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import INTERNAL, owner
 from lftj.maintain.commit import Commit
 from lftj.maintain.journal import INFO, LOG
+from lftj.maintain.streams import Streams
 from lftj.plan.join_stats import total
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.extend import extended
@@ -53,6 +54,8 @@ from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import ERASE, INSERT, UPSERT, Batch, Rows, applied
 from lftj.store.stored import StoredRelation
+from lftj.triggers.derived_relations import NoEvents
+from lftj.triggers.head_rows import RowLog
 from lftj.values import gate
 from scantree.memory import ArenaFullError
 from scantree.version import Version
@@ -92,6 +95,7 @@ class Transaction:
         "_missing",
         "_phase",
         "_program",
+        "_streams",
         "_timeout",
     )
 
@@ -108,6 +112,7 @@ class Transaction:
         self._deltas: Deltas | None = None
         self._done: Commit | None = None
         self._kept: dict[str, int] = {}
+        self._streams: Streams | None = None  # the events, where it is a stream of them (results/event_stream.py)
         self._phase = _UNUSED
         self._apart: AsyncBlock | None = None
 
@@ -561,7 +566,13 @@ class Transaction:
                 return self._commit
             self._discard()  # a stale head was evaluated in between
         commit = Commit(
-            self._evaluator, self._batches, self._program, self._heads, self._limits(), self._database._kept
+            self._evaluator,
+            self._batches,
+            self._program,
+            self._heads,
+            self._limits(),
+            self._database._kept,
+            self._streams,
         )
         try:
             progress = self._database._progress
@@ -577,6 +588,24 @@ class Transaction:
             raise
         self._commit = commit
         return commit
+
+    def _log_of(self, name: str) -> RowLog:
+        """The rows of `name` that come and go event by event, in a transaction that is a stream of events."""
+        commit = self._computed()
+        assert self._streams is not None
+        state = commit.state
+        try:
+            log = self._streams.of(name, state.strata.by_head, state.relations)
+            why = "triggers do not keep it: `db.explain` says how it follows changes"
+        except NoEvents as refused:
+            log, why = None, str(refused.args[0])
+        if log is not None:
+            return log
+        raise DataError(
+            f"`{name}` is not known event by event",
+            why=f"{why}; nothing was done",
+            remedy=f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`',
+        )
 
     def _limits(self) -> Callable[[str], Limits]:
         """What the derivation of a head is allowed, for whoever is about to derive it; raises when the time is up."""

@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.triggers import event_kernel as k
+from lftj.triggers import order_kernel as o
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import Statement, TriggerProgram
-from lftj.triggers.lowered import Lowered
+from lftj.triggers.lowered import Lowered, Place
 
 Ints = npt.NDArray[np.int64]
 
@@ -58,18 +59,22 @@ class Maps:
         self.kinds = self.lowered.kinds
         lowered = self.lowered
         desc, columns = lowered.described()
-        self.tables = t.Tables(np.zeros(0, np.int64), desc, columns, np.zeros(1, np.int64))
+        heap = np.zeros(o.FREE + lowered.most_values + 1, np.int64)
+        heap[o.TOP] = 1  # no node is number 0
+        trees = o.Trees(np.zeros(1, np.int64), heap, np.zeros((2, o.LEVELS), np.int64))
+        self.tables = t.Tables(np.zeros(0, np.int64), desc, columns, np.zeros(1, np.int64), trees)
         desc[:, t.CAP] = t.LEAST
         self._regions(0)
-        keys, loops = max(1, lowered.most_keys), max(1, lowered.instructions)
+        keys, values, loops = max(1, lowered.most_keys), lowered.most_values, max(1, lowered.instructions)
         self.work = k.Work(
             np.array([*lowered.registers, 0], np.int64),
             np.zeros(keys, np.int64),
+            np.zeros(values, np.int64),
             np.zeros(loops, np.int64),
+            np.zeros((loops, values), np.int64),
             np.zeros(loops, np.int64),
-            np.zeros(loops, np.int64),
-            np.zeros((64, k.ADDITION + keys), np.int64),
-            np.zeros((64, k.LINE + keys), np.int64),
+            np.zeros((64, k.AMOUNTS + values + keys), np.int64),
+            np.zeros((64, k.OLD + 2 * values + keys), np.int64),
             np.zeros(k.STATE, np.int64),
         )
 
@@ -106,14 +111,18 @@ class Maps:
         state = self.work.state
         if state[k.PHASE] == k.EVALUATING:
             return self.lowered.statements[int(state[k.STATEMENT])]
-        number = int(self.work.additions[state[k.AT], k.TARGET])
-        name = list(self.program.maps)[number]
-        return next(statement for statement in self.lowered.statements if statement.target == name)
+        names = self.lowered.twins[int(self.work.additions[state[k.AT], k.TARGET])].names
+        return next(statement for statement in self.lowered.statements if statement.target in names)
 
     def _make_room(self, status: int) -> None:
         work = self.work
         if status == k.GROW_MEMORY:
             self._regions(int(work.state[k.NEED]))
+        elif status == k.GROW_NODES:
+            trees = self.tables.trees
+            nodes = np.zeros(max(1 << 12, 2 * len(trees.nodes)), np.int64)
+            nodes[: len(trees.nodes)] = trees.nodes
+            self.tables = self.tables._replace(trees=trees._replace(nodes=nodes))
         elif status == k.GROW_ADDITIONS:
             self.work = work._replace(additions=_doubled(work.additions))
         else:
@@ -140,42 +149,50 @@ class Maps:
     # -- what is in them ----------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return int(self.tables.desc[: len(self.program.maps), t.COUNT].sum())
+        """Entries in all tables."""
+        return int(self.tables.desc[: len(self.lowered.twins), t.COUNT].sum())
 
     def entries(self, name: str) -> tuple[Ints, Ints]:
         """(keys int64[k, n], values int64[n]) of a map, in no order."""
-        number, desc = self.lowered.tables[name], self.tables.desc
-        out = np.empty((int(desc[number, t.KEYS]) + 1, int(desc[number, t.COUNT])), np.int64)
-        t.read_entries(self.tables.mem, desc, number, out)
-        return out[:-1], out[-1]
+        (table, value), desc = self.lowered.places[name], self.tables.desc
+        keys = int(desc[table, t.KEYS])
+        out = np.empty((keys + int(desc[table, t.VALUES]), int(desc[table, t.COUNT])), np.int64)
+        t.read_entries(self.tables.mem, desc, table, out)
+        here = out[keys + value] != 0
+        return out[:keys, here], out[keys + value, here]
 
     def values(self, name: str, keys: Ints) -> Ints:
         """The values of keys int64[k, n] in a map, 0 where it has none."""
         out = np.empty(keys.shape[1], np.int64)
-        t.read_values(self.tables.mem, self.tables.desc, self.lowered.tables[name], np.ascontiguousarray(keys.T), out)
+        t.read_values(self.tables.mem, self.tables.desc, *self.lowered.places[name], np.ascontiguousarray(keys.T), out)
         return out
 
-    def value(self, number: int, key: Sequence[int]) -> int:
-        """The value of one key in the map of that number, 0 where it has none."""
+    def value(self, place: Place, key: Sequence[int]) -> int:
+        """The value of one key in the map at a place, 0 where it has none."""
         out = np.empty(1, np.int64)
-        t.read_values(self.tables.mem, self.tables.desc, number, np.array([key], np.int64).reshape(1, -1), out)
+        t.read_values(self.tables.mem, self.tables.desc, *place, np.array([key], np.int64).reshape(1, -1), out)
         return int(out[0])
 
     def lines(self) -> Ints:
-        """What the last run logged of all top maps, in order: int64[n, LINE + keys]."""
+        """What the last run logged of all tables of top maps, in order: int64[n, OLD + 2 * values + keys]."""
         return self.work.log[: self.work.state[k.LOGGED]]
 
-    def log(self, name: str) -> LogLines:
-        """What the last run changed in a top map, in order."""
+    def log(self, name: str, *, together: bool = False) -> LogLines:
+        """What the last run changed in a top map, in order; `together`: also where only its twins changed."""
         lines = self.work.log[: self.work.state[k.LOGGED]]
-        number = self.lowered.tables[name]
-        lines = lines[lines[:, k.LOG_MAP] == number]
-        keys = lines[:, k.LINE : k.LINE + int(self.tables.desc[number, t.KEYS])].T
-        return LogLines(lines[:, k.WHEN], keys, lines[:, k.OLD], lines[:, k.NEW])
+        (table, value), desc = self.lowered.places[name], self.tables.desc
+        old, first = k.OLD + 2 * value, k.OLD + 2 * int(desc[table, t.VALUES])
+        lines = lines[lines[:, k.LOG_TABLE] == table]
+        if not together:
+            lines = lines[lines[:, old] != lines[:, old + 1]]
+        keys = lines[:, first : first + int(desc[table, t.KEYS])].T
+        return LogLines(lines[:, k.WHEN], keys, lines[:, old], lines[:, old + 1])
 
     def memory(self) -> int:
         """Bytes that the maps take."""
-        return int(self.tables.mem.nbytes + self.work.additions.nbytes + self.work.log.nbytes)
+        return int(
+            self.tables.mem.nbytes + self.tables.trees.nodes.nbytes + self.work.additions.nbytes + self.work.log.nbytes
+        )
 
     # -- room ---------------------------------------------------------------------------------------------------------
 
