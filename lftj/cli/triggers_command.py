@@ -45,10 +45,9 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
             why="the end of its name tells rules from the calculus and from M3F",
             remedy=f"call it by a name that ends in {_or(SUFFIXES)}",
         )
-    for head, program in found.items():
-        comment = "# " if form == "dot" else "// "
-        if head and form != "svg":
-            print(f"{comment}{head}")
+    for about, program in found.items():
+        if form != "svg":
+            print("".join(f"{'#' if form == 'dot' else '//'} {line}\n" for line in about.splitlines()), end="")
         picture = MapHierarchy(program)
         shown = picture.dot() if form == "dot" else picture._repr_svg_() if form == "svg" else text(program)
         print(shown.rstrip("\n"))
@@ -56,7 +55,7 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
 
 
 def _of_rules(named: str, *, naive: bool) -> dict[str, TriggerProgram]:
-    """The program of every head that triggers can keep; the others are said to stderr, with the reason."""
+    """The programs of rules that triggers can keep, by rule and derived relations; the reason of others to stderr."""
     program = checked(named)
     made: dict[str, TriggerProgram] = {}
     for clause in program.clauses:
@@ -70,7 +69,8 @@ def _of_rules(named: str, *, naive: bool) -> dict[str, TriggerProgram]:
         wanted = {"count": (formulas.keys, formulas.bindings)}
         if formulas.total is not None:
             wanted["total"] = formulas.keys, formulas.total
-        made[f"{clause.head}: {clause.text}"] = compiled(wanted, formulas.schemas(), naive=naive)
+        about = "\n".join([clause.text, *map(str, formulas.relations)])
+        made[about] = compiled(wanted, formulas.schemas(), naive=naive)
     return made
 
 

@@ -41,7 +41,7 @@ from lftj.triggers.event_delta import delta, parameters
 from lftj.triggers.extraction import Extracted, extracted
 from lftj.triggers.formulas import number, relations_of
 from lftj.triggers.normalise import Atomic, Monomial, Unified, polynomial, split_sums, unified
-from lftj.triggers.worth_keeping import EventStatistics, parts_worth_keeping
+from lftj.triggers.worth_keeping import EventStatistics, MapEstimate, map_estimate, parts_worth_keeping
 from lftj.values.codes import Column, Schema
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
 
@@ -86,6 +86,7 @@ class _Compilation:
     # By map: the relations whose events led to it, which it is named after.
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict)
     maps: dict[str, MapDefinition] = field(default_factory=dict)
+    estimates: dict[str, MapEstimate] = field(default_factory=dict)
     forms: dict[str, tuple[str, tuple[Var, ...]]] = field(default_factory=dict)
     sums: dict[tuple[str, ...], str] = field(default_factory=dict)
     statements: dict[tuple[int, str], list[Statement]] = field(default_factory=dict)
@@ -114,6 +115,7 @@ class _Compilation:
         if len(monomials) == 1 and monomials[0].coefficient == 1:
             form = canonical(keys, monomials[0])
             self.forms.setdefault(form.text, (name, form.keys))
+            self.estimates[name] = map_estimate(keys, monomials[0].factors, self.statistics)
         return name
 
     def compile(self, target: MapDefinition) -> None:
@@ -156,7 +158,11 @@ class _Compilation:
         # The views of the naive transform are the deltas with their signs.
         inside, coefficient = (coefficient, 1) if self.naive and pieces else (1, coefficient)
         kept += [self.materialised(piece, inside, path) for piece in pieces]
-        return coefficient, in_order(kept, bound, names)  # type: ignore[return-value]
+        return coefficient, in_order(kept, bound, names, self.visits)  # type: ignore[return-value]
+
+    def visits(self, read: MapRead, known: set[str]) -> float:
+        """The entries that a read visits where variables have values, by estimates."""
+        return self.estimates[read.name].visits(read, known)
 
     def cut(self, relation: str, component: Sequence[Atomic], outside: set[str]) -> list[list[Rel]]:
         """The parts of a component whose maps are worth keeping, for a statement on events of `relation`."""
@@ -171,6 +177,7 @@ class _Compilation:
             name = self.new_name(path)
             ordered = Monomial(coefficient, in_order(body.factors, ()))
             self.maps[name] = MapDefinition(name, keys, ordered.formula())
+            self.estimates[name] = map_estimate(keys, piece.factors, self.statistics)
             self.forms[form.text] = name, form.keys
         name, known_keys = self.forms[form.text]
         # Both forms have their keys in one order; the map has its own.
@@ -183,7 +190,8 @@ class _Compilation:
         words = ["m", *(re.sub(r"\W+", "_", relation) for relation in path)]
         base = "_".join(words)
         base = base if len(base) <= _LONGEST_NAME else f"m_{words[-1]}"
-        names = chain((base,), (f"{base}{i}" for i in count(2)))
+        apart = "_" if base[-1].isdigit() else ""
+        names = chain((base,), (f"{base}{apart}{i}" for i in count(2)))
         name = next(name for name in names if name not in self.taken and name not in self.maps)
         self.paths[name] = path
         return name

@@ -7,7 +7,7 @@ An equality with one side bound gives the other one its value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from lftj.errors import EvaluationError
 from lftj.language.clause import Var, variables_of
@@ -15,15 +15,21 @@ from lftj.triggers.algebra import Cmp, Lift, MapRead, Rel, Val
 from lftj.triggers.formulas import arguments, binds
 from lftj.triggers.normalise import Atomic
 
+# The entries that a read of a map visits where the given variables are bound, by an estimate.
+Visits = Callable[[MapRead, set[str]], float]
 
-def in_order(factors: Sequence[Atomic], bound: Iterable[str], wanted: Iterable[str] = ()) -> tuple[Atomic, ...]:
+
+def in_order(
+    factors: Sequence[Atomic], bound: Iterable[str], wanted: Iterable[str] = (), visits: Visits | None = None
+) -> tuple[Atomic, ...]:
     """`factors` in an order in which they can be evaluated where the variables `bound` have values.
 
-    `wanted`: the variables that must have a value afterwards. Raises EvaluationError if some variable gets none.
+    `wanted`: the variables that must have a value afterwards. `visits`: what tells the smaller one of two slices, else
+    it is the one with fewer new variables. Raises EvaluationError if some variable gets none.
     """
     todo, known, ordered = list(factors), set(bound), list[Atomic]()
     while todo:
-        ranked = [(_rank(factor, known, i), i) for i, factor in enumerate(todo)]
+        ranked = [(_rank(factor, known, i, visits), i) for i, factor in enumerate(todo)]
         (rank, *_), best = min(ranked)
         if rank == _STUCK:
             break
@@ -45,17 +51,18 @@ def in_order(factors: Sequence[Atomic], bound: Iterable[str], wanted: Iterable[s
 _TEST, _VALUE, _LIFT, _LOOKUP, _SLICE, _SCAN, _STUCK = range(7)
 
 
-def _rank(factor: Atomic, known: set[str], place: int) -> tuple[int, int, int]:
-    """What comes first: the kind, then how many variables are new, then the given order."""
+def _rank(factor: Atomic, known: set[str], place: int, visits: Visits | None) -> tuple[int, float, int, int]:
+    """What comes first: the kind, then the smaller slice, then how many variables are new, then the given order."""
     if isinstance(factor, Rel | MapRead):
         args = arguments(factor)
         new = sum(isinstance(arg, Var) and arg.name not in known for arg in args)
         kind = _LOOKUP if not new else _SLICE if new < len(args) else _SCAN
-        return kind, new, place
+        size = visits(factor, known) if visits is not None and isinstance(factor, MapRead) else 0.0
+        return kind, size, new, place
     lacking = {var.name for var in _reads(factor)} - known
     if not lacking:
-        return (_TEST if isinstance(factor, Cmp) else _VALUE if isinstance(factor, Val) else _LIFT), 0, place
-    return (_LIFT if isinstance(_binding(factor, known), Lift) and isinstance(factor, Cmp) else _STUCK), 0, place
+        return (_TEST if isinstance(factor, Cmp) else _VALUE if isinstance(factor, Val) else _LIFT), 0.0, 0, place
+    return (_LIFT if isinstance(_binding(factor, known), Lift) and isinstance(factor, Cmp) else _STUCK), 0.0, 0, place
 
 
 def _reads(factor: Atomic) -> list[Var]:

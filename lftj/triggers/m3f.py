@@ -46,7 +46,7 @@ from lftj.values.spelling import symbol_text
 from lftj.values.type_table import type_of
 
 KEYWORDS = frozenset(("relation", "map", "top", "on", "Sum", "null"))
-_PLAIN = re.compile(r"[A-Za-z_?][A-Za-z0-9_?']*")
+_PLAIN = re.compile(r"(?![0-9])[\w?@·][\w?@·.']*")
 # The functors that are written between their operands, with how tightly they bind; others are written as calls.
 INFIX = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 _OPERAND = 3

@@ -21,6 +21,7 @@ from typing import Any
 from lftj.language.clause import Apply, Term, Value, Var, variables_of
 from lftj.triggers.algebra import Add, AggSum, Cmp, Formula, Lift, MapRead, Mul, Rel, Val
 from lftj.triggers.formulas import binds, is_parameter, renamed, replaced, substituted, variables
+from lftj.values.type_table import family_of, is_nullable
 
 Atomic = Rel | Lift | Cmp | Val | MapRead
 
@@ -32,6 +33,8 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+# The families of types whose codes add and multiply as the values do; null is none of them.
+_INTEGERS = frozenset(("number", "decimal", "duration"))
 # Comparisons that hold of equal values.
 _REFLEXIVE = ("=", "<=", ">=")
 
@@ -118,7 +121,7 @@ def _of_value(term: Term) -> list[Monomial]:
     """Constants go into the coefficient, products of integers are products of factors."""
     if isinstance(term, Value) and term.type == "number":
         return [Monomial(term.value, ())] if term.value else []
-    if isinstance(term, Apply) and _of_integers(term.type):
+    if isinstance(term, Apply) and _of_integers(term):
         if term.op == "*":
             return [_product(choice) for choice in product(*map(_of_value, term.args))]
         if term.op == "neg":
@@ -126,9 +129,10 @@ def _of_value(term: Term) -> list[Monomial]:
     return [Monomial(1, (Val(term),))]
 
 
-def _of_integers(type_name: str) -> bool:
-    """Whether the codes of a type are added and multiplied as integers: numbers, and decimals, which are scaled."""
-    return type_name == "number" or type_name.startswith("decimal")
+def _of_integers(term: Apply) -> bool:
+    """Whether arithmetic is that of integer codes: of numbers, and of decimals and durations, which are scaled ones."""
+    types = (term.type, *(arg.type for arg in term.args))
+    return all(family_of(type) in _INTEGERS and not is_nullable(type) for type in types)
 
 
 def _scaled(monomial: Monomial, by: int) -> Monomial:
@@ -153,7 +157,7 @@ def split_sums(monomial: Monomial) -> list[Monomial]:
 
 
 def _summands(term: Term) -> list[Monomial]:
-    if isinstance(term, Apply) and _of_integers(term.type):
+    if isinstance(term, Apply) and _of_integers(term):
         parts = [_summands(arg) for arg in term.args]
         if term.op == "+":
             return [*chain.from_iterable(parts)]

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from lftj.language.clause import Var
-from lftj.triggers.algebra import EVENT, Rel
+from lftj.triggers.algebra import EVENT, MapRead, Rel
 from lftj.triggers.formulas import binds, variables, variables_of_all
 from lftj.triggers.normalise import Atomic, components
 
@@ -84,6 +84,30 @@ def parts_worth_keeping(
         if len(cut) > 1 and (cost := estimate.cost(cut, outside, conditions, relation)) < best_cost:
             best, best_cost = cut, cost
     return best
+
+
+@dataclass(frozen=True, slots=True)
+class MapEstimate:
+    """The entries of a map, and the distinct values of each of its keys."""
+
+    size: float
+    distinct: tuple[float, ...]
+
+    def visits(self, read: MapRead, known: set[str]) -> float:
+        """The entries that a read visits where variables have values."""
+        found = self.size
+        for key, values in zip(read.keys, self.distinct, strict=True):
+            if not isinstance(key, Var) or key.name in known:
+                found /= values
+        return found
+
+
+def map_estimate(keys: Sequence[Var], factors: Sequence[Atomic], statistics: EventStatistics) -> MapEstimate:
+    """The estimate of a map of a product. A key that no relation has is computed, and has few values at worst."""
+    atoms = [factor for factor in factors if isinstance(factor, Rel)]
+    estimate = _Estimate(statistics, atoms)
+    distinct = tuple(estimate.distinct(key.name) if key.name in estimate.values else 1.0 for key in keys)
+    return MapEstimate(max(1.0, min(estimate.bindings(atoms, frozenset()), prod(distinct))), distinct)
 
 
 def _cuts(atoms: Sequence[Rel]) -> Iterator[list[list[Rel]]]:

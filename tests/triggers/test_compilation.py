@@ -171,3 +171,18 @@ def test_whatever_the_estimates_are_the_views_are_the_same(query, stream, sizes,
         events=dict(zip(names, rates, strict=True)),
     )
     follow({"q": query}, stream, names, statistics=known)
+
+
+def test_statements_read_the_smaller_slice_first():
+    """A customer's orders lead to their lines, and not to all suppliers of the customer's nation."""
+    c, o, s, n = map(var, ("c", "o", "s", "n"))
+    tables = dict.fromkeys(("customer", "orders", "lines", "supplier"), ("number", "number"))
+    body = Mul((Rel("customer", (c, n)), Rel("supplier", (s, n)), Rel("orders", (o, c)), Rel("lines", (o, s))))
+    known = EventStatistics(
+        {"customer": 1e5, "supplier": 1e4, "orders": 1e6, "lines": 4e6},
+        {"customer": (1e5, 25), "supplier": (1e4, 25), "orders": (1e6, 1e5), "lines": (1e6, 1e4)},
+    )
+    program = compiled({"q": ((), body)}, tables, statistics=known)
+    (statement,) = [s for s in program.statements[INSERTION, "customer"] if s.target == "q"]
+    reads = [program.maps[factor.name].body for factor in statement.factors]
+    assert [next(iter(relations_of(read))) for read in reads] == ["orders", "lines", "supplier"]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lftj.language.clause import Value, Var
+from lftj.language.clause import Apply, Value, Var
 from lftj.triggers.algebra import DELETION, INSERTION, Add, AggSum, Cmp, Mul, Rel, Val
 from lftj.triggers.calculus import (
     AndFormula,
@@ -275,6 +276,23 @@ def test_what_is_summed_inside_gets_names_of_its_own():
     body = Mul((Rel("S", (x,)), AggSum((), Rel("S", (y,))), AggSum((), Mul((Rel("S", (y,)), Val(y))))))
     (monomial,) = polynomial(body, ())
     assert len(variables(Mul(monomial.factors))) == 3
+
+
+@pytest.mark.parametrize(
+    ("types", "parts"),
+    [
+        (("number", "number", "number"), 2),
+        (("decimal(9,2)", "decimal(9,2)", "decimal(9,2)"), 2),
+        (("float", "float", "float"), 1),
+        (("unsigned", "unsigned", "unsigned"), 1),
+        (("number?", "number", "number?"), 1),
+    ],
+)
+def test_only_arithmetic_of_integer_codes_is_split(types, parts):
+    """A float's sum is not the sum of codes, and null plus 1 is null."""
+    a, b = Var("a", types[0]), Var("b", types[1])
+    value = Val(Apply("+", (a, b), types[2]))
+    assert len(split_sums(Monomial(1, (Rel("S", (a,)), Rel("S", (b,)), value)))) == parts
 
 
 def test_constants_of_other_types_are_no_coefficients():
