@@ -40,6 +40,7 @@ from lftj.triggers.evaluation_order import in_order
 from lftj.triggers.event_delta import delta, parameters
 from lftj.triggers.extraction import Extracted, extracted
 from lftj.triggers.formulas import number, relations_of
+from lftj.triggers.m3f import formula_text
 from lftj.triggers.normalise import Atomic, Monomial, Unified, polynomial, split_sums, unified
 from lftj.triggers.worth_keeping import EventStatistics, MapEstimate, map_estimate, parts_worth_keeping
 from lftj.values.codes import Column, Schema
@@ -63,7 +64,7 @@ def compiled(
     the map of each of `tops` in order: two that are equal up to names have one map, that of the first name.
     `statistics`: what decides which maps are worth keeping (worth_keeping.py). `naive`: every delta of every map is a
     map of its own, as the naive viewlet transform has it: nothing is factorised, shared or left to statements.
-    Raises EvaluationError where a variable of a body has no value.
+    Raises EvaluationError where a variable of a body has no value, and where a part of it reads no relation.
     """
     schemas = {name: _schema(name, given) for name, given in relations.items()}
     return _Compilation(schemas, set(tops), statistics or EventStatistics(), naive).program(tops)
@@ -105,6 +106,13 @@ class _Compilation:
     def top(self, name: str, keys: tuple[Var, ...], body: Formula) -> str:
         """The map of a top: a new one, or one that is equal."""
         monomials = normal(keys, body)
+        for monomial in monomials:
+            if not relations_of(monomial.formula()):
+                raise EvaluationError(
+                    f"a part of `{name}` reads no relation: {formula_text(monomial.formula())}",
+                    why="a map is empty at first and holds what rows add up to: events would never bring that part",
+                    remedy="leave it out, and add it where the result is read",
+                )
         forms = [canonical(keys, monomial, ordered=True).text for monomial in monomials]
         same = ("|".join(f"{key.name}:{key.type}" for key in keys) if not forms else "", *sorted(forms))
         if same in self.sums and not self.naive:

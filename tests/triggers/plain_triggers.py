@@ -124,10 +124,6 @@ class PlainMaps:
     def __init__(self, program: TriggerProgram) -> None:
         self.program = program
         self.maps: dict[str, Counter] = {name: Counter() for name in program.maps}
-        # A map without relations is a constant.
-        for name, definition in program.maps.items():
-            if not program.relations:
-                self.maps[name].update(view(definition.keys, definition.body, {}))
 
     def event(self, sign: int, relation: str, row: tuple) -> None:
         """One row that comes (1) or goes (-1): everything is read before anything is written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ from lftj.triggers.algebra import (
 from lftj.triggers.compilation import compiled
 from lftj.triggers.m3f import statement_lines, text
 from lftj.triggers.m3f_reader import parsed
+from lftj.triggers.maps import Maps
 from lftj.values.codes import Column, Schema
 from tests.triggers.plain_triggers import PlainMaps
 from tests.triggers.random_queries import SCHEMA, SETS, const, queries, streams, var
@@ -136,3 +138,13 @@ def test_errors_say_what_and_where(written, what, place):
     assert str(found.span) == f"<m3f>:{place}"
     assert found.why
     assert found.remedy
+
+
+def test_a_program_read_from_text_runs():
+    maps = Maps(parsed(text(compiled({"q": REVENUE}, ORDERS))))
+    events = [(1, "O", (1, 10)), (1, "L", (1, 7)), (1, "L", (1, 5)), (-1, "L", (1, 7)), (1, "O", (2, 3))]
+    kinds = np.array([maps.kinds[sign, relation] for sign, relation, _ in events])
+    maps.run(kinds, np.array([row for _, _, row in events]))
+    keys, values = maps.entries("q")
+    assert keys.shape == (0, 1)
+    assert list(values) == [50]
