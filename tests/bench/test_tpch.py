@@ -9,6 +9,7 @@ import pytest
 
 from bench.tpch_made import made
 from bench.tpch_queries import QUERIES, TABLES
+from bench.tpch_stream import Stream
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -55,3 +56,64 @@ def test_the_same_seed_gives_the_same_rows() -> None:
     assert all(first[name].equals(again[name]) for name in TABLES)
     assert not first["lineitem"].equals(other["lineitem"])
     assert np.array_equal([first[name].num_rows for name in ("part", "customer", "orders")], [200, 150, 1_500])
+
+
+# -- the stream --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stream() -> Stream:
+    return Stream(made(0.001))
+
+
+def keys_of(name: str, table: Any) -> list[tuple[Any, ...]]:
+    width = 2 if name == "partsupp" else 1
+    columns = ["l_orderkey", "l_linenumber"] if name == "lineitem" else table.column_names[:width]
+    return list(zip(*(table[column].to_pylist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_what_a_row_refers_to_is_there(stream: Stream, size: int) -> None:
+    there: dict[str, set[Any]] = {name: set() for name in TABLES}
+
+    def refers(name: str, block: Any) -> bool:
+        return all(
+            set(zip(*(block[c].to_pylist() for c in columns.split(", ")), strict=True)) <= there[to]
+            for table, columns, to, _ in REFERENCES
+            if table == name
+        )
+
+    count = 0
+    parts = (("inserts", 100_000), ("deletes", 1_000))
+    for blocks in (blocks for part, limit in parts for blocks in stream.batches(part, size, limit)):
+        for name, sign, block in blocks:
+            keys = set(keys_of(name, block))
+            assert len(keys) == block.num_rows
+            count += len(keys)
+            if sign > 0:
+                assert refers(name, block)
+                assert not keys & there[name]
+                there[name] |= keys
+            else:
+                assert keys <= there[name]
+                there[name] -= keys
+    assert count == min(len(stream), stream.inserts + 1_000)
+    left = stream.contents(count)
+    assert {name: set(keys_of(name, table)) for name, table in left.items()} == there
+
+
+def test_tables_come_side_by_side_and_orders_go_with_their_lines(stream: Stream) -> None:
+    half = stream.contents(stream.inserts // 2)
+    assert all(half[name].num_rows > 0 for name in TABLES)
+    assert all(half[name].num_rows < stream.tables[name].num_rows for name in ("orders", "lineitem", "customer"))
+    middle, end = stream.contents(stream.inserts), stream.contents(len(stream))
+    assert middle["orders"].num_rows == end["orders"].num_rows == 1_350
+    gone = set(keys_of("orders", middle["orders"])) - set(keys_of("orders", end["orders"]))
+    assert gone == set(keys_of("orders", stream.tables["orders"].slice(0, 150)))
+    assert not gone & set(zip(end["lineitem"]["l_orderkey"].to_pylist()))
+
+
+def test_batches_have_the_size_asked_for(stream: Stream) -> None:
+    sizes = [sum(rows.num_rows for _, _, rows in blocks) for blocks in stream.batches("inserts", 1_000)]
+    assert set(sizes[:-1]) == {1_000}
+    assert sum(sizes) == stream.inserts
