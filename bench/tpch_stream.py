@@ -115,7 +115,8 @@ class Stream:
             rows[name] = np.arange(self.tables[name].num_rows)
             came[name] = np.zeros(len(rows[name]))
         table: Ints = np.concatenate([np.full(len(rows[name]), rank) for name, rank in RANK.items()])
-        every, when = (np.concatenate([column[name] for name in RANK]) for column in (rows, came))
+        every: Ints = np.concatenate([rows[name] for name in RANK])
+        when: Floats = np.concatenate([came[name] for name in RANK])
         order = np.lexsort((every, table, when))
         return table[order], np.ones(len(table), np.int64), every[order]
 
@@ -133,6 +134,6 @@ class Stream:
             ):
                 n = len(row)
                 parts.append((np.full(n, RANK[name]), np.full(n, sign), row, turn, np.full(n, place)))
-        table, signs, row, turn, place = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.lexsort((row, place, turn))
+        table, signs, row, turn, step = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.lexsort((row, step, turn))
         return table[order], signs[order], row[order]
