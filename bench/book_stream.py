@@ -10,7 +10,9 @@
 A new order is a bid or an ask by chance, the one that is cancelled any of those that live. `t` is the number of the
 event, ids are numbers in that order. Prices are whole ticks: the distance from the middle (1,000,000) is exponential,
 200,000 in the mean, so a book of a million orders has some hundred thousand prices, and one of ten thousand has hardly
-two orders of one price: what loops over prices loops over the book. Volumes are 1 to 100, brokers 0 to 9.
+two orders of one price: what loops over prices loops over the book. Volumes are whole and Pareto (the chance of more
+than v is 1 / v), at most 100,000, so that in a book of any size some orders are more than a ten-thousandth of it.
+Brokers are 0 to 9.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Rows = npt.NDArray[np.int64]
 Block = tuple[str, int, Rows]
 SIDES = ("bids", "asks")
 COLUMNS = ("t", "id", "broker_id", "volume", "price")
-MIDDLE, DISTANCE, VOLUMES, BROKERS = 1_000_000, 200_000.0, 100, 10
+MIDDLE, DISTANCE, LARGEST, BROKERS = 1_000_000, 200_000.0, 100_000, 10
 
 
 class Book:
@@ -44,7 +46,7 @@ class Book:
                 np.where(number < live, number, live + 2 * (number - live)),
                 number,
                 rng.integers(0, BROKERS, orders),
-                rng.integers(1, VOLUMES + 1, orders),
+                np.minimum(1 / (1 - rng.random(orders)), LARGEST).astype(np.int64),
                 np.where(self.side == 0, MIDDLE - away, MIDDLE + away),
             ],
             axis=1,

@@ -3,6 +3,7 @@
     stream = Stream(tables)              tables as bench.tpch_data gives them
     stream.batches("inserts", 1_000)     batches of 1,000 events each: [("orders", 1, rows), ("lineitem", 1, rows), ...]
     stream.batches("deletes", 1_000)     after these: orders go with their lines, and as many others come
+    stream.of(["orders"])                the events of some tables only
     stream.contents(n)                   the tables after the first n events of both parts
 
 *inserts*: all rows but the last tenth of the orders (`HELD`) with their lines. Rows of a table come in the order of
@@ -16,7 +17,8 @@ blocks; with batches of one event, every event is a block. All is computed from 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -47,11 +49,23 @@ class Stream:
     def __len__(self) -> int:
         return len(self.table)
 
+    def of(self, names: Collection[str]) -> Stream:
+        """The events of some of the tables only."""
+        mine = np.isin(self.table, [RANK[name] for name in names])
+        less = copy(self)
+        less.tables = {name: table for name, table in self.tables.items() if name in names}
+        less.inserts = int(mine[: self.inserts].sum())
+        less.table, less.sign, less.row = (events[mine] for events in (self.table, self.sign, self.row))
+        return less
+
     def batches(self, part: Part, size: int, limit: int | None = None) -> Iterator[list[Block]]:
         """The events of a part, cut into batches of `size`; no more than `limit` events."""
         begin, end = (0, self.inserts) if part == "inserts" else (self.inserts, len(self))
-        if limit is not None:
-            end = min(end, begin + limit)
+        yield from self.after(begin, size, end - begin if limit is None else min(limit, end - begin))
+
+    def after(self, begin: int, size: int, limit: int) -> Iterator[list[Block]]:
+        """The `limit` events, or as many as there are, that come after `begin` others, in batches of `size`."""
+        end = min(begin + limit, len(self))
         for at in range(begin, end, size):
             yield self._blocks(at, min(at + size, end))
 
@@ -71,8 +85,8 @@ class Stream:
 
         table, sign, row = (events[begin:end] for events in (self.table, self.sign, self.row))
         blocks: list[Block] = []
-        for way, names in ((-1, reversed(TABLES)), (1, iter(TABLES))):
-            for name in names:
+        for way in (-1, 1):
+            for name in list(self.tables)[::way]:
                 rows = row[(table == RANK[name]) & (sign == way)]
                 if len(rows):
                     blocks.append((name, way, self.tables[name].take(pa.array(rows)).combine_chunks()))
