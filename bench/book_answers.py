@@ -24,6 +24,7 @@ from bench.book_stream import BROKERS, Rows
 Answer = dict[tuple[int, ...], int]
 T, ID, BROKER, VOLUME, PRICE = range(5)
 FAR, SHARE = 1_000, 10_000
+QUERIES = ("vwap", "axfinder", "broker_spread", "price_spread", "missed_trades")
 
 
 def answers(book: Mapping[str, Rows]) -> dict[str, Answer]:
@@ -48,7 +49,8 @@ def _top_quarter(rows: Rows) -> Rows:
     price, volume = rows[order, PRICE], rows[order, VOLUME]
     running = np.concatenate([[0], np.cumsum(volume)])
     above = running[-1] - running[np.searchsorted(price, rows[:, PRICE], side="right")]
-    return rows[running[-1] > 4 * above]
+    high: Rows = rows[running[-1] > 4 * above]
+    return high
 
 
 def axfinder(bids: Rows, asks: Rows) -> Answer:

@@ -13,7 +13,7 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import Any, NamedTuple
@@ -89,11 +89,19 @@ def transacted(db: Any, batches: Iterable[Batch], budget: float) -> tuple[Follow
         spent.append(time.process_time() - began)
         done += 1
         events += rows_in(batch)
-        for head, head_told in tx.stats["heads"].items():
-            told.setdefault(head, Counter())[head_told["strategy"]] += 1
+        for head, strategy in kept_by(tx.stats):
+            told.setdefault(head, Counter())[strategy] += 1
         if sum(spent) > budget:
             break
     return Followed(done, events, spent), {head: counts.most_common(1)[0][0] for head, counts in told.items()}
+
+
+def kept_by(stats: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The strategy of every head that a transaction changed, and of the parts it was taken into; none for aliases."""
+    for head, told in stats["heads"].items():
+        for name, one in ((head, told), *told.get("parts", {}).items()):
+            if one["strategy"] != "alias":
+                yield name, one["strategy"]
 
 
 def derived_bytes(db: Any, given: Iterable[str]) -> int:
