@@ -4,8 +4,8 @@
 
     Book(live, events, seed=32)      `live` orders to begin with; then orders come and go by turns, so many stay
     .start()                         the first orders: [("bids", 1, rows), ("asks", 1, rows)], rows int64[n, 5]
-    .blocks(run)                     the events as blocks (relation, +1 or -1, rows); see there
-    .contents()                      the rows that are left, by relation
+    .batches(1_000, fine=True)       the events: lists of blocks (relation, +1 or -1, rows)
+    .contents(n)                     the orders that live after n events, by relation
 
 A new order is a bid or an ask by chance, the one that is cancelled any of those that live. `t` is the number of the
 event, ids are numbers in that order. Prices are whole ticks: the distance from the middle (1,000,000) is exponential,
@@ -58,8 +58,6 @@ class Book:
             gone.append(there[at])
             there[at] = there[-1]
             there.pop()
-        there.extend(range(live + events // 2, orders))
-        self.left = np.array(sorted(there), np.int64)
         self.event = np.empty(events, np.int64)
         self.event[0::2], self.event[1::2] = np.arange(live, orders), gone
         self.sign = np.where(np.arange(events) % 2 == 0, 1, -1)
@@ -68,28 +66,33 @@ class Book:
         """The orders before the first event."""
         return [(name, 1, self.rows[: self.live][self.side[: self.live] == i]) for i, name in enumerate(SIDES)]
 
-    def blocks(self, run: int = 1) -> Iterator[Block]:
-        """The events. With `run` 1 in the order in which they happen, consecutive ones of a kind in one block.
+    def batches(self, size: int, *, fine: bool) -> Iterator[list[Block]]:
+        """The events, by `size` of them, as blocks.
 
-        With more, of every `run` events those that bring come before those that take, bids before asks each: as many
-        events, in an order of fewer blocks. Where an order is cancelled in the run that brings it, it comes first.
+        With `fine` in the order in which they happen, an event or a few of a kind a block. Without it, of every batch
+        what comes is before what goes, and bids before asks each: as many events, in an order of four blocks.
         """
         side = self.side[self.event]
-        if run == 1:
-            cuts = np.flatnonzero(np.diff(side) | np.diff(self.sign)) + 1
-            ends = [0, *cuts.tolist(), len(side)]
-            for begin, end in pairwise(ends):
-                if begin < end:
-                    yield SIDES[side[begin]], int(self.sign[begin]), self.rows[self.event[begin:end]]
-            return
-        for begin in range(0, len(side), run):
-            sign, event = self.sign[begin : begin + run], self.event[begin : begin + run]
-            for way in (1, -1):
-                for i, name in enumerate(SIDES):
-                    of = event[(sign == way) & (side[begin : begin + run] == i)]
-                    if len(of):
-                        yield name, way, self.rows[of]
+        for begin in range(0, len(side), size):
+            here = slice(begin, begin + size)
+            yield list((self._in_order if fine else self._by_kind)(side[here], self.sign[here], self.event[here]))
 
-    def contents(self) -> dict[str, Rows]:
-        """The orders after the last event."""
-        return {name: self.rows[self.left[self.side[self.left] == i]] for i, name in enumerate(SIDES)}
+    def _in_order(self, side: Rows, sign: Rows, event: Rows) -> Iterator[Block]:
+        cuts = np.flatnonzero((np.diff(side) != 0) | (np.diff(sign) != 0)) + 1
+        for begin, end in pairwise([0, *cuts.tolist(), len(side)]):
+            yield SIDES[side[begin]], int(sign[begin]), self.rows[event[begin:end]]
+
+    def _by_kind(self, side: Rows, sign: Rows, event: Rows) -> Iterator[Block]:
+        for way in (1, -1):
+            for i, name in enumerate(SIDES):
+                of = event[(sign == way) & (side == i)]
+                if len(of):
+                    yield name, way, self.rows[of]
+
+    def contents(self, events: int | None = None) -> dict[str, Rows]:
+        """The orders that live after the first `events`, or after all."""
+        count = np.zeros(len(self.rows), np.int64)
+        count[: self.live] = 1
+        np.add.at(count, self.event[:events], self.sign[:events])
+        left = np.flatnonzero(count)
+        return {name: self.rows[left[self.side[left] == i]] for i, name in enumerate(SIDES)}

@@ -41,8 +41,8 @@ def warm(query: str) -> None:
     """Compile all that the query needs."""
     book = Book(200, 400)
     db = database(query)
-    for blocks in (book.start(), list(book.blocks(1))):
-        followed(db, [blocks], BUDGET)
+    for batch in [book.start(), *book.batches(100, fine=True)]:
+        followed(db, [batch], BUDGET)
         list(db[query])
 
 
@@ -52,20 +52,18 @@ def measured(request: dict[str, Any]) -> dict[str, Any]:
     warm(query)
     found: dict[str, Any] = {}
     wrong = ""
-    for name, run in (("runs", RUN), ("single", 1)):
-        blocks = list(Book(live, events).blocks(run))
+    for name, fine in (("runs", False), ("single", True)):
+        book = Book(live, events)
         db = database(query)
         began = time.process_time()
-        followed(db, [Book(live, events).start()], 600.0)
+        followed(db, [book.start()], 600.0)
         list(db[query])
         found["load_seconds"] = time.process_time() - began
-        taken = followed(db, ([block] for block in blocks), request.get("budget", BUDGET), CALL)
+        taken = followed(db, book.batches(RUN, fine=fine), request.get("budget", BUDGET), CALL)
         found[name] = taken.figures()
-        if taken.events % 2 == 0 or run == 1:
-            left = Book(live, taken.events).contents()
-            expected = [(*key, value) for key, value in answers(left)[query].items()]
-            told = differ(db[query], expected)
-            wrong = wrong or (f"{name}: {told}" if told else "")
+        expected = [(*key, value) for key, value in answers(book.contents(taken.events))[query].items()]
+        if told := differ(db[query], expected):
+            wrong = wrong or f"{name}: {told}"
     found["bytes"] = derived_bytes(db, ("bids", "asks"))
     with db.transaction() as tx:
         tx.insert("bids", [(0, -1, 0, 1, 1)])

@@ -8,20 +8,23 @@ import pytest
 from bench.book_stream import Book
 
 
-@pytest.mark.parametrize("run", [1, 50])
+@pytest.mark.parametrize("fine", [True, False])
 @pytest.mark.parametrize(("live", "events"), [(40, 301), (0, 20), (10, 0)])
-def test_orders_come_once_and_go_when_they_are_there(live: int, events: int, run: int) -> None:
+def test_orders_come_once_and_go_when_they_are_there(live: int, events: int, fine: bool) -> None:
     book = Book(live, events)
     there: dict[str, set[tuple[int, ...]]] = {"bids": set(), "asks": set()}
-    counted = 0
-    for name, sign, rows in [*book.start(), *book.blocks(run)]:
-        for row in map(tuple, rows.tolist()):
-            assert (row in there[name]) == (sign < 0)
-            (there[name].add if sign > 0 else there[name].remove)(row)
-            counted += 1
-    assert counted == live + events
+    counted = -live
+    for blocks in [book.start(), *book.batches(50, fine=fine)]:
+        for name, sign, rows in blocks:
+            for row in map(tuple, rows.tolist()):
+                assert (row in there[name]) == (sign < 0)
+                (there[name].add if sign > 0 else there[name].remove)(row)
+                counted += 1
+        now = book.contents(counted)
+        assert {name: set(map(tuple, rows.tolist())) for name, rows in now.items()} == there
+    assert counted == events
     assert sum(map(len, there.values())) == live + events % 2
-    assert {name: set(map(tuple, rows.tolist())) for name, rows in book.contents().items()} == there
+    assert all(np.array_equal(rows, book.contents(events)[name]) for name, rows in book.contents().items())
 
 
 def test_bids_are_below_the_middle_and_asks_above() -> None:
