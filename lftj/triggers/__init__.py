@@ -1,4 +1,10 @@
 """Triggers: sums and counts over joins, kept by higher-order deltas (the viewlet transform, Cumulus).
 
-algebra.py    formulas, maps, statements and programs, as data
+algebra.py            formulas, maps, statements and programs, as data
+formulas.py           variables of formulas, and their replacement
+event_delta.py        what a row that comes or goes changes about a formula
+normalise.py          polynomials, variable elimination, connected components
+canonical.py          equal texts for definitions that are equal up to names
+evaluation_order.py   the order in which the factors of a product are evaluated
+compilation.py        from the definitions of maps to what every event does to them
 """
