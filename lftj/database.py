@@ -278,7 +278,7 @@ class Database(Answers):
             refuse_rows(self._state, name)
             with self._progress.step(f"loading {name}"), self._journal.load(name) as given:
                 options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
-                loaded = read(source, relation.schema, self._symbols, options)
+                loaded = read(source, relation.given, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
                 self._evaluator.state = self._state.with_facts(name, facts)
@@ -315,7 +315,7 @@ class Database(Answers):
         from lftj.io.change_feed import FeedReader, follow
 
         with self._alone("load_changes"):
-            schema = self._stored(name).schema
+            schema = self._stored(name).given
             refuse_rows(self._state, name)
         options = ReadOptions(columns, delimiter, header, quoting, "raise", extra, format)
         reader = FeedReader(schema, self._symbols, op, tx, options)
@@ -327,8 +327,8 @@ class Database(Answers):
     def _with_facts(self, relation: StoredRelation, rows: np.ndarray[Any, Any], count: int) -> Version:
         """The facts of a relation and `count` more rows int64[arity, count]; not published."""
         facts: Version = self._guarded(relation.with_facts, rows, count)
-        if relation.schema.functional:
-            check_facts(self._evaluator, relation.schema, facts, rows)
+        if relation.schema.keyed:
+            check_facts(self._evaluator, relation, facts, rows)
         return facts
 
     @contextmanager

@@ -208,9 +208,10 @@ class CountRangeError(EvaluationError):
 
 
 class KeyConflictError(DataError, EvaluationError):
-    """A functional predicate was to have two values under one key. Nothing was changed.
+    """A functional predicate was to have two values under one key, or a table two rows. Nothing was changed.
 
-    `relation`: its name. `rows`: two rows that differ in their last value only; `derivations`: what says each of them.
+    `relation`: its name. `rows`: two rows with one key (all columns but the last, or the primary key); `derivations`:
+    what says each of them.
     """
 
     def __init__(

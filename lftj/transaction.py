@@ -40,18 +40,18 @@ from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.io.read_options import PLAIN, ReadOptions
 from lftj.join.run import Limits
-from lftj.language.clause import INTERNAL, owner
 from lftj.maintain.commit import Commit
+from lftj.maintain.commit_stats import stats_of
 from lftj.maintain.journal import INFO, LOG
-from lftj.plan.join_stats import total
-from lftj.program.closed_heads import refuse_rows
+from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answers import out_of_memory, unknown
 from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
-from lftj.store.change import ERASE, INSERT, UPSERT, Batch, Rows, applied
+from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, of_bag
+from lftj.store.copies import missing as missing_copies
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from scantree.memory import ArenaFullError
@@ -69,10 +69,6 @@ if TYPE_CHECKING:
 MISSING = ("ignore", "error")
 _UNUSED, _OPEN, _COMMITTED, _DISCARDED = "unused", "open", "committed", "discarded"
 _NO_HEADS: frozenset[str] = frozenset()
-# What the figures of rules, parts and heads add up to, besides seconds.
-SUMMED = ("steps", "removed", "added")
-# Of a head that was not derived, while parts of its rules were.
-_IDLE = {"strategy": "none", "why": "what its parts hold did not change", **dict.fromkeys(SUMMED, 0), "seconds": 0.0}
 
 
 class Transaction:
@@ -293,12 +289,12 @@ class Transaction:
         relation = self._relation(name)
         options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         if options in PLAIN:
-            rows = few_rows(source, relation.types, relation.numbers, self._evaluator.symbols.code)
+            rows = few_rows(source, relation.given.types, relation.numbers, self._evaluator.symbols.code)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], ERASE))
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
-            given = rows_to_erase(source, relation.schema, self._evaluator.symbols, options)
+            given = rows_to_erase(source, relation.given, self._evaluator.symbols, options)
         if given.absent is not None and self._missing == "error":
             raise self._absent(name, given.absent)
         self._add(name, relation, Batch(given.rows, given.size, ERASE))
@@ -346,14 +342,15 @@ class Transaction:
         options: ReadOptions,
     ) -> Rejects | None:
         """Read rows and collect them, to be inserted or upserted (`op`)."""
+        schema = relation.schema if op == UPSERT else relation.given
         if options in PLAIN:
             symbols = self._evaluator.symbols
-            rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
+            rows = few_rows(source, schema.types, relation.numbers, symbols.intern_one)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], op))
                 return None
         with self._database._progress.step(f"reading rows for {name}"):
-            given = rows_to_insert(source, relation.schema, self._evaluator.symbols, options)
+            given = rows_to_insert(source, schema, self._evaluator.symbols, options)
         self._add(name, relation, Batch(given.rows, given.size, op))
         if given.note:
             warnings.warn(given.note, DataWarning, stacklevel=3)
@@ -374,6 +371,8 @@ class Transaction:
             refuse_rows(state, name)
         if not batch.size:
             return
+        if relation.schema.bag:
+            batch = of_bag(relation.schema, batch)
         if self._missing == "error":
             self._current[name] = self._checked(name, relation, batch)
         if self._commit is not None:
@@ -386,7 +385,11 @@ class Transaction:
     def _checked(self, name: str, relation: StoredRelation, batch: Batch) -> Version:
         """The facts after one more batch; raises if it erases a row that is not there."""
         before = self._current.get(name, relation.facts)
-        if batch.op == ERASE:
+        if batch.op == COPIES:
+            lacking = missing_copies(before, batch.rows)
+            if lacking is not None:
+                raise self._absent(name, gate.decode_row(lacking.tolist(), relation.given, self._evaluator.symbols))
+        elif batch.op == ERASE:
             known = before.contains(batch.rows)
             if not known.all():
                 raise self._no_fact(name, batch.rows[:, int(np.argmin(known))])
@@ -438,6 +441,8 @@ class Transaction:
         # The commit compares relations by name: what the state before calls `@p.1` is nothing else after it.
         taken, symbols = self._evaluator.state.relations, self._evaluator.symbols
         added = extended(state, program, options, self._database._new, symbols, taken=taken)
+        for head in added.heads.intersection(self._batches):
+            refuse_rules(added.state, head)
         before = self._batches, self._current
         self._batches = {name: list(batches) for name, batches in self._batches.items()}
         self._current = dict(self._current)
@@ -513,46 +518,7 @@ class Transaction:
         """
         if self._done is None:
             return {}
-        derived = {head: report.stats() for head, report in self._done.reports.items()}
-        total: dict[str, Any] = {key: sum(h[key] for h in derived.values()) for key in SUMMED}
-        heads: dict[str, dict[str, Any]] = {}
-        for name, report in derived.items():
-            if name.startswith(INTERNAL):
-                head = heads.setdefault(owner(name), {**_IDLE, "parts": {}})
-                head.setdefault("parts", {})[name] = dict(report)
-            else:
-                heads[name] = report | {key: parts for key, parts in heads.get(name, {}).items() if key == "parts"}
-        for head in heads.values():
-            for key in (*SUMMED, "seconds"):
-                head[key] += sum(part[key] for part in head.get("parts", {}).values())
-        return {
-            "heads": heads,
-            "rules": list(self._rules_of(self._done)),
-            "total": {**total, "seconds": self._done.seconds},
-            "derived": dict(self._kept),
-        }
-
-    @staticmethod
-    def _rules_of(commit: Commit) -> Iterator[dict[str, Any]]:
-        """What each rule of a derived head took."""
-        for head, (clauses, work) in commit.work.items():
-            known = {rule.clause: rule._asdict() for rule in work}
-            report = commit.reports[head]
-            idle = dict.fromkeys(("steps", "removed", "added", "surgeries"), 0) | {"seconds": 0.0}
-            for i, clause in enumerate(clauses):
-                figures = known.get(i, idle)
-                if head in commit.join_stats:
-                    done = total(commit.join_stats[head], clause)
-                    figures = idle | {"steps": done.steps, "seconds": done.seconds}
-                yield {
-                    "rule": clause.text or str(clause),
-                    "head": owner(head),
-                    "clause": str(clause),
-                    "strategy": report.strategy,
-                    "why": report.why,
-                    **{name: figures[name] for name in idle},
-                    **({"abandoned": late} if (late := figures.get("abandoned", 0)) else {}),
-                }
+        return stats_of(self._done, self._kept)
 
     def _computed(self) -> Commit:
         """The commit of what was collected so far."""

@@ -105,6 +105,7 @@ ROOMS = (
     ("io",),
     ("results",),
     ("streams",),
+    ("sql",),
     ("transaction.py", "database.py"),
     ("__init__.py",),
     ("demo",),

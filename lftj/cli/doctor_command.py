@@ -43,6 +43,7 @@ EXTRAS = {
     "bench": ("duckdb", "kuzu", "matplotlib", "pandas", "polars"),
     "docs": ("mkdocs",),
     "lsp": ("pygls",),
+    "sql": ("sqlglot",),
     "spark": ("pandas", "pyspark"),
 }
 PYTHON = (3, 11)

@@ -7,7 +7,8 @@ import textwrap
 from typing import Any
 
 from lftj.cli.outcome import Code
-from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME, Constraint, Signature
+from lftj.language.functors import CONSTRAINTS, FUNCTORS, Constraint
+from lftj.language.signature import EACH, SAME, Signature
 from lftj.language.types import ANY
 
 # Of what is described of a functor.

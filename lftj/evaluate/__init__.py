@@ -1,6 +1,7 @@
 """Evaluation from scratch: one clause, or one aggregate, over relations as they are.
 
-`evaluator` (plan a clause, lower the plan, walk it, collect rows) · `text_steps` (functors over texts) · `aggregate`
+`evaluator` (plan a clause, lower the plan, walk it, collect rows) · `text_steps` (functors over texts) ·
+`column_functions` (of decimals and dates, a column at a time) · `aggregate`
 (heads that fold their bindings) · `accumulators` (count, sum, mean) · `group_scan` (min, max, cat) · `undefined_terms`,
 `undefined_groups` (rows without a value, and when that is an error) · `key_conflicts` (functional predicates with two
 values for a key).

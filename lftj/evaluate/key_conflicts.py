@@ -1,4 +1,4 @@
-"""Functional predicates: one value per key, and the error that shows two.
+"""Functional predicates and primary keys: one value, or row, per key, and the error that shows two.
 
     .decl price(item:symbol) -> cost:float         price["anvil"] = 3.0
 
@@ -8,6 +8,12 @@ relation is checked before it is published: a whole one by comparing neighbours 
 by looking up the keys of the inserted rows. Two rows under one key are a `KeyConflictError`, which says of each where
 it comes from: that it is a fact, or the rule that derives it with a binding of its variables. The binding is found by
 evaluating the rule with the row in the place of its head, as far as the first answer.
+
+    .decl city(id:number, name:symbol) primary-key (id)
+
+is a relation whose *primary key* determines the row; its columns may stand anywhere. Where they come first, it is
+checked as above. Else the facts before are looked up in the key order that begins with the key, which is built for the
+first check and follows as others do.
 
 An aggregate's own relation has one row per group because of how it is computed, and is not checked; nor is what
 shares the content of a functional predicate (alias.py).
@@ -28,9 +34,11 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause, Compare, Value
 from lftj.language.notation import literal_text
 from lftj.store.change import INSERTED, Change
+from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.codes import Schema
 from scantree.memory import ArenaFullError
+from scantree.sort import permuted
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
@@ -41,31 +49,44 @@ LARGE_PART = 1 / 8
 A_FACT = "a fact (loaded or inserted)"
 
 
-def check_facts(evaluator: Evaluator, schema: Schema, facts: Version, inserted: Rows) -> None:
-    """Raise `KeyConflictError` if `facts` have two values under one key.
+def check_facts(evaluator: Evaluator, before: StoredRelation, facts: Version, inserted: Rows) -> None:
+    """Raise `KeyConflictError` if `facts`, those that follow on `before`, have two values or rows under one key.
 
-    `inserted` int64[arity, n]: the rows that are in them since they were last checked.
+    `inserted` int64[arity, n]: rows that came since they were last checked; some of them may have been there.
     """
-    pair = _pair(schema, facts, inserted)
+    schema, order = before.schema, key_first(before.schema)
+    if order is None:
+        pair = _pair(schema, facts, inserted)
+    elif before.content is before.facts and inserted.shape[1] <= LARGE_PART * len(facts):
+        pair = _pair_beside(before, order, facts, inserted)
+    else:
+        pair = _neighbours(permuted(facts.columns(), order), order, len(schema.key))
     if pair is not None:
         first, second = (gate.decode_row(row.tolist(), schema, evaluator.symbols) for row in pair.T)
         raise _conflict(schema, first, second, (A_FACT, A_FACT), "")
 
 
-def check_content(evaluator: Evaluator, head: str, content: Version, change: Change | None, limits: Limits) -> None:
-    """Raise `KeyConflictError` if the `content` of `head` has two values under one key.
+def check_content(
+    evaluator: Evaluator, head: str, after: StoredRelation, change: Change | None, limits: Limits
+) -> None:
+    """Raise `KeyConflictError` if the content of `after`, the next of `head`, has two values or rows under one key.
 
     It is what the rules of `head` derive from the evaluator's state, and its facts there. `change`: how it differs from
     a content that was checked; None: there was none.
     """
     relations, clauses = evaluator.state.relations, evaluator.state.strata.by_head[head]
-    relation = relations[head]
-    if len(clauses) == 1 and clauses[0].aggregate is not None and not len(relation.facts):
+    relation, content = relations[head], after.content
+    functional = relation.schema.functional
+    if functional and len(clauses) == 1 and clauses[0].aggregate is not None and not len(relation.facts):
         return
     below = relations.get(clauses[0].atoms[0].predicate) if len(clauses) == 1 and clauses[0].atoms else None
-    if below is not None and below.content is content and below.schema.functional:
+    if functional and below is not None and below.content is content and below.schema.functional:
         return
-    pair = _pair(relation.schema, content, None if change is None else change.of_kind(INSERTED))
+    inserted, order = None if change is None else change.of_kind(INSERTED), key_first(relation.schema)
+    if order is None:
+        pair = _pair(relation.schema, content, inserted)
+    else:
+        pair = _neighbours(permuted(content.columns(), order), order, len(relation.schema.key))
     if pair is None:
         return
     rows, described, where = [], [], ""
@@ -80,11 +101,48 @@ def check_content(evaluator: Evaluator, head: str, content: Version, change: Cha
     raise _conflict(relation.schema, rows[0], rows[1], (described[0], described[1]), where)
 
 
+def key_first(schema: Schema) -> tuple[int, ...] | None:
+    """The key order that begins with the primary key; None if the declared one does, or there is no primary key."""
+    if sorted(schema.key) == list(range(len(schema.key))):
+        return None
+    return (*schema.key, *(column for column in range(schema.arity) if column not in schema.key))
+
+
 def _pair(schema: Schema, version: Version, inserted: Rows | None) -> Rows | None:
-    keys = schema.arity - 1
+    keys = len(schema.key) or schema.arity - 1
+    if keys == schema.arity:
+        return None
     if inserted is None or inserted.shape[1] > LARGE_PART * len(version):
         return version.pair(keys)
     return version.pair(keys, inserted[:keys])
+
+
+def _neighbours(rows: Rows, order: tuple[int, ...], keys: int) -> Rows | None:
+    """Two of the `rows` int64[arity, n], in key order, that share their first keys: int64[arity, 2], as declared."""
+    alike = (rows[:keys, 1:] == rows[:keys, :-1]).all(axis=0)
+    at = int(np.argmax(alike)) if alike.any() else -1
+    return None if at < 0 else _declared(rows[:, at : at + 2], order)
+
+
+def _declared(rows: Rows, order: tuple[int, ...]) -> Rows:
+    return rows[[order.index(column) for column in range(len(order))]]
+
+
+def _pair_beside(before: StoredRelation, order: tuple[int, ...], facts: Version, inserted: Rows) -> Rows | None:
+    """Two rows of `facts` under one key, of which one was inserted since `before`."""
+    new = np.compress(~before.facts.contains(inserted), inserted, axis=1)
+    if not new.shape[1]:
+        return None
+    rows, keys = permuted(new, order), len(before.schema.key)
+    pair = _neighbours(rows, order, keys)
+    if pair is None:
+        beside = _declared(before.order(order).rows_under(rows[:keys]), order)
+        beside = np.compress(facts.contains(beside), beside, axis=1)
+        if beside.shape[1]:
+            key = list(before.schema.key)
+            other = np.flatnonzero((new[key] == beside[key, :1]).all(axis=0))[0]
+            pair = np.stack([beside[:, 0], new[:, other]], axis=1)
+    return pair
 
 
 # The error ------------------------------------------------------------------------------------------------------------
@@ -92,13 +150,18 @@ def _pair(schema: Schema, version: Version, inserted: Rows | None) -> Rows | Non
 
 def shown_row(schema: Schema, row: Row) -> str:
     """A row as the language writes it: `price["anvil"] = 3.0`."""
+    if not schema.functional:
+        shown = (literal_text(v, type) for v, type in zip(row, schema.types, strict=True))
+        return f"{schema.name}({', '.join(shown)})"
     *key, value = (literal_text(v, type) for v, type in zip(row, schema.types, strict=True))
     return f"{schema.name}[{', '.join(key)}] = {value}"
 
 
 def _conflict(schema: Schema, first: Row, second: Row, derivations: tuple[str, str], where: str) -> KeyConflictError:
     shown = [shown_row(schema, row) for row in (first, second)]
-    if derivations == (A_FACT, A_FACT):
+    if schema.key and derivations == (A_FACT, A_FACT):
+        remedy = "give each row a key of its own; erase the row that is there, in the same transaction, to replace it"
+    elif derivations == (A_FACT, A_FACT):
         remedy = "give each key one value; `tx.upsert` replaces the value that is there"
     elif A_FACT in derivations:
         remedy = "erase the fact, or make the rule leave its key out"
@@ -106,14 +169,18 @@ def _conflict(schema: Schema, first: Row, second: Row, derivations: tuple[str, s
         remedy = (
             "let the rules derive one value per key, by an aggregate such as `max` or by conditions of which one holds"
         )
+    named = ", ".join(f"{schema.names[at]} = {literal_text(first[at], schema.types[at])}" for at in schema.key)
+    alike = f"two rows with the key {named}" if schema.key else "two values under one key"
+    columns = ", ".join(schema.names[at] for at in schema.key)
+    is_a = f"the primary key of `{schema.name}` is ({columns})" if schema.key else f"{schema} is a functional predicate"
     return KeyConflictError(
-        f"`{schema.name}` has two values under one key: {shown[0]} and {shown[1]}",
+        f"`{schema.name}` has {alike}: {shown[0]} and {shown[1]}",
         relation=schema.name,
         rows=(first, second),
         derivations=derivations,
         details=tuple(f"{row}: {derivation}" for row, derivation in zip(shown, derivations, strict=True)),
         where=where,
-        why=f"{schema} is a functional predicate; nothing was changed",
+        why=f"{is_a}; nothing was changed",
         remedy=remedy,
     )
 

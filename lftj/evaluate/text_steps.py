@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.evaluate import text_arrays
+from lftj.evaluate import column_functions, text_arrays
 from lftj.language.clause import Apply, Compare, Parameter, Term, Value, Var
 from lftj.language.functors import TEXT_TESTS, known_as
 from lftj.plan.lowering import apply_columns
@@ -141,6 +141,8 @@ class TextColumns:
         if not self.count:
             return np.empty(0, np.int64)
         whole = text_arrays.applied(op, args, arguments, self.symbols)
+        if whole is None:
+            whole = column_functions.applied(op, [arg.type for arg in args], arguments, type)
         if whole is not None:
             return whole
         rows, order, starts = runs_of(np.stack(arguments))

@@ -163,6 +163,8 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
             f"it is declared as {schema}",
             f"erase a row with `-{name}`, insert one with `+{name}`",
         )
+    if op != UPSERT:
+        schema = schema.given
     values = words[1:]
     if len(values) != schema.arity:
         many = len(values) > schema.arity

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from lftj.language.checker import check, check_query
 from lftj.language.clause import Apply, BodyAtom, CheckedProgram, Clause, Compare, Directive, Value, Var
-from lftj.language.functors import FUNCTORS, Signature
+from lftj.language.functors import FUNCTORS
 from lftj.language.parse import parse
+from lftj.language.signature import Signature
 from lftj.language.text import to_text
 
 if TYPE_CHECKING:

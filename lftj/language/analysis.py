@@ -16,9 +16,10 @@ from lftj.errors import Diagnostic, ProgramError
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.checker import check
-from lftj.language.functors import FUNCTORS, SAME
+from lftj.language.functors import FUNCTORS
 from lftj.language.occurrences import RELATION, TYPE, VARIABLE, Occurrence, occurrences
 from lftj.language.parse import parse_pieces
+from lftj.language.signature import EACH, SAME
 from lftj.language.source import Source
 from lftj.language.visitors import nodes
 
@@ -130,7 +131,7 @@ class Analysis:
                 return AGGREGATES[op].result
             case ast.Constant(kind=kind):
                 return kind
-            case ast.Functor(name) if name in FUNCTORS and FUNCTORS[name].result != SAME:
+            case ast.Functor(name) if name in FUNCTORS and FUNCTORS[name].result not in (SAME, EACH):
                 return FUNCTORS[name].result
         return ""
 

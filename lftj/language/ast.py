@@ -44,7 +44,7 @@ class Wildcard:
 class Constant:
     """A literal value. `kind` is the type it is written as: "number" (any numeric type), "symbol", "date", ...
 
-    A decimal is of the least type that holds it.
+    A decimal is of the least type that holds it. Of null, whose value is None, it is "" where the text does not say.
     """
 
     value: Any
@@ -186,8 +186,9 @@ class Attribute:
 class Declaration:
     """`.decl name(attributes) qualifiers`, or `.decl name(keys) -> value:type` with the value as the last attribute.
 
-    Qualifiers that change nothing here (`btree`, `brie`) are kept for the round trip. One that changes what the
-    relation means (`eqrel`, `choice-domain x`) is kept too, and refused by the checker.
+    Qualifiers that change nothing here (`btree`, `brie`) are kept for the round trip. `bag` says that the value is how
+    often the row is there, `primary-key (a, b)` that no two rows are alike in these columns. One that changes
+    what the relation means and is not supported (`eqrel`, `choice-domain x`) is kept too, and refused by the checker.
     """
 
     name: str

@@ -281,6 +281,8 @@ def _schemas(names: Names, rules: list[ast.Rule], known: Mapping[str, Schema]) -
             tuple(Column(c, t) for c, t in zip(columns, types, strict=True)),
             functional=relation.functional,
             declared=not derived,
+            bag=relation.bag,
+            key=relation.key,
         )
     return schemas
 

@@ -60,7 +60,7 @@ INTERNAL = "@"
 
 def owner(name: str) -> str:
     """The relation in whose rules `name` is a part: `p` of `@p.1.groups`, and any other name itself."""
-    return name.removeprefix(INTERNAL).partition(".")[0] if name.startswith(INTERNAL) else name
+    return name.lstrip(INTERNAL).partition(".")[0] if name.startswith(INTERNAL) else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +213,9 @@ class Clause:
 
     `best`, "min" or "max", makes a functional predicate in recursion one of best values: what all clauses of the head
     derive under a key, and the fact that may be there, are candidates, of which the least or the greatest value stands.
+
+    `or_null`: the variables that match null with null in negated atoms (`or_null(x)`); in positive ones all do that a
+    condition does not keep from null.
     """
 
     head: str
@@ -226,6 +229,7 @@ class Clause:
     aggregate: Aggregate | None = None
     best: str = ""
     acyclic: bool = False
+    or_null: frozenset[str] = frozenset()
     # How its texts are split off, once that was asked for (`program/text_split.py`); a changed clause has its own.
     text_split: list[object] = field(default_factory=list, init=False, compare=False, repr=False)
 

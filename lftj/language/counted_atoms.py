@@ -49,10 +49,11 @@ def _wildcard(arg: ast.Term, uses: Iterable[Counter[str]]) -> ast.Term:
 def makes_texts(parts: Iterable[Node]) -> bool:
     """Whether some part computes with texts, as far as can be told before types are known.
 
-    `to_number` and its like are taken to, `min` and `max` not to. What is decided by it is right either way.
+    `to_number` and its like are taken to, `min` and `max` not to. What is decided by it is right either way. A functor
+    that does not exist is reported elsewhere (names.py).
     """
     return any(
         (isinstance(node, ast.Comparison) and node.op in TEXT_TESTS)
-        or (isinstance(node, ast.Functor) and FUNCTORS[node.name].mostly_texts)
+        or (isinstance(node, ast.Functor) and node.name in FUNCTORS and FUNCTORS[node.name].mostly_texts)
         for node in nodes(parts)
     )

@@ -22,18 +22,17 @@ that is no number, a pattern that is none. Where it differs on purpose:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from lftj.language import text_functors
+from lftj.language import functors_of_types, text_functors
 from lftj.language import typed_functors as typed
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.typed_functors import Overload, ResultOf
+from lftj.language.signature import EACH, SAME, Signature
 from lftj.language.types import (
     ADDED,
     ANY,
     BOOL,
-    CALENDAR,
     DATE,
     DECIMAL,
     DURATION,
@@ -46,83 +45,6 @@ from lftj.language.types import (
     TIMESTAMP,
     UNSIGNED,
 )
-from lftj.values.type_table import family_of
-
-SAME = "T"
-EACH = "any"
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """Everything that is known of one functor; a functor over texts needs no other entry.
-
-    `doc` is one line, `example` a comparison that holds. A `variadic` functor takes one argument or more, all of its
-    last parameter's type.
-
-    How it is evaluated: `text`, a function of Python values, where an argument or the result is a symbol; it raises
-    `ValueError`, which says why, where it has no value. Else `opcode`, the name of its operation in
-    `lftj/join/expression_vm.py`; a functor with neither converts between two types, which tell the operation.
-
-    `kernel`: the types of the first argument for which it is a conversion or an operation, though it has a `text`.
-    `overloads`: what it means for other types than those of `domain`. `result_of`: the type of its result, where
-    that depends on the arguments. `on_clocks`: it reads the clocks of a timestamp's zone.
-
-    `partial`: the types of the first argument for which it may have no value. If `total_with` is given and the types
-    are integers, it has one with every second argument for which that holds.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    result: str
-    doc: str
-    example: str
-    domain: frozenset[str] = ANY
-    variadic: bool = False
-    opcode: str = ""
-    text: Callable[..., object] | None = None
-    partial: frozenset[str] = frozenset()
-    total_with: Callable[[int], bool] | None = None
-    overloads: tuple[Overload, ...] = ()
-    kernel: frozenset[str] = frozenset()
-    result_of: ResultOf | None = None
-    on_clocks: bool = False
-
-    def accepts(self, count: int) -> bool:
-        """Whether the functor can be applied to `count` arguments."""
-        return count >= 1 if self.variadic else count == len(self.parameters)
-
-    def parameter(self, position: int) -> str:
-        """The type of the argument at `position` (from 0)."""
-        return self.parameters[min(position, len(self.parameters) - 1)]
-
-    def computes_text(self, first: str) -> bool:
-        """Whether it needs or makes texts, which kernels do not see, when its first argument has type `first`."""
-        return self.text is not None and family_of(first) not in self.kernel
-
-    def overload(self, types: Sequence[str]) -> Overload | None:
-        """The overload for arguments of these types, if there is one."""
-        families = tuple(map(family_of, types))
-        return next((found for found in self.overloads if found.parameters == families), None)
-
-    def may_fail(self, types: Sequence[str]) -> bool:
-        """Whether it may have no value for arguments of these types."""
-        found = self.overload(types)
-        return found.partial if found is not None else family_of(types[0]) in self.partial
-
-    def shapes(self) -> list[str]:
-        """The types of its arguments and its result: of `domain` first, then what else it means."""
-        first = f"{', '.join(self.parameters)}{', ...' if self.variadic else ''} -> {self.result}"
-        plain = [] if self.on_clocks or (self.overloads and not self.domain & NUMERIC and not self.text) else [first]
-        return [*plain, *map(str, self.overloads if self.text is None else ())]
-
-    @property
-    def mostly_texts(self) -> bool:
-        """Whether it computes with texts, or converts to another type, which mostly is from one."""
-        return self.text is not None and not {SYMBOL, EACH}.isdisjoint((self.result, *self.parameters))
-
-    def __str__(self) -> str:
-        dots = ", ..." if self.variadic else ""
-        return f"{self.name}({', '.join(self.parameters)}{dots}):{self.result}"
 
 
 def _not_zero(divisor: int) -> bool:
@@ -327,8 +249,7 @@ def _table() -> dict[str, Signature]:
             "ftou(2.5) = 2u",
             partial=of_float,
         ),
-        *_of_time(),
-        *_to_types(),
+        *functors_of_types.table(),
         Signature(
             "coalesce",
             same2,
@@ -339,154 +260,6 @@ def _table() -> dict[str, Signature]:
         ),
     ]
     return {row.name: row for row in rows}
-
-
-def _of_time() -> list[Signature]:
-    """What is read of dates and timestamps. Their domain is in the overloads."""
-
-    def part(
-        name: str, doc: str, example: str, operation: str, result: str = NUMBER, *, dates: bool = True
-    ) -> Signature:
-        of_time = f"{operation}_OF_TIME" if dates else operation
-        overloads = (
-            *((Overload((DATE,), result, operation),) if dates else ()),
-            Overload((TIMESTAMP,), result, of_time),
-        )
-        domain = CALENDAR if dates else frozenset({TIMESTAMP})
-        return Signature(name, (SAME,), result, doc, example, domain, overloads=overloads, on_clocks=True)
-
-    return [
-        part("year", "The year.", "year(@2024-05-31) = 2024", "YEAR"),
-        part("month", "The month, 1 to 12.", "month(@2024-05-31) = 5", "MONTH"),
-        part("day", "The day of the month, 1 to 31.", "day(@2024-05-31) = 31", "DAY_OF_MONTH"),
-        part("weekday", "The day of the week: Monday is 1, Sunday 7.", "weekday(@2024-05-31) = 5", "WEEKDAY"),
-        part("hour", "The hour, 0 to 23.", "hour(@2024-05-31T12:30:00) = 12", "HOUR", dates=False),
-        part("minute", "The minute, 0 to 59.", "minute(@2024-05-31T12:30:00) = 30", "MINUTE", dates=False),
-        part("second", "The whole second, 0 to 59.", "second(@2024-05-31T12:30:01.5) = 1", "SECONDS", dates=False),
-        part(
-            "date_of",
-            "The day of a timestamp.",
-            "date_of(@2024-05-31T12:30:00) = @2024-05-31",
-            "DATE_OF",
-            DATE,
-            dates=False,
-        ),
-        part(
-            "time_of",
-            "The time of the day, as the duration since midnight.",
-            "time_of(@2024-05-31T12:30:00) = @12h30m",
-            "TIME_OF",
-            DURATION,
-            dates=False,
-        ),
-        part(
-            "month_start", "The first day of the month.", "month_start(@2024-05-31) = @2024-05-01", "MONTH_START", DATE
-        ),
-        part("year_start", "The first day of the year.", "year_start(@2024-05-31) = @2024-01-01", "YEAR_START", DATE),
-        Signature(
-            "bucket",
-            (SAME, DURATION),
-            SAME,
-            "The begin of the interval of this length that a time is in, counted from Monday, 2000-01-03, in UTC.",
-            'bucket(@2024-05-31T12:34:00, "15m") = @2024-05-31T12:30:00',
-            CALENDAR,
-            overloads=(
-                Overload((DATE, DURATION), SAME, "DATE_BUCKET", partial=True),
-                Overload((TIMESTAMP, DURATION), SAME, "TIME_BUCKET", partial=True),
-            ),
-        ),
-        Signature(
-            "local",
-            (TIMESTAMP,),
-            TIMESTAMP,
-            "What the clocks of the zone of a timestamp show, as a timestamp without a zone.",
-            'local(in_zone(@2024-05-31T12:00:00, "Asia/Tokyo")) = @2024-05-31T21:00:00',
-            text=text_functors.local,
-        ),
-        Signature(
-            "in_zone",
-            (TIMESTAMP, SYMBOL),
-            TIMESTAMP,
-            "The same instant, shown on the clocks of a zone.",
-            'in_zone(@2024-05-31T12:00:00, "Asia/Tokyo") = @2024-05-31T12:00:00Z',
-            result_of=typed.zone,
-        ),
-    ]
-
-
-def _to_types() -> list[Signature]:
-    """Conversions to types that are not numbers."""
-    of_symbol = frozenset({SYMBOL})
-    return [
-        Signature(
-            "to_date",
-            (SYMBOL,),
-            DATE,
-            "The date that a text writes.",
-            'to_date("2024-05-31") = @2024-05-31',
-            text=text_functors.parser(DATE),
-            partial=of_symbol,
-        ),
-        Signature(
-            "to_timestamp",
-            (EACH,),
-            TIMESTAMP,
-            "The timestamp that a text writes; of a date its midnight in UTC.",
-            'to_timestamp("2024-05-31T12:00:00Z") = @2024-05-31T12:00:00',
-            frozenset({SYMBOL, DATE}),
-            text=text_functors.parser(TIMESTAMP),
-            partial=of_symbol,
-            kernel=frozenset({DATE}),
-            overloads=(Overload((DATE,), TIMESTAMP, "MIDNIGHT"),),
-        ),
-        Signature(
-            "to_duration",
-            (SYMBOL,),
-            DURATION,
-            "The duration that a text writes.",
-            'to_duration("PT90M") = @1h30m',
-            text=text_functors.parser(DURATION),
-            partial=of_symbol,
-        ),
-        Signature(
-            "to_decimal",
-            (EACH, NUMBER),
-            DECIMAL,
-            "A decimal of so many digits behind the point, rounded half to even: of a text, number, float or decimal.",
-            'to_decimal("2.345", 2) = 2.34d',
-            NUMERIC | {SYMBOL, DECIMAL},
-            text=text_functors.to_decimal,
-            partial=NUMERIC | {SYMBOL, DECIMAL},
-            result_of=typed.scaled,
-        ),
-        Signature(
-            "to_bool",
-            (SYMBOL,),
-            BOOL,
-            "The bool that a text writes: true, false, 1 or 0.",
-            'to_bool("true") = true',
-            text=text_functors.parser(BOOL),
-            partial=of_symbol,
-        ),
-        Signature(
-            "to_uuid",
-            (SYMBOL,),
-            "uuid",
-            "The uuid that a text writes.",
-            'to_uuid("123E4567-E89B-12D3-A456-426614174000") = @"123e4567-e89b-12d3-a456-426614174000"',
-            text=text_functors.parser("uuid"),
-            partial=of_symbol,
-        ),
-        Signature(
-            "to_bytes",
-            (SYMBOL,),
-            "bytes",
-            "The bytes that a text writes as pairs of hexadecimal digits.",
-            'to_bytes("00ff") = @x"00ff"',
-            text=text_functors.parser("bytes"),
-            partial=of_symbol,
-        ),
-    ]
 
 
 FUNCTORS = _table()
@@ -529,13 +302,21 @@ _TESTS = (
         partial=frozenset({SYMBOL}),
     ),
     Constraint("is_null", ("x",), "The value is null.", "!is_null(1)", lambda value: int(value is None)),
+    Constraint(
+        "or_null",
+        ("x",),
+        "Always: x may be null, and null matches null where x is joined or negated.",
+        "or_null(1)",
+        lambda value: 1,
+    ),
 )
-# The name of the test for null, of any type. Its comparison has its argument on both sides.
-IS_NULL = "is_null"
+# The names of the tests about null, of any type. A comparison by one has its argument on both sides.
+IS_NULL, OR_NULL = "is_null", "or_null"
+NULL_TESTS = (IS_NULL, OR_NULL)
 CONSTRAINTS = {test.name: test for test in _TESTS}
 # The operators of conditions on texts.
-TEXT_TESTS = frozenset(name for name in CONSTRAINTS if name != IS_NULL) | {
-    f"not_{name}" for name in CONSTRAINTS if name != IS_NULL
+TEXT_TESTS = frozenset(name for name in CONSTRAINTS if name not in NULL_TESTS) | {
+    f"not_{name}" for name in CONSTRAINTS if name not in NULL_TESTS
 }
 
 
@@ -568,9 +349,9 @@ UNSUPPORTED_FUNCTORS = {
 
 # Words that cannot name a relation, since the text would read them as something else.
 # (An atom and a call in a term stand in different places, so that a relation may have the name of a younger functor.)
-OF_TYPES = frozenset(row.name for row in (*_of_time(), *_to_types())) | {"coalesce"}
+OF_TYPES = frozenset(row.name for row in functors_of_types.table()) | {"coalesce"}
 RESERVED = frozenset(name for name in FUNCTORS if name.isidentifier() and name not in ("neg", *OF_TYPES)) | frozenset(
-    {*CONSTRAINTS, *UNSUPPORTED_FUNCTORS, *AGGREGATES, "nil", "true", "false", "_"}
+    {*CONSTRAINTS, *UNSUPPORTED_FUNCTORS, *AGGREGATES, "nil", "true", "false", "null", "_"}
 )
 # Words that cannot name a variable.
 RESERVED_VARIABLES = frozenset(
@@ -579,5 +360,6 @@ RESERVED_VARIABLES = frozenset(
     "nil",
     "true",
     "false",
+    "null",
     "_",
 }

@@ -21,10 +21,11 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL, owner
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, IS_NULL, SAME, Signature
+from lftj.language.functors import CONSTRAINTS, FUNCTORS, NULL_TESTS
 from lftj.language.internal_relations import Fold
 from lftj.language.names import Names
 from lftj.language.normal_form import Conjunction
+from lftj.language.signature import EACH, SAME, Signature
 from lftj.language.text import term_source
 from lftj.language.typed_functors import ResultOf
 from lftj.language.types import (
@@ -111,6 +112,8 @@ class TypedClause:
         found = (slot.type if slot is not None else None) or NUMBER
         if isinstance(term, ast.Variable) and term.name in self.nullable:
             return with_null(found)
+        if isinstance(term, ast.Constant) and term.value is None:
+            return with_null(found)
         if isinstance(term, ast.Functor) and term.name == "coalesce" and term.args:
             return with_null(found) if all(is_nullable(self.type_of(arg)) for arg in term.args) else found
         return found
@@ -185,10 +188,10 @@ class Inference:
         return True
 
     def _open(self, clause: TypedClause, terms: Sequence[ast.Term]) -> bool:
-        """Whether an operand of an operator with several meanings may still be anything."""
+        """Whether an operand of a functor whose result depends on its type may still be anything."""
         for side in terms:
             for term in subterms(side):
-                if isinstance(term, ast.Functor) and term.name in FUNCTORS and FUNCTORS[term.name].overloads:
+                if isinstance(term, ast.Functor) and term.name in FUNCTORS and FUNCTORS[term.name].depends_on_types:
                     for part in term.args:
                         if isinstance(part, ast.Variable):
                             slot = clause.variables.get(part.name)
@@ -257,7 +260,7 @@ class Inference:
 
     def _compare(self, clause: TypedClause, compare: ast.Comparison) -> None:
         left, right = self._term(clause, compare.left), self._term(clause, compare.right)
-        if compare.op.removeprefix("not_") == IS_NULL:
+        if compare.op.removeprefix("not_") in NULL_TESTS:
             return
         if compare.op.removeprefix("not_") in CONSTRAINTS:
             for slot, term, position in ((left, compare.left, 1), (right, compare.right, 2)):
@@ -288,7 +291,7 @@ class Inference:
         if known is not None:
             return known
         if isinstance(term, ast.Constant):
-            slot = Slot(_of_constant(term), "a constant", term.span, scale=scale_of(term.kind))
+            slot = Slot(_of_constant(term), "a constant", term.span, scale=scale_of(term.kind) if term.kind else 0)
         else:
             slot = self._functor(clause, term)
         clause.terms[id(term)] = slot
@@ -497,7 +500,9 @@ def _either(domain: frozenset[str]) -> str:
 
 def _of_constant(constant: ast.Constant) -> frozenset[str]:
     """What a constant may be: an integer of any numeric type, a decimal of any that has as many digits."""
-    if constant.kind == NUMBER:
+    if constant.value is None and not constant.kind:
+        return ANY
+    if constant.kind == NUMBER and constant.value is not None:
         return LITERAL
     return frozenset({DECIMAL if family_of(constant.kind) == DECIMAL else constant.kind})
 

@@ -10,6 +10,7 @@ inclusion itself is).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -26,6 +27,8 @@ from lftj.values.codes import Schema
 from lftj.values.type_table import family_of, type_of
 
 _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")
+# What a declaration says of the multiplicity of rows, and the name that a bag's last column has in SQL.
+BAG, PRIMARY_KEY, COPIES = "bag", "primary-key", "copies"
 
 
 @dataclass(slots=True)
@@ -39,6 +42,8 @@ class KnownRelation:
     origin: str  # "declared", "known", "derived" or "internal"
     places: list[Span] = field(default_factory=list)  # of the columns, if declared
     functional: bool = False
+    bag: bool = False
+    key: tuple[int, ...] = ()
     words: list[str] = field(default_factory=list)  # what the columns are, if internal
 
     @property
@@ -222,13 +227,14 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
             )
         seen.setdefault(attribute.name, attribute.span)
         types.append(_column_type(attribute, names, findings))
+    bag, key = _is_bag(item, types, findings), _primary_key(item, types, findings)
     before = names.relations.get(item.name)
     if before is not None and before.origin == "known":
         schema = known[item.name]
         same = [(c.name, c.type) for c in schema.columns] == list(
             zip((a.name for a in item.attributes), types, strict=True)
         )
-        if not same or schema.functional != item.functional:
+        if not same or (schema.functional, schema.bag, schema.key) != (item.functional, bag, key):
             findings.error(
                 f"relation `{item.name}` is declared again, differently",
                 item.span,
@@ -248,8 +254,52 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
         )
         return
     columns, places = [a.name for a in item.attributes], [a.span for a in item.attributes]
-    relation = KnownRelation(item.name, columns, types, item.span, "declared", places, functional=item.functional)
+    relation = KnownRelation(
+        item.name, columns, types, item.span, "declared", places, functional=item.functional, bag=bag, key=key
+    )
     names.relations[item.name] = relation
+
+
+def _is_bag(item: ast.Declaration, types: list[str | None], findings: Findings) -> bool:
+    """Whether the relation is a bag, whose last column says how often a row is there."""
+    if BAG not in item.qualifiers:
+        return False
+    if not item.functional or types[-1] != "number":
+        findings.error(
+            f"`{item.name}` is a bag without a number of copies",
+            item.span,
+            why="a bag says in its last column how often a row is there",
+            remedy=f"declare it as in `.decl {item.name}(x:symbol) -> {COPIES}:number bag`",
+            predicate=item.name,
+        )
+        return False
+    return True
+
+
+def _primary_key(item: ast.Declaration, types: list[str | None], findings: Findings) -> tuple[int, ...]:
+    """The positions of the columns of the primary key; none if there is none, or it is refused."""
+    written = next((q for q in item.qualifiers if q.startswith(PRIMARY_KEY)), None)
+    if written is None:
+        return ()
+    columns = [attribute.name for attribute in item.attributes]
+    named = [name for name in re.split(r"[\s,()]+", written.removeprefix(PRIMARY_KEY)) if name]
+    wrong, why = "", ""
+    if item.functional:
+        wrong, why = "a functional predicate", "its key is all columns but the last"
+    elif not named or len({*named}) < len(named) or not {*named} <= {*columns}:
+        wrong, why = "columns that it does not have", f"its columns are {', '.join(columns)}, each named once in a key"
+    elif null := [name for name in named if (types[columns.index(name)] or "").endswith("?")]:
+        wrong, why = f"`{null[0]}`, which may be null", "null equals nothing, so that it tells no rows apart"
+    if wrong:
+        findings.error(
+            f"the primary key of `{item.name}` is of {wrong}",
+            item.span,
+            why=why,
+            remedy="name columns without null, as in `.decl city(id:number, name:symbol) primary-key (id)`",
+            predicate=item.name,
+        )
+        return ()
+    return tuple(columns.index(name) for name in named)
 
 
 def _column_type(attribute: ast.Attribute, names: Names, findings: Findings) -> str | None:

@@ -103,6 +103,6 @@ def comparison_text(op: str, left: str, right: str) -> str:
     """`left op right`, or the call form of the tests of texts, whose operators are words (`!` for `not_`)."""
     if op.isidentifier():
         name = op.removeprefix("not_")
-        args = left if name == "is_null" else f"{left}, {right}"
+        args = left if name in ("is_null", "or_null") else f"{left}, {right}"
         return f"{'' if name == op else '!'}{name}({args})"
     return f"{left} {op} {right}"

@@ -4,7 +4,8 @@ Null equals nothing. A variable that is joined, compared or computed with, which
 of a body, in a comparison, or among the arguments of a functor, is therefore not null: where every column that binds it
 admits null, the clause says so with a condition. A variable that occurs in one atom and in the head only may be null,
 and then the head's column must admit it: one without a declaration does, another is an error. `is_null(x)` and the
-first argument of `coalesce` take null as a value.
+first argument of `coalesce` take null as a value. `or_null(x)` makes null one value like any other where x stands in
+atoms: x is null where all its columns are, and a negated atom has the row with null.
 
 In a negated atom null matches nothing, and of an aggregate's values it is left out; both read the rows without null,
 from an internal relation where the column admits it:
@@ -24,10 +25,11 @@ from dataclasses import replace
 from lftj.language import ast
 from lftj.language.clause import INTERNAL, BodyAtom, Clause, Compare, Value, Var
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import IS_NULL
+from lftj.language.functors import NULL_TESTS, OR_NULL
 from lftj.language.infer import TypedClause
 from lftj.language.names import KnownRelation, Names
 from lftj.language.text import term_source
+from lftj.language.types import NUMBER
 from lftj.language.visitors import subterms
 from lftj.values.codes import KEY_MIN, Column, Schema
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null, without_null
@@ -54,7 +56,8 @@ def admit_null(clauses: Sequence[TypedClause], names: Names, findings: Findings)
                 continue
             relation = names.relations[clause.head.name]
             for position, arg in enumerate(clause.head.args):
-                type_ = relation.types[position]
+                only_null = isinstance(arg, ast.Constant) and arg.value is None
+                type_ = relation.types[position] or (NUMBER if only_null else None)
                 if type_ is not None and not is_nullable(type_) and _may_be_null(clause, position, arg):
                     relation.types[position] = with_null(type_)
                     grew = True
@@ -89,6 +92,7 @@ def _check_head(clause: TypedClause, relation: KnownRelation, findings: Findings
 def _settle(clause: TypedClause, names: Names) -> None:
     """Find the variables of a clause that may be null, and those that a condition must keep from it."""
     uses: dict[str, list[bool]] = {}
+    matching = {c.left.name for c in clause.body.compares if c.op == OR_NULL and isinstance(c.left, ast.Variable)}
     mixed: set[str] = set()
     strict = set(_computed_with(clause))
     for atom in (*clause.body.atoms, *_groups_asked(clause, names)):
@@ -102,10 +106,11 @@ def _settle(clause: TypedClause, names: Names) -> None:
                 if admits and type_ is not None and without_null(type_) in FULL:
                     mixed.add(arg.name)
                 if not positive:
-                    strict.add(arg.name)
+                    if arg.name not in matching:
+                        strict.add(arg.name)
                     uses[arg.name].pop()
-    strict |= {name for name, found in uses.items() if len(found) > 1}
     only_null = {name for name, found in uses.items() if found and all(found)}
+    strict |= {name for name, found in uses.items() if len(found) > 1} - (matching & only_null)
     clause.nullable = frozenset(only_null - strict)
     clause.not_null = tuple(name for name in uses if name in strict and (name in only_null or name in mixed))
 
@@ -124,7 +129,7 @@ def _groups_asked(clause: TypedClause, names: Names) -> list[ast.Atom]:
 def _computed_with(clause: TypedClause) -> Iterator[str]:
     """The variables that are compared or computed with, or folded."""
     for compare in clause.body.compares:
-        for side in (compare.left, compare.right) if compare.op != IS_NULL else ():
+        for side in (compare.left, compare.right) if compare.op not in NULL_TESTS else ():
             if isinstance(side, ast.Variable):
                 yield side.name
             else:
@@ -176,7 +181,8 @@ def over_known(
             [
                 i
                 for i, arg in enumerate(atom.args)
-                if _meets_null(arg, types, "" if query else schema(atom.predicate).types[i])
+                if not (isinstance(arg, Var) and arg.name in clause.or_null)
+                and _meets_null(arg, types, "" if query else schema(atom.predicate).types[i])
             ],
             schema(atom.predicate),
             known,

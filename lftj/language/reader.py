@@ -328,6 +328,8 @@ class Reader:
                 return self._unsupported("record `nil`", node)
             if node in ("true", "false"):
                 return ast.Constant(node == "true", "bool", self._span(node))
+            if node == "null":
+                return ast.Constant(None, "", self._span(node))
             return ast.Variable(str(node), self._span(node))
         if kind in ("NUMBER", "UNSIGNED", "FLOAT", "STRING", *_TYPED):
             return self._constant(node)

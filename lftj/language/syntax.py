@@ -57,7 +57,10 @@ _DIRECTIVES = {
     "number_type": ".number_type Name",
     "symbol_type": ".symbol_type Name",
 }
-_QUALIFIERS = ("brie", "btree", "inline", "no_inline", "magic", "no_magic", "input", "output", "printsize")
+_QUALIFIERS = (
+    *("brie", "btree", "inline", "no_inline", "magic", "no_magic", "input", "output", "printsize"),
+    *("bag", "primary-key (...)"),
+)
 
 _EVERY_CLAUSE = "every fact and every rule ends with a dot"
 _ARROW = "no arrow of a rule"

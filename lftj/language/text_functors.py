@@ -8,11 +8,14 @@ A functor without a value for its arguments raises `ValueError`, which says why.
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import decimal
+import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 from lftj.language.types import of_class
@@ -96,6 +99,55 @@ def to_decimal(value: str | int | float | decimal.Decimal, scale: int) -> decima
         return exact.quantize(decimal.Decimal(1).scaleb(-scale), decimal.ROUND_HALF_EVEN, decimal.Context(prec=100))
     except decimal.InvalidOperation:
         raise ValueError(f"{value!r} is not a decimal of {DIGITS} digits") from None
+
+
+def rounded(value: float | decimal.Decimal, digits: int) -> float | decimal.Decimal:
+    """The nearest number with so many digits behind the point, the one further from 0 of two.
+
+    Of a float the digits are those of its shortest text, so that 2.345 is 2.35 with two.
+    """
+    if isinstance(value, decimal.Decimal):
+        return _to_digits(value, min(digits, -int(value.as_tuple().exponent)), decimal.ROUND_HALF_UP)
+    return float(_to_digits(decimal.Decimal(repr(value)), digits, decimal.ROUND_HALF_UP)) if isfinite(value) else value
+
+
+def floor(value: float | decimal.Decimal) -> float | decimal.Decimal:
+    """The greatest whole number that is not above a value."""
+    if isinstance(value, decimal.Decimal):
+        return _to_digits(value, 0, decimal.ROUND_FLOOR)
+    return float(math.floor(value)) if isfinite(value) else value
+
+
+def ceil(value: float | decimal.Decimal) -> float | decimal.Decimal:
+    """The least whole number that is not below a value."""
+    if isinstance(value, decimal.Decimal):
+        return _to_digits(value, 0, decimal.ROUND_CEILING)
+    return float(math.ceil(value)) if isfinite(value) else value
+
+
+def _to_digits(value: decimal.Decimal, digits: int, rounding: str) -> decimal.Decimal:
+    return value.quantize(decimal.Decimal(1).scaleb(-digits), rounding, decimal.Context(prec=400))
+
+
+def add_months(time: datetime.date, months: int) -> datetime.date:
+    """The same day of another month, or the last one of a month that is shorter; of a timestamp at the same time."""
+    if abs(months) > 12 * 9999:
+        raise ValueError("it is not in the range of its type")
+    count = 12 * time.year + time.month - 1 + months
+    year, month = count // 12, count % 12 + 1
+    if not 1 <= year <= 9999:
+        raise ValueError("it is not in the range of its type")
+    return time.replace(year, month, min(time.day, calendar.monthrange(year, month)[1]))
+
+
+def trimmed(text: str) -> str:
+    """The text without spaces around it."""
+    return text.strip(" ")
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """The text with each `old`, from the left, replaced by `new`; as it is if `old` is empty."""
+    return text.replace(old, new) if old else text
 
 
 def local(instant: datetime.datetime) -> datetime.datetime:

@@ -13,7 +13,7 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Parameter, Plain, Term, Value, Var
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import FUNCTORS, IS_NULL
+from lftj.language.functors import FUNCTORS, IS_NULL, OR_NULL
 from lftj.language.infer import TypedClause
 from lftj.language.null import is_null, not_null
 from lftj.language.text import term_source
@@ -28,13 +28,25 @@ _RANGE_SHOWN = {"number": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
 
 def check_constants(clause: TypedClause, findings: Findings) -> None:
     """Report the constants of a clause that do not fit the type inferred for them."""
-    literals = [clause.head, *clause.body.atoms, *clause.body.negated]
-    terms = [arg for atom in literals for arg in atom.args]
+    literals = [*clause.body.atoms, *clause.body.negated]
+    terms = [arg for arg in clause.head.args if not _is_null(arg)]
+    terms += [arg for atom in literals for arg in atom.args]
     terms += [term for compare in clause.body.compares for term in (compare.left, compare.right)]
     for term in terms:
         for part in subterms(term):
-            if isinstance(part, ast.Constant):
+            if _is_null(part):
+                findings.error(
+                    "null where a value is matched, compared or computed with",
+                    part.span,
+                    why="null equals nothing, so no row would satisfy the condition; it may only be derived by a head",
+                    remedy="ask for it with `is_null(x)`, or for its absence with `!is_null(x)`",
+                )
+            elif isinstance(part, ast.Constant):
                 _check_constant(part, clause.type_of(part), findings)
+
+
+def _is_null(term: ast.Term) -> bool:
+    return isinstance(term, ast.Constant) and term.value is None
 
 
 def _check_constant(constant: ast.Constant, type_: str, findings: Findings) -> None:
@@ -106,6 +118,8 @@ def fact_row(clause: TypedClause) -> tuple[Any, ...] | None:
 
 def _value(constant: ast.Constant, clause: TypedClause) -> Value:
     type_ = clause.type_of(constant)
+    if constant.value is None:
+        return Value(None, type_)
     # -0.0 and 0.0 are one key
     value = float(constant.value) + 0.0 if type_ == FLOAT else _typed_value(constant, type_)
     return Value(value, type_)
@@ -146,7 +160,8 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
     computed = _Computed(clause)
     atoms = tuple(computed.atom(atom) for atom in clause.body.atoms)
     negated = tuple(computed.atom(atom) for atom in clause.body.negated)
-    compares = [_compare(compare, clause) for compare in clause.body.compares]
+    matching = [c.left for c in clause.body.compares if c.op == OR_NULL]
+    compares = [_compare(compare, clause) for compare in clause.body.compares if compare.op != OR_NULL]
     compares += [not_null(name, clause.variables[name].type or NUMBER) for name in clause.not_null]
     head_args = tuple(_term(arg, clause) for arg in clause.head.args)
     return Clause(
@@ -160,11 +175,14 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
         negated=negated,
         aggregate=_aggregate(clause),
         best=clause.best,
+        or_null=frozenset(term.name for term in matching if isinstance(term, ast.Variable)),
     )
 
 
 def _compare(compare: ast.Comparison, clause: TypedClause) -> Compare:
     left = _term(compare.left, clause)
+    if compare.op.removeprefix("not_") == OR_NULL:  # negated: it never holds
+        return Compare("!=", left, left, compare.span)
     if compare.op.removeprefix("not_") == IS_NULL:
         if isinstance(left, Var):
             return is_null(left, holds=compare.op == IS_NULL)

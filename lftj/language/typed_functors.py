@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lftj.language.types import DATE, DECIMAL, DURATION, NUMBER, TIMESTAMP, decimal_of, scale_of
+from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, TIMESTAMP, decimal_of, scale_of
 from lftj.values.decimal_type import DIGITS
 from lftj.values.time_types import zone_of
+from lftj.values.type_table import family_of
 
 # The type of a result from the types of the arguments and the constants among them; `ValueError` says why not.
 ResultOf = Callable[[Sequence[str], Sequence[object]], str]
@@ -68,6 +69,19 @@ def scaled(types: Sequence[str], constants: Sequence[object]) -> str:
     if not isinstance(scale, int) or not 0 <= scale <= DIGITS:
         raise ValueError(f"the digits behind the point are a constant from 0 to {DIGITS}")
     return decimal_of(scale)
+
+
+def rounded(types: Sequence[str], constants: Sequence[object]) -> str:
+    """The type of `round(x, digits)`."""
+    digits = constants[1]
+    if not isinstance(digits, int) or not -DIGITS <= digits <= DIGITS:
+        raise ValueError(f"the digits behind the point are a constant from -{DIGITS} to {DIGITS}")
+    return decimal_of(min(scale_of(types[0]), max(digits, 0))) if family_of(types[0]) == DECIMAL else FLOAT
+
+
+def whole(types: Sequence[str], constants: Sequence[object]) -> str:
+    """The type of `floor(x)` and `ceil(x)`."""
+    return decimal_of(0) if family_of(types[0]) == DECIMAL else FLOAT
 
 
 def zone(types: Sequence[str], constants: Sequence[object]) -> str:

@@ -189,8 +189,8 @@ class Commit:
             relation = base[name] if program is None or name in base else program.relations[name]
             new, change = applied(relation.facts, batches)
             if new is not relation.facts:
-                if relation.schema.functional:
-                    check_facts(self._evaluator, relation.schema, new, change.of_kind(INSERTED))
+                if relation.schema.keyed:
+                    check_facts(self._evaluator, relation, new, change.of_kind(INSERTED))
                 facts[name], changed[name] = new, change
         return facts, changed
 
@@ -277,8 +277,8 @@ class Commit:
         if staged.undefined or step.evaluator.state.undefined:
             self._look_for_undefined(step, heads, staged, limits)
         for head, relation in staged.relations.items():
-            if relation.schema.functional:
-                check_content(step.evaluator, head, relation.content, staged.changes[head], limits)
+            if relation.schema.functional or relation.schema.key:
+                check_content(step.evaluator, head, relation, staged.changes[head], limits)
         step.after.update(staged.relations)
         step.evaluator.state.evaluations.update(staged.evaluations)
         self._report(step, heads, staged, causes, time.perf_counter() - started)

@@ -66,8 +66,8 @@ def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits) -> None:
     made = evaluate(evaluator, heads, limits)
     found = undefined_of(evaluator, heads, made.relations, made.undefined, limits)
     for head, relation in made.relations.items():
-        if relation.schema.functional:
-            check_content(evaluator, head, relation.content, None, limits)
+        if relation.schema.functional or relation.schema.key:
+            check_content(evaluator, head, relation, None, limits)
     state = evaluator.state
     evaluator.state = state._replace(
         relations={**state.relations, **made.relations},

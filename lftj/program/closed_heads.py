@@ -1,4 +1,4 @@
-"""Heads that hold what no rule and no fact may add to: path counts, and outputs of circuits."""
+"""Heads that hold what no rule and no fact may add to: path counts, outputs of circuits, and bags that rules derive."""
 
 from __future__ import annotations
 
@@ -24,4 +24,20 @@ def refuse_rows(state: State, name: str) -> None:
             f"`{name}` is an output of a circuit, and nothing else can be put there",
             why="its rows are those that the circuit gives",
             remedy=f"change what the circuit reads, or collect other rows in a relation that reads `{name}`",
+        )
+    if clauses and state.relations[name].schema.bag:
+        raise DataError(
+            f"rules derive `{name}`, and nothing else can be put there",
+            why="it is a bag: its rules say how often each row is there",
+            remedy=f"change what they read, or collect other rows in a relation that reads `{name}`",
+        )
+
+
+def refuse_rules(state: State, name: str) -> None:
+    """Raise `DataError` if `name` is a bag that holds rows of its own."""
+    if state.relations[name].schema.bag:
+        raise DataError(
+            f"`{name}` has rows of its own, and no rule can derive others",
+            why="it is a bag: how often a row is there, either its rows or its rules say",
+            remedy=f"derive another relation, or erase what `{name}` holds first",
         )

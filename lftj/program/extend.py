@@ -18,7 +18,7 @@ from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.checker import check
 from lftj.language.parse import parse
-from lftj.program.closed_heads import refuse_rows
+from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation
@@ -79,4 +79,8 @@ def extended(
         maintain={**state.maintain, **options.by_rule(checked, "maintain")},
         granularity={**state.granularity, **options.by_rule(checked, "granularity")},
     )
-    return Extension(after, facts, frozenset(c.head for c in checked.clauses), checked.warnings)
+    heads = frozenset(clause.head for clause in checked.clauses)
+    for name in heads:
+        if name in checked.facts or (name in state.relations and len(state.relations[name].facts)):
+            refuse_rules(after, name)
+    return Extension(after, facts, heads, checked.warnings)

@@ -6,11 +6,12 @@ A batch is one call: its rows are all to be
     ERASE     the rows are no facts
     UPSERT    of a functional predicate: whatever the facts hold under the keys of the rows (all columns but the last)
               goes, and the rows are facts; of several rows with one key the last counts
+    COPIES    of a bag: as many copies of the rows come, or go, as their last column says (copies.py)
 
 A batch of changes has a kind per row: INSERT or ERASE; with UPSERT, ERASE takes whatever is under the key.
 
 The last word per row counts, in the order of the batches. Inserts and erases need not look at the facts, so a run of
-them is one update; a run of upserts is one update after a lookup of its keys.
+them is one update; a run of upserts, or of copies, is one update after a lookup of its keys.
 
 A change is the net difference between two contents of one relation:
 
@@ -30,6 +31,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lftj.errors import DataError
+from lftj.store.copies import recount, with_copies
+from lftj.values.codes import Schema
 from scantree.probe import NOTHING
 from scantree.sort import FEW, in_one, sort_chunks, sort_rows, sorting
 from scantree.version import Changes, Version
@@ -37,7 +41,7 @@ from scantree.version import Changes, Version
 Rows = npt.NDArray[np.int64]
 Kinds = npt.NDArray[np.int8]
 
-INSERT, ERASE, UPSERT = 1, -1, 2
+INSERT, ERASE, UPSERT, COPIES = 1, -1, 2, 3
 INSERTED, ERASED = 1, -1
 _ONE = {1: np.array([1], np.int8), -1: np.array([-1], np.int8)}
 
@@ -121,7 +125,7 @@ def _distinct(arity: int, chunks: list[Rows]) -> Rows:
 
 
 class Batch(NamedTuple):
-    """Rows int64[arity, size] in any order, all to be inserted, erased or upserted (`op`).
+    """Rows int64[arity, size] in any order, all to be inserted, erased or upserted (`op`); of a bag in that of COPIES.
 
     `kinds` int8[size], INSERT or ERASE, tells rows apart; `op` is INSERT then, or UPSERT where their keys count.
     """
@@ -138,11 +142,27 @@ class Batch(NamedTuple):
         return self.rows if self.op == ERASE else None
 
 
+def of_bag(schema: Schema, batch: Batch) -> Batch:
+    """A batch for a bag: of copies, one each where it says nothing of them, or of upserts that say how many."""
+    rows, size, op, kinds = batch
+    if len(rows) < schema.arity:
+        return Batch(with_copies(rows, size, op if kinds is None else kinds), size, COPIES)
+    if size and int(rows[-1].min()) < (op != UPSERT):
+        raise DataError(
+            f"`{schema.name}` was to have a row {int(rows[-1].min())} times",
+            why=f"it is a bag, and its last column `{schema.names[-1]}` is how often a row is there",
+            remedy="insert a row once or more often; an upsert with 0 takes all of its copies",
+        )
+    if op != UPSERT:
+        return Batch(rows, size, COPIES)
+    return Batch(rows, size, UPSERT, np.where(rows[-1] > 0, INSERT, ERASE).astype(np.int8))
+
+
 def applied(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Change]:
     """The facts after all batches (at least one), and how they differ; `facts` themselves if nothing changed."""
     runs = [[batches[0]]]
     for batch in batches[1:]:
-        if (batch.op == UPSERT) == (runs[-1][0].op == UPSERT):
+        if _together(batch.op) == _together(runs[-1][0].op):
             runs[-1].append(batch)
         else:
             runs.append([batch])
@@ -155,13 +175,22 @@ def applied(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Change]:
     return after if len(change.kinds) else facts, change
 
 
+def _together(op: int) -> int:
+    """Batches of which this is equal may be one update."""
+    return INSERT if op == ERASE else op
+
+
 def _after(facts: Version, run: Sequence[Batch]) -> tuple[Version, Changes]:
-    """The facts after batches that are all upserts, or all none, and what that did."""
+    """The facts after batches that are all upserts, all copies, or all neither, and what that did."""
     first = run[0]
     rows = first.rows if len(run) == 1 else np.concatenate([batch.rows for batch in run], axis=1)
     if first.op == UPSERT:
         kinds = None if all(batch.kinds is None for batch in run) else _kinds_of(run, rows.shape[1], INSERT)
         rows, ops = _upserting(facts, rows, kinds)
+    elif first.op == COPIES:
+        gone, come = recount(facts, rows)
+        rows, ops = np.concatenate([gone, come], axis=1), np.full(gone.shape[1] + come.shape[1], INSERT, np.int8)
+        ops[: gone.shape[1]] = ERASE
     elif len(run) == 1 and first.size == 1 and first.kinds is None:
         ops = _ONE[first.op]
     else:

@@ -36,7 +36,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.plan.statistics import Statistics
-from lftj.store.change import ERASED, Change
+from lftj.store.change import ERASED, INSERT, Batch, Change, applied, of_bag
+from lftj.store.copies import counted
 from lftj.store.page_folds import PageFolds
 from lftj.values.codes import Schema
 from scantree.memory import Arena, ArenaFullError
@@ -144,6 +145,7 @@ class StoredRelation:
         "arity",
         "content",
         "facts",
+        "given",
         "name",
         "numbers",
         "schema",
@@ -152,7 +154,7 @@ class StoredRelation:
 
     def __init__(self, schema: Schema, arena: Arena, *, page_rows: int = 256, dir_rows: int = 64) -> None:
         self.schema, self.name, self.arity = schema, schema.name, schema.arity
-        self.types = schema.types
+        self.types, self.given = schema.types, schema.given
         self.numbers = set(self.types) == {"number"}
         self._arena, self._sizes = arena, (page_rows, dir_rows)
         self._declared = tuple(range(self.arity))
@@ -195,7 +197,7 @@ class StoredRelation:
     ) -> StoredRelation:
         made = StoredRelation.__new__(StoredRelation)
         made.schema, made.name, made.arity = self.schema, self.name, self.arity
-        made.types, made.numbers = self.types, self.numbers
+        made.types, made.given, made.numbers = self.types, self.given, self.numbers
         made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
         made.content, made.facts, made._orders, made._scans = content, facts, orders, scans
         made._folds, made._statistics = folds, None
@@ -344,7 +346,15 @@ class StoredRelation:
         return self.build(rows)
 
     def with_facts(self, rows: Rows, count: int) -> Version:
-        """The facts and `count` more rows int64[arity, count], in any order; not published."""
+        """The facts and `count` more rows int64[arity, count], in any order; not published.
+
+        Of a bag they may be without the number of copies, of which each is one then.
+        """
+        if self.schema.bag and count:
+            batch = of_bag(self.schema, Batch(rows, count, INSERT))
+            if count < SMALL_PART * len(self.facts):
+                return applied(self.facts, [batch])[0]
+            return self.build(counted(np.concatenate([self.facts.columns(), batch.rows], axis=1)))
         if len(self.facts) and count < SMALL_PART * len(self.facts):
             version, _ = self.facts.update(
                 rows if self.arity else np.empty((0, count), np.int64), np.ones(count, np.int8)

@@ -57,12 +57,19 @@ class Schema:
 
     `functional`: the relation is a functional predicate, whose last column is determined by the others. `declared`:
     somebody named the columns; else they have the names of a rule's variables, by which no data is matched.
+
+    `bag`: the last column, a number, is how often the row of the others is there (a SQL table without a primary key);
+    it is functional, and users insert and erase rows without that column, one copy each. `key`: the positions of the
+    columns of a primary key, no two rows are alike in; empty if there is none. It is for relations that are not
+    functional, whose key is all columns but the last.
     """
 
     name: str
     columns: tuple[Column, ...]
     functional: bool = False
     declared: bool = field(default=True, compare=False)
+    bag: bool = False
+    key: tuple[int, ...] = ()
 
     @property
     def arity(self) -> int:
@@ -78,6 +85,16 @@ class Schema:
     def types(self) -> tuple[str, ...]:
         """The base types of the columns, in order."""
         return tuple(column.type for column in self.columns)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether a change may bring two rows with one key. Of a bag it cannot: copies are added up."""
+        return bool(self.key) or (self.functional and not self.bag)
+
+    @property
+    def given(self) -> Schema:
+        """The rows that users insert and erase: of a bag, those without the number of copies."""
+        return Schema(self.name, self.columns[:-1], declared=self.declared) if self.bag else self
 
     def __str__(self) -> str:
         shown = [f"{c.name}:{c.type}" for c in self.columns]

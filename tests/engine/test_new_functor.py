@@ -7,7 +7,8 @@ import pytest
 import lftj
 from lftj.errors import EvaluationError
 from lftj.join import expression_vm
-from lftj.language.functors import FUNCTORS, SAME, Signature
+from lftj.language.functors import FUNCTORS
+from lftj.language.signature import SAME, Signature
 from lftj.language.types import INTEGRAL, NUMBER, SYMBOL
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from lftj.language.aggregate_specs import AGGREGATES
-from lftj.language.functors import CONSTRAINTS, EACH, FUNCTORS, SAME
+from lftj.language.functors import CONSTRAINTS, FUNCTORS
+from lftj.language.signature import EACH, SAME
 from lftj.language.types import ANY, BASE_TYPES
 
 PAGE = Path(__file__).parents[2] / "docs" / "functors.md"

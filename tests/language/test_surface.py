@@ -9,7 +9,8 @@ import time
 import pytest
 
 import lftj.language as lang
-from lftj.language.functors import FUNCTORS, Signature
+from lftj.language.functors import FUNCTORS
+from lftj.language.signature import Signature
 from lftj.language.stratify import components, cycle
 from lftj.language.types import base_type, chain
 from lftj.values.type_table import FAMILIES

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from decimal import Decimal
+import math
+from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -117,6 +118,92 @@ def test_operators_on_decimals() -> None:
     assert computed(declared, rows, "a, b", "to_number(a)") == {(a, b): int(a) for a, b in rows}
 
 
+def later(day: Any, months: int) -> Any:
+    """The same day of another month, day by day backwards from where that is none."""
+    count = 12 * day.year + day.month - 1 + months
+    for number in range(day.day, 27, -1):
+        try:
+            return day.replace(count // 12, count % 12 + 1, number)
+        except ValueError:
+            continue
+    return day.replace(count // 12, count % 12 + 1)
+
+
+@pytest.mark.parametrize("months", [0, 1, -1, 11, 12, -25])
+def test_months_later(months: int) -> None:
+    days = [*SOME, dt.date(1899, 12, 31), dt.date(1900, 3, 31)]
+    assert computed("d:date", [(d,) for d in days], "d", f"add_months(d, {months})") == {
+        (d,): later(d, months) for d in days
+    }
+    times = [t for t in TIMES if 2 < t.year < 9990]
+    assert computed("t:timestamp", [(t,) for t in times], "t", f"add_months(t, {months})") == {
+        (t,): later(t, months) for t in times
+    }
+    rows = [(d, d.day - 15) for d in days]
+    assert computed("d:date, n:number", rows, "d, n", "add_months(d, n)") == {(d, n): later(d, n) for d, n in rows}
+
+
+def test_months_are_counted_on_the_clocks_of_a_zone() -> None:
+    before = dt.datetime(2024, 2, 29, 12, tzinfo=BERLIN)
+    assert computed('t:timestamp("Europe/Berlin")', [(before,)], "t", "add_months(t, 4)") == {
+        (before,): dt.datetime(2024, 6, 29, 12, tzinfo=BERLIN)
+    }
+
+
+def test_rounding_of_decimals() -> None:
+    some = [Decimal(i) / 1000 for i in (*range(-2600, 2600, 1 if JIT else 90), 10**17 - 1, 1 - 10**17, 1234567890123)]
+    rows = [(x,) for x in some]
+    for digits in (-1, 0, 1, 2, 3, 7):
+        unit = Decimal(1).scaleb(-min(digits, 3))
+        found = computed("x:decimal(18,3)", rows, "x", f"round(x, {digits})")
+        assert found == {(x,): x.quantize(unit, ROUND_HALF_UP) for x in some}
+    assert computed("x:decimal(18,3)", rows, "x", "floor(x)") == {(x,): math.floor(x) for x in some}
+    assert computed("x:decimal(18,3)", rows, "x", "ceil(x)") == {(x,): math.ceil(x) for x in some}
+    assert computed("x:decimal(18,3)", rows, "x", "to_float(x)") == {(x,): float(x) for x in some}
+    assert computed("x:decimal(18,3)", rows, "x", "to_number(x)") == {(x,): int(x) for x in some}
+
+
+def test_rounding_of_floats() -> None:
+    inf = float("inf")
+    some = [-2.5, -0.5, 0.0, 0.1 + 0.2, 2.345, 2.5, 1e300, inf]
+    for term, expected in (
+        ("round(x, 2)", [-2.5, -0.5, 0.0, 0.3, 2.35, 2.5, 1e300, inf]),
+        ("round(x, 0)", [-3, -1, 0, 0, 2, 3, 1e300, inf]),
+        ("floor(x)", [-3, -1, 0, 0, 2, 2, 1e300, inf]),
+        ("ceil(x)", [-2, 0, 0, 1, 3, 3, 1e300, inf]),
+    ):
+        found = computed("x:float", [(x,) for x in some], "x", term)
+        assert found == {(x,): value for x, value in zip(some, expected, strict=True)}
+
+
+def test_the_digits_of_what_is_computed_first() -> None:
+    """What `round` gives depends on a variable whose type another clause tells."""
+    db = lftj.Database("""
+        .decl v(x:decimal(6,3))
+        p(round(y, 1)) :- q(y).
+        q(x * 2) :- v(x).
+        p(z) :- q(y), y = w, z = floor(w) * 0.1d.
+    """)
+    db.load("v", [(Decimal("1.234"),)])
+    assert list(db["p"]) == [(Decimal("0.2"),), (Decimal("2.5"),)]
+
+
+@pytest.mark.parametrize(
+    ("term", "of"),
+    [
+        ("lower(t)", str.lower),
+        ("upper(t)", str.upper),
+        ("trim(t)", lambda t: t.strip(" ")),
+        ('replace(t, "a", "ou")', lambda t: t.replace("a", "ou")),
+        ('replace(t, "", "x")', lambda t: t),
+        ('strpos(t, "a")', lambda t: t.find("a")),
+    ],
+)
+def test_texts_of_texts(term: str, of: Any) -> None:
+    texts = ["", "a", "Käse", " b a\t ", "BANANA", "Straße", "İ", "  "]
+    assert computed("t:symbol", [(t,) for t in texts], "t", term) == {(t,): of(t) for t in texts}
+
+
 @pytest.mark.parametrize(
     ("declared", "row", "term", "what"),
     [
@@ -132,6 +219,10 @@ def test_operators_on_decimals() -> None:
         ("x:symbol", ("2024-02-30",), "to_date(x)", "is no day of the calendar"),
         ("x:symbol", ("x",), "to_decimal(x, 2)", "is not a decimal"),
         ("x:float", (float("inf"),), "to_decimal(x, 2)", "is not a decimal"),
+        ("x:date", (dt.date.max,), "add_months(x, 1)", "not in the range of its type"),
+        ("x:date", (dt.date.max,), "add_months(x, 9223372036854775807)", "not in the range of its type"),
+        ("x:timestamp", (dt.datetime.min,), "add_months(x, -1)", "not in the range of its type"),
+        ("x:decimal(18,0)", (Decimal(10**18 - 1),), "round(x, -1)", "out of the range of its type"),
     ],
 )
 def test_where_there_is_no_value(declared: str, row: tuple[Any, ...], term: str, what: str) -> None:
@@ -179,6 +270,7 @@ def test_bools_and_coalesce() -> None:
         ("p(year(x)) :- i(x).", "`year` takes date or timestamp, and `x` is number"),
         ('p(bucket(x, "1x")) :- d(x).', 'the constant `"1x"` is not a duration'),
         ("p(to_decimal(x, x)) :- i(x).", "the digits behind the point are a constant from 0 to 18"),
+        ("p(round(1.5, x)) :- i(x).", "the digits behind the point are a constant from -18 to 18"),
         ("p(x) :- m(x), x = 1.555d.", "the constant `1.555d` has more than 2 digits behind the point"),
         (".decl q(x:decimal(5,2)) q(x) :- m(x).", "column `x` of `q` is decimal(5,2), and `x` is decimal(10,2)"),
         ("p(@2024-02-30).", "is no day of the calendar"),

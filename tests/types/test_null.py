@@ -216,3 +216,72 @@ def test_the_value_whose_code_is_null_meets_no_null(kind: str, extreme: int, wri
         assert not len(db["there"])
         assert len(db["none"]) == 3
         assert dict(db["of"]) == {x: int(x in known) for x in (extreme, 1, 2)}
+
+
+def test_a_head_derives_null_by_its_constant() -> None:
+    db = lftj.Database("""
+        .decl t(a:number, b:decimal(10,2))
+        .decl g(a:number, b:symbol?)
+        g(1, null).
+        g(2, "x").
+        left(a, b)    :- t(a, b).
+        left(a, null) :- t(a, _).
+        only[a] = null :- t(a, _).
+    """)
+    db.load("t", [(1, Decimal("1.50"))])
+    assert list(db["g"]) == [(1, None), (2, "x")]
+    assert list(db["left"]) == [(1, None), (1, Decimal("1.50"))]
+    assert list(db["only"]) == [(1, None)]
+    db.load("t", [(2, Decimal("2.50"))])
+    assert list(db["only"]) == [(1, None), (2, None)]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "q(x) :- g(x, null).",
+        "q(x) :- g(x, _), !g(x, null).",
+        "q(x) :- g(x, y), y = null.",
+        "q(x + null) :- g(x, _).",
+        "q[x] = max null : { g(x, _) }.",
+    ],
+)
+def test_null_is_refused_where_it_would_match_nothing(rule: str) -> None:
+    with pytest.raises(lftj.ProgramError, match="null where a value is matched, compared or computed with"):
+        lftj.Database(f".decl g(a:number, b:symbol?)\n{rule}")
+
+
+def test_null_matches_null_where_the_body_says_so() -> None:
+    """After every step the heads are what the definition says; `c` has no null, so that it matches none."""
+    db = lftj.Database("""
+        .decl a(k:number?, s:symbol?, v:number)
+        .decl b(k:number?, s:symbol?, w:number?)
+        .decl c(k:number)
+        both(k, s, v, w) :- a(k, s, v), b(k, s, w), or_null(k), or_null(s).
+        one(k, s, v, w)  :- a(k, s, v), b(k, s, w), or_null(k).
+        neither(k, s, v) :- a(k, s, v), !b(k, s, _), or_null(k), or_null(s).
+        missing(k, s, v) :- a(k, s, v), !b(k, s, _), or_null(k).
+        there(k, v)      :- a(k, _, v), c(k), or_null(k).
+        count_of[k, s] = count : { a(k, s, _), b(k, s, _), or_null(k), or_null(s) }.
+        more(k, x)       :- a(k, _, _), x = k + 1, or_null(k).
+    """)
+    a: set[Any] = set()
+    b: set[Any] = set()
+    c: set[Any] = {(1,)}
+    db.load("c", c)
+    random = Random(3)
+    for _ in range(25):
+        with db.transaction() as tx:
+            for rows, name, last in ((a, "a", (1, 2)), (b, "b", (None, 1, 2))):
+                row = (random.choice((None, 1, 2)), random.choice((None, "x")), random.choice(last))
+                (tx.erase if row in rows else tx.insert)(name, [row])
+                rows ^= {row}
+        joined = [(k, s, v, w) for k, s, v in a for k2, s2, w in b if (k, s) == (k2, s2)]
+        keys = {(k, s) for k, s, _ in b}
+        assert {*db["both"]} == {*joined}
+        assert {*db["one"]} == {row for row in joined if row[1] is not None}
+        assert {*db["neither"]} == {row for row in a if row[:2] not in keys}
+        assert {*db["missing"]} == {row for row in a if row[:2] not in keys or row[1] is None}
+        assert {*db["there"]} == {(k, v) for k, _, v in a if k == 1}
+        assert {*db["count_of"]} == {(*key, sum(row[:2] == key for row in joined)) for key in {r[:2] for r in joined}}
+        assert {*db["more"]} == {(k, k + 1) for k, _, _ in a if k is not None}

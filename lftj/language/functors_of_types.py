@@ -1,0 +1,243 @@
+"""Functors of types that are no numbers: of times, conversions, rounding, and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lftj.language import text_functors
+from lftj.language import typed_functors as typed
+from lftj.language.signature import EACH, SAME, Signature
+from lftj.language.typed_functors import Overload
+from lftj.language.types import (
+    BOOL,
+    CALENDAR,
+    DATE,
+    DECIMAL,
+    DURATION,
+    FLOAT,
+    NUMBER,
+    NUMERIC,
+    SYMBOL,
+    TIMESTAMP,
+)
+
+
+def table() -> list[Signature]:
+    """All of them."""
+    return [*of_time(), *to_types(), *rounding(), *of_texts()]
+
+
+def of_time() -> list[Signature]:
+    """What is read of dates and timestamps. Their domain is in the overloads."""
+
+    def part(
+        name: str, doc: str, example: str, operation: str, result: str = NUMBER, *, dates: bool = True
+    ) -> Signature:
+        of_time = f"{operation}_OF_TIME" if dates else operation
+        overloads = (
+            *((Overload((DATE,), result, operation),) if dates else ()),
+            Overload((TIMESTAMP,), result, of_time),
+        )
+        domain = CALENDAR if dates else frozenset({TIMESTAMP})
+        return Signature(name, (SAME,), result, doc, example, domain, overloads=overloads, on_clocks=True)
+
+    return [
+        part("year", "The year.", "year(@2024-05-31) = 2024", "YEAR"),
+        part("month", "The month, 1 to 12.", "month(@2024-05-31) = 5", "MONTH"),
+        part("day", "The day of the month, 1 to 31.", "day(@2024-05-31) = 31", "DAY_OF_MONTH"),
+        part("weekday", "The day of the week: Monday is 1, Sunday 7.", "weekday(@2024-05-31) = 5", "WEEKDAY"),
+        part("hour", "The hour, 0 to 23.", "hour(@2024-05-31T12:30:00) = 12", "HOUR", dates=False),
+        part("minute", "The minute, 0 to 59.", "minute(@2024-05-31T12:30:00) = 30", "MINUTE", dates=False),
+        part("second", "The whole second, 0 to 59.", "second(@2024-05-31T12:30:01.5) = 1", "SECONDS", dates=False),
+        part(
+            "date_of",
+            "The day of a timestamp.",
+            "date_of(@2024-05-31T12:30:00) = @2024-05-31",
+            "DATE_OF",
+            DATE,
+            dates=False,
+        ),
+        part(
+            "time_of",
+            "The time of the day, as the duration since midnight.",
+            "time_of(@2024-05-31T12:30:00) = @12h30m",
+            "TIME_OF",
+            DURATION,
+            dates=False,
+        ),
+        part(
+            "month_start", "The first day of the month.", "month_start(@2024-05-31) = @2024-05-01", "MONTH_START", DATE
+        ),
+        part("year_start", "The first day of the year.", "year_start(@2024-05-31) = @2024-01-01", "YEAR_START", DATE),
+        Signature(
+            "bucket",
+            (SAME, DURATION),
+            SAME,
+            "The begin of the interval of this length that a time is in, counted from Monday, 2000-01-03, in UTC.",
+            'bucket(@2024-05-31T12:34:00, "15m") = @2024-05-31T12:30:00',
+            CALENDAR,
+            overloads=(
+                Overload((DATE, DURATION), SAME, "DATE_BUCKET", partial=True),
+                Overload((TIMESTAMP, DURATION), SAME, "TIME_BUCKET", partial=True),
+            ),
+        ),
+        Signature(
+            "add_months",
+            (SAME, NUMBER),
+            SAME,
+            "A time so many months later, on the last day of the month where that has no such day.",
+            "add_months(@2024-01-31, 1) = @2024-02-29",
+            CALENDAR,
+            text=text_functors.add_months,
+            partial=CALENDAR,
+        ),
+        Signature(
+            "local",
+            (TIMESTAMP,),
+            TIMESTAMP,
+            "What the clocks of the zone of a timestamp show, as a timestamp without a zone.",
+            'local(in_zone(@2024-05-31T12:00:00, "Asia/Tokyo")) = @2024-05-31T21:00:00',
+            text=text_functors.local,
+        ),
+        Signature(
+            "in_zone",
+            (TIMESTAMP, SYMBOL),
+            TIMESTAMP,
+            "The same instant, shown on the clocks of a zone.",
+            'in_zone(@2024-05-31T12:00:00, "Asia/Tokyo") = @2024-05-31T12:00:00Z',
+            result_of=typed.zone,
+        ),
+    ]
+
+
+def to_types() -> list[Signature]:
+    """Conversions to types that are not numbers."""
+    of_symbol = frozenset({SYMBOL})
+    return [
+        Signature(
+            "to_date",
+            (SYMBOL,),
+            DATE,
+            "The date that a text writes.",
+            'to_date("2024-05-31") = @2024-05-31',
+            text=text_functors.parser(DATE),
+            partial=of_symbol,
+        ),
+        Signature(
+            "to_timestamp",
+            (EACH,),
+            TIMESTAMP,
+            "The timestamp that a text writes; of a date its midnight in UTC.",
+            'to_timestamp("2024-05-31T12:00:00Z") = @2024-05-31T12:00:00',
+            frozenset({SYMBOL, DATE}),
+            text=text_functors.parser(TIMESTAMP),
+            partial=of_symbol,
+            kernel=frozenset({DATE}),
+            overloads=(Overload((DATE,), TIMESTAMP, "MIDNIGHT"),),
+        ),
+        Signature(
+            "to_duration",
+            (SYMBOL,),
+            DURATION,
+            "The duration that a text writes.",
+            'to_duration("PT90M") = @1h30m',
+            text=text_functors.parser(DURATION),
+            partial=of_symbol,
+        ),
+        Signature(
+            "to_decimal",
+            (EACH, NUMBER),
+            DECIMAL,
+            "A decimal of so many digits behind the point, rounded half to even: of a text, number, float or decimal.",
+            'to_decimal("2.345", 2) = 2.34d',
+            NUMERIC | {SYMBOL, DECIMAL},
+            text=text_functors.to_decimal,
+            partial=NUMERIC | {SYMBOL, DECIMAL},
+            result_of=typed.scaled,
+        ),
+        Signature(
+            "to_bool",
+            (SYMBOL,),
+            BOOL,
+            "The bool that a text writes: true, false, 1 or 0.",
+            'to_bool("true") = true',
+            text=text_functors.parser(BOOL),
+            partial=of_symbol,
+        ),
+        Signature(
+            "to_uuid",
+            (SYMBOL,),
+            "uuid",
+            "The uuid that a text writes.",
+            'to_uuid("123E4567-E89B-12D3-A456-426614174000") = @"123e4567-e89b-12d3-a456-426614174000"',
+            text=text_functors.parser("uuid"),
+            partial=of_symbol,
+        ),
+        Signature(
+            "to_bytes",
+            (SYMBOL,),
+            "bytes",
+            "The bytes that a text writes as pairs of hexadecimal digits.",
+            'to_bytes("00ff") = @x"00ff"',
+            text=text_functors.parser("bytes"),
+            partial=of_symbol,
+        ),
+    ]
+
+
+def rounding() -> list[Signature]:
+    """Floats and decimals with fewer digits behind the point."""
+    domain, of_decimal = frozenset({FLOAT, DECIMAL}), frozenset({DECIMAL})
+
+    def whole(name: str, doc: str, example: str, text: Callable[[Any], object]) -> Signature:
+        return Signature(name, (EACH,), EACH, doc, example, domain, text=text, result_of=typed.whole)
+
+    return [
+        Signature(
+            "round",
+            (EACH, NUMBER),
+            EACH,
+            "The nearest number with so many digits behind the point (negative: before it), the one further from 0 of "
+            "two; of a float as its shortest text says.",
+            "round(2.345d, 2) = 2.35d",
+            domain,
+            text=text_functors.rounded,
+            partial=of_decimal,
+            result_of=typed.rounded,
+        ),
+        whole("floor", "The greatest whole number that is not above.", "floor(-2.5) = -3.0", text_functors.floor),
+        whole("ceil", "The least whole number that is not below.", "ceil(2.5d) = 3d", text_functors.ceil),
+    ]
+
+
+def of_texts() -> list[Signature]:
+    """Texts of texts."""
+    return [
+        Signature("lower", (SYMBOL,), SYMBOL, "The text in small letters.", 'lower("Ab") = "ab"', text=str.lower),
+        Signature("upper", (SYMBOL,), SYMBOL, "The text in capitals.", 'upper("Ab") = "AB"', text=str.upper),
+        Signature(
+            "trim",
+            (SYMBOL,),
+            SYMBOL,
+            "The text without spaces around it.",
+            'trim(" a b ") = "a b"',
+            text=text_functors.trimmed,
+        ),
+        Signature(
+            "replace",
+            (SYMBOL, SYMBOL, SYMBOL),
+            SYMBOL,
+            "The text with each occurrence of the second argument replaced by the third.",
+            'replace("a-b-c", "-", "+") = "a+b+c"',
+            text=text_functors.replaced,
+        ),
+        Signature(
+            "strpos",
+            (SYMBOL, SYMBOL),
+            NUMBER,
+            "The index (from 0) of the first occurrence of the second text in the first; -1 if there is none.",
+            'strpos("Hello", "l") = 2',
+            text=str.find,
+        ),
+    ]

@@ -1,0 +1,52 @@
+"""Places in the text of a statement, and the refusals that name them.
+
+sqlglot keeps the place of identifiers, literals and functions (`node.meta`: offsets `start` and `end`, both inclusive).
+The place of any other node is that of the first and the last of the nodes below it that have one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lftj.errors import Diagnostic, ProgramError, Span
+
+
+@dataclass(frozen=True, slots=True)
+class SqlText:
+    """The text of a statement, or of several, and what it is called in messages."""
+
+    text: str
+    name: str = "<sql>"
+
+    def span(self, node: exp.Expression | None) -> Span:
+        """The place of a node; without lines if no part of it has one."""
+        found = [] if node is None else [part.meta for part in node.walk() if "start" in part.meta]
+        if not found:
+            return Span(self.name)
+        start = min(meta["start"] for meta in found)
+        end = max(meta["end"] for meta in found) + 1
+        line, column = self._position(start)
+        end_line, end_column = self._position(end)
+        lines = self.text.split("\n")
+        return Span(self.name, line, column, end_line, end_column, lines[line - 1] if line <= len(lines) else "")
+
+    def _position(self, offset: int) -> tuple[int, int]:
+        """The line and the column of an offset, both from 1."""
+        before = self.text[:offset]
+        return before.count("\n") + 1, offset - before.rfind("\n")
+
+    def error(self, what: str, node: exp.Expression | None, *, why: str, remedy: str) -> ProgramError:
+        """The error to raise about a node."""
+        found = Diagnostic(what, self.span(node), why=why, remedy=remedy)
+        error = ProgramError([found])
+        error.what, error.where, error.why, error.remedy = what, str(found.span), why, remedy
+        return error
+
+    def unsupported(
+        self, feature: str, node: exp.Expression | None, remedy: str = "rewrite the statement without it"
+    ) -> ProgramError:
+        """The error to raise about a construct that is recognised and not evaluated."""
+        why = "lftj recognises this construct and cannot evaluate it yet"
+        return self.error(f"not supported yet: {feature}", node, why=why, remedy=remedy)
