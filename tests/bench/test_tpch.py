@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from bench import tpch_data
 from bench.tpch_made import made
 from bench.tpch_queries import QUERIES, TABLES
 from bench.tpch_stream import Stream
@@ -117,3 +121,42 @@ def test_batches_have_the_size_asked_for(stream: Stream) -> None:
     sizes = [sum(rows.num_rows for _, _, rows in blocks) for blocks in stream.batches("inserts", 1_000)]
     assert set(sizes[:-1]) == {1_000}
     assert sum(sizes) == stream.inserts
+
+
+# -- where tables come from --------------------------------------------------------------------------------------------
+
+
+def test_without_the_generator_tables_are_made_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unavailable(scale: float, where: Path) -> None:
+        raise tpch_data.Unavailable("no network")
+
+    monkeypatch.setattr(tpch_data, "CACHE", tmp_path)
+    monkeypatch.setattr(tpch_data, "_generate", unavailable)
+    assert tpch_data.tables(0.001)["lineitem"].equals(made(0.001)["lineitem"])
+    assert tpch_data.source(0.001) == "made"
+    assert "no network" in capsys.readouterr().err
+
+
+def test_tables_that_were_generated_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = made(0.001, seed=5)
+
+    def generate(scale: float, where: Path) -> None:
+        where.mkdir()
+        for name, table in given.items():
+            pq.write_table(table, where / f"{name}.parquet")
+
+    monkeypatch.setattr(tpch_data, "CACHE", tmp_path)
+    monkeypatch.setattr(tpch_data, "_generate", generate)
+    assert all(table.equals(given[name]) for name, table in tpch_data.tables(0.001).items())
+    monkeypatch.setattr(tpch_data, "_generate", None)  # the second time nothing is generated
+    assert list(tpch_data.tables(0.001)) == list(TABLES)
+    assert tpch_data.source(0.001) == "dbgen"
+
+
+def test_a_command_that_fails_says_why() -> None:
+    with pytest.raises(tpch_data.Unavailable, match="no such thing"):
+        tpch_data._run(sys.executable, "-c", "raise SystemExit('no such thing')")
+    with pytest.raises(tpch_data.Unavailable, match="not-there"):
+        tpch_data._run("/not-there")
