@@ -6,5 +6,6 @@ event_delta.py        what a row that comes or goes changes about a formula
 normalise.py          polynomials, variable elimination, connected components
 canonical.py          equal texts for definitions that are equal up to names
 evaluation_order.py   the order in which the factors of a product are evaluated
+worth_keeping.py      which components of a delta get a map, by estimates
 compilation.py        from the definitions of maps to what every event does to them
 """

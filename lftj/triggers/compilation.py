@@ -14,6 +14,7 @@ definitions are equal up to names are one map.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -27,9 +28,9 @@ from lftj.triggers.algebra import (
     Add,
     Factor,
     Formula,
+    Lift,
     MapDefinition,
     MapRead,
-    Mul,
     Rel,
     Statement,
     TriggerProgram,
@@ -38,23 +39,34 @@ from lftj.triggers.algebra import (
 from lftj.triggers.canonical import canonical, combined
 from lftj.triggers.evaluation_order import in_order
 from lftj.triggers.event_delta import delta, parameters
-from lftj.triggers.formulas import is_parameter, number, relations_of, renamed, variables, variables_of_all
+from lftj.triggers.formulas import binds, is_parameter, number, relations_of, renamed, variables, variables_of_all
 from lftj.triggers.normalise import Atomic, Monomial, Unified, components, polynomial, split_sums, unified
+from lftj.triggers.worth_keeping import Statistics, parts_worth_keeping
 from lftj.values.codes import Column, Schema
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
 
 Top = tuple[Sequence[Var], Formula]
+# Letters of a map's name that says all events that lead to it.
+_LONGEST_NAME = 32
 
 
-def compiled(tops: Mapping[str, Top], relations: Mapping[str, Schema | Sequence[str]]) -> TriggerProgram:
+def compiled(
+    tops: Mapping[str, Top],
+    relations: Mapping[str, Schema | Sequence[str]],
+    *,
+    statistics: Statistics | None = None,
+    naive: bool = False,
+) -> TriggerProgram:
     """The program that keeps `tops`, by name (keys, body), and the maps that serve them.
 
     `relations`: the schema of every relation that a body reads, or the types of its columns. `TriggerProgram.tops` has
     the map of each of `tops` in order: two that are equal up to names have one map, that of the first name.
+    `statistics`: what decides which maps are worth keeping (worth_keeping.py). `naive`: every delta of every map is a
+    map of its own, as the naive viewlet transform has it: nothing is factorised, shared or left to statements.
     Raises EvaluationError where a variable of a body has no value.
     """
     schemas = {name: _schema(name, given) for name, given in relations.items()}
-    return _Compilation(schemas, set(tops)).program(tops)
+    return _Compilation(schemas, set(tops), statistics or Statistics(), naive).program(tops)
 
 
 def _schema(name: str, given: Schema | Sequence[str]) -> Schema:
@@ -69,6 +81,10 @@ class _Compilation:
 
     schemas: Mapping[str, Schema]
     taken: set[str]
+    statistics: Statistics
+    naive: bool
+    # By map: the relations whose events led to it, which it is named after.
+    paths: dict[str, tuple[str, ...]] = field(default_factory=dict)
     maps: dict[str, MapDefinition] = field(default_factory=dict)
     forms: dict[str, tuple[str, tuple[Var, ...]]] = field(default_factory=dict)
     sums: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -90,7 +106,7 @@ class _Compilation:
         monomials = normal(keys, body)
         forms = [canonical(keys, monomial, ordered=True).text for monomial in monomials]
         same = ("|".join(f"{key.name}:{key.type}" for key in keys) if not forms else "", *sorted(forms))
-        if same in self.sums:
+        if same in self.sums and not self.naive:
             return self.sums[same]
         self.sums[same] = name
         formulas = [monomial.formula() for monomial in monomials]
@@ -104,54 +120,84 @@ class _Compilation:
         """The statements of a map, for every event that changes it."""
         for relation in relations_of(target.body):
             row = parameters(self.schemas[relation])
+            path = (*self.paths.get(target.name, ()), relation)
             for sign in (INSERTION, DELETION):
-                change = delta(target.body, sign, relation, row)
                 found: dict[tuple[tuple[Var | Value, ...], tuple[Factor, ...]], int] = {}
-                for monomial in polynomial(change, row):
+                for monomial in polynomial(delta(target.body, sign, relation, row), row):
                     simple = unified(monomial, row, target.keys)
                     if simple is not None:
                         keys = tuple(_plain(simple.replaced_by.get(key.name, key)) for key in target.keys)
-                        factors = self.extracted(simple, keys)
-                        found[keys, factors] = found.get((keys, factors), 0) + simple.monomial.coefficient
+                        coefficient, factors = self.extracted(simple, keys, path)
+                        found[keys, factors] = found.get((keys, factors), 0) + coefficient
                 self.statements.setdefault((sign, relation), []).extend(
                     Statement(target.name, keys, (*_coefficient(n), *factors))
                     for (keys, factors), n in found.items()
                     if n
                 )
 
-    def extracted(self, simple: Unified, wanted: tuple[Var | Value, ...]) -> tuple[Factor, ...]:
-        """The factors of a statement: its components over relations replaced by maps (ExtractAggregates).
+    def extracted(
+        self, simple: Unified, wanted: tuple[Var | Value, ...], path: tuple[str, ...]
+    ) -> tuple[int, tuple[Factor, ...]]:
+        """A statement: its coefficient, and its factors with maps in place of relations (ExtractAggregates).
 
         What reads a parameter and no relation stays, and so do the variables that it shares with a component: they
-        become keys of the component's map.
+        become keys of the component's map. `path`: the relations whose events led here, this one last.
         """
-        free = [
-            f
-            for f in simple.monomial.factors
-            if isinstance(f, Rel) or not any(map(is_parameter, variables(f).values()))
-        ]
-        groups = components(free, frozenset(name for name in variables_of_all(free) if name.startswith(EVENT)))
-        kept: list[Atomic] = [factor for factor in simple.monomial.factors if factor not in free]
+        factors = simple.monomial.factors
+        free = [f for f in factors if isinstance(f, Rel) or not any(map(is_parameter, variables(f).values()))]
+        kept: list[Atomic] = [factor for factor in factors if factor not in free]
+        groups = self.grouped(free)
         kept += [factor for group in groups if not _reads_relation(group) for factor in group]
+        groups = [group for group in groups if _reads_relation(group)]
         outside = {key.name for key in wanted if isinstance(key, Var)} | set(variables_of_all(kept))
+        pieces: list[list[Atomic]] = []
+        for group in groups:
+            parts, conditions = ([group], []) if self.naive else self.cut(group, outside, path[-1])
+            pieces += parts
+            kept += conditions
         came_from = {term.name: name for name, term in simple.replaced_by.items() if isinstance(term, Var)}
-        reads = [self.materialised(group, outside, came_from) for group in groups if _reads_relation(group)]
+        coefficient = simple.monomial.coefficient
+        # The views of the naive transform are the deltas with their signs.
+        inside, coefficient = (coefficient, 1) if self.naive and pieces else (1, coefficient)
+        reads: list[Atomic] = []
+        for piece in pieces:
+            others = outside | set(variables_of_all(kept))
+            others |= {name for other in pieces if other is not piece for name in variables_of_all(other)}
+            keys, body = _definition(piece, others, came_from)
+            reads.append(self.materialised(keys, Monomial(inside, body), path))
         bound = {name for name in variables_of_all((*kept, *reads)) if name.startswith(EVENT)}
         bound |= {key.name for key in wanted if is_parameter(key)}
         names = [key.name for key in wanted if isinstance(key, Var)]
-        return in_order([*kept, *reads], bound, names)  # type: ignore[return-value]
+        return coefficient, in_order([*kept, *reads], bound, names)  # type: ignore[return-value]
 
-    def materialised(self, group: Sequence[Atomic], outside: set[str], came_from: Mapping[str, str]) -> MapRead:
-        """The read of a component's map. Its keys are what the statement sees of it: parameters and `outside`.
+    def grouped(self, free: Sequence[Atomic]) -> list[list[Atomic]]:
+        """The connected components of factors; for the naive transform all that is not apart from every relation."""
+        groups = components(free, frozenset(name for name in variables_of_all(free) if name.startswith(EVENT)))
+        if not self.naive:
+            return groups
+        together = [factor for group in groups if _reads_relation(group) for factor in group]
+        return [group for group in groups if not _reads_relation(group)] + ([together] if together else [])
 
-        `came_from`: the variable that a parameter stands for, after which the map's key is named.
-        """
-        keys, factors = _definition(group, outside, came_from)
-        form = canonical([key for key, _ in keys], Monomial(1, factors))
-        if form.text not in self.forms:
-            name = self.new_name()
-            order = tuple(key for key, _ in keys)
-            self.maps[name] = MapDefinition(name, order, Mul(in_order(factors, ())))
+    def cut(self, group: Sequence[Atomic], outside: set[str], relation: str) -> tuple[list[list[Atomic]], list[Atomic]]:
+        """The parts of a component whose maps are worth keeping, and the conditions that no part can test alone."""
+        parts: list[list[Atomic]] = [[*part] for part in parts_worth_keeping(group, outside, relation, self.statistics)]
+        todo: list[Atomic] = [factor for factor in group if not isinstance(factor, Rel)]
+        # Lifts first: they bind what other conditions read.
+        for factor in sorted(todo, key=lambda factor: not isinstance(factor, Lift)):
+            reads = set(variables(factor)) - (binds(factor) if isinstance(factor, Lift) else frozenset())
+            home = next((part for part in parts if reads <= set(variables_of_all(part))), None)
+            if home is not None:
+                home.append(factor)
+                todo.remove(factor)
+        return parts, todo
+
+    def materialised(self, keys: list[tuple[Var, Var]], body: Monomial, path: tuple[str, ...]) -> MapRead:
+        """The read of a map. `keys`: its keys, each with what the statement has for it."""
+        form = canonical([key for key, _ in keys], body)
+        if self.naive or form.text not in self.forms:
+            name = self.new_name(path)
+            ordered = Monomial(body.coefficient, in_order(body.factors, ()))
+            self.maps[name] = MapDefinition(name, tuple(key for key, _ in keys), ordered.formula())
             self.forms[form.text] = name, form.keys
         name, known_keys = self.forms[form.text]
         # Both forms have their keys in one order; the map has its own.
@@ -159,10 +205,15 @@ class _Compilation:
         value = {known.name: given[mine.name] for known, mine in zip(known_keys, form.keys, strict=True)}
         return MapRead(name, tuple(value[key.name] for key in self.maps[name].keys))
 
-    def new_name(self) -> str:
-        """A name that no top and no map has."""
-        names = (f"m{i}" for i in count(1))
-        return next(name for name in names if name not in self.taken and name not in self.maps)
+    def new_name(self, path: tuple[str, ...]) -> str:
+        """A name that no top and no map has, after the events that lead to the map."""
+        words = ["m", *(re.sub(r"\W+", "_", relation) for relation in path)]
+        base = "_".join(words)
+        base = base if len(base) <= _LONGEST_NAME else f"m_{words[-1]}"
+        names = chain((base,), (f"{base}{i}" for i in count(2)))
+        name = next(name for name in names if name not in self.taken and name not in self.maps)
+        self.paths[name] = path
+        return name
 
 
 def normal(keys: Sequence[Var], body: Formula) -> list[Monomial]:

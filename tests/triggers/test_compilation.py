@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from lftj.errors import EvaluationError
 from lftj.triggers.algebra import DELETION, INSERTION, MapRead, Mul, Rel, Val
 from lftj.triggers.compilation import compiled
+from lftj.triggers.formulas import relations_of
+from lftj.triggers.worth_keeping import Statistics
 from tests.triggers.plain_triggers import PlainMaps, view
 from tests.triggers.random_queries import SCHEMA, SETS, const, queries, streams, var
 
 
-def follow(tops, stream, relations):
+def follow(tops, stream, relations, **how):
     """Runs a stream and checks every map, and every top, after every event."""
-    program = compiled(tops, relations)
+    program = compiled(tops, relations, **how)
     maps, rows = PlainMaps(program), {name: Counter() for name in relations}
     for sign, name, row in stream:
         maps.event(sign, name, row)
@@ -84,7 +86,7 @@ def test_equal_tops_are_one_map_and_serve_each_other():
     same = ((x,), Mul((Rel("L", (x, z)), Val(z))))
     program = compiled({"q": REVENUE, "lines": lines, "again": same}, ORDERS)
     assert program.tops == ("q", "lines", "lines")
-    assert set(program.maps) == {"q", "lines", "m1"}
+    assert set(program.maps) == {"q", "lines", "m_L"}
 
 
 def test_a_sum_within_a_term_is_split_between_the_relations():
@@ -109,3 +111,61 @@ def test_constants_too_large_are_refused():
     big = Val(const(2**62))
     with pytest.raises(EvaluationError, match="no 64-bit integer"):
         compiled({"q": ((), Mul((Rel("T", (x,)), big, big)))}, {"T": ("number",)})
+
+
+TRIANGLES = ((), Mul((Rel("R", (x, y)), Rel("S", (y, z)), Rel("T", (z, x)))))
+EDGES = dict.fromkeys("RST", ("number", "number"))
+
+
+def test_triangles_are_counted_from_slices_of_the_relations():
+    """A map of pairs of edges would be larger than the relations, and an edge changes an entry for every neighbour."""
+    program = compiled({"q": TRIANGLES}, EDGES)
+    for name, definition in program.maps.items():
+        assert name == "q" or len(relations_of(definition.body)) == 1
+
+
+def test_a_map_of_a_join_is_kept_where_it_is_cheap():
+    """Orders of customers: a line looks up what its order's customer weighs instead of joining."""
+    tables = {"L": ("number", "number"), "O": ("number", "number"), "C": ("number", "number")}
+    query = ((), Mul((Rel("L", (k, p)), Rel("O", (k, x)), Rel("C", (x, y)), Val(p), Val(y))))
+    known = Statistics({"L": 6e6, "O": 1.5e6, "C": 1.5e5}, {"L": (1.5e6, 1e5), "O": (1.5e6, 1e5), "C": (1.5e5, 25)})
+    program = compiled({"q": query}, tables, statistics=known)
+    (statement,) = program.statements[INSERTION, "L"][:1]
+    reads = [factor for factor in statement.factors if isinstance(factor, MapRead)]
+    assert [[key.name for key in read.keys] for read in reads] == [["@0"]]
+
+
+def test_the_naive_transform_makes_a_view_of_every_delta():
+    """viewlet-transform.txt: Q and one for each of its four first deltas; the second ones are constants."""
+    query = ((), Mul((Rel("R", (x, y)), Rel("S", (y, z)), Val(x))))
+    program = compiled({"Q": query}, {"R": ("number", "number"), "S": ("number", "number")}, naive=True)
+    assert len(program.maps) == 5
+    assert len(compiled({"Q": query}, program.relations).maps) == 3
+    for (_, relation), statements in program.statements.items():
+        (of_q,) = [statement for statement in statements if statement.target == "Q"]
+        (read,) = [factor for factor in of_q.factors if isinstance(factor, MapRead)]
+        assert set(relations_of(program.maps[read.name].body)) == {"R", "S"} - {relation}
+        for statement in statements:
+            assert statement is of_q or not any(isinstance(factor, MapRead) for factor in statement.factors)
+
+
+@settings(max_examples=60, deadline=None)
+@given(queries(atoms=3), streams())
+def test_the_naive_transform_keeps_the_same_views(query, stream):
+    follow({"q": query}, stream, {**SCHEMA, **SETS}, naive=True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    queries(),
+    streams(),
+    st.lists(st.integers(1, 5), min_size=len({**SCHEMA, **SETS}), max_size=len({**SCHEMA, **SETS})),
+    st.lists(st.integers(0, 5), min_size=len({**SCHEMA, **SETS}), max_size=len({**SCHEMA, **SETS})),
+)
+def test_whatever_the_estimates_are_the_views_are_the_same(query, stream, sizes, rates):
+    names = {**SCHEMA, **SETS}
+    known = Statistics(
+        {name: 10**size for name, size in zip(names, sizes, strict=True)},
+        events=dict(zip(names, rates, strict=True)),
+    )
+    follow({"q": query}, stream, names, statistics=known)
