@@ -1,0 +1,354 @@
+"""The event kernel: the statements of a program, interpreted event by event.
+
+Of one event all right sides are evaluated over the maps as they are before it, into a buffer of additions; then these
+are made. A statement is a run of instructions (rows of `code`), each over registers, one int64 array: the columns of
+the event, constants, variables, intermediate values.
+
+    READ      the value of an entry whose keys are known multiplies the weight; without entry the statement ends
+    SLICE     for every entry that agrees with the known keys: the others are bound, the value multiplies the weight
+    ALL       for every entry of a map
+    TEST      a comparison of two registers: if it does not hold, back to the last loop
+    TIMES     a register multiplies the weight
+    ADD, SUBTRACT, MULTIPLY, MOVE   a register is computed
+    EMIT      the weight is to be added to an entry
+
+More instructions: a number here, its case in `_evaluate`, and its lowering (lowered.py).
+
+Products and sums are checked: one that no int64 holds ends the run (OVERFLOW), as does a lack of room (GROW: `state`
+says of what), which the caller makes before it goes on. `state` says where a run stands, so that it goes on there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.triggers.table_kernel import (
+    CAP,
+    FIRST,
+    HELD,
+    KEYS,
+    OFF,
+    SLICES,
+    TOP,
+    WIDTH,
+    find,
+    link,
+    place,
+    room_for_one,
+    unlink,
+    vacate,
+)
+from scantree._jit import inlined, kernel
+
+Words = npt.NDArray[np.int64]
+
+READ, TEST, TIMES, ADD, SUBTRACT, MULTIPLY, MOVE, EMIT, SLICE, ALL = range(10)
+# Comparisons, in the order of numbers that `lowered.py` gives them.
+EQ, NE, LT, LE, GT, GE = range(6)
+# Columns of `code`: the instruction, and what it is about: a map; registers; where in `lists` its registers stand.
+OP, MAP, A, B, C, LIST, CELLS = range(7)
+# Cells of `state`.
+EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, STATE = range(9)
+EVALUATING, WRITING = 0, 1
+DONE, OVERFLOW, GROW_MEMORY, GROW_ADDITIONS, GROW_LOG = range(5)
+# Columns of an addition, before its keys; and of a line of the log.
+TARGET, AMOUNT, ADDITION = 0, 1, 2
+WHEN, LOG_MAP, OLD, NEW, LINE = 0, 1, 2, 3, 4
+SAFE = 9.2e18
+
+
+class Code(NamedTuple):
+    """A program: `code` int64[instructions, CELLS].
+
+    `lists` int64[...]: registers · `begins` int64[statements + 1]: in `code` · `spans` int64[kinds + 1]: the statements
+    of each kind of event.
+    """
+
+    code: Words
+    lists: Words
+    begins: Words
+    spans: Words
+
+
+class Work(NamedTuple):
+    """What a run works in: `registers`, and `buffer` for keys, int64[...].
+
+    `cursors`, `weights` int64[instructions]: of loops · `loops` int64[...]: those that are open · `additions` int64[n,
+    ADDITION + keys] · `log` int64[n, LINE + keys] · `state` int64[STATE].
+    """
+
+    registers: Words
+    buffer: Words
+    cursors: Words
+    weights: Words
+    loops: Words
+    additions: Words
+    log: Words
+    state: Words
+
+
+@inlined
+def _overflows(a, b, product):
+    """Whether `product`, the product of a and b modulo 2**64, is not the product."""
+    near = np.float64(a) * np.float64(b)
+    if -SAFE < near < SAFE:
+        return False
+    if not -1e19 < near < 1e19:
+        return True
+    return product // a != b or product % a != 0 or (product < 0) != (near < 0)
+
+
+@inlined
+def _sum_overflows(a, b, total):
+    """Whether `total`, the sum of a and b modulo 2**64, is not the sum."""
+    return ((a ^ total) & (b ^ total)) < 0
+
+
+@inlined
+def _holds(op, a, b):
+    if op == EQ:
+        return a == b
+    if op == NE:
+        return a != b
+    if op == LT:
+        return a < b
+    if op == LE:
+        return a <= b
+    if op == GT:
+        return a > b
+    return a >= b
+
+
+@inlined
+def _keys_of(code, i, work):
+    """The registers that an instruction lists, into the buffer."""
+    at, n = code.code[i, LIST], code.lists[code.code[i, LIST]]
+    for j in range(n):
+        work.buffer[j] = work.registers[code.lists[at + 1 + j]]
+
+
+@inlined
+def _first(tables, code, i, work):
+    """The word of the first entry that a loop goes through; -1 if there is none."""
+    mem, desc, m = tables.mem, tables.desc, code.code[i, MAP]
+    if code.code[i, OP] == ALL:
+        return _next_held(mem, desc, m, desc[m, OFF])
+    t = desc[m, FIRST] + code.code[i, A]
+    _keys_of(code, i, work)
+    head = find(mem, desc, t, work.buffer, 0)
+    if head < 0:
+        return np.int64(-1)
+    return desc[m, OFF] + (mem[head + 1 + desc[t, KEYS]] - 1) * desc[m, WIDTH]
+
+
+@inlined
+def _next(tables, code, i, word):
+    """The word of the entry after the one at `word`, of those that a loop goes through; -1 behind the last one."""
+    mem, desc, m = tables.mem, tables.desc, code.code[i, MAP]
+    if code.code[i, OP] == ALL:
+        return _next_held(mem, desc, m, word + desc[m, WIDTH])
+    after = mem[word + 2 + desc[m, KEYS] + 2 * code.code[i, A]]
+    return desc[m, OFF] + (after - 1) * desc[m, WIDTH] if after > 0 else np.int64(-1)
+
+
+@inlined
+def _next_held(mem, desc, m, word):
+    end = desc[m, OFF] + desc[m, CAP] * desc[m, WIDTH]
+    while word < end:
+        if mem[word] == HELD:
+            return word
+        word += desc[m, WIDTH]
+    return np.int64(-1)
+
+
+@inlined
+def _bind(tables, code, i, word, registers):
+    """Give the registers of a loop the keys of an entry: `lists` has pairs of (key, register) from C on."""
+    at = code.code[i, C]
+    for j in range(code.lists[at]):
+        registers[code.lists[at + 2 + 2 * j]] = tables.mem[word + 1 + code.lists[at + 1 + 2 * j]]
+
+
+@kernel
+def _evaluate(tables, code, work, i):
+    """Evaluate the statement that begins with instruction `i`: its additions are appended. Returns DONE, or why not."""
+    mem, desc, ops, registers, state = tables.mem, tables.desc, code.code, work.registers, work.state
+    weight, open_loops, last = np.int64(1), 0, len(work.additions)
+    while True:
+        op, m = ops[i, OP], ops[i, MAP]
+        state[STEPS] += 1
+        goes_on = True
+        if op == READ:
+            _keys_of(code, i, work)
+            word = find(mem, desc, m, work.buffer, 0)
+            if word < 0:
+                goes_on = False
+            else:
+                value = mem[word + 1 + desc[m, KEYS]]
+                product = weight * value
+                if _overflows(weight, value, product):
+                    return OVERFLOW
+                weight = product
+        elif op == TIMES:
+            value = registers[ops[i, A]]
+            product = weight * value
+            if value == 0:
+                goes_on = False
+            elif _overflows(weight, value, product):
+                return OVERFLOW
+            weight = product
+        elif op == TEST:
+            goes_on = _holds(m, registers[ops[i, A]], registers[ops[i, B]])
+        elif op == EMIT:
+            at = state[ADDITIONS]
+            if at == last:
+                return GROW_ADDITIONS
+            addition = work.additions[at]
+            addition[TARGET], addition[AMOUNT] = m, weight
+            listed = ops[i, LIST]
+            for j in range(code.lists[listed]):
+                addition[ADDITION + j] = registers[code.lists[listed + 1 + j]]
+            state[ADDITIONS] = at + 1
+            goes_on = False
+        elif op >= SLICE:
+            word = _first(tables, code, i, work)
+            if word < 0:
+                goes_on = False
+            else:
+                _bind(tables, code, i, word, registers)
+                work.cursors[i], work.weights[i] = word, weight
+                work.loops[open_loops] = i
+                open_loops += 1
+                value = mem[word + 1 + desc[m, KEYS]]
+                product = weight * value
+                if _overflows(weight, value, product):
+                    return OVERFLOW
+                weight = product
+        else:
+            a, b = registers[ops[i, A]], registers[ops[i, B]]
+            if op == ADD:
+                value = a + b
+                if _sum_overflows(a, b, value):
+                    return OVERFLOW
+            elif op == SUBTRACT:
+                value = a - b
+                if ((a ^ b) & (a ^ value)) < 0:
+                    return OVERFLOW
+            elif op == MULTIPLY:
+                value = a * b
+                if _overflows(a, b, value):
+                    return OVERFLOW
+            else:
+                value = a
+            registers[ops[i, C]] = value
+        if goes_on:
+            i += 1
+            continue
+        word = np.int64(-1)
+        while open_loops > 0:
+            i = work.loops[open_loops - 1]
+            word = _next(tables, code, i, work.cursors[i])
+            if word >= 0:
+                break
+            open_loops -= 1
+        if word < 0:
+            return DONE
+        _bind(tables, code, i, word, registers)
+        work.cursors[i] = word
+        m = ops[i, MAP]
+        value = mem[word + 1 + desc[m, KEYS]]
+        weight = work.weights[i] * value
+        if _overflows(work.weights[i], value, weight):
+            return OVERFLOW
+        state[STEPS] += 1
+        i += 1
+
+
+@kernel
+def _add(tables, work, addition, event, logs):
+    """Add to an entry. Returns DONE, or why not; nothing is changed then."""
+    mem, desc, m, amount = tables.mem, tables.desc, addition[TARGET], addition[AMOUNT]
+    if amount == 0:
+        return DONE
+    logged = logs and desc[m, TOP] > 0
+    if logged and work.state[LOGGED] == len(work.log):
+        return GROW_LOG
+    n = desc[m, KEYS]
+    word = find(mem, desc, m, addition, ADDITION)
+    old, new = np.int64(0), amount
+    if word >= 0:
+        old = mem[word + 1 + n]
+        new = old + amount
+        if _sum_overflows(old, amount, new):
+            return OVERFLOW
+        if new == 0:
+            if desc[m, SLICES] > 0:
+                unlink(tables, m, word, work.buffer)
+            vacate(mem, desc, m, word)
+        else:
+            mem[word + 1 + n] = new
+    else:
+        missing = room_for_one(tables, m, work.buffer)
+        if missing > 0:
+            work.state[NEED] = missing
+            return GROW_MEMORY
+        word = place(mem, desc, m, addition, ADDITION)
+        mem[word + 1 + n] = new
+        if desc[m, SLICES] > 0:
+            link(tables, m, word, work.buffer)
+    if logged:
+        line = work.log[work.state[LOGGED]]
+        line[WHEN], line[LOG_MAP], line[OLD], line[NEW] = event, m, old, new
+        for j in range(n):
+            line[LINE + j] = addition[ADDITION + j]
+        work.state[LOGGED] += 1
+    return DONE
+
+
+@kernel
+def run_events(tables, code, work, kinds, rows, upto, logs):
+    """Go on with events int64[n, columns] of `kinds`, from `state[EVENT]` to `upto`: DONE, or why it stopped.
+
+    `logs`: whether changes of top maps are logged. After OVERFLOW `state` says at which event and statement.
+    """
+    state, registers = work.state, work.registers
+    while state[EVENT] < upto:
+        event = state[EVENT]
+        if state[PHASE] == EVALUATING:
+            kind = kinds[event]
+            state[ADDITIONS] = 0
+            for c in range(rows.shape[1]):
+                registers[c] = rows[event, c]
+            for s in range(code.spans[kind], code.spans[kind + 1]):
+                status = _evaluate(tables, code, work, code.begins[s])
+                if status != DONE:
+                    state[STATEMENT] = s
+                    return status
+            state[PHASE], state[AT] = WRITING, 0
+        while state[AT] < state[ADDITIONS]:
+            status = _add(tables, work, work.additions[state[AT]], event, logs)
+            if status != DONE:
+                return status
+            state[AT] += 1
+        state[PHASE] = EVALUATING
+        state[EVENT] = event + 1
+    return DONE
+
+
+@kernel
+def take_back(tables, work):
+    """Take back the additions of the present event that were made."""
+    state = work.state
+    while state[PHASE] == WRITING and state[AT] > 0:
+        addition = work.additions[state[AT] - 1]
+        addition[AMOUNT] = -addition[AMOUNT]
+        status = _add(tables, work, addition, 0, False)
+        addition[AMOUNT] = -addition[AMOUNT]
+        if status != DONE:
+            return status
+        state[AT] -= 1
+    state[PHASE] = EVALUATING
+    return DONE
