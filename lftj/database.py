@@ -47,7 +47,7 @@ from weakref import ref
 
 import numpy as np
 
-from lftj import arguments, html
+from lftj import arguments
 from lftj.errors import DataWarning, TransactionError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
@@ -59,9 +59,7 @@ from lftj.io.sources import read
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.clause import Directive
-from lftj.maintain.choose import at_rest
 from lftj.maintain.journal import Journal
-from lftj.maintain.report import amount, size
 from lftj.maintain.step import KeptHeads, Step
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.declare_paths import big_counts_of, declared
@@ -72,6 +70,7 @@ from lftj.program.strata import Strata
 from lftj.progress import Progress
 from lftj.results.answers import Answers
 from lftj.results.commit_feed import CommitFeed
+from lftj.results.listing import as_html, as_text
 from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
@@ -88,6 +87,7 @@ if TYPE_CHECKING:
 
     from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
+    from lftj.sql.results import SqlResult
     from lftj.streams.circuit import Circuit
 
 
@@ -390,6 +390,20 @@ class Database(Answers):
 
         write_outputs(self, directory)
 
+    # -- SQL ----------------------------------------------------------------------------------------------------------
+
+    def sql(self, text: str, /, *, timeout: float | None = None, **parameters: Any) -> SqlResult | Deltas:
+        """Run statements of SQL, separated by `;`, over the relations: definitions, changes and queries (docs/sql.md).
+
+        All that a text changes is one transaction. Returns the answer of the last statement if that is a query, else
+        what all of them changed, as `tx.delta` does. `parameters` are the values of `$name` in the text; `timeout`
+        limits each evaluation, in seconds. Needs `pip install "lftj[sql]"`. Raises `ProgramError` with the place, and
+        what evaluations and commits raise.
+        """
+        from lftj.sql.entry import run
+
+        return run(self, text, parameters, arguments.seconds(timeout))
+
     # -- answers ------------------------------------------------------------------------------------------------------
 
     def evaluate(self, *names: str, timeout: float | None = None) -> None:
@@ -572,29 +586,9 @@ class Database(Answers):
         self._progress.close()
 
     def __repr__(self) -> str:
-        state, names = self._state, list(self)
-        lines = [f"lftj.Database: {self._amounts()}"]
-        for name in names:
-            relation = state.relations[name]
-            rows = "not evaluated" if name in state.stale else amount(len(relation), "row")
-            lines.append(f"  {relation.schema}  {rows}")
-        return "\n".join(lines)
-
-    def _amounts(self) -> str:
-        rules = amount(len({clause.rule for clause in self._state.strata.clauses}), "rule")
-        return f"{amount(len(list(self)), 'relation')}, {rules}, {self._arena.used / 1e6:,.1f} MB of pages"
+        return as_text(self._state, self._arena.used)
 
     def _repr_html_(self) -> str:
         with self._lock:
-            memory, state, step = self.memory(), self._state, Step.at_rest(self._evaluator, self._kept)
-            rows = []
-            for name in self:
-                relation, rules = state.relations[name], state.strata.of(name)
-                stale = name in state.stale
-                kept = f"{amount(len({c.rule for c in rules}), 'rule')}, " if rules else "facts"
-                if rules:
-                    kept += "evaluated when read" if stale else at_rest(step, state.strata.heads_of(name))[0].name
-                bytes = size(sum(memory.get(name, {}).values()))
-                rows.append((str(relation.schema), "not evaluated" if stale else f"{len(relation):,}", bytes, kept))
-        table = html.plain_table(("relation", "rows", "memory", "kept by"), rows, numbers=("rows", "memory"))
-        return html.shown(html.title("lftj.Database", self._amounts()), table)
+            step = Step.at_rest(self._evaluator, self._kept)
+            return as_html(self._state, step, self.memory(), self._arena.used)

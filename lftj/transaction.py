@@ -30,18 +30,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lftj import arguments
-from lftj.errors import DataError, DataWarning, TransactionError, UnknownRelationError
+from lftj.errors import DataError, DataWarning, Diagnostic, TransactionError, UnknownRelationError
 from lftj.evaluate.key_conflicts import derivation
 from lftj.io.changes import few_rows, rows_to_erase, rows_to_insert
 from lftj.io.read_options import PLAIN, ReadOptions
 from lftj.join.run import Limits
 from lftj.maintain.commit import Commit
 from lftj.maintain.commit_stats import stats_of
+from lftj.maintain.erased_in_vain import erased_in_vain, only_derived
 from lftj.maintain.journal import INFO, LOG
 from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.extend import extended
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from lftj.io.rejects import Rejects
     from lftj.language import ast
     from lftj.language.builder import Program
+    from lftj.sql.results import SqlResult
 
 MISSING = ("ignore", "error")
 _UNUSED, _OPEN, _COMMITTED, _DISCARDED = "unused", "open", "committed", "discarded"
@@ -82,6 +85,7 @@ class Transaction:
         "_database",
         "_deltas",
         "_done",
+        "_dropped",
         "_evaluator",
         "_heads",
         "_kept",
@@ -99,7 +103,7 @@ class Transaction:
         self._batches: dict[str, list[Batch]] = {}
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
-        self._heads = _NO_HEADS
+        self._heads = self._dropped = _NO_HEADS
         self._commit: Commit | None = None
         self._deltas: Deltas | None = None
         self._done: Commit | None = None
@@ -144,7 +148,8 @@ class Transaction:
         for failure in failures:
             warnings.warn(failure, RuntimeWarning, stacklevel=2)
         for name in self._kept:
-            warnings.warn(self._derived_only(name), DataWarning, stacklevel=2)
+            rules = self._evaluator.state.strata.of(name)
+            warnings.warn(only_derived(name, rules), DataWarning, stacklevel=2)
 
     async def __aenter__(self) -> Transaction:
         await AsyncBlock(self, self._database).enter()
@@ -169,7 +174,7 @@ class Transaction:
             else:
                 commit = self._computed()
                 if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
-                    self._kept = dict(self._erased_in_vain(commit))
+                    self._kept = dict(erased_in_vain(commit, self._batches))
                 commit.publish()
         finally:
             self._close()
@@ -177,37 +182,6 @@ class Transaction:
         if self._phase is _COMMITTED and (database._watchers or database._feeds):
             return database._deliver(self.delta)
         return []
-
-    def _erased_in_vain(self, commit: Commit) -> Iterator[tuple[str, int]]:
-        """Per relation that rules derive, how many erased rows are no facts, and were none.
-
-        Heads that are not up to date are not evaluated for it.
-        """
-        strata, before, after = commit.state.strata, commit.base.relations, commit.state.relations
-        for name, batches in self._batches.items():
-            if name not in strata.by_head or name in commit.state.stale:
-                continue
-            erased = [rows for batch in batches if (rows := batch.erased()) is not None]
-            if not erased:
-                continue
-            rows = erased[0] if len(erased) == 1 else np.concatenate(erased, axis=1)
-            rows = np.compress(after[name].content.contains(rows), rows, axis=1)
-            for facts in (before[name].facts if name in before else None, after[name].facts):
-                if facts is not None and rows.shape[1]:
-                    rows = np.compress(~facts.contains(rows), rows, axis=1)
-            if rows.shape[1]:
-                yield name, len(set(map(tuple, rows.T.tolist())))
-
-    def _derived_only(self, name: str) -> str:
-        """What to say of erased rows of `name` that only rules derive; the same each time, so that it is said once."""
-        rules = {clause.text or str(clause): clause.span for clause in self._evaluator.state.strata.of(name)}
-        text, span = next(iter(rules.items()), ("a rule", ""))
-        return (
-            f"of `{name}`, rows were erased that only rules derive, so they are still there\n"
-            f"  why: only facts can be erased, and `{name}` is derived by {span}: `{text}`"
-            + (f" and {len(rules) - 1} more" if len(rules) > 1 else "")
-            + '\n  do: erase the facts that the rule reads, or change the rule; missing="error" refuses such rows'
-        )
 
     def _close(self) -> None:
         """Committed or discarded: which of the two, the database's state tells."""
@@ -434,28 +408,48 @@ class Transaction:
 
         `ProgramError` holds every finding and nothing is added.
         """
+        for warning in self._extended(program, RuleOptions.of(key_orders, maintain, granularity)):
+            warnings.warn(warning.render(), stacklevel=2)
+
+    def _extended(self, program: str | Program | ast.Program, options: RuleOptions) -> tuple[Diagnostic, ...]:
+        """Add a program; the warnings about it."""
         if self._phase is not _OPEN:
             raise self._misuse()
         state = self._program or self._evaluator.state
-        options = RuleOptions.of(key_orders, maintain, granularity)
         # The commit compares relations by name: what the state before calls `@p.1` is nothing else after it.
-        taken, symbols = self._evaluator.state.relations, self._evaluator.symbols
+        taken = {name: r for name, r in self._evaluator.state.relations.items() if name not in self._dropped}
+        symbols = self._evaluator.symbols
         added = extended(state, program, options, self._database._new, symbols, taken=taken)
         for head in added.heads.intersection(self._batches):
             refuse_rules(added.state, head)
-        before = self._batches, self._current
+        with self._restoring():
+            for name, (rows, count) in added.facts.items():
+                self._add(name, added.state.relations[name], Batch(rows, count, INSERT))
+        self._discard()
+        self._program, self._heads = added.state, self._heads | added.heads
+        return added.warnings
+
+    @contextmanager
+    def _restoring(self) -> Iterator[None]:
+        """Several calls that are one: if the block raises, the transaction holds what it held before."""
+        before = self._batches, self._current, self._program, self._heads, self._dropped
         self._batches = {name: list(batches) for name, batches in self._batches.items()}
         self._current = dict(self._current)
         try:
-            for name, (rows, count) in added.facts.items():
-                self._add(name, added.state.relations[name], Batch(rows, count, INSERT))
+            yield
         except BaseException:
-            self._batches, self._current = before
+            self._discard()
+            self._batches, self._current, self._program, self._heads, self._dropped = before
             raise
-        self._discard()
-        self._program, self._heads = added.state, self._heads | added.heads
-        for warning in added.warnings:
-            warnings.warn(warning.render(), stacklevel=2)
+
+    def sql(self, text: str, /, **parameters: Any) -> SqlResult | None:
+        """Run statements of SQL in this transaction, as `Database.sql` does: all of them, or if one fails none.
+
+        Returns the answer of the last statement if that is a query, over what the transaction holds so far.
+        """
+        from lftj.sql.entry import run_in
+
+        return run_in(self, text, parameters)
 
     def remove_rules(self, head: str) -> None:
         """Remove all rules that derive `head`; its facts stay, and rules that read it."""
@@ -473,6 +467,24 @@ class Transaction:
         self._program = state.without_rules(head)
         # Internal heads that this transaction has added may be gone again.
         self._heads = (self._heads | {head}).intersection(self._program.relations)
+
+    def _drop(self, name: str) -> None:
+        """Drop a relation that no rule reads, with its rules and its facts; no delta tells of it."""
+        self._discard()
+        self._program = (self._program or self._evaluator.state).without_relation(name)
+        self._dropped |= {name}
+        self._heads = self._heads.intersection(self._program.relations)
+        self._batches.pop(name, None)
+        self._current.pop(name, None)
+
+    def _present(self) -> State:
+        """The state with the facts and rules that were collected so far; every head that they concern is stale."""
+        if self._phase is not _OPEN:
+            raise self._misuse()
+        state = self._program or self._evaluator.state
+        for name, batches in self._batches.items():
+            state = state.with_facts(name, applied(state.relations[name].facts, batches)[0])
+        return state.made_stale(self._heads)
 
     # -- what comes of it ---------------------------------------------------------------------------------------------
 
@@ -527,7 +539,13 @@ class Transaction:
                 return self._commit
             self._discard()  # a stale head was evaluated in between
         commit = Commit(
-            self._evaluator, self._batches, self._program, self._heads, self._limits(), self._database._kept
+            self._evaluator,
+            self._batches,
+            self._program,
+            self._heads,
+            self._limits(),
+            self._database._kept,
+            self._dropped,
         )
         try:
             progress = self._database._progress

@@ -86,6 +86,7 @@ def test_methods() -> None:
         "rejects",
         "rules",
         "snapshot",
+        "sql",
         "transaction",
         "write_outputs",
     ]
@@ -98,7 +99,8 @@ def test_methods_of_transactions_and_snapshots() -> None:
     from lftj.results.transaction_delta import Delta
     from lftj.transaction import Transaction
 
-    assert public(Transaction) == ["delta", "erase", "insert", "preview", "remove_rules", "rules", "stats", "upsert"]
+    changes = ["delta", "erase", "insert", "preview", "remove_rules", "rules", "sql", "stats", "upsert"]
+    assert public(Transaction) == changes
     assert public(Delta) == sorted([*FORMS, "erased", "inserted"])
     assert public(Snapshot) == ["prepare_query", "query"]
 

@@ -47,7 +47,8 @@ class Commit:
     `evaluator` holds the state before. `program`: a state with the strata (and new, empty relations) to be, None if the
     rules do not change; `new_heads`: those whose rules do, and the commit adds those that enter or leave a recursion.
     `limits` is asked once per derived head, and raises when the time is up. `kept`: what is kept of heads from one
-    commit to the next.
+    commit to the next. `dropped`: relations that go, and of which nothing is told; one of them may be in `program`
+    again, as another.
 
     After `run`: `state`, `changes` (those that are not empty), `unknown` (heads without a known change, and the error),
     `reports` (of each derived head), `work` (what it took, by rule) and `join_stats` (of recursive heads).
@@ -56,6 +57,7 @@ class Commit:
     __slots__ = (
         "_adopted",
         "_batches",
+        "_before",
         "_built",
         "_evaluator",
         "_failed",
@@ -86,6 +88,7 @@ class Commit:
         new_heads: frozenset[str],
         limits: Limit,
         kept: KeptHeads,
+        dropped: frozenset[str] = frozenset(),
     ) -> None:
         self._evaluator, self._batches, self._program = evaluator, batches, program
         self._limits, self._kept = limits, kept
@@ -93,7 +96,9 @@ class Commit:
         # by rounds or not.
         moved = frozenset() if program is None else program.strata.moved_since(evaluator.state.strata)
         self._ruled, self._new_heads = new_heads, new_heads | moved
-        self.base = self.state = evaluator.state
+        self.base = self.state = self._before = evaluator.state
+        for name in dropped & self.base.relations.keys():
+            self._before = self._before.without_relation(name)
         self.changes: dict[str, Change] = {}
         self.unknown: dict[str, EvaluationError] = {}
         self.reports: dict[str, HeadReport] = {}
@@ -118,11 +123,11 @@ class Commit:
         facts, changed = self._facts()
         strata = (self._program or self.base).strata
         if strata.marked:
-            self._ticking = ticking(self.base, strata.marked)
+            self._ticking = ticking(self._before, strata.marked)
         if not facts and self._program is None and not self._ticking:
             return
         concerned, derived = strata.affected((*changed, *self._new_heads, *self._ticking))
-        before = self.base
+        before = self._before
         if before.stale and (concerned or self._new_heads):
             before = self._refreshed(strata, concerned)
         self.state = self._with_facts(before, strata, concerned, facts, changed)
@@ -142,7 +147,7 @@ class Commit:
         forgotten, and the next commit that needs it makes it again.
         """
         kept = self._kept
-        if self._new_heads:
+        if self._new_heads or self._before is not self.base:
             kept.forget_all_but(set(self.state.strata.order) - self._new_heads)
         for heads, staged in self._staged:
             self._adopted.append(heads)
@@ -171,7 +176,7 @@ class Commit:
 
     def finish(self) -> None:
         """After `publish`: keep the changes and the reports, and no state."""
-        self.base = self.state = NO_STATE
+        self.base = self.state = self._before = NO_STATE
         self._batches, self._program = {}, None
         self._release()
 
@@ -182,7 +187,7 @@ class Commit:
 
     def _facts(self) -> tuple[dict[str, Version], dict[str, Change]]:
         """(the next facts, and how they differ) of relations whose facts change."""
-        base, program = self.base.relations, self._program
+        base, program = self._before.relations, self._program
         facts: dict[str, Version] = {}
         changed: dict[str, Change] = {}
         for name, batches in self._batches.items():
@@ -196,8 +201,8 @@ class Commit:
 
     def _refreshed(self, strata: Strata, concerned: frozenset[str]) -> State:
         """The state before, once the stale heads that the transaction concerns, and those below them, are evaluated."""
-        self._note_built(self.base.relations)
-        staged = self._evaluator.over(self.base)
+        self._note_built(self._before.relations)
+        staged = self._evaluator.over(self._before)
         names = strata.below(concerned) | self._new_heads
         refresh(staged, names, self._limits, self._failed, again=False)
         return staged.state
@@ -307,8 +312,8 @@ class Commit:
     def _note_built(self, names: Iterable[str]) -> None:
         """Note the key orders and scans of relations before this commit builds others."""
         for name in names:
-            if name not in self._built and name in self.base.relations:
-                relation = self.base.relations[name]
+            if name not in self._built and name in self._before.relations:
+                relation = self._before.relations[name]
                 self._built[name] = relation, relation.built
 
     def _look_for_undefined(self, step: Step, heads: Heads, staged: Staged | None, limits: Limits) -> None:
@@ -344,4 +349,4 @@ class Commit:
     def fresh(self) -> dict[str, Schema]:
         """The schemas of relations that only the transaction's program has."""
         relations = {} if self._program is None else self._program.relations
-        return {name: r.schema for name, r in relations.items() if name not in self._evaluator.state.relations}
+        return {name: r.schema for name, r in relations.items() if name not in self._before.relations}

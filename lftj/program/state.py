@@ -67,6 +67,15 @@ class State(NamedTuple):
         """`stopped` without `heads`, for which other relations are to be read."""
         return {head: how for head, how in self.stopped.items() if head not in heads}
 
+    def without_relation(self, name: str) -> State:
+        """The state without a relation that no other reads, its clauses, and what only they were taken apart into."""
+        state = self.without_rules(name)
+        return state._replace(
+            relations={other: r for other, r in state.relations.items() if other != name},
+            stale=state.stale - {name},
+            directives=tuple(directive for directive in state.directives if directive.relation != name),
+        )
+
     def without_rules(self, head: str) -> State:
         """The state without the clauses of `head`, and what only they were taken apart into.
 

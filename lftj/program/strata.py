@@ -103,6 +103,10 @@ class Strata:
         """Whether a clause reads `name`."""
         return name in self._readers
 
+    def readers(self, name: str) -> tuple[str, ...]:
+        """The heads whose clauses read `name`."""
+        return tuple(self._readers.get(name, ()))
+
     def place(self, head: str) -> str:
         """Where `head` is evaluated, for people: "p, q (stratum 2 of 3)". Of a part of a rule: where the rule is."""
         heads = list(dict.fromkeys(owner(name) for name in self.order))

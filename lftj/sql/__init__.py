@@ -1,5 +1,7 @@
 """SQL: statements over the relations of a database, parsed by sqlglot (`pip install "lftj[sql]"`).
 
-`catalogue` (tables and views as SQL sees them) · `places` (places in the text, refusals) · `scope` (what translators of
-queries and of expressions tell each other)
+`entry` (`Database.sql`, `Transaction.sql`) · `statements` (parsing, parameters, syntax errors) · `session` (one
+statement after the other) · `ddl` (`create`, `drop`) · `dml` (`insert`, `delete`, `update`) · `one_off`, `results`
+(queries that are asked once) · `catalogue` (tables and views as SQL sees them) · `places` (places in the text,
+refusals) · `scope` (what translators of queries and of expressions tell each other)
 """

@@ -20,11 +20,11 @@ class SqlText:
     text: str
     name: str = "<sql>"
 
-    def span(self, node: exp.Expression | None) -> Span:
-        """The place of a node; without lines if no part of it has one."""
+    def span(self, node: exp.Expr | None) -> Span:
+        """The place of a node, or of what is around it if no part of it has one; without lines if nothing has."""
         found = [] if node is None else [part.meta for part in node.walk() if "start" in part.meta]
         if not found:
-            return Span(self.name)
+            return Span(self.name) if node is None else self.span(node.parent)
         start = min(meta["start"] for meta in found)
         end = max(meta["end"] for meta in found) + 1
         line, column = self._position(start)

@@ -33,7 +33,7 @@ class _Totals(NamedTuple):
     least: Column
 
 
-def with_copies(rows: Rows, size: int, copies: int | npt.NDArray[np.int8]) -> Rows:
+def with_copies(rows: Rows, size: int, copies: int | npt.NDArray[np.int64] | npt.NDArray[np.int8]) -> Rows:
     """Rows int64[arity - 1, size] with a last column of `copies`."""
     made = np.empty((len(rows) + 1, size), np.int64)
     made[:-1], made[-1] = rows, copies

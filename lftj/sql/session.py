@@ -1,0 +1,179 @@
+"""The statements of a text, carried out one after the other in a transaction.
+
+    create table · create view · drop        the rules of the transaction      (ddl.py)
+    insert · delete · update · truncate      its rows                          (dml.py)
+    select                                   asked over what is there so far   (one_off.py)
+
+All of a text is in one transaction: all of it happens, or nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sqlglot import exp
+
+from lftj.errors import Diagnostic
+from lftj.language import ast
+from lftj.language.clause import owner
+from lftj.program.rule_options import RuleOptions
+from lftj.sql import ddl, dml
+from lftj.sql.catalogue import Catalogue
+from lftj.sql.one_off import NO_OPTIONS, catalogue_of, selected, view_of
+from lftj.sql.places import SqlText
+from lftj.sql.results import SqlResult
+from lftj.values.codes import Schema
+
+_TRANSACTIONS = {exp.Transaction: "begin", exp.Commit: "commit", exp.Rollback: "rollback"}
+
+
+class Session(dml.Changing, Protocol):
+    """What statements are carried out in: an open `Transaction`."""
+
+    def _extended(self, program: ast.Program, options: RuleOptions) -> tuple[Diagnostic, ...]: ...
+
+    def _drop(self, name: str) -> None: ...
+
+    def remove_rules(self, head: str) -> None:
+        """Remove all rules that derive `head`."""
+
+
+def is_query(statement: exp.Expression) -> bool:
+    """Whether a statement asks, and changes nothing."""
+    return isinstance(statement, exp.Query | exp.Values)
+
+
+def carry_out(session: Session, statement: exp.Expression, source: SqlText) -> SqlResult | None:
+    """Carry out one statement; a query gives its answer."""
+    state = session._present()
+    catalogue = catalogue_of(state)
+    if is_query(statement):
+        return selected(session, state, statement, source)
+    match statement:
+        case exp.Create():
+            _create(session, statement, catalogue, source)
+        case exp.Drop():
+            _drop(session, statement, catalogue, source)
+        case exp.Insert():
+            dml.insert(session, statement, catalogue, source)
+        case exp.Delete():
+            dml.delete(session, statement, catalogue, source)
+        case exp.Update():
+            dml.update(session, statement, catalogue, source)
+        case exp.TruncateTable():
+            dml.truncate(session, statement, catalogue, source)
+        case exp.Transaction() | exp.Commit() | exp.Rollback():
+            word = _TRANSACTIONS[type(statement)]
+            raise source.error(
+                f"`{word}` is not a statement of lftj",
+                statement,
+                why="a transaction is a block of Python: it commits at its end, and anything raised in it undoes it",
+                remedy="write `with db.transaction() as tx:` and call `tx.sql(...)` in it; one text is one transaction",
+            )
+        case _:
+            raise source.unsupported(_named(statement), statement)
+    return None
+
+
+def _named(statement: exp.Expression) -> str:
+    """What a statement is called that is not supported."""
+    words = str(statement.this) if isinstance(statement, exp.Command) else statement.key
+    return f"`{words.lower()}`"
+
+
+# --- create -----------------------------------------------------------------------------------------------------------
+
+
+def _create(session: Session, create: exp.Create, catalogue: Catalogue, source: SqlText) -> None:
+    kind = str(create.args.get("kind") or "").lower()
+    if kind not in ("table", "view"):
+        remedy = "lftj finds the order in which to read tables by itself" if kind == "index" else "leave it out"
+        raise source.unsupported(f"`create {kind}`", create.this, remedy)
+    ddl.refuse_properties(create, source)
+    target = create.this.this if isinstance(create.this, exp.Schema) else create.this
+    if create.args.get("exists") and catalogue.table(ddl.name_of(target, source)) is not None:
+        return
+    if kind == "view":
+        _create_view(session, create, target, catalogue, source)
+        return
+    if create.args.get("replace"):
+        raise source.unsupported("`create or replace table`", target, "write `drop table if exists` in front")
+    ddl.check_free(target, catalogue, source)
+    if create.expression is None:
+        declaration = ddl.table_declaration(create, source)
+        session._extended(ast.Program((declaration,), source.name), NO_OPTIONS)
+        return
+    raise source.unsupported(
+        "`create table ... as`",
+        target,
+        "write `create table` with its columns, and then `insert into ... select`",
+    )
+
+
+def _create_view(
+    session: Session, create: exp.Create, target: exp.Expression, catalogue: Catalogue, source: SqlText
+) -> None:
+    name, query = ddl.name_of(target, source), create.expression
+    if not isinstance(query, exp.Expression) or not is_query(query):
+        raise source.error("a view has no query", target, why="it shows what a query gives", remedy="add `as select`")
+    named = [part.name for part in create.this.expressions] if isinstance(create.this, exp.Schema) else []
+    before = catalogue.table(name)
+    if before is None or not create.args.get("replace"):
+        ddl.check_free(target, catalogue, source)
+        session._extended(view_of(query, named, name, catalogue, source), NO_OPTIONS)
+        return
+    if not before.view:
+        ddl.check_free(target, catalogue, source)
+    _replace_view(session, view_of(query, named, before.name, catalogue, source), before.schema, target, source)
+
+
+def _replace_view(
+    session: Session, program: ast.Program, before: Schema, target: exp.Expression, source: SqlText
+) -> None:
+    """Put other rules in the place of a view's. What reads it goes on, if its columns stay."""
+    declared = next(item for item in program.items if isinstance(item, ast.Declaration) and item.name == before.name)
+    columns = [(column.name, column.type) for column in before.columns]
+    if [(a.name, a.type) for a in declared.attributes] == columns and declared.functional == before.functional:
+        session.remove_rules(before.name)
+    else:
+        _refuse_readers(session, before.name, "another definition with other columns", target, source)
+        session._drop(before.name)
+    session._extended(program, NO_OPTIONS)
+
+
+# --- drop -------------------------------------------------------------------------------------------------------------
+
+
+def _drop(session: Session, drop: exp.Drop, catalogue: Catalogue, source: SqlText) -> None:
+    kind = str(drop.args.get("kind") or "").lower()
+    tables = drop.args.get("tables") or ([drop.this] if drop.this is not None else [])
+    if kind not in ("table", "view"):
+        raise source.unsupported(f"`drop {kind}`", drop)
+    if drop.args.get("cascade"):
+        raise source.unsupported("`cascade`", drop, "drop the views that read it first, in the same text")
+    for node in tables:
+        if drop.args.get("exists") and catalogue.table(ddl.name_of(node, source)) is None:
+            continue
+        table = ddl.known_table(node, catalogue, source)
+        if table.view != (kind == "view"):
+            other = "view" if table.view else "table"
+            raise source.error(
+                f"`{table.name}` is a {other}, not a {kind}",
+                node,
+                why="a table has rows of its own, and a view those that its definition gives",
+                remedy=f"write `drop {other} {table.name}`",
+            )
+        _refuse_readers(session, table.name, f"`drop {kind}`", node, source)
+        session._drop(table.name)
+
+
+def _refuse_readers(session: Session, name: str, what: str, node: exp.Expression, source: SqlText) -> None:
+    readers = dict.fromkeys(owner(head) for head in session._present().strata.readers(name) if owner(head) != name)
+    if readers:
+        shown = ", ".join(f"`{reader}`" for reader in readers)
+        raise source.error(
+            f"{what}: `{name}` is read by {shown}",
+            node,
+            why="what they derive would have no meaning without it",
+            remedy="drop these first, in the same text if you like",
+        )

@@ -1,0 +1,196 @@
+"""Tables of SQL: what `create table` declares, what it refuses and where, keys, and what `drop` takes.
+
+Catches: a type, a null or a key that is declared as another, a promise (`unique`, `check`) that nobody keeps, a table
+that is half there after an error, rows of a dropped table that come back with a new one of its name.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+
+import lftj
+from lftj.errors import KeyConflictError
+from lftj.sql.catalogue import Catalogue
+
+pytest.importorskip("sqlglot")
+
+
+def shown(db: lftj.Database) -> list[str]:
+    return [str(db._relations[name].schema) for name in db]
+
+
+def test_what_create_table_declares() -> None:
+    db = lftj.Database()
+    db.sql("""
+        create table sale (item text not null, qty int, at timestamp, price decimal(10, 2) not null);
+        create table city (id bigint primary key, name varchar(20), founded date not null);
+        create table road (src int, dst int, km double, primary key (dst, src));
+        create table kinds (a ubigint, b float, c boolean, d interval, e uuid, f blob, g timestamptz,
+            h decimal, i smallint);
+    """)
+    assert shown(db) == [
+        "sale(item:symbol, qty:number?, at:timestamp?, price:decimal(10,2)) -> copies:number",
+        "city(id:number, name:symbol?, founded:date)",
+        "road(src:number, dst:number, km:float?)",
+        'kinds(a:unsigned?, b:float?, c:bool?, d:duration?, e:uuid?, f:bytes?, g:timestamp("UTC")?,'
+        " h:decimal(18,3)?, i:number?) -> copies:number",
+    ]
+    assert db._relations["sale"].schema.bag
+    assert db._relations["road"].schema.key == (1, 0)
+    catalogue = Catalogue(db._schemas(), db._strata.by_head)
+    road, sale = catalogue.table("ROAD"), catalogue.table("sale")
+    assert road is not None
+    assert sale is not None
+    assert road.key == ("dst", "src")
+    assert [column.name for column in sale.columns] == ["item", "qty", "at", "price"]
+    assert (sale.bag, sale.view, sale.key) == (True, False, ())
+
+
+def test_constants_of_every_type() -> None:
+    db = lftj.Database()
+    db.sql("""
+        create table t (n int, u ubigint, f double, s text, b boolean, d date, ts timestamp, p decimal(8, 2), i uuid);
+        insert into t values
+            (-1, 7, 1.5, 'it''s', true, '2024-05-31', timestamp '2024-05-31 10:00:00', 1.5,
+             '123e4567-e89b-12d3-a456-426614174000'),
+            (null, null, null, null, null, null, null, null, null),
+            (2, 0, -3, '', false, date '0001-01-01', '2024-05-31', -0.25, null);
+    """)
+    assert set(db["t"]) == {
+        (
+            *(-1, 7, 1.5, "it's", True, dt.date(2024, 5, 31), dt.datetime(2024, 5, 31, 10), Decimal("1.50")),
+            *(UUID("123e4567-e89b-12d3-a456-426614174000"), 1),
+        ),
+        (*[None] * 9, 1),
+        (2, 0, -3.0, "", False, dt.date(1, 1, 1), dt.datetime(2024, 5, 31), Decimal("-0.25"), None, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "feature", "place"),
+    [
+        ("create table t (a int unique)", "`unique`", "1:17"),
+        ("create table t (a int check (a > 1))", "`check`", "1:30"),
+        ("create table t (a int, check (a > 1))", "`check`", "1:31"),
+        ("create table t (a int default 3)", "`default`", "1:17"),
+        ("create table t (a int references u (x))", "foreign keys", "1:34"),
+        ("create table t (a int,\n foreign key (a) references u (x))", "foreign keys", "2:15"),
+        ("create table t (a struct(x int))", "the type `struct(x int)`", "1:26"),
+        ("create table t (a decimal(30, 2))", "the type `DECIMAL(30, 2)`", "1:27"),
+        ("create temporary table t (a int)", "temporary tables", "1:24"),
+        ("create or replace table t (a int)", "`create or replace table`", "1:25"),
+        ("create table s.t (a int)", "names with a schema in front", "1:14"),
+        ("create index i on t (a)", "`create index`", "1:14"),
+        ("alter table t add column b int", "`alter`", "1:1"),
+        ("drop table if exists t cascade", "`cascade`", "1:1"),
+        ("drop schema s", "`drop schema`", "1:1"),
+        ("vacuum", "`vacuum`", "1:1"),
+    ],
+)
+def test_what_is_refused_by_name(text: str, feature: str, place: str) -> None:
+    db = lftj.Database()
+    with pytest.raises(lftj.ProgramError) as caught:
+        db.sql(f"{text}; create table other (a int)")
+    assert caught.value.diagnostics[0].what == f"not supported yet: {feature}"
+    assert str(caught.value.diagnostics[0].span).startswith(f"<sql>:{place}")
+    assert list(db) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "remedy"),
+    [
+        ("create table t (a int, A text)", "column `A` of `t` is declared twice", "give every column its own name"),
+        (
+            "create table t (a int, primary key (b))",
+            "the primary key of `t` names `b`, which is no column",
+            "name columns of the table",
+        ),
+        (
+            "create table t (a int primary key, b int primary key)",
+            "`t` has two primary keys",
+            "write one `primary key (a, b)` behind the columns",
+        ),
+        (
+            "create table City (a int)",
+            "there is already a table `city`",
+            "choose another name, or `drop table city` first",
+        ),
+        ("drop table cty", "there is no table `cty`", "did you mean `city`?"),
+        ("drop view city", "`city` is a table, not a view", "write `drop table city`"),
+    ],
+)
+def test_definitions_that_are_wrong(text: str, what: str, remedy: str) -> None:
+    db = lftj.Database()
+    db.sql("create table city (id int primary key, name text)")
+    with pytest.raises(lftj.ProgramError) as caught:
+        db.sql(text)
+    found = caught.value.diagnostics[0]
+    assert (found.what, found.remedy) == (what, remedy)
+    assert found.span.line == 1
+    assert shown(db) == ["city(id:number, name:symbol?)"]
+
+
+def test_if_exists_and_if_not_exists() -> None:
+    db = lftj.Database()
+    db.sql("create table t (a int); create table if not exists T (b text); drop table if exists u")
+    assert shown(db) == ["t(a:number?) -> copies:number"]
+    db.sql("drop table if exists t, u")
+    assert list(db) == []
+
+
+def test_a_table_of_the_same_name_begins_empty() -> None:
+    db = lftj.Database()
+    db.sql("create table t (a int); insert into t values (1), (1)")
+    db.sql("drop table t; create table t (a text primary key, b int); insert into t values ('x', 1)")
+    assert list(db["t"]) == [("x", 1)]
+    db.sql("drop table t; create table t (a text primary key, b int)")
+    assert list(db["t"]) == []
+    db.sql("insert into t values ('y', 2)")
+    assert list(db["t"]) == [("y", 2)]
+
+
+def test_a_failed_text_leaves_the_table_that_it_dropped() -> None:
+    db = lftj.Database()
+    db.sql("create table t (a int); insert into t values (1), (1)")
+    with pytest.raises(lftj.ProgramError):
+        db.sql("drop table t; create table t (a text); insert into t values ('x'); insert into u values (1)")
+    assert list(db["t"]) == [(1, 2)]
+    with db.transaction() as tx:
+        tx.sql("insert into t values (2)")
+        with pytest.raises(lftj.ProgramError):
+            tx.sql("drop table t; insert into t values ('x')")
+        tx.sql("insert into t values (3)")
+    assert list(db["t"]) == [(1, 2), (2, 1), (3, 1)]
+
+
+def test_keys_are_checked_when_the_text_ends() -> None:
+    db = lftj.Database()
+    db.sql("create table city (name text, id int primary key); insert into city values ('Rome', 1), ('Oslo', 2)")
+    for text in ("insert into city values ('Bonn', 2)", "insert into city values ('Bonn', 3), ('Bari', 3)"):
+        with pytest.raises(KeyConflictError, match="two rows with the key id = "):
+            db.sql(text)
+    for text in ("insert into city values ('Oslo', 2)", "insert into city values ('Bonn', 3), ('Bonn', 3)"):
+        with pytest.raises(KeyConflictError, match=r"would have the row city\(.*\) twice"):
+            db.sql(text)
+    assert set(db["city"]) == {("Rome", 1), ("Oslo", 2)}
+    db.sql("delete from city; insert into city values ('Bonn', 2)")
+    assert list(db["city"]) == [("Bonn", 2)]
+
+
+def test_relations_of_rules_are_tables() -> None:
+    db = lftj.Database(".decl edge(src:number, dst:number)  .decl price(item:symbol) -> cost:float")
+    db.sql("insert into edge values (1, 2), (1, 2), (2, 3); insert into price (cost, item) values (1.5, 'tea')")
+    assert list(db["edge"]) == [(1, 2), (2, 3)]
+    assert db["price"]["tea"] == 1.5
+    with pytest.raises(KeyConflictError):
+        db.sql("insert into price values ('tea', 2)")
+    db.rules("twice(x, z) :- edge(x, y), edge(y, z).")
+    with pytest.raises(lftj.ProgramError, match="`twice` is a view, and its rows cannot be changed"):
+        db.sql("insert into twice values (1, 2)")
+    with pytest.raises(lftj.ProgramError, match="`drop table`: `edge` is read by `twice`"):
+        db.sql("drop table edge")
+    assert list(db["twice"]) == [(1, 3)]
