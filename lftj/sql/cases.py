@@ -1,0 +1,216 @@
+"""Conjunctions and cases: put together, told apart, and split where a value may be null.
+
+Two alternatives *exclude* one another if no row meets both. That is seen from their literals alone: one is the negation
+of the other (`a = 1`, `a != 1`), two constants or ranges of a term do not meet (`a = 1`, `a > 2`), or one asks for null
+of what the other computes with (`is_null(a)`, `a > 2`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple, Protocol
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.functors import COMPARISONS, IS_NULL, NEGATED, NULL_TESTS, OR_NULL
+from lftj.language.visitors import parts
+from lftj.sql.scope import Case, Conjunction, SqlScope
+
+# More alternatives than this are refused: each becomes a rule.
+LIMIT = 200
+TRUE, FALSE = ast.Constant(True, "bool"), ast.Constant(False, "bool")
+# What a predicate may be: true, false, or (None) unknown.
+Truth = bool | None
+
+
+class Known(NamedTuple):
+    """A value that is not null, and where it is one."""
+
+    literals: Conjunction
+    term: ast.Term
+    type: str
+
+
+class Translator(Protocol):
+    """What the translations of parts call for parts of theirs."""
+
+    @property
+    def scope(self) -> SqlScope:
+        """What expressions can see."""
+
+    def value(self, node: exp.Expression) -> list[Case]:
+        """The cases of an expression."""
+
+    def cast(self, value: Known, type: str, node: exp.Expression) -> ast.Term:
+        """A value as one of another type, or an error."""
+
+    def truth(self, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+        """Where a predicate is `wanted`, in alternatives that exclude one another."""
+
+
+# Conjunctions
+
+
+def joined(*conjunctions: Conjunction) -> Conjunction | None:
+    """All literals of the conjunctions, each once; None if no row can meet them all."""
+    literals = tuple(dict.fromkeys(literal for conjunction in conjunctions for literal in conjunction))
+    return None if _contradicts(literals) else literals
+
+
+def products(lists: Sequence[Sequence[Conjunction]]) -> list[Conjunction]:
+    """Each way to take one conjunction of each list, without those that contradict themselves."""
+    found: list[Conjunction] = [()]
+    for alternatives in lists:
+        found = [both for one, two in product(found, alternatives) if (both := joined(one, two)) is not None]
+    return found
+
+
+def first_hits(
+    hits: Sequence[Sequence[Conjunction]], misses: Callable[[int], list[Conjunction]]
+) -> list[list[Conjunction]]:
+    """For each part the conjunctions where it is the first that is hit, so that all exclude one another.
+
+    `hits`: where each part is hit · `misses`: where the part at an index is not, asked only where parts overlap.
+    """
+    found: list[list[Conjunction]] = []
+    missed: dict[int, list[Conjunction]] = {}
+    for at, alternatives in enumerate(hits):
+        left = list(alternatives)
+        for before in range(at):
+            if any(joined(one, two) is not None for one in left for two in hits[before]):
+                if before not in missed:
+                    missed[before] = misses(before)
+                left = products([left, missed[before]])
+        found.append(left)
+    return found
+
+
+def limited(found: list[Conjunction], node: exp.Expression, scope: SqlScope) -> list[Conjunction]:
+    """The conjunctions, if they are not too many."""
+    if len(found) > LIMIT:
+        raise scope.source.error(
+            f"this condition splits into {len(found)} alternatives",
+            node,
+            why=f"each becomes a rule, and up to {LIMIT} are made",
+            remedy="split the query, or compute a part of the condition as a column of a view",
+        )
+    return found
+
+
+def is_null(term: ast.Term) -> ast.Literal:
+    """The literal that a term is null."""
+    return ast.Comparison(IS_NULL, term, term)
+
+
+def not_null(term: ast.Term) -> ast.Literal:
+    """The literal that a term is not null."""
+    return ast.Negation(is_null(term))
+
+
+def computed_with(literal: ast.Literal) -> set[str]:
+    """The variables that are not null where a literal holds."""
+    if isinstance(literal, ast.Negation):
+        inner = literal.literal
+        if isinstance(inner, ast.Comparison) and inner.op != OR_NULL:  # of `!is_null(x)` too, which says so
+            return {node.name for node in _strict((inner.left, inner.right))}
+        return set()
+    if isinstance(literal, ast.Comparison):
+        return set() if literal.op in NULL_TESTS else {node.name for node in _strict((literal.left, literal.right))}
+    return set()  # of an atom: null matches null where `or_null` says so
+
+
+def _strict(terms: Iterable[Any]) -> Iterator[ast.Variable]:
+    """The variables of terms, but for those that `coalesce` looks at."""
+    for term in terms:
+        if isinstance(term, ast.Variable):
+            yield term
+        elif not (isinstance(term, ast.Functor) and term.name == "coalesce"):
+            yield from _strict(parts(term))
+
+
+def _contradicts(literals: Sequence[ast.Literal]) -> bool:
+    found = set(literals)
+    known: set[str] = set()
+    nulls: set[str] = set()
+    bounds: dict[ast.Term, list[tuple[str, Any]]] = {}
+    for literal in literals:
+        known |= computed_with(literal)
+        if isinstance(literal, ast.Negation):
+            if literal.literal in found:
+                return True
+        elif isinstance(literal, ast.Comparison):
+            if literal.op == IS_NULL and isinstance(literal.left, ast.Variable):
+                nulls.add(literal.left.name)
+            elif literal.op in COMPARISONS:
+                if replace(literal, op=NEGATED[literal.op]) in found:
+                    return True
+                if isinstance(literal.right, ast.Constant):
+                    bounds.setdefault(literal.left, []).append((literal.op, literal.right.value))
+    return bool(known & nulls) or any(_empty(found) for found in bounds.values() if len(found) > 1)
+
+
+def _empty(bounds: Sequence[tuple[str, Any]]) -> bool:
+    """Whether no value meets all comparisons with constants, of one type."""
+    low: Any = None
+    high: Any = None
+    unequal = [value for op, value in bounds if op == "!="]
+    low_open = high_open = False
+    for op, value in bounds:
+        if op in ("=", ">", ">=") and (low is None or value > low or (value == low and op == ">")):
+            low, low_open = value, op == ">"
+        if op in ("=", "<", "<=") and (high is None or value < high or (value == high and op == "<")):
+            high, high_open = value, op == "<"
+    if low is None or high is None:
+        return False
+    return bool(low > high or (low == high and (low_open or high_open or low in unequal)))
+
+
+# Cases
+
+
+def split(case: Case) -> list[Case]:
+    """A case as one that is never null, and one that always is."""
+    if case.term is None or not case.nullable:
+        return [case]
+    value = joined(case.literals, (not_null(case.term),))
+    null = joined(case.literals, (is_null(case.term),))
+    found = [] if value is None else [Case(value, case.term, case.type, nullable=False)]
+    return found if null is None else [*found, null_case(null, case.type)]
+
+
+def null_case(literals: Conjunction, type: str = "") -> Case:
+    """The case of null."""
+    return Case(literals, None, type, nullable=True)
+
+
+def computed(
+    arguments: Sequence[Sequence[Case]], result: Callable[[Sequence[Known]], tuple[ast.Term, str]]
+) -> list[Case]:
+    """The cases of a function that is null where an argument is: `result` gives the term and its type where none is."""
+    ways: list[tuple[Conjunction, tuple[Case, ...]]] = [((), ())]
+    nulls: list[Conjunction] = []
+    for cases in arguments:
+        longer = []
+        for (literals, chosen), case in product(ways, [part for case in cases for part in split(case)]):
+            both = joined(literals, case.literals)
+            if both is not None and case.term is None:
+                nulls.append(both)
+            elif both is not None:
+                longer.append((both, (*chosen, case)))
+        ways = longer
+    found = []
+    for literals, chosen in ways:
+        term, type = result([Known(literals, case.term, case.type) for case in chosen if case.term is not None])
+        found.append(Case(literals, term, type, nullable=False))
+    type = found[0].type if found else ""
+    return [*found, *(null_case(literals, type) for literals in nulls)]
+
+
+def plain(node: exp.Expression) -> exp.Expression:
+    """An expression without parentheses around it."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node

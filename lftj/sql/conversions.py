@@ -1,0 +1,251 @@
+"""Types of values: what a cast gives, in which type two values meet, and how they are compared.
+
+    bigint with decimal(p, s)    as decimals of s digits behind the point: `x * 1.00d`, which kernels compute
+    decimals of two scales       as decimals of the larger scale
+    any of these with double     as doubles
+    date with timestamp          as timestamps
+    a text that is written out   as what stands on the other side: `d <= '1998-09-02'`
+
+A constant is converted here and now. Where it has more digits than a column can have, the comparison is one with the
+nearest value that the column can have: `x < 1.005`, of two digits, is `x <= 1.00`, so that the column stays as it is
+and bounds a range.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.functors import NEGATED
+from lftj.language.types import (
+    BOOL,
+    DATE,
+    DECIMAL,
+    DURATION,
+    FLOAT,
+    NUMBER,
+    RANGES,
+    SYMBOL,
+    TIMESTAMP,
+    UNSIGNED,
+    decimal_of,
+    scale_of,
+)
+from lftj.sql.cases import Known
+from lftj.sql.constants import constant, folded, written
+from lftj.sql.places import SqlText
+from lftj.values.decimal_type import DIGITS
+from lftj.values.type_table import family_of
+
+NUMBERS = (NUMBER, UNSIGNED, DECIMAL, FLOAT)
+ZONED = f'{TIMESTAMP}("UTC")'
+
+
+def call(name: str, type: str, *args: ast.Term) -> ast.Term:
+    """A functor over terms, as a constant of `type` if all of them are."""
+    return folded(ast.Functor(name, args), type)
+
+
+def shown(type: str) -> str:
+    """A type as SQL calls it."""
+    names = {NUMBER: "bigint", UNSIGNED: "ubigint", FLOAT: "double", SYMBOL: "text", BOOL: "boolean"}
+    return names.get(type, {DURATION: "interval", "bytes": "blob", ZONED: "timestamptz"}.get(type, type))
+
+
+# Casts
+
+
+def cast(term: ast.Term, type: str, wanted: str, node: exp.Expression, source: SqlText) -> ast.Term:
+    """A value of one type as one of another, or an error."""
+    if family_of(type) == family_of(wanted) == DECIMAL:
+        return _rescaled(term, type, scale_of(wanted))
+    if type == wanted:
+        return term
+    if isinstance(term, ast.Constant) and type == SYMBOL:
+        try:
+            return written(term.value, wanted)
+        except ValueError as error:
+            raise source.error(
+                f"`{term.value}` is no {shown(wanted)}",
+                node,
+                why=str(error),
+                remedy="correct the text, or compare with a value of the other type",
+            ) from None
+    made = _CASTS.get((family_of(type), family_of(wanted)))
+    found = None if made is None else made(term, type, wanted)
+    if found is None:
+        raise source.unsupported(
+            f"a cast from {shown(type)} to {shown(wanted)}", node, "cast to another type, or store the column as one"
+        )
+    return found
+
+
+def _rescaled(term: ast.Term, type: str, scale: int) -> ast.Term:
+    """A decimal, or a whole number, with so many digits behind the point."""
+    more = scale - scale_of(type)
+    if isinstance(term, ast.Constant) and more >= 0:
+        return constant(term.value, decimal_of(scale))
+    if more < 0:
+        return call("round", decimal_of(scale), term, ast.Constant(scale, NUMBER))
+    if not more and family_of(type) == DECIMAL:
+        return term
+    one = constant(1, decimal_of(more))
+    return ast.Functor("*", (term, one))
+
+
+def _to_decimal(term: ast.Term, type: str, wanted: str) -> ast.Term:
+    scale = ast.Constant(scale_of(wanted), NUMBER)
+    if family_of(type) == FLOAT:
+        term = call("round", FLOAT, term, scale)
+    return call("to_decimal", wanted, term, scale)
+
+
+def _to_text(term: ast.Term, type: str, wanted: str) -> ast.Term:
+    text = call("to_string", SYMBOL, term)
+    if type == TIMESTAMP:
+        return call("replace", SYMBOL, text, ast.Constant("T", SYMBOL), ast.Constant(" ", SYMBOL))
+    return text
+
+
+def _to_timestamp(term: ast.Term, type: str, wanted: str) -> ast.Term:
+    if family_of(type) in (SYMBOL, DATE):
+        if isinstance(term, ast.Constant) and isinstance(term.value, dt.date):
+            term = ast.Constant(dt.datetime.combine(term.value, dt.time()), TIMESTAMP)
+        else:
+            term = ast.Functor("to_timestamp", (term,))
+        type = TIMESTAMP
+    if wanted == TIMESTAMP and type != TIMESTAMP:
+        return ast.Functor("local", (ast.Functor("in_zone", (term, ast.Constant("UTC", SYMBOL))),))
+    if wanted != TIMESTAMP:
+        return ast.Functor("in_zone", (term, ast.Constant(wanted[len(TIMESTAMP) + 2 : -2], SYMBOL)))
+    return term
+
+
+_CASTS = {
+    (NUMBER, FLOAT): lambda term, type, wanted: call("itof", FLOAT, term),
+    (UNSIGNED, FLOAT): lambda term, type, wanted: ast.Functor("utof", (term,)),
+    (DECIMAL, FLOAT): lambda term, type, wanted: call("to_float", FLOAT, term),
+    (SYMBOL, FLOAT): lambda term, type, wanted: ast.Functor("to_float", (ast.Functor("trim", (term,)),)),
+    (BOOL, FLOAT): lambda term, type, wanted: ast.Functor("itof", (ast.Functor("to_number", (term,)),)),
+    (BOOL, NUMBER): lambda term, type, wanted: ast.Functor("to_number", (term,)),
+    (UNSIGNED, NUMBER): lambda term, type, wanted: call("to_number", NUMBER, call("to_string", SYMBOL, term)),
+    (NUMBER, UNSIGNED): lambda term, type, wanted: call("to_unsigned", UNSIGNED, call("to_string", SYMBOL, term)),
+    (SYMBOL, UNSIGNED): lambda term, type, wanted: ast.Functor("to_unsigned", (ast.Functor("trim", (term,)),)),
+    (DECIMAL, NUMBER): lambda term, type, wanted: call("to_number", NUMBER, _rescaled(term, type, 0)),
+    (FLOAT, NUMBER): lambda term, type, wanted: call(
+        "to_number", NUMBER, call("to_decimal", decimal_of(0), term, ast.Constant(0, NUMBER))
+    ),
+    (SYMBOL, NUMBER): lambda term, type, wanted: ast.Functor("to_number", (ast.Functor("trim", (term,)),)),
+    (NUMBER, DECIMAL): lambda term, type, wanted: _rescaled(term, type, scale_of(wanted)),
+    (UNSIGNED, DECIMAL): _to_decimal,
+    (FLOAT, DECIMAL): _to_decimal,
+    (SYMBOL, DECIMAL): _to_decimal,
+    (BOOL, DECIMAL): lambda term, type, wanted: _rescaled(
+        ast.Functor("to_number", (term,)), NUMBER, scale_of(wanted)
+    ),
+    **dict.fromkeys(
+        ((family, SYMBOL) for family in (NUMBER, UNSIGNED, DECIMAL, FLOAT, BOOL, DATE, TIMESTAMP, "uuid")), _to_text
+    ),
+    (SYMBOL, BOOL): lambda term, type, wanted: ast.Functor("to_bool", (term,)),
+    (SYMBOL, DATE): lambda term, type, wanted: ast.Functor("to_date", (ast.Functor("trim", (term,)),)),
+    (TIMESTAMP, DATE): lambda term, type, wanted: ast.Functor("date_of", (term,)),
+    (SYMBOL, TIMESTAMP): _to_timestamp,
+    (DATE, TIMESTAMP): _to_timestamp,
+    (TIMESTAMP, TIMESTAMP): _to_timestamp,
+    (SYMBOL, DURATION): lambda term, type, wanted: ast.Functor("to_duration", (term,)),
+    (SYMBOL, "uuid"): lambda term, type, wanted: ast.Functor("to_uuid", (term,)),
+}
+
+
+# Meeting
+
+
+def common(values: Sequence[tuple[ast.Term | None, str]], node: exp.Expression, source: SqlText) -> str:
+    """The type in which values meet; "" if all are null. A text that is written out is of the type of the others."""
+    types = {type for term, type in values if type and not _is_text(term)}
+    if not types:
+        return SYMBOL if any(type for _, type in values) else ""
+    families = {family_of(type) for type in types}
+    if families == {TIMESTAMP} and len(types) > 1:
+        return ZONED
+    if families == {DATE, TIMESTAMP}:
+        return next(type for type in types if family_of(type) == TIMESTAMP)
+    if families == {DECIMAL} or families == {DECIMAL, NUMBER}:
+        if len(types) == 1:
+            return next(iter(types))
+        return decimal_of(max(map(scale_of, types)))
+    if len(types) == 1:
+        return next(iter(types))
+    if FLOAT in families and families <= set(NUMBERS):
+        return FLOAT
+    first, second = sorted(types)[:2]
+    raise source.error(
+        f"`{node.sql('duckdb')}` has values of type {shown(first)} and of type {shown(second)}",
+        node,
+        why="values of different types are compared and put together after a cast only",
+        remedy=f"cast one of them, as in `cast(... as {shown(first)})`",
+    )
+
+
+def _is_text(term: ast.Term | None) -> bool:
+    return isinstance(term, ast.Constant) and isinstance(term.value, str)
+
+
+# Comparing
+
+
+def compared(op: str, left: Known, right: Known, node: exp.Expression, source: SqlText) -> ast.Literal | bool:
+    """The literal that two values compare so; a bool where that is known for all rows."""
+    if isinstance(left.term, ast.Constant) and not isinstance(right.term, ast.Constant):
+        mirrored = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
+        return compared(mirrored, right, left, node, source)
+    if isinstance(right.term, ast.Constant) and not isinstance(left.term, ast.Constant):
+        found = _with_constant(op, left, right.term, right.type)
+        if found is not None:
+            return found
+    type = common([(left.term, left.type), (right.term, right.type)], node, source)
+    one, two = (cast(side.term, side.type, type, node, source) for side in (left, right))
+    if isinstance(one, ast.Constant) and isinstance(two, ast.Constant):
+        return _holds(op, one.value, two.value)
+    return ast.Comparison(op, one, two)
+
+
+def _holds(op: str, one: object, two: object) -> bool:
+    if op in ("!=", ">=", ">"):
+        return not _holds(NEGATED[op], one, two)
+    if op == "=":
+        return one == two
+    return bool(one < two if op == "<" else one <= two)  # type: ignore[operator]
+
+
+def _with_constant(op: str, left: Known, right: ast.Constant, type: str) -> ast.Literal | bool | None:
+    """A column compared with a constant that may have more digits; None if this is no such comparison."""
+    of, value = family_of(left.type), right.value
+    if of in (NUMBER, UNSIGNED, DECIMAL) and family_of(type) in (NUMBER, UNSIGNED, DECIMAL):
+        unit = 10 ** scale_of(left.type)
+        steps = Fraction(value) * unit
+        below = math.floor(steps)
+        low, high = RANGES.get(of, (-(10**DIGITS) + 1, 10**DIGITS - 1))
+        if below < low or below > high:
+            return (below > high) == (op in ("<", "<=")) if op not in ("=", "!=") else op == "!="
+        nearest = constant(below if of != DECIMAL else Decimal(below).scaleb(-scale_of(left.type)), left.type)
+        return _nearest(op, left.term, nearest, exact=below == steps)
+    if of == DATE and type == TIMESTAMP:
+        return _nearest(op, left.term, ast.Constant(value.date(), DATE), exact=value.time() == dt.time())
+    return None
+
+
+def _nearest(op: str, term: ast.Term, below: ast.Constant, *, exact: bool) -> ast.Literal | bool:
+    """A comparison with the constant, or if that is not `exact` with a value above it and below the next."""
+    if not exact and op in ("=", "!="):
+        return op == "!="
+    if not exact:
+        op = "<=" if op in ("<", "<=") else ">"
+    return ast.Comparison(op, term, below)
+

@@ -1,0 +1,50 @@
+"""What translators of queries ask of an expression: its cases, and where it is true, false or unknown."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.sql import predicates, scalars
+from lftj.sql.cases import Known, Truth
+from lftj.sql.conversions import cast
+from lftj.sql.scope import Case, Conjunction, SqlScope
+
+
+class Expressions:
+    """The translator of expressions in one scope."""
+
+    def __init__(self, scope: SqlScope) -> None:
+        self.scope = scope
+
+    def value(self, node: exp.Expression) -> list[Case]:
+        """The cases of an expression; they exclude one another."""
+        return scalars.value(self, node)
+
+    def cast(self, value: Known, type: str, node: exp.Expression) -> ast.Term:
+        """A value as one of another type; an error if there is no such cast."""
+        return cast(value.term, value.type, type, node, self.scope.source)
+
+    def truth(self, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+        """Where a predicate is true, false or (None) unknown; the alternatives exclude one another."""
+        return predicates.truth(self, node, wanted)
+
+
+def value(node: exp.Expression, scope: SqlScope) -> list[Case]:
+    """The cases of an expression, of one type; they exclude one another."""
+    return Expressions(scope).value(node)
+
+
+def holds(node: exp.Expression, scope: SqlScope) -> list[Conjunction]:
+    """Where a predicate is true, in alternatives that exclude one another."""
+    return Expressions(scope).truth(node, True)
+
+
+def fails(node: exp.Expression, scope: SqlScope) -> list[Conjunction]:
+    """Where a predicate is false, in alternatives that exclude one another; not where it is unknown."""
+    return Expressions(scope).truth(node, False)
+
+
+def unknown(node: exp.Expression, scope: SqlScope) -> list[Conjunction]:
+    """Where a predicate is neither true nor false, in alternatives that exclude one another."""
+    return Expressions(scope).truth(node, None)

@@ -1,0 +1,293 @@
+"""Expressions: their cases, by the form of the node.
+
+    x + 1                                (!is_null(x)) -> x + 1 · (is_null(x)) -> null
+    case when a > 0 then b else 0 end    (a > 0) -> b · (a <= 0) -> 0 · (is_null(a)) -> 0
+    coalesce(x, y)                       (!is_null(x)) -> x · (is_null(x)) -> y
+
+Numbers have the types that DuckDB gives them: `+`, `-` and `*` of decimals are exact, `/` is a double, `//` of whole
+numbers is truncated. A decimal has up to 18 digits: a product that would have more behind the point is refused here, and
+a value that has more is an error when it is computed. A division by zero is an error too, of doubles as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.diagnostics import did_you_mean
+from lftj.language.types import BOOL, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, UNSIGNED, decimal_of, scale_of
+from lftj.sql.cases import FALSE, TRUE, Known, Translator, computed, first_hits, joined, null_case, plain, products, split
+from lftj.sql.constants import number_constant
+from lftj.sql.conversions import NUMBERS, call, common, shown
+from lftj.sql.functions import FUNCTIONS, NAMED, anonymous
+from lftj.sql.intervals import interval_value, of_times, with_interval
+from lftj.sql.predicates import is_predicate
+from lftj.sql.scope import Case, Conjunction
+from lftj.sql.sql_types import type_name
+from lftj.values.decimal_type import DIGITS
+from lftj.values.type_table import family_of
+
+_OPERATORS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%"}
+_CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime)
+
+
+def value(of: Translator, node: exp.Expression) -> list[Case]:
+    """The cases of an expression; they exclude one another."""
+    node = plain(node)
+    if isinstance(node, exp.Column):
+        column = of.scope.column(node)
+        return [Case((), column.term, column.type, column.nullable)]
+    for kind, translated in _EXPRESSIONS.items():
+        if isinstance(node, kind):
+            return translated(of, node)
+    if is_predicate(node):
+        return _predicate(of, node)
+    if isinstance(node, tuple(_OPERATORS)):
+        return _operator(of, node)
+    if type(node) in FUNCTIONS:
+        return FUNCTIONS[type(node)](of, node)
+    if isinstance(node, exp.Anonymous):
+        return anonymous(of, node)
+    raise _unsupported(of, node)
+
+
+def _unsupported(of: Translator, node: exp.Expression) -> Exception:
+    source = of.scope.source
+    if isinstance(node, _CLOCKS):
+        return source.unsupported(
+            f"`{node.sql('duckdb').lower()}`", node, "views follow changes of tables, not the clock: give it as $parameter"
+        )
+    if isinstance(node, exp.AggFunc):
+        return source.error(
+            f"`{node.sql('duckdb').lower()}` is an aggregate, and stands where each row has a value",
+            node,
+            why="aggregates are computed of groups, after `where`",
+            remedy="put the condition into `having`, or compute it in a subquery",
+        )
+    if isinstance(node, exp.Func):
+        name = node.sql_name().lower()
+        return source.unsupported(f"the function `{name}`", node, did_you_mean(name, NAMED, "rewrite it with others"))
+    return source.unsupported(f"`{node.sql('duckdb')}`", node)
+
+
+# Constants
+
+
+def _literal(of: Translator, node: exp.Expression) -> list[Case]:
+    if node.args["is_string"]:
+        return [_constant(ast.Constant(str(node.this), SYMBOL))]
+    return [_constant(number_constant(str(node.this), node, of.scope.source))]
+
+
+def _constant(term: ast.Constant) -> Case:
+    return Case((), term, term.kind, nullable=False)
+
+
+# Predicates as values, and branches
+
+
+def _predicate(of: Translator, node: exp.Expression) -> list[Case]:
+    found = [Case(literals, TRUE, BOOL, nullable=False) for literals in of.truth(node, True)]
+    found += [Case(literals, FALSE, BOOL, nullable=False) for literals in of.truth(node, False)]
+    return found + [null_case(literals, BOOL) for literals in of.truth(node, None)]
+
+
+def _case(of: Translator, node: exp.Expression) -> list[Case]:
+    conditions, results = [], []
+    for branch in node.args["ifs"]:
+        of_value = branch.this if node.this is None else exp.EQ(this=node.this, expression=branch.this)
+        conditions.append(of_value)
+        results.append(branch.args["true"])
+    return _branches(of, node, conditions, results, node.args.get("default"))
+
+
+def _if(of: Translator, node: exp.Expression) -> list[Case]:
+    return _branches(of, node, [node.this], [node.args["true"]], node.args.get("false"))
+
+
+def _branches(
+    of: Translator,
+    node: exp.Expression,
+    conditions: Sequence[exp.Expression],
+    results: Sequence[exp.Expression],
+    default: exp.Expression | None,
+) -> list[Case]:
+    """The value of the first result whose condition is true, or the default."""
+
+    def missed(at: int) -> list[Conjunction]:
+        return of.truth(conditions[at], False) + of.truth(conditions[at], None)
+
+    chosen = first_hits([of.truth(condition, True) for condition in conditions], missed)
+    chosen.append(products([missed(at) for at in range(len(conditions))]))
+    values = [of.value(result) for result in results]
+    values.append([null_case(())] if default is None else of.value(default))
+    return unified(of, node, list(zip(chosen, values, strict=True)))
+
+
+def unified(
+    of: Translator, node: exp.Expression, branches: Sequence[tuple[Sequence[Conjunction], Sequence[Case]]]
+) -> list[Case]:
+    """Cases of one type: under each conjunction of a branch the cases of its value."""
+    reached = []
+    for conjunctions, cases in branches:
+        for literals, case in product(conjunctions, cases):
+            both = joined(literals, case.literals)
+            if both is not None:
+                reached.append(Case(both, case.term, case.type, case.nullable))
+    type = common([(case.term, case.type) for _, cases in branches for case in cases], node, of.scope.source)
+    found = []
+    for case in reached:
+        if case.term is None or not case.nullable or case.type == type:
+            term = None if case.term is None else of.cast(Known((), case.term, case.type), type, node)
+            found.append(Case(case.literals, term, type, case.nullable))
+        else:
+            found += computed([[case]], lambda v: (of.cast(v[0], type, node), type))
+    return found
+
+
+def _coalesce(of: Translator, node: exp.Expression) -> list[Case]:
+    values = [of.value(part) for part in (node.this, *node.expressions)]
+    branches: list[tuple[Sequence[Conjunction], Sequence[Case]]] = []
+    before: list[Conjunction] = [()]
+    for at, cases in enumerate(values):
+        parts = [part for case in cases for part in (split(case) if at + 1 < len(values) else [case])]
+        last = at + 1 == len(values)
+        branches.append((before, [part for part in parts if last or part.term is not None]))
+        before = products([before, [part.literals for part in parts if part.term is None]])
+    types = [(case.term, case.type) for cases in values for case in cases]
+    return unified(of, node, [*branches, ([], [Case((), term, type, nullable=True) for term, type in types])])
+
+
+def _nullif(of: Translator, node: exp.Expression) -> list[Case]:
+    equal = exp.EQ(this=node.this, expression=node.expression)
+    cases = of.value(node.this)
+    branches = [
+        (of.truth(equal, True), [null_case((), cases[0].type)]),
+        (of.truth(equal, False) + of.truth(equal, None), cases),
+    ]
+    return unified(of, node, branches)
+
+
+def _extreme(of: Translator, node: exp.Expression) -> list[Case]:
+    """`greatest` and `least`, which leave null out."""
+    functor = "max" if isinstance(node, exp.Greatest) else "min"
+    values = [of.value(part) for part in (node.this, *node.expressions)]
+    type = common([(case.term, case.type) for cases in values for case in cases], node, of.scope.source)
+    ways: list[tuple[Conjunction, tuple[ast.Term, ...]]] = [((), ())]
+    for cases in values:
+        longer = []
+        for (literals, terms), case in product(ways, [part for one in cases for part in split(one)]):
+            both = joined(literals, case.literals)
+            if both is not None:
+                more = () if case.term is None else (of.cast(Known(both, case.term, case.type), type, node),)
+                longer.append((both, (*terms, *more)))
+        ways = longer
+    return [
+        Case(literals, call(functor, type, *terms), type, nullable=False) if terms else null_case(literals, type)
+        for literals, terms in ways
+    ]
+
+
+# Casts
+
+
+def _cast(of: Translator, node: exp.Expression) -> list[Case]:
+    if isinstance(node, exp.TryCast):
+        raise of.scope.source.unsupported(
+            "`try_cast`", node, "use `cast`, whose failure is an error, and leave other texts out with `like`"
+        )
+    wanted = type_name(node.args["to"], of.scope.source)
+    if wanted == BOOL:
+        cases = of.value(node.this)
+        if all(family_of(case.type) in NUMBERS for case in cases if case.type):
+            zero = exp.Literal.number(0)
+            return _predicate(of, exp.NEQ(this=node.this, expression=zero))
+    return computed([of.value(node.this)], lambda v: (of.cast(v[0], wanted, node), wanted)) or [null_case((), wanted)]
+
+
+# Operators
+
+
+def _operator(of: Translator, node: exp.Expression) -> list[Case]:
+    op = _OPERATORS[type(node)]
+    if op in ("+", "-"):
+        found = with_interval(of, node)
+        if found is not None:
+            return found
+    return computed([of.value(node.this), of.value(node.expression)], lambda v: arithmetic(of, op, v[0], v[1], node))
+
+
+def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Expression) -> tuple[ast.Term, str]:
+    """The term of an operator over two values that are not null, and its type."""
+    times = of_times(of, op, left, right)
+    if times is not None:
+        return times
+    left, right = _as_number(of, left, right, node), _as_number(of, right, left, node)
+    families = {family_of(left.type), family_of(right.type)}
+    if not families <= set(NUMBERS):
+        raise _no_operator(of, op, left, right, node)
+    if op == "/" or FLOAT in families:
+        if op in ("//", "%"):
+            raise _no_operator(of, op, left, right, node)
+        return call(op, FLOAT, of.cast(left, FLOAT, node), of.cast(right, FLOAT, node)), FLOAT
+    if families in ({NUMBER}, {UNSIGNED}):
+        return call("/" if op == "//" else op, left.type, left.term, right.term), left.type
+    if UNSIGNED in families or op in ("//", "%"):
+        raise _no_operator(of, op, left, right, node)
+    scales = scale_of(left.type), scale_of(right.type)
+    if op == "*":
+        if sum(scales) > DIGITS:
+            raise of.scope.source.error(
+                f"`{node.sql('duckdb')}` has {sum(scales)} digits behind the point",
+                node,
+                why=f"a decimal has up to {DIGITS} digits, and none is rounded away",
+                remedy="round a factor first, as in `round(x, 2)`, or cast it to double",
+            )
+        return call("*", decimal_of(sum(scales)), left.term, right.term), decimal_of(sum(scales))
+    type = decimal_of(max(scales))
+    return call(op, type, of.cast(left, type, node), of.cast(right, type, node)), type
+
+
+def _as_number(of: Translator, side: Known, other: Known, node: exp.Expression) -> Known:
+    """A text that is written out as a value of the type on the other side."""
+    if side.type != SYMBOL or not isinstance(side.term, ast.Constant) or family_of(other.type) not in NUMBERS:
+        return side
+    return Known(side.literals, of.cast(side, other.type, node), other.type)
+
+
+def _no_operator(of: Translator, op: str, left: Known, right: Known, node: exp.Expression) -> Exception:
+    return of.scope.source.unsupported(
+        f"`{op}` of {shown(left.type)} and {shown(right.type)}", node, "cast one of them to another type"
+    )
+
+
+def _negative(of: Translator, node: exp.Expression) -> list[Case]:
+    def result(values: Sequence[Known]) -> tuple[ast.Term, str]:
+        (known,) = values
+        if family_of(known.type) not in (NUMBER, DECIMAL, FLOAT, DURATION):
+            raise of.scope.source.unsupported(f"`-` of {shown(known.type)}", node, "cast it to bigint")
+        type = decimal_of(scale_of(known.type)) if family_of(known.type) == DECIMAL else known.type
+        return call("neg", type, known.term), type
+
+    return computed([of.value(node.this)], result)
+
+
+_Translated = Callable[[Translator, exp.Expression], list[Case]]
+_EXPRESSIONS: dict[type[exp.Expression], _Translated] = {
+    exp.Literal: _literal,
+    exp.Boolean: lambda of, node: [_constant(TRUE if node.this else FALSE)],
+    exp.Null: lambda of, node: [null_case(())],
+    exp.Subquery: lambda of, node: of.scope.scalar_subquery(node),
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+    exp.Greatest: _extreme,
+    exp.Least: _extreme,
+    exp.Cast: _cast,
+    exp.Neg: _negative,
+    exp.Interval: interval_value,
+}
