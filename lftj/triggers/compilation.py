@@ -17,18 +17,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, count
 
 from lftj.errors import EvaluationError
 from lftj.language.clause import Term, Value, Var
 from lftj.triggers.algebra import (
     DELETION,
-    EVENT,
     INSERTION,
     Add,
     Factor,
     Formula,
-    Lift,
     MapDefinition,
     MapRead,
     Rel,
@@ -39,8 +38,9 @@ from lftj.triggers.algebra import (
 from lftj.triggers.canonical import canonical, combined
 from lftj.triggers.evaluation_order import in_order
 from lftj.triggers.event_delta import delta, parameters
-from lftj.triggers.formulas import binds, is_parameter, number, relations_of, renamed, variables, variables_of_all
-from lftj.triggers.normalise import Atomic, Monomial, Unified, components, polynomial, split_sums, unified
+from lftj.triggers.extraction import Extracted, extracted
+from lftj.triggers.formulas import number, relations_of
+from lftj.triggers.normalise import Atomic, Monomial, Unified, polynomial, split_sums, unified
 from lftj.triggers.worth_keeping import Statistics, parts_worth_keeping
 from lftj.values.codes import Column, Schema
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
@@ -98,7 +98,7 @@ class _Compilation:
             self.compile(list(self.maps.values())[done])
             done += 1
         order = [(sign, name) for name in self.schemas for sign in (INSERTION, DELETION)]
-        statements = {event: tuple(self.statements[event]) for event in order if event in self.statements}
+        statements = {event: tuple(self.statements[event]) for event in order if self.statements.get(event)}
         return TriggerProgram(self.schemas, self.maps, statements, tuple(names))
 
     def top(self, name: str, keys: tuple[Var, ...], body: Formula) -> str:
@@ -138,70 +138,43 @@ class _Compilation:
     def extracted(
         self, simple: Unified, wanted: tuple[Var | Value, ...], path: tuple[str, ...]
     ) -> tuple[int, tuple[Factor, ...]]:
-        """A statement: its coefficient, and its factors with maps in place of relations (ExtractAggregates).
+        """A statement: its coefficient, and its factors with maps in place of relations.
 
-        What reads a parameter and no relation stays, and so do the variables that it shares with a component: they
-        become keys of the component's map. `path`: the relations whose events led here, this one last.
+        `wanted`: the keys of its target. `path`: the relations whose events led here, this one last.
         """
-        factors = simple.monomial.factors
-        free = [f for f in factors if isinstance(f, Rel) or not any(map(is_parameter, variables(f).values()))]
-        kept: list[Atomic] = [factor for factor in factors if factor not in free]
-        groups = self.grouped(free)
-        kept += [factor for group in groups if not _reads_relation(group) for factor in group]
-        groups = [group for group in groups if _reads_relation(group)]
-        outside = {key.name for key in wanted if isinstance(key, Var)} | set(variables_of_all(kept))
-        pieces: list[list[Atomic]] = []
-        for group in groups:
-            parts, conditions = ([group], []) if self.naive else self.cut(group, outside, path[-1])
-            pieces += parts
-            kept += conditions
-        came_from = {term.name: name for name, term in simple.replaced_by.items() if isinstance(term, Var)}
+        names = {key.name for key in wanted if isinstance(key, Var)}
+        bound = frozenset(var.name for var in parameters(self.schemas[path[-1]]))
+        kept, pieces = extracted(
+            simple.monomial.factors,
+            bound,
+            names - bound,
+            cut=None if self.naive else partial(self.cut, path[-1]),
+            whole=self.naive,
+            called={term.name: name for name, term in simple.replaced_by.items() if isinstance(term, Var)},
+        )
         coefficient = simple.monomial.coefficient
         # The views of the naive transform are the deltas with their signs.
         inside, coefficient = (coefficient, 1) if self.naive and pieces else (1, coefficient)
-        reads: list[Atomic] = []
-        for piece in pieces:
-            others = outside | set(variables_of_all(kept))
-            others |= {name for other in pieces if other is not piece for name in variables_of_all(other)}
-            keys, body = _definition(piece, others, came_from)
-            reads.append(self.materialised(keys, Monomial(inside, body), path))
-        bound = {name for name in variables_of_all((*kept, *reads)) if name.startswith(EVENT)}
-        bound |= {key.name for key in wanted if is_parameter(key)}
-        names = [key.name for key in wanted if isinstance(key, Var)]
-        return coefficient, in_order([*kept, *reads], bound, names)  # type: ignore[return-value]
+        kept += [self.materialised(piece, inside, path) for piece in pieces]
+        return coefficient, in_order(kept, bound, names)  # type: ignore[return-value]
 
-    def grouped(self, free: Sequence[Atomic]) -> list[list[Atomic]]:
-        """The connected components of factors; for the naive transform all that is not apart from every relation."""
-        groups = components(free, frozenset(name for name in variables_of_all(free) if name.startswith(EVENT)))
-        if not self.naive:
-            return groups
-        together = [factor for group in groups if _reads_relation(group) for factor in group]
-        return [group for group in groups if not _reads_relation(group)] + ([together] if together else [])
+    def cut(self, relation: str, component: Sequence[Atomic], outside: set[str]) -> list[list[Rel]]:
+        """The parts of a component whose maps are worth keeping, for a statement on events of `relation`."""
+        return parts_worth_keeping(component, outside, relation, self.statistics)
 
-    def cut(self, group: Sequence[Atomic], outside: set[str], relation: str) -> tuple[list[list[Atomic]], list[Atomic]]:
-        """The parts of a component whose maps are worth keeping, and the conditions that no part can test alone."""
-        parts: list[list[Atomic]] = [[*part] for part in parts_worth_keeping(group, outside, relation, self.statistics)]
-        todo: list[Atomic] = [factor for factor in group if not isinstance(factor, Rel)]
-        # Lifts first: they bind what other conditions read.
-        for factor in sorted(todo, key=lambda factor: not isinstance(factor, Lift)):
-            reads = set(variables(factor)) - (binds(factor) if isinstance(factor, Lift) else frozenset())
-            home = next((part for part in parts if reads <= set(variables_of_all(part))), None)
-            if home is not None:
-                home.append(factor)
-                todo.remove(factor)
-        return parts, todo
-
-    def materialised(self, keys: list[tuple[Var, Var]], body: Monomial, path: tuple[str, ...]) -> MapRead:
-        """The read of a map. `keys`: its keys, each with what the statement has for it."""
-        form = canonical([key for key, _ in keys], body)
+    def materialised(self, piece: Extracted, coefficient: int, path: tuple[str, ...]) -> MapRead:
+        """The read of a map: a new one, or one that is equal."""
+        body = Monomial(coefficient, piece.factors)
+        keys = tuple(key for key, _ in piece.keys)
+        form = canonical(keys, body)
         if self.naive or form.text not in self.forms:
             name = self.new_name(path)
-            ordered = Monomial(body.coefficient, in_order(body.factors, ()))
-            self.maps[name] = MapDefinition(name, tuple(key for key, _ in keys), ordered.formula())
+            ordered = Monomial(coefficient, in_order(body.factors, ()))
+            self.maps[name] = MapDefinition(name, keys, ordered.formula())
             self.forms[form.text] = name, form.keys
         name, known_keys = self.forms[form.text]
         # Both forms have their keys in one order; the map has its own.
-        given = {key.name: outer for key, outer in keys}
+        given = {key.name: outer for key, outer in piece.keys}
         value = {known.name: given[mine.name] for known, mine in zip(known_keys, form.keys, strict=True)}
         return MapRead(name, tuple(value[key.name] for key in self.maps[name].keys))
 
@@ -223,55 +196,6 @@ def normal(keys: Sequence[Var], body: Formula) -> list[Monomial]:
     again = [one.monomial for part in split if (one := unified(part, keys)) is not None]
     names = [key.name for key in keys]
     return [Monomial(monomial.coefficient, in_order(monomial.factors, (), names)) for monomial in combined(again, keys)]
-
-
-def _definition(
-    group: Sequence[Atomic], outside: set[str], came_from: Mapping[str, str]
-) -> tuple[list[tuple[Var, Var]], tuple[Atomic, ...]]:
-    """The keys of a component's map, each with what the statement has for it, and its factors in variables of its own.
-
-    A parameter that occurs twice in one relation becomes two keys.
-    """
-    named: dict[str, Var] = {}
-    keys: list[tuple[Var, Var]] = []
-    used: set[str] = set()
-
-    def fresh(outer: Var) -> Var:
-        base = came_from.get(outer.name, "k") if is_parameter(outer) else outer.name
-        base = base.split("'")[0]
-        new = next(name for name in chain((base,), (f"{base}{i}" for i in count(2))) if name not in used)
-        used.add(new)
-        return Var(new, outer.type)
-
-    factors: list[Atomic] = []
-    for factor in group:
-        if isinstance(factor, Rel):
-            args: list[Var | Value] = []
-            for arg in factor.args:
-                if isinstance(arg, Var):
-                    inner = named.get(arg.name)
-                    if inner is None or inner in args:
-                        inner = fresh(arg)
-                        named.setdefault(arg.name, inner)
-                        if is_parameter(arg) or arg.name in outside:
-                            keys.append((inner, arg))
-                    args.append(inner)
-                else:
-                    args.append(arg)
-            factors.append(Rel(factor.name, tuple(args)))
-    for factor in group:
-        if not isinstance(factor, Rel):
-            for name, var in variables(factor).items():
-                if name not in named:
-                    named[name] = fresh(var)
-                    if name in outside:
-                        keys.append((named[name], var))
-            factors.append(renamed(factor, named))  # type: ignore[arg-type]
-    return keys, tuple(factors)
-
-
-def _reads_relation(group: Sequence[Atomic]) -> bool:
-    return any(isinstance(factor, Rel) for factor in group)
 
 
 def _plain(term: Term) -> Var | Value:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, count, product
 from typing import Any
 
@@ -44,10 +44,10 @@ class Monomial:
     factors: tuple[Atomic, ...]
 
     def formula(self) -> Formula:
-        """The monomial as a product."""
-        if self.coefficient == 1:
-            return Mul(self.factors)
-        return Mul((Val(Value(self.coefficient, "number")), *self.factors))
+        """The monomial as a product, or as its only factor."""
+        scale = () if self.coefficient == 1 else (Val(Value(self.coefficient, "number")),)
+        factors = (*scale, *self.factors)
+        return factors[0] if len(factors) == 1 else Mul(factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +63,35 @@ class Unified:
 
 def polynomial(formula: Formula, bound: Iterable[Var]) -> list[Monomial]:
     """`formula` as a sum of monomials; of none it is 0. `bound`: the variables that have a value outside."""
-    opened = _opened(formula, {var.name for var in bound}, count(1))
-    return _monomials(opened)
+    known = {var.name for var in bound}
+    return _monomials(_opened(formula, known, known | set(variables(formula))))
 
 
-def _opened(formula: Formula, bound: set[str], fresh: count[int]) -> Formula:
-    """`formula` without AggSums: their own variables get names that nobody else has."""
+def _opened(formula: Formula, bound: set[str], taken: set[str]) -> Formula:
+    """`formula` without AggSums: their own variables get names that nobody else has. `taken` gets all names."""
     match formula:
         case Mul(parts):
             opened, known = [], set(bound)
             for part in parts:
-                opened.append(_opened(part, known, fresh))
+                opened.append(_opened(part, known, taken))
                 known |= binds(part)
             return Mul(tuple(opened))
         case Add(parts):
-            return Add(tuple(_opened(part, bound, fresh) for part in parts))
+            return Add(tuple(_opened(part, bound, taken) for part in parts))
         case AggSum(keys, body):
             seen = bound | {key.name for key in keys}
-            inner = _opened(body, seen, fresh)
-            own = {name: var for name, var in variables(inner).items() if name not in seen and not name.startswith("@")}
-            return renamed(inner, {name: replace(var, name=f"{name}'{next(fresh)}") for name, var in own.items()})
+            own = {name: var for name, var in variables(body).items() if name not in seen and not is_parameter(var)}
+            fresh = {name: _fresh(var, taken) for name, var in own.items() if name in taken}
+            taken |= set(own)
+            return _opened(renamed(body, fresh), seen, taken)
     return formula
+
+
+def _fresh(var: Var, taken: set[str]) -> Var:
+    """A variable like `var` of a name that is not taken; it is then."""
+    name = next(name for name in (f"{var.name}'{i}" for i in count(1)) if name not in taken)
+    taken.add(name)
+    return Var(name, var.type)
 
 
 def _monomials(formula: Formula) -> list[Monomial]:
@@ -200,7 +208,37 @@ def unified(monomial: Monomial, fixed: Iterable[Var], keys: Iterable[Var] = ()) 
             kept += monomials[0].factors
         elif truth is None:
             kept += _distinct_arguments(factor) if isinstance(factor, Rel) else [factor]
-    return Unified(Monomial(coefficient, tuple(kept)), by) if coefficient else None
+    if not coefficient:
+        return None
+    return Unified(Monomial(coefficient, tuple(_by_representatives(kept, stay))), by)
+
+
+def _by_representatives(factors: Sequence[Atomic], stay: set[str]) -> list[Atomic]:
+    """The factors with their equalities among variables that stay as the paper's E': each with its representative.
+
+    The representative of a class is the variable that an equality mentions last.
+    """
+    classes: list[dict[str, Var]] = []
+    others: list[Atomic] = []
+    for factor in factors:
+        match factor:
+            case Cmp("=", Var() as left, Var() as right) if _stays(left, stay) and _stays(right, stay):
+                joined = [group for group in classes if left.name in group or right.name in group]
+                classes = [group for group in classes if group not in joined]
+                merged = {name: var for group in joined for name, var in group.items()}
+                for var in (left, right):
+                    merged.pop(var.name, None)
+                classes.append({**merged, left.name: left, right.name: right})
+            case _:
+                others.append(factor)
+    for group in classes:
+        *members, representative = group.values()
+        others += [Cmp("=", member, representative) for member in members]
+    return others
+
+
+def _stays(var: Var, stay: set[str]) -> bool:
+    return var.name in stay or is_parameter(var)
 
 
 def _elimination(factor: Atomic, stay: set[str], plain: set[str], others: Sequence[Atomic]) -> dict[str, Term] | None:

@@ -38,6 +38,7 @@ OPERATORS = {
 }
 Rows = Mapping[str, Counter]
 Valuation = dict[str, object]
+Found = tuple[Valuation, int]
 
 
 def value(term: Term, at: Valuation):
@@ -50,8 +51,27 @@ def value(term: Term, at: Valuation):
     return term.value
 
 
-def valuations(formula: Formula, rows: Rows, maps: Rows, at: Valuation) -> Iterator[tuple[Valuation, int]]:
-    """The valuations that extend `at`, each with what the formula is there; a product binds from left to right."""
+def certain(formula: Formula) -> set[str]:
+    """The variables that a formula binds, whichever part of an Add is taken."""
+    match formula:
+        case Rel(_, args) | MapRead(_, args):
+            return {arg.name for arg in args if isinstance(arg, Var)}
+        case Lift(var):
+            return {var.name}
+        case Mul(parts):
+            return set().union(*map(certain, parts))
+        case Add((first, *rest)):
+            return certain(first).intersection(*map(certain, rest))
+        case AggSum(keys):
+            return {key.name for key in keys}
+    return set()
+
+
+def valuations(formula: Formula, rows: Rows, maps: Rows, at: Valuation, outside: set[str]) -> Iterator[Found]:
+    """The valuations that extend `at`, each with what the formula is there; a product binds from left to right.
+
+    `outside`: the variables that are certainly bound: an AggSum has these in common with what is around it.
+    """
     match formula:
         case Rel(name, args) | MapRead(name, args):
             for row, n in list((rows if isinstance(formula, Rel) else maps)[name].items()):
@@ -72,29 +92,28 @@ def valuations(formula: Formula, rows: Rows, maps: Rows, at: Valuation) -> Itera
             yield at, value(term, at)
         case Add(parts):
             for part in parts:
-                yield from valuations(part, rows, maps, at)
+                yield from valuations(part, rows, maps, at, outside)
         case Mul(()):
             yield at, 1
         case Mul((first, *rest)):
-            for new, n in valuations(first, rows, maps, at):
-                for newer, m in valuations(Mul(tuple(rest)), rows, maps, new):
+            for new, n in valuations(first, rows, maps, at, outside):
+                for newer, m in valuations(Mul(tuple(rest)), rows, maps, new, outside | certain(first)):
                     yield newer, n * m
         case AggSum(keys, body):
+            shared = {name: v for name, v in at.items() if name in outside}
             sums: Counter = Counter()
-            for new, n in valuations(body, rows, maps, at):
+            for new, n in valuations(body, rows, maps, shared, outside):
                 sums[tuple(new[key.name] for key in keys)] += n
-            if not keys and not sums:
-                yield at, 0
             for row, n in sums.items():
-                new = {**at, **{key.name: v for key, v in zip(keys, row, strict=True)}}
+                new = {key.name: v for key, v in zip(keys, row, strict=True)}
                 if all(at.get(name, v) == v for name, v in new.items()):
-                    yield new, n
+                    yield {**at, **new}, n
 
 
 def view(keys, body: Formula, rows: Rows, maps: Rows | None = None, at: Valuation | None = None) -> dict:
     """What a map with this definition holds: the keys whose sum is not 0."""
     sums: Counter = Counter()
-    for new, n in valuations(body, rows, maps or {}, at or {}):
+    for new, n in valuations(body, rows, maps or {}, at or {}, set(at or {})):
         sums[tuple(value(key, new) for key in keys)] += n
     return {row: n for row, n in sums.items() if n}
 
