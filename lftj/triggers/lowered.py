@@ -1,7 +1,7 @@
 """Lowering: the statements of a program as instructions of the event kernel, over registers.
 
     registers    the columns of the event | constants | the variables and intermediate values of a statement
-    tables       the maps of the program in order, then the indexes by which statements read slices
+    tables       the maps of the program, twins in one, then the indexes by which statements read slices
 
 What a term may hold is arithmetic whose codes are integers and add up as such: `+`, `-`, `*` and negation of numbers,
 decimals and durations. All else about one row was computed before it became an event.
@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from lftj.language.clause import Apply, Parameter, Term, Value, Var
 from lftj.triggers import event_kernel as k
 from lftj.triggers import table_kernel as t
-from lftj.triggers.algebra import DELETION, EVENT, INSERTION, Cmp, Factor, Lift, MapRead, Statement, TriggerProgram
+from lftj.triggers.algebra import DELETION, EVENT, INSERTION, Cmp, Factor, Lift, MapRead, Statement, TriggerProgram, Val
+from lftj.triggers.twins import Twins, skeleton, twins_of
 from lftj.values.type_table import family_of, to_stored
 
 COMPARISONS = {"=": k.EQ, "!=": k.NE, "<": k.LT, "<=": k.LE, ">": k.GT, ">=": k.GE}
@@ -37,17 +39,26 @@ def cannot_compute(term: Term) -> str:
     return next(filter(None, map(cannot_compute, term.args)), "")
 
 
+class Place(NamedTuple):
+    """Where a map is: the number of its table, and which of the table's values it is."""
+
+    table: int
+    value: int
+
+
 @dataclass
 class Lowered:
-    """A program for the kernel. `tables`: the number of each map · `indexes`: of each map, in order, by which keys.
+    """A program for the kernel. `twins`: the maps of each table · `places`: of each map.
 
-    `kinds`: the number of each event · `width`: the most columns of an event · `registers`: with the constants in place
-    · `code`, `instructions`: and how many of these there are · `statements`: in the order of the kernel's numbers.
+    `indexes`: of each table, in order, by which keys · `kinds`: the number of each event · `width`: the most columns of
+    an event · `registers`: with the constants in place · `statements`: in the order of the kernel's numbers, each that
+    of the first of the twins.
     """
 
     program: TriggerProgram
-    tables: dict[str, int] = field(default_factory=dict)
-    indexes: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
+    twins: list[Twins] = field(default_factory=list)
+    places: dict[str, Place] = field(default_factory=dict)
+    indexes: list[list[tuple[int, ...]]] = field(default_factory=list)
     kinds: dict[tuple[int, str], int] = field(default_factory=dict)
     width: int = 0
     registers: list[int] = field(default_factory=list)
@@ -56,28 +67,36 @@ class Lowered:
     _lists: list[int] = field(default_factory=list)
     _begins: list[int] = field(default_factory=list)
     _constants: dict[int, int] = field(default_factory=dict)
+    _asks: list[dict[tuple[int, tuple[int, ...]], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         program = self.program
-        self.tables = {name: i for i, name in enumerate(program.maps)}
-        self.indexes = {name: [] for name in program.maps}
+        self.twins = twins_of(program)
+        self.places = {name: Place(i, j) for i, made in enumerate(self.twins) for j, name in enumerate(made.names)}
+        self.indexes = [[] for _ in self.twins]
         self.width = max((schema.arity for schema in program.relations.values()), default=0)
         self.registers = [0] * self.width
         spans = [0]
         for relation in program.relations:
             for sign in (INSERTION, DELETION):
                 self.kinds[sign, relation] = len(spans) - 1
-                for statement in program.statements.get((sign, relation), ()):
-                    self._begins.append(len(self._rows))
-                    self.statements.append(statement)
-                    _StatementLowering(self, statement)
+                self._asks.append({})
+                for table, twins in enumerate(self.twins):
+                    for row in twins.statements.get((sign, relation), ()):
+                        self._begins.append(len(self._rows))
+                        self.statements.append(row[0])
+                        _StatementLowering(self, table, row)
                 spans.append(len(self.statements))
         self._begins.append(len(self._rows))
+        asks = [(table, self.listed(columns)) for found in self._asks for table, columns in found]
+        asked = np.cumsum([0, *map(len, self._asks)])
         self.code = k.Code(
             np.array(self._rows, np.int64).reshape(-1, k.CELLS),
             np.array(self._lists, np.int64),
             np.array(self._begins, np.int64),
             np.array(spans, np.int64),
+            np.array(asks, np.int64).reshape(-1, 2),
+            asked.astype(np.int64),
         )
 
     @property
@@ -90,6 +109,11 @@ class Lowered:
         """The most keys of a map."""
         return max((len(made.keys) for made in self.program.maps.values()), default=0)
 
+    @property
+    def most_values(self) -> int:
+        """The most values of a table."""
+        return max((len(made.names) for made in self.twins), default=1)
+
     def new_register(self, value: int = 0) -> int:
         """A register of its own."""
         self.registers.append(value)
@@ -101,11 +125,11 @@ class Lowered:
             self._constants[code] = self.new_register(code)
         return self._constants[code]
 
-    def index(self, name: str, bound: tuple[int, ...]) -> int:
-        """The number of the index of a map by some keys."""
-        if bound not in self.indexes[name]:
-            self.indexes[name].append(bound)
-        return self.indexes[name].index(bound)
+    def index(self, table: int, bound: tuple[int, ...]) -> int:
+        """The number of the index of a table by some keys."""
+        if bound not in self.indexes[table]:
+            self.indexes[table].append(bound)
+        return self.indexes[table].index(bound)
 
     def listed(self, registers: Sequence[int]) -> int:
         """Where a list of registers stands, with its length."""
@@ -117,69 +141,110 @@ class Lowered:
         self._lists += [len(pairs), *(number for pair in pairs for number in pair)]
         return len(self._lists) - 2 * len(pairs) - 1
 
-    def emit(self, op: int, about: int = 0, a: int = 0, b: int = 0, c: int = 0, listed: int = 0) -> None:
+    def numbers(self, numbers: Sequence[int]) -> int:
+        """Where numbers stand."""
+        self._lists += numbers
+        return len(self._lists) - len(numbers)
+
+    def emit(self, op: int, *cells: int) -> None:
         """Append an instruction."""
-        self._rows.append([op, about, a, b, c, listed])
+        self._rows.append([op, *cells])
+
+    def ask(self, table: int, registers: Sequence[int]) -> None:
+        """Events of the present kind need the slot of this key, if it is known from the start."""
+        if all(r < self.width or r in self._constants.values() for r in registers):
+            self._asks[-1][table, tuple(registers)] = None
 
     def described(self) -> tuple[t.Words, t.Words]:
         """(`desc`, `columns` of the tables), without regions yet."""
         rows, columns, most = [], [], max(1, self.most_keys)
-        first = len(self.tables)
+        first = len(self.twins)
         tops = set(self.program.tops)
-        for name, made in self.program.maps.items():
-            slices = self.indexes[name]
-            keys = len(made.keys)
-            rows.append([0, 0, 0, 0, keys, len(slices), first, 2 + keys + 2 * len(slices), int(name in tops)])
+        for made, slices in zip(self.twins, self.indexes, strict=True):
+            keys, values = len(self.program.maps[made.names[0]].keys), len(made.names)
+            links = 1 + keys + values
+            top = int(not tops.isdisjoint(made.names))
+            rows.append([0, 0, 0, 0, keys, values, len(slices), first, links, links + 2 * len(slices), top])
             columns.append([0] * most)
             first += len(slices)
-        for name in self.program.maps:
-            for bound in self.indexes[name]:
-                rows.append([0, 0, 0, 0, len(bound), 0, 0, 2 + len(bound), 0])
+        for slices in self.indexes:
+            for bound in slices:
+                rows.append([0, 0, 0, 0, len(bound), 1, 0, 0, 0, 2 + len(bound), 0])
                 columns.append([*bound, *[0] * (most - len(bound))])
         return np.array(rows, np.int64).reshape(-1, t.FIELDS), np.array(columns, np.int64).reshape(-1, most)
 
 
 class _StatementLowering:
-    """The instructions of one statement. `known`: the register of every variable that is bound so far."""
+    """The instructions of one statement of twins. `known`: the registers of the bound variables of the first."""
 
-    def __init__(self, lowered: Lowered, statement: Statement) -> None:
-        self.lowered, self.known = lowered, dict[str, int]()
-        for factor in statement.factors:
-            self.factor(factor)
-        keys = [self.register(key) for key in statement.keys]
-        lowered.emit(k.EMIT, lowered.tables[statement.target], listed=lowered.listed(keys))
+    def __init__(self, lowered: Lowered, table: int, members: Sequence[Statement]) -> None:
+        self.lowered, self.members, self.known = lowered, members, dict[str, int]()
+        kept = [[factor for factor in one.factors if not isinstance(factor, Val)] for one in members]
+        for factors in zip(*kept, strict=True):
+            self.factor(factors)
+        self.values()
+        keys = [self.register(key) for key in members[0].keys]
+        lowered.ask(table, keys)
+        lowered.emit(k.EMIT, table, 0, 0, 0, lowered.listed(keys), 0, len(members))
 
-    def factor(self, factor: Factor) -> None:
-        """Append what evaluates a factor."""
-        lowered = self.lowered
+    def factor(self, factors: tuple[Factor, ...]) -> None:
+        """Append what evaluates a factor, which every member has."""
+        factor = factors[0]
         if isinstance(factor, MapRead):
-            self.read(factor)
+            self.read(factor, [self.lowered.places[one.name] for one in factors if isinstance(one, MapRead)])
         elif isinstance(factor, Cmp):
             self.test(factor.op, self.register(factor.left), self.register(factor.right))
-        elif isinstance(factor, Lift):
+        else:
+            assert isinstance(factor, Lift)
             made = self.register(factor.term)
             if self.is_known(factor.var):
                 self.test("=", self.register(factor.var), made)
             else:
                 self.known[factor.var.name] = made
-        else:
-            lowered.emit(k.TIMES, a=self.register(factor.term))
+
+    def values(self) -> None:
+        """Append what multiplies the weights by values."""
+        known = self.known
+        standard = {new: known[old] for old, new in self._standard(self.members[0]).items() if old in known}
+        of_members = []
+        for one in self.members:
+            names = self._standard(one)
+            self.known = {old: standard[new] for old, new in names.items() if new in standard}
+            of_members.append([self.register(f.term) for f in one.factors if isinstance(f, Val)])
+        self.known = known
+        for r in list(of_members[0]):
+            if all(r in registers for registers in of_members):
+                self._times(r, -1)
+                for registers in of_members:
+                    registers.remove(r)
+        for member, registers in enumerate(of_members):
+            for r in registers:
+                self._times(r, member)
+
+    def _standard(self, statement: Statement) -> dict[str, str]:
+        classes = {name: place.table for name, place in self.lowered.places.items()}
+        return skeleton(statement, classes)[1]
+
+    def _times(self, register: int, member: int) -> None:
+        self.lowered.emit(k.TIMES, 0, register, member, 0, 0, 0, len(self.members))
 
     def test(self, op: str, a: int, b: int) -> None:
         """Append a comparison."""
-        self.lowered.emit(k.TEST, COMPARISONS[op], a, b)
+        self.lowered.emit(k.TEST, COMPARISONS[op], a, b, 0, 0, 0, 0)
 
     def is_known(self, key: Var | Value) -> bool:
         """Whether a key is bound."""
         return isinstance(key, Value) or key.name.startswith(EVENT) or key.name in self.known
 
-    def read(self, read: MapRead) -> None:
+    def read(self, read: MapRead, places: Sequence[Place]) -> None:
         """Append a lookup, or a loop over a slice or over all entries."""
-        lowered, m = self.lowered, self.lowered.tables[read.name]
+        lowered, table, members = self.lowered, places[0].table, len(places)
         bound = tuple(i for i, key in enumerate(read.keys) if self.is_known(key))
-        listed = lowered.listed([self.register(read.keys[i]) for i in bound])
+        registers = [self.register(read.keys[i]) for i in bound]
+        listed, reads = lowered.listed(registers), lowered.numbers([place.value for place in places])
         if len(bound) == len(read.keys):
-            lowered.emit(k.READ, m, listed=listed)
+            lowered.ask(table, registers)
+            lowered.emit(k.READ, table, 0, 0, 0, listed, reads, members)
             return
         pairs, equal = [], []
         for i, key in enumerate(read.keys):
@@ -194,9 +259,9 @@ class _StatementLowering:
                 self.known[key.name] = register
         where = lowered.paired(pairs)
         if bound:
-            lowered.emit(k.SLICE, m, a=lowered.index(read.name, bound), c=where, listed=listed)
+            lowered.emit(k.SLICE, table, lowered.index(table, bound), 0, where, listed, reads, members)
         else:
-            lowered.emit(k.ALL, m, c=where)
+            lowered.emit(k.ALL, table, 0, 0, where, 0, reads, members)
         for a, b in equal:
             self.test("=", a, b)
 
@@ -215,5 +280,5 @@ class _StatementLowering:
         if term.op == "neg":
             args.insert(0, lowered.constant(0))
         made = lowered.new_register()
-        lowered.emit(_ARITHMETIC.get(term.op, k.SUBTRACT), a=args[0], b=args[1], c=made)
+        lowered.emit(_ARITHMETIC.get(term.op, k.SUBTRACT), 0, args[0], args[1], made, 0, 0, 0)
         return made

@@ -61,29 +61,30 @@ class Maps:
         self.tables = t.Tables(np.zeros(0, np.int64), desc, columns, np.zeros(1, np.int64))
         desc[:, t.CAP] = t.LEAST
         self._regions(0)
-        keys, loops = max(1, lowered.most_keys), max(1, lowered.instructions)
+        keys, values, loops = max(1, lowered.most_keys), lowered.most_values, max(1, lowered.instructions)
         self.work = k.Work(
             np.array([*lowered.registers, 0], np.int64),
             np.zeros(keys, np.int64),
+            np.zeros(values, np.int64),
             np.zeros(loops, np.int64),
+            np.zeros((loops, values), np.int64),
             np.zeros(loops, np.int64),
-            np.zeros(loops, np.int64),
-            np.zeros((64, k.ADDITION + keys), np.int64),
-            np.zeros((64, k.LINE + keys), np.int64),
+            np.zeros((64, k.AMOUNTS + values + keys), np.int64),
+            np.zeros((64, k.OLD + 2 * values + keys), np.int64),
             np.zeros(k.STATE, np.int64),
         )
 
     # -- events -------------------------------------------------------------------------------------------------------
 
-    def run(self, kinds: Ints, rows: Ints, *, look: Callable[[int], object] | None = None) -> None:
+    def run(self, kinds: Ints, rows: Ints, *, logs: bool = True, look: Callable[[int], object] | None = None) -> None:
         """Events in order. `look` is called now and then, and may raise. Whatever is raised, the maps are as before.
 
-        Raises `SumOverflow` where no int64 holds a sum.
+        `logs`: changes of top maps are logged. Raises `SumOverflow` where no int64 holds a sum.
         """
         state, n = self.work.state, len(kinds)
         state[:] = 0
         try:
-            while self._slice(kinds, rows, min(n, int(state[k.EVENT]) + AT_A_TIME), logs=True) < n:
+            while self._slice(kinds, rows, min(n, int(state[k.EVENT]) + AT_A_TIME), logs=logs) < n:
                 if look is not None:
                     look(int(state[k.EVENT]))
         except BaseException:
@@ -106,9 +107,8 @@ class Maps:
         state = self.work.state
         if state[k.PHASE] == k.EVALUATING:
             return self.lowered.statements[int(state[k.STATEMENT])]
-        number = int(self.work.additions[state[k.AT], k.TARGET])
-        name = list(self.program.maps)[number]
-        return next(statement for statement in self.lowered.statements if statement.target == name)
+        names = self.lowered.twins[int(self.work.additions[state[k.AT], k.TARGET])].names
+        return next(statement for statement in self.lowered.statements if statement.target in names)
 
     def _make_room(self, status: int) -> None:
         work = self.work
@@ -140,28 +140,33 @@ class Maps:
     # -- what is in them ----------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return int(self.tables.desc[: len(self.program.maps), t.COUNT].sum())
+        """Entries in all tables."""
+        return int(self.tables.desc[: len(self.lowered.twins), t.COUNT].sum())
 
     def entries(self, name: str) -> tuple[Ints, Ints]:
         """(keys int64[k, n], values int64[n]) of a map, in no order."""
-        number, desc = self.lowered.tables[name], self.tables.desc
-        out = np.empty((int(desc[number, t.KEYS]) + 1, int(desc[number, t.COUNT])), np.int64)
-        t.read_entries(self.tables.mem, desc, number, out)
-        return out[:-1], out[-1]
+        (table, value), desc = self.lowered.places[name], self.tables.desc
+        keys = int(desc[table, t.KEYS])
+        out = np.empty((keys + int(desc[table, t.VALUES]), int(desc[table, t.COUNT])), np.int64)
+        t.read_entries(self.tables.mem, desc, table, out)
+        here = out[keys + value] != 0
+        return out[:keys, here], out[keys + value, here]
 
     def values(self, name: str, keys: Ints) -> Ints:
         """The values of keys int64[k, n] in a map, 0 where it has none."""
         out = np.empty(keys.shape[1], np.int64)
-        t.read_values(self.tables.mem, self.tables.desc, self.lowered.tables[name], np.ascontiguousarray(keys.T), out)
+        t.read_values(self.tables.mem, self.tables.desc, *self.lowered.places[name], np.ascontiguousarray(keys.T), out)
         return out
 
     def log(self, name: str) -> LogLines:
         """What the last run changed in a top map, in order."""
         lines = self.work.log[: self.work.state[k.LOGGED]]
-        number = self.lowered.tables[name]
-        lines = lines[lines[:, k.LOG_MAP] == number]
-        keys = lines[:, k.LINE : k.LINE + int(self.tables.desc[number, t.KEYS])].T
-        return LogLines(lines[:, k.WHEN], keys, lines[:, k.OLD], lines[:, k.NEW])
+        (table, value), desc = self.lowered.places[name], self.tables.desc
+        old, first = k.OLD + 2 * value, k.OLD + 2 * int(desc[table, t.VALUES])
+        changed = lines[:, old] != lines[:, old + 1]
+        lines = lines[changed & (lines[:, k.LOG_TABLE] == table)]
+        keys = lines[:, first : first + int(desc[table, t.KEYS])].T
+        return LogLines(lines[:, k.WHEN], keys, lines[:, old], lines[:, old + 1])
 
     def memory(self) -> int:
         """Bytes that the maps take."""

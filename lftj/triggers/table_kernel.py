@@ -2,11 +2,12 @@
 
 A table has `CAP` slots of `WIDTH` words; a row of `tables.desc` describes it:
 
-    slot    state (0 empty, 1 an entry, 2 one that went) | keys | value | per slice: next, previous (slot + 1; 0: none)
+    slot    state (0 empty, 1 an entry, 2 one that went) | keys | values | per slice: next, previous (slot + 1; 0: none)
 
-A key is looked for from the slot that its hash names, one slot after the other, up to an empty one. An entry whose
-value becomes 0 goes. A *slice* of a map is all entries that agree in some of their keys: a list through the slots,
-which begins where an *index* says, a table of its own whose value is the first slot of the list (+ 1).
+A key is looked for from the slot that its hash names, one slot after the other, up to an empty one. Maps that are
+changed under the same keys are one table, with a value for each (twins.py). An entry goes when all its values are 0.
+A *slice* of a map is all entries that agree in some of their keys: a list through the slots, which begins where an
+*index* says, a table of its own whose value is the first slot of the list (+ 1).
 
 Growing writes all entries into a larger region of the array; the old region is waste, until the array is full and
 its owner (maps.py) copies what is in use into a larger one. Nothing here allocates.
@@ -19,12 +20,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scantree._jit import inlined, kernel
+from scantree._jit import inlined, kernel, prefetch
 
 Words = npt.NDArray[np.int64]
 
-# Columns of `desc`. FIRST: the row of the map's first index, and SLICES how many it has; TOP: changes are logged.
-OFF, CAP, COUNT, GONE, KEYS, SLICES, FIRST, WIDTH, TOP, FIELDS = range(10)
+# Columns of `desc`. FIRST: the row of the map's first index, and SLICES how many it has; LINKS: where these are in a
+# slot; TOP: changes are logged.
+OFF, CAP, COUNT, GONE, KEYS, VALUES, SLICES, FIRST, LINKS, WIDTH, TOP, FIELDS = range(12)
 EMPTY, HELD, LEFT = 0, 1, 2
 # A table is full where more than FULL tenths of its slots are no longer empty.
 FULL = 7
@@ -72,6 +74,13 @@ def find(mem, desc, t, keys, at):
             if same:
                 return word
         slot = (slot + 1) & (cap - 1)
+
+
+@inlined
+def ask_for(mem, desc, t, keys, at):
+    """Ask for the cache line where a key is looked for first, without waiting."""
+    slot = hash_of(keys, at, desc[t, KEYS]) & (desc[t, CAP] - 1)
+    prefetch(mem, desc[t, OFF] + slot * desc[t, WIDTH])
 
 
 @kernel
@@ -122,7 +131,7 @@ def link(tables, m, word, buffer):
     mem, desc = tables.mem, tables.desc
     slot = (word - desc[m, OFF]) // desc[m, WIDTH] + 1
     for j in range(desc[m, SLICES]):
-        t, links = desc[m, FIRST] + j, 2 + desc[m, KEYS] + 2 * j
+        t, links = desc[m, FIRST] + j, desc[m, LINKS] + 2 * j
         _prefix(mem, tables, t, word, buffer)
         head = find(mem, desc, t, buffer, 0)
         if head < 0:
@@ -141,7 +150,7 @@ def unlink(tables, m, word, buffer):
     mem, desc = tables.mem, tables.desc
     off, width = desc[m, OFF], desc[m, WIDTH]
     for j in range(desc[m, SLICES]):
-        t, links = desc[m, FIRST] + j, 2 + desc[m, KEYS] + 2 * j
+        t, links = desc[m, FIRST] + j, desc[m, LINKS] + 2 * j
         after, before = mem[word + links], mem[word + links + 1]
         if after > 0:
             mem[off + (after - 1) * width + links + 1] = before
@@ -216,20 +225,20 @@ def _relink(tables, m, buffer):
 
 @kernel
 def read_entries(mem, desc, t, out):
-    """The entries of a table into `out` int64[keys + 1, entries]: keys, then the value."""
-    n, at = desc[t, KEYS], 0
+    """The entries of a table into `out` int64[keys + values, entries]."""
+    n, at = desc[t, KEYS] + desc[t, VALUES], 0
     for word in range(desc[t, OFF], desc[t, OFF] + desc[t, CAP] * desc[t, WIDTH], desc[t, WIDTH]):
         if mem[word] == HELD:
-            for i in range(n + 1):
+            for i in range(n):
                 out[i, at] = mem[word + 1 + i]
             at += 1
 
 
 @kernel
-def read_values(mem, desc, t, keys, out):
-    """The values of keys int64[n, keys] in a table, 0 where it has none, into `out` int64[n]."""
+def read_values(mem, desc, t, value, keys, out):
+    """A value of keys int64[n, keys] in a table, 0 where it has none, into `out` int64[n]."""
     n = desc[t, KEYS]
     flat = keys.reshape(-1)
     for i in range(len(out)):
         word = find(mem, desc, t, flat, i * n)
-        out[i] = mem[word + 1 + n] if word >= 0 else 0
+        out[i] = mem[word + 1 + n + value] if word >= 0 else 0
