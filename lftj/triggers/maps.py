@@ -11,7 +11,7 @@ A run that fails takes back what it did, and raises. It runs in slices, between 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -157,6 +157,16 @@ class Maps:
         out = np.empty(keys.shape[1], np.int64)
         t.read_values(self.tables.mem, self.tables.desc, *self.lowered.places[name], np.ascontiguousarray(keys.T), out)
         return out
+
+    def value(self, number: int, key: Sequence[int]) -> int:
+        """The value of one key in the map of that number, 0 where it has none."""
+        out = np.empty(1, np.int64)
+        t.read_values(self.tables.mem, self.tables.desc, number, np.array([key], np.int64).reshape(1, -1), out)
+        return int(out[0])
+
+    def lines(self) -> Ints:
+        """What the last run logged of all top maps, in order: int64[n, LINE + keys]."""
+        return self.work.log[: self.work.state[k.LOGGED]]
 
     def log(self, name: str) -> LogLines:
         """What the last run changed in a top map, in order."""
