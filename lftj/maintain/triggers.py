@@ -37,7 +37,7 @@ from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoE
 from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
 from lftj.triggers.head_rows import HeadRows, NoResult, RowLog
 from lftj.triggers.maps import Maps, SumOverflow
-from lftj.triggers.worth_keeping import Statistics
+from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 
@@ -72,7 +72,12 @@ class KeptTriggers:
     )
 
     def __init__(
-        self, heads: Heads, formulas: ClauseFormulas, statistics: Statistics, symbols: SymbolTable, rebuild: RebuildCost
+        self,
+        heads: Heads,
+        formulas: ClauseFormulas,
+        statistics: EventStatistics,
+        symbols: SymbolTable,
+        rebuild: RebuildCost,
     ) -> None:
         self.clauses, self.head, self.formulas, self.rebuild = heads.clauses, heads.name, formulas, rebuild
         clause = heads.clauses[0]
@@ -280,7 +285,7 @@ class Triggers:
             counters = done.counters
             rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content)).measured(done.cpu)
         rows = {made.name: float(len(step.after[made.predicate])) for made in formulas.relations}
-        kept = KeptTriggers(heads, formulas, Statistics(rows), evaluator.symbols, rebuild)
+        kept = KeptTriggers(heads, formulas, EventStatistics(rows), evaluator.symbols, rebuild)
         try:
             kept.fill(step.after, evaluator.symbols, limits)
         except (NoEvents, SumOverflow) as refused:

@@ -33,7 +33,7 @@ _LOOSE, _TIGHT, _ATOM = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class VariableTerm:
     """A variable; as a term it must be bound."""
 
     name: str
@@ -44,7 +44,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantTerm:
     """An integer, or a text."""
 
     value: int | str
@@ -54,7 +54,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallTerm:
     """A built-in function of terms."""
 
     function: str
@@ -66,7 +66,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class ProductTerm:
     """The product of two terms or more."""
 
     parts: tuple[CalculusTerm, ...]
@@ -76,7 +76,7 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Plus:
+class PlusTerm:
     """The sum of two terms or more."""
 
     parts: tuple[CalculusTerm, ...]
@@ -86,7 +86,7 @@ class Plus:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class SumTerm:
     """The sum of `term` over the valuations of the safe variables of `formula`."""
 
     term: CalculusTerm
@@ -99,14 +99,14 @@ class Sum:
     @property
     def constraints_only(self) -> bool:
         """Whether the formula reads no relation: then the term is an if-then-else."""
-        return not any(isinstance(part, Atom) for part in _parts(self.formula))
+        return not any(isinstance(part, AtomFormula) for part in _parts(self.formula))
 
 
 # --- formulae ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class TruthFormula:
     """true or false."""
 
     value: bool
@@ -116,11 +116,11 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class AtomFormula:
     """R(x, ..): the rows of a relation, each as often as it is there."""
 
     relation: str
-    args: tuple[Variable, ...]
+    args: tuple[VariableTerm, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class ConstraintFormula:
     """A comparison of two terms: `op` is one of = != < <=."""
 
     op: str
@@ -141,7 +141,7 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class AndFormula:
     """The conjunction of two formulae or more."""
 
     parts: tuple[CalculusFormula, ...]
@@ -151,7 +151,7 @@ class And:
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class OrFormula:
     """The disjunction of two formulae or more: the rows of all of them, as often as they are in each."""
 
     parts: tuple[CalculusFormula, ...]
@@ -160,21 +160,22 @@ class Or:
         return " or ".join(_within(part, _LOOSE + 1) for part in self.parts)
 
 
-CalculusTerm = Variable | Constant | Call | Product | Plus | Sum
-CalculusFormula = Truth | Atom | Constraint | And | Or
+CalculusTerm = VariableTerm | ConstantTerm | CallTerm | ProductTerm | PlusTerm | SumTerm
+CalculusFormula = TruthFormula | AtomFormula | ConstraintFormula | AndFormula | OrFormula
 
 
 def _within(part: CalculusTerm | CalculusFormula, level: int) -> str:
-    mine = _LOOSE if isinstance(part, Plus | Or) else _TIGHT if isinstance(part, Product | And) else _ATOM
+    loose, tight = isinstance(part, PlusTerm | OrFormula), isinstance(part, ProductTerm | AndFormula)
+    mine = _LOOSE if loose else _TIGHT if tight else _ATOM
     return str(part) if mine >= level else f"({part})"
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class CalculusQuery:
     """`name[keys] = term`: the term for all values of the keys, its bound variables."""
 
     name: str
-    keys: tuple[Variable, ...]
+    keys: tuple[VariableTerm, ...]
     term: CalculusTerm
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -185,31 +186,31 @@ class Query:
 # --- safe and bound variables -----------------------------------------------------------------------------------------
 
 
-def term_variables(term: CalculusTerm) -> Iterator[Variable]:
+def term_variables(term: CalculusTerm) -> Iterator[VariableTerm]:
     """The variables of a term outside its Sums."""
     match term:
-        case Variable():
+        case VariableTerm():
             yield term
-        case Call(_, args):
+        case CallTerm(_, args):
             for arg in args:
                 yield from term_variables(arg)
-        case Product(parts) | Plus(parts):
+        case ProductTerm(parts) | PlusTerm(parts):
             for part in parts:
                 yield from term_variables(part)
 
 
-def sums_of(term: CalculusTerm) -> Iterator[Sum]:
+def sums_of(term: CalculusTerm) -> Iterator[SumTerm]:
     """The maximal Sums of a term."""
     match term:
-        case Sum():
+        case SumTerm():
             yield term
-        case Call(_, parts) | Product(parts) | Plus(parts):
+        case CallTerm(_, parts) | ProductTerm(parts) | PlusTerm(parts):
             for part in parts:
                 yield from sums_of(part)
 
 
 def _parts(formula: CalculusFormula) -> Iterator[CalculusFormula]:
-    if isinstance(formula, And | Or):
+    if isinstance(formula, AndFormula | OrFormula):
         for part in formula.parts:
             yield from _parts(part)
     else:
@@ -220,13 +221,13 @@ def safe(formula: CalculusFormula, bound: Iterable[str]) -> frozenset[str]:
     """The safe variables of a formula, given the bound ones."""
     known = frozenset(bound)
     match formula:
-        case Atom(_, args):
+        case AtomFormula(_, args):
             return known | {arg.name for arg in args}
-        case Constraint():
+        case ConstraintFormula():
             return known | _made_safe(formula, known)
-        case Or(parts):
+        case OrFormula(parts):
             return frozenset.intersection(*(safe(part, known) for part in parts))
-        case And(parts):
+        case AndFormula(parts):
             # Until nothing changes: `x = y and y = z` makes x safe by z whatever their order.
             while True:
                 more = known.union(*(safe(part, known) for part in parts))
@@ -236,12 +237,12 @@ def safe(formula: CalculusFormula, bound: Iterable[str]) -> frozenset[str]:
     return known
 
 
-def _made_safe(constraint: Constraint, known: frozenset[str]) -> frozenset[str]:
+def _made_safe(constraint: ConstraintFormula, known: frozenset[str]) -> frozenset[str]:
     """The variable that an equality gives a value."""
     found = set()
     if constraint.op == "=":
         for var, term in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
-            if isinstance(var, Variable) and {other.name for other in term_variables(term)} <= known:
+            if isinstance(var, VariableTerm) and {other.name for other in term_variables(term)} <= known:
                 found.add(var.name)
     return frozenset(found)
 
@@ -264,11 +265,11 @@ def _findings(term: CalculusTerm, bound: frozenset[str]) -> Iterator[Diagnostic]
         yield from _findings(inner.term, inside)
 
 
-def _calls(term: CalculusTerm) -> Iterator[Call]:
+def _calls(term: CalculusTerm) -> Iterator[CallTerm]:
     """The maximal calls of a term outside its Sums."""
-    if isinstance(term, Call):
+    if isinstance(term, CallTerm):
         yield term
-    elif isinstance(term, Product | Plus):
+    elif isinstance(term, ProductTerm | PlusTerm):
         for part in term.parts:
             yield from _calls(part)
 
@@ -276,14 +277,14 @@ def _calls(term: CalculusTerm) -> Iterator[Call]:
 def _findings_of(formula: CalculusFormula, context: frozenset[str]) -> Iterator[Diagnostic]:
     """Of a formula whose conjunction makes `context` safe."""
     match formula:
-        case And(parts):
+        case AndFormula(parts):
             context = safe(formula, context)
             for part in parts:
                 yield from _findings_of(part, context)
-        case Or(parts):
+        case OrFormula(parts):
             for part in parts:
                 yield from _findings_of(part, safe(part, context))
-        case Constraint(_, left, right):
+        case ConstraintFormula(_, left, right):
             for term in (left, right):
                 yield from _unbound(term, context)
                 for inner in sums_of(term):
@@ -301,7 +302,7 @@ def _unbound(term: CalculusTerm, bound: frozenset[str]) -> Iterator[Diagnostic]:
         )
 
 
-def _misplaced(inner: Sum, where: str) -> Diagnostic:
+def _misplaced(inner: SumTerm, where: str) -> Diagnostic:
     return Diagnostic(
         f"a Sum stands in {where}",
         inner.span,

@@ -15,19 +15,19 @@ from lftj.language.clause import Apply, Term, Value, Var
 from lftj.language.functors import EACH, FUNCTORS, SAME
 from lftj.triggers.algebra import Add, AggSum, Cmp, Formula, Lift, Mul, Rel, Val
 from lftj.triggers.calculus import (
-    And,
-    Atom,
+    AndFormula,
+    AtomFormula,
     CalculusFormula,
     CalculusTerm,
-    Call,
-    Constant,
-    Constraint,
-    Or,
-    Plus,
-    Product,
-    Sum,
-    Truth,
-    Variable,
+    CallTerm,
+    ConstantTerm,
+    ConstraintFormula,
+    OrFormula,
+    PlusTerm,
+    ProductTerm,
+    SumTerm,
+    TruthFormula,
+    VariableTerm,
     safe,
     sums_of,
     term_variables,
@@ -57,10 +57,10 @@ def variable_types(term: CalculusTerm, relations: Mapping[str, Schema]) -> Types
 
     def formula(part: CalculusFormula) -> None:
         match part:
-            case Atom(relation, args):
+            case AtomFormula(relation, args):
                 for arg, kind in zip(args, relations[relation].types, strict=True):
                     types.setdefault(arg.name, kind)
-            case And(parts) | Or(parts):
+            case AndFormula(parts) | OrFormula(parts):
                 for inner in parts:
                     formula(inner)
 
@@ -76,14 +76,14 @@ def variable_types(term: CalculusTerm, relations: Mapping[str, Schema]) -> Types
 def term_formula(term: CalculusTerm, bound: Iterable[str], types: Types) -> Formula:
     """A term as a formula, under its bound variables."""
     known = frozenset(bound)
-    if next(sums_of(term), None) is None and not isinstance(term, Product):
+    if next(sums_of(term), None) is None and not isinstance(term, ProductTerm):
         return Val(plain_term(term, types))
     match term:
-        case Product(parts):
+        case ProductTerm(parts):
             return Mul(tuple(term_formula(part, known, types) for part in parts))
-        case Plus(parts):
+        case PlusTerm(parts):
             return Add(tuple(term_formula(part, known, types) for part in parts))
-        case Sum(inner, formula):
+        case SumTerm(inner, formula):
             inside = term_formula(inner, safe(formula, known), types)
             return AggSum((), Mul((formula_formula(formula, known, types), inside)))
     raise AssertionError(f"{term} holds a Sum, which `calculus.check` refuses")
@@ -92,18 +92,18 @@ def term_formula(term: CalculusTerm, bound: Iterable[str], types: Types) -> Form
 def plain_term(term: CalculusTerm, types: Types) -> Term:
     """A term without Sums."""
     match term:
-        case Variable(name):
+        case VariableTerm(name):
             return Var(name, types.get(name, "number"))
-        case Constant(value):
+        case ConstantTerm(value):
             return Value(value, "symbol" if isinstance(value, str) else "number")
-        case Product(parts) | Plus(parts):
-            op = "*" if isinstance(term, Product) else "+"
+        case ProductTerm(parts) | PlusTerm(parts):
+            op = "*" if isinstance(term, ProductTerm) else "+"
             made = plain_term(parts[0], types)
             for part in parts[1:]:
                 other = plain_term(part, types)
                 made = Apply(op, (made, other), made.type)
             return made
-        case Call(function, args):
+        case CallTerm(function, args):
             if function not in FUNCTORS:
                 what = f"there is no built-in function `{function}`"
                 why, remedy = "what is summed over rows is written Sum(term, formula)", "`lftj functors` lists them"
@@ -122,15 +122,15 @@ def plain_term(term: CalculusTerm, types: Types) -> Term:
 def formula_formula(formula: CalculusFormula, bound: frozenset[str], types: Types) -> Formula:
     """A formula of the calculus as one of the algebra, under its bound variables."""
     match formula:
-        case Truth(value):
+        case TruthFormula(value):
             return Mul() if value else Add()
-        case Atom():
+        case AtomFormula():
             return _atom(formula, types)
-        case Constraint():
+        case ConstraintFormula():
             return _constraint(formula, bound, types)
-        case Or(parts):
+        case OrFormula(parts):
             return Add(tuple(formula_formula(part, bound, types) for part in parts))
-        case And(parts):
+        case AndFormula(parts):
             made, known, todo = [], bound, list(parts)
             while todo:
                 part = next((part for part in todo if _ready(part, known)), todo[0])
@@ -143,18 +143,18 @@ def formula_formula(formula: CalculusFormula, bound: frozenset[str], types: Type
 def _ready(formula: CalculusFormula, known: frozenset[str]) -> bool:
     """Whether a formula can be evaluated where `known` variables have values."""
     match formula:
-        case Constraint(_, left, right):
+        case ConstraintFormula(_, left, right):
             inside = safe(formula, known)
             return all(var.name in inside for term in (left, right) for var in term_variables(term))
-        case And(parts):
+        case AndFormula(parts):
             inside = safe(formula, known)
             return all(_ready(part, inside) for part in parts)
-        case Or(parts):
+        case OrFormula(parts):
             return all(_ready(part, known) for part in parts)
     return True
 
 
-def _atom(atom: Atom, types: Types) -> Formula:
+def _atom(atom: AtomFormula, types: Types) -> Formula:
     """A relation over distinct variables: one that occurs again is compared."""
     args: list[Var | Value] = []
     compares: list[Formula] = []
@@ -169,10 +169,10 @@ def _atom(atom: Atom, types: Types) -> Formula:
     return Mul((rel, *compares)) if compares else rel
 
 
-def _constraint(constraint: Constraint, bound: frozenset[str], types: Types) -> Formula:
+def _constraint(constraint: ConstraintFormula, bound: frozenset[str], types: Types) -> Formula:
     """A comparison, or the lift of the variable that it gives a value."""
     if constraint.op == "=":
         for var, term in ((constraint.left, constraint.right), (constraint.right, constraint.left)):
-            if isinstance(var, Variable) and var.name not in bound:
+            if isinstance(var, VariableTerm) and var.name not in bound:
                 return Lift(Var(var.name, types.get(var.name, "number")), plain_term(term, types))
     return Cmp(constraint.op, plain_term(constraint.left, types), plain_term(constraint.right, types))

@@ -19,20 +19,20 @@ from lftj.language.notation import UnknownEscapeError, symbol_value
 from lftj.language.source import Source
 from lftj.language.tables import lalr
 from lftj.triggers.calculus import (
-    And,
-    Atom,
+    AndFormula,
+    AtomFormula,
     CalculusFormula,
+    CalculusQuery,
     CalculusTerm,
-    Call,
-    Constant,
-    Constraint,
-    Or,
-    Plus,
-    Product,
-    Query,
-    Sum,
-    Truth,
-    Variable,
+    CallTerm,
+    ConstantTerm,
+    ConstraintFormula,
+    OrFormula,
+    PlusTerm,
+    ProductTerm,
+    SumTerm,
+    TruthFormula,
+    VariableTerm,
     check,
     sums_of,
 )
@@ -52,7 +52,7 @@ _COMPARISONS = {"≠": ("!=", False), "≤": ("<=", False), ">": ("<", True), ">
 class CalculusProgram:
     """The queries of a text in order, and the schemas of the relations that they read."""
 
-    queries: tuple[Query, ...]
+    queries: tuple[CalculusQuery, ...]
     relations: Mapping[str, Schema]
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ def _lark() -> Lark:
 def parsed(text: str, source: str = "<calculus>") -> CalculusProgram:
     """The queries that a text writes. Raises ProgramError with the place of what is wrong."""
     place = Source(text, source)
-    reader = _Reader(place)
+    reader = _QueryReader(place)
     tree = parse_tree(_lark(), place, _FORM)
     return reader.program(tree)
 
@@ -83,10 +83,10 @@ def parsed_term(text: str, source: str = "<calculus>") -> CalculusTerm:
     """A single term; which variables are bound where it stands is the caller's business (`calculus.check`)."""
     place = Source(text, source)
     tree: Any = parse_tree(_lark(), place, "terms are written such as `Sum(p * r, O(k, r) and L(k, p))`", "single")
-    return _Reader(place).term(tree.children[0])
+    return _QueryReader(place).term(tree.children[0])
 
 
-class _Reader:
+class _QueryReader:
     """Turns trees of the cover grammar into formulae and terms."""
 
     def __init__(self, source: Source) -> None:
@@ -94,7 +94,7 @@ class _Reader:
 
     def program(self, tree: Any) -> CalculusProgram:
         relations: dict[str, Schema] = {}
-        queries: dict[str, Query] = {}
+        queries: dict[str, CalculusQuery] = {}
         for item in tree.children:
             name = str(item.children[0])
             if name in relations or name in queries:
@@ -103,8 +103,8 @@ class _Reader:
                 relations[name] = Schema(name, self.columns(item.children[1]))
             else:
                 keys = item.children[1].children if item.children[1] is not None else ()
-                variables = tuple(Variable(str(key), self.span(key)) for key in keys)
-                queries[name] = Query(name, variables, self.term(item.children[2]), self.span(item))
+                variables = tuple(VariableTerm(str(key), self.span(key)) for key in keys)
+                queries[name] = CalculusQuery(name, variables, self.term(item.children[2]), self.span(item))
         for query in queries.values():
             check(query.term, {key.name for key in query.keys})
             for atom in _atoms(query.term):
@@ -121,7 +121,7 @@ class _Reader:
             columns.append(Column(str(name), str(kind)))
         return tuple(columns)
 
-    def declare(self, atom: Atom, relations: dict[str, Schema]) -> None:
+    def declare(self, atom: AtomFormula, relations: dict[str, Schema]) -> None:
         """The schema of a relation that is used: as declared, or columns of numbers called as its variables."""
         if atom.relation not in relations:
             names = [arg.name for arg in atom.args]
@@ -141,27 +141,27 @@ class _Reader:
         children = tree.children
         match tree.data:
             case "variable":
-                return Variable(str(children[0]), self.span(tree))
+                return VariableTerm(str(children[0]), self.span(tree))
             case "number":
-                return Constant(int(children[0]))
+                return ConstantTerm(int(children[0]))
             case "text":
-                return Constant(self.text(children[0]))
+                return ConstantTerm(self.text(children[0]))
             case "paren":
                 return self.term(children[0])
             case "minus":
                 return _negated(self.term(children[0]))
             case "call":
                 args = children[1].children if children[1] is not None else ()
-                return Call(str(children[0]), tuple(map(self.term, args)), self.span(tree))
+                return CallTerm(str(children[0]), tuple(map(self.term, args)), self.span(tree))
             case "aggregate":
-                return Sum(self.term(children[0]), self.formula(children[1]), self.span(tree))
+                return SumTerm(self.term(children[0]), self.formula(children[1]), self.span(tree))
             case "product":
-                return Product(tuple(map(self.term, children)))
+                return ProductTerm(tuple(map(self.term, children)))
             case "sum":
                 parts = [self.term(children[0])]
                 for sign, part in zip(children[1::2], children[2::2], strict=True):
                     parts.append(self.term(part) if sign == "+" else _negated(self.term(part)))
-                return Plus(tuple(parts))
+                return PlusTerm(tuple(parts))
         raise self.error(
             tree,
             "a formula stands where a term is due",
@@ -184,17 +184,17 @@ class _Reader:
         children = tree.children
         match tree.data:
             case "truth":
-                return Truth(children[0] == "true")
+                return TruthFormula(children[0] == "true")
             case "paren":
                 return self.formula(children[0])
             case "conj":
-                return And(tuple(map(self.formula, children)))
+                return AndFormula(tuple(map(self.formula, children)))
             case "disj":
-                return Or(tuple(map(self.formula, children)))
+                return OrFormula(tuple(map(self.formula, children)))
             case "compare":
                 left, op, right = self.term(children[0]), str(children[1]), self.term(children[2])
                 op, mirrored = _COMPARISONS.get(op, (op, False))
-                return Constraint(op, right if mirrored else left, left if mirrored else right, self.span(tree))
+                return ConstraintFormula(op, right if mirrored else left, left if mirrored else right, self.span(tree))
             case "call":
                 args = children[1].children if children[1] is not None else ()
                 for arg in args:
@@ -205,8 +205,8 @@ class _Reader:
                             "the arguments of a relation are variables",
                             "write a variable, and what it equals as a comparison: `R(x) and x = 1`",
                         )
-                variables = tuple(Variable(str(arg.children[0]), self.span(arg)) for arg in args)
-                return Atom(str(children[0]), variables, self.span(tree))
+                variables = tuple(VariableTerm(str(arg.children[0]), self.span(arg)) for arg in args)
+                return AtomFormula(str(children[0]), variables, self.span(tree))
         raise self.error(
             tree,
             "a term stands where a formula is due",
@@ -228,21 +228,21 @@ class _Reader:
 
 def _negated(term: CalculusTerm) -> CalculusTerm:
     """The term times -1."""
-    if isinstance(term, Constant) and isinstance(term.value, int):
-        return Constant(-term.value)
-    parts = term.parts if isinstance(term, Product) else (term,)
-    return Product((*parts, Constant(-1)))
+    if isinstance(term, ConstantTerm) and isinstance(term.value, int):
+        return ConstantTerm(-term.value)
+    parts = term.parts if isinstance(term, ProductTerm) else (term,)
+    return ProductTerm((*parts, ConstantTerm(-1)))
 
 
-def _atoms(part: CalculusTerm | CalculusFormula) -> Iterator[Atom]:
+def _atoms(part: CalculusTerm | CalculusFormula) -> Iterator[AtomFormula]:
     """The relational atoms, left to right."""
     match part:
-        case Atom():
+        case AtomFormula():
             yield part
-        case And(parts) | Or(parts):
+        case AndFormula(parts) | OrFormula(parts):
             for inner in parts:
                 yield from _atoms(inner)
-        case Variable() | Constant() | Call() | Product() | Plus() | Sum():
+        case VariableTerm() | ConstantTerm() | CallTerm() | ProductTerm() | PlusTerm() | SumTerm():
             for found in sums_of(part):
                 yield from _atoms(found.formula)
                 yield from _atoms(found.term)

@@ -41,7 +41,7 @@ from lftj.triggers.event_delta import delta, parameters
 from lftj.triggers.extraction import Extracted, extracted
 from lftj.triggers.formulas import number, relations_of
 from lftj.triggers.normalise import Atomic, Monomial, Unified, polynomial, split_sums, unified
-from lftj.triggers.worth_keeping import Statistics, parts_worth_keeping
+from lftj.triggers.worth_keeping import EventStatistics, parts_worth_keeping
 from lftj.values.codes import Column, Schema
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
 
@@ -54,7 +54,7 @@ def compiled(
     tops: Mapping[str, Top],
     relations: Mapping[str, Schema | Sequence[str]],
     *,
-    statistics: Statistics | None = None,
+    statistics: EventStatistics | None = None,
     naive: bool = False,
 ) -> TriggerProgram:
     """The program that keeps `tops`, by name (keys, body), and the maps that serve them.
@@ -66,7 +66,7 @@ def compiled(
     Raises EvaluationError where a variable of a body has no value.
     """
     schemas = {name: _schema(name, given) for name, given in relations.items()}
-    return _Compilation(schemas, set(tops), statistics or Statistics(), naive).program(tops)
+    return _Compilation(schemas, set(tops), statistics or EventStatistics(), naive).program(tops)
 
 
 def _schema(name: str, given: Schema | Sequence[str]) -> Schema:
@@ -81,7 +81,7 @@ class _Compilation:
 
     schemas: Mapping[str, Schema]
     taken: set[str]
-    statistics: Statistics
+    statistics: EventStatistics
     naive: bool
     # By map: the relations whose events led to it, which it is named after.
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -25,7 +25,9 @@ def parameters(schema: Schema) -> tuple[Var, ...]:
 def delta(formula: Formula, sign: int, relation: str, row: Sequence[Var]) -> Formula:
     """The change of `formula` when `row` comes to `relation` (sign INSERTION) or goes (DELETION).
 
-    `row`: the event's parameters, bound outside. Products keep their order: what an `AggSum` reads is bound before it.
+    `row`: the event's parameters, bound outside. Products keep their order: what is read is bound before it. What an
+    `AggSum` sums over must have names of its own, as in a polynomial: the alternatives of an Add that bind a variable
+    are not those of its delta.
     """
     if relation not in relations_of(formula):
         return Add()

@@ -57,7 +57,7 @@ def _lark() -> Lark:
 def parsed(text: str, source: str = "<m3f>") -> TriggerProgram:
     """The program that an M3F text writes. Raises ProgramError with the place of what is wrong."""
     place = Source(text, source)
-    reader = _Reader(place)
+    reader = _ProgramReader(place)
     return reader.program(parse_tree(_lark(), place, "a program is relations, maps, `top` and `on` lines"))
 
 
@@ -65,7 +65,7 @@ def parsed(text: str, source: str = "<m3f>") -> TriggerProgram:
 _Types = dict[str, str]
 
 
-class _Reader:
+class _ProgramReader:
     """What was read so far."""
 
     def __init__(self, source: Source) -> None:

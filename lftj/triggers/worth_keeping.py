@@ -31,7 +31,7 @@ _MOST_RELATIONS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class EventStatistics:
     """What is known of relations, for estimates.
 
     `rows`: of each relation (1,000 if unknown) · `distinct`: of each of its columns (a tenth of the rows if unknown) ·
@@ -58,7 +58,7 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _MapPart:
     """A part of a component: a map with `keys`, of `size` entries."""
 
     atoms: tuple[Rel, ...]
@@ -67,7 +67,7 @@ class _Part:
 
 
 def parts_worth_keeping(
-    component: Sequence[Atomic], outside: set[str], relation: str, statistics: Statistics
+    component: Sequence[Atomic], outside: set[str], relation: str, statistics: EventStatistics
 ) -> list[list[Rel]]:
     """How the relations of a component are cut into maps, for a statement on events of `relation`.
 
@@ -106,7 +106,7 @@ def _parameters(atoms: Sequence[Atomic]) -> frozenset[str]:
 class _Estimate:
     """Estimates over the relations of one component."""
 
-    def __init__(self, statistics: Statistics, atoms: Sequence[Rel]) -> None:
+    def __init__(self, statistics: EventStatistics, atoms: Sequence[Rel]) -> None:
         self.statistics = statistics
         # By variable: the distinct values in each relation that has it.
         self.values: dict[str, list[float]] = {}
@@ -144,7 +144,7 @@ class _Estimate:
 
     def part(
         self, atoms: Sequence[Rel], cut: Sequence[Sequence[Rel]], outside: set[str], conditions: Sequence[set[str]]
-    ) -> _Part:
+    ) -> _MapPart:
         """A part with the keys that others see of it."""
         mine = set(variables_of_all(atoms))
         seen = set(outside)
@@ -156,9 +156,9 @@ class _Estimate:
                 seen |= names
         keys = frozenset(name for name in mine if name in seen or name.startswith(EVENT))
         size = min(self.bindings(atoms, frozenset()), prod(self.distinct(name) for name in keys))
-        return _Part(tuple(atoms), keys, max(1.0, size))
+        return _MapPart(tuple(atoms), keys, max(1.0, size))
 
-    def visits(self, parts: Sequence[_Part]) -> float:
+    def visits(self, parts: Sequence[_MapPart]) -> float:
         """The entries that a statement reads, smallest slices first."""
         todo, bound = list(parts), {name for part in parts for name in _parameters(part.atoms)}
         count, total = 1.0, 0.0
@@ -171,11 +171,11 @@ class _Estimate:
             bound |= best.keys
         return total
 
-    def slice(self, part: _Part, bound: set[str]) -> float:
+    def slice(self, part: _MapPart, bound: set[str]) -> float:
         """The entries of a part's map for one value of each bound variable."""
         return part.size / prod(self.distinct(name) for name in part.keys & bound)
 
-    def upkeep(self, part: _Part) -> float:
+    def upkeep(self, part: _MapPart) -> float:
         """What the events of its relations cost the map of a part: a read and a write per entry that changes."""
         total = 0.0
         for i, atom in enumerate(part.atoms):

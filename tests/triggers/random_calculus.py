@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from lftj.errors import ProgramError
 from lftj.triggers.calculus import (
-    And,
-    Atom,
-    Call,
-    Constant,
-    Constraint,
-    Or,
-    Plus,
-    Product,
-    Sum,
-    Truth,
-    Variable,
+    AndFormula,
+    AtomFormula,
+    CallTerm,
+    ConstantTerm,
+    ConstraintFormula,
+    OrFormula,
+    PlusTerm,
+    ProductTerm,
+    SumTerm,
+    TruthFormula,
+    VariableTerm,
     check,
     safe,
 )
@@ -36,20 +36,20 @@ _OPS = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le
 def term_value(term, rows, at):
     """The value of a term where the bound variables have the values `at`."""
     match term:
-        case Variable(name):
+        case VariableTerm(name):
             return at[name]
-        case Constant(value):
+        case ConstantTerm(value):
             return value
-        case Call("max", args):
+        case CallTerm("max", args):
             return max(term_value(arg, rows, at) for arg in args)
-        case Product((first, *rest)):
+        case ProductTerm((first, *rest)):
             product = term_value(first, rows, at)
             for part in rest:
                 product *= term_value(part, rows, at)
             return product
-        case Plus(parts):
+        case PlusTerm(parts):
             return sum(term_value(part, rows, at) for part in parts)
-        case Sum(inner, formula):
+        case SumTerm(inner, formula):
             # What one alternative of an `or` binds and another does not is nothing to the term.
             seen = safe(formula, at)
             found = valuations(formula, rows, at)
@@ -59,26 +59,28 @@ def term_value(term, rows, at):
 def valuations(formula, rows, at) -> Iterator[tuple[dict, int]]:
     """The valuations of the safe variables, with multiplicities; a conjunction in an order that can be evaluated."""
     match formula:
-        case Truth(value):
+        case TruthFormula(value):
             if value:
                 yield at, 1
-        case Atom(relation, args):
+        case AtomFormula(relation, args):
             for row, n in rows[relation].items():
                 new = dict(at)
                 if all(new.setdefault(arg.name, v) == v for arg, v in zip(args, row, strict=True)):
                     yield new, n
-        case Constraint("=", Variable(name), term) | Constraint("=", term, Variable(name)) if name not in at:
+        case ConstraintFormula("=", VariableTerm(name), term) if name not in at:
             yield {**at, name: term_value(term, rows, at)}, 1
-        case Constraint(op, left, right):
+        case ConstraintFormula("=", term, VariableTerm(name)) if name not in at:
+            yield {**at, name: term_value(term, rows, at)}, 1
+        case ConstraintFormula(op, left, right):
             if _OPS[op](term_value(left, rows, at), term_value(right, rows, at)):
                 yield at, 1
-        case Or(parts):
+        case OrFormula(parts):
             for part in parts:
                 yield from valuations(part, rows, at)
-        case And(parts):
+        case AndFormula(parts):
             first = next(part for part in parts if _evaluable(part, at))
             rest = [part for part in parts if part is not first]
-            following = And(tuple(rest)) if rest else Truth(True)
+            following = AndFormula(tuple(rest)) if rest else TruthFormula(True)
             for new, n in valuations(first, rows, at):
                 for newer, m in valuations(following, rows, new):
                     yield newer, n * m
@@ -86,7 +88,7 @@ def valuations(formula, rows, at) -> Iterator[tuple[dict, int]]:
 
 def _evaluable(formula, at):
     """Whether all that a formula reads has a value, given that the variables of `at` have one."""
-    return valid(Sum(Constant(1), formula), at)
+    return valid(SumTerm(ConstantTerm(1), formula), at)
 
 
 def valid(term, bound):
@@ -104,12 +106,12 @@ def valid(term, bound):
 @st.composite
 def scalars(draw, bound):
     """A term without Sums over bound variables."""
-    leaves = [*map(Variable, sorted(bound)), Constant(2), Constant(-1), Constant(0)]
+    leaves = [*map(VariableTerm, sorted(bound)), ConstantTerm(2), ConstantTerm(-1), ConstantTerm(0)]
     kind = draw(st.integers(0, 5))
     if kind < 4:
         return draw(st.sampled_from(leaves))
     two = tuple(draw(st.sampled_from(leaves)) for _ in range(2))
-    return (Plus, Product)[kind - 4](two)
+    return (PlusTerm, ProductTerm)[kind - 4](two)
 
 
 @st.composite
@@ -119,17 +121,17 @@ def formulae(draw, bound=frozenset(), depth=2):
     if depth and kind in (0, 1, 2):
         first = draw(formulae(bound, depth - 1))
         second = draw(formulae(safe(first, bound), depth - 1))
-        return And((first, second)) if draw(st.booleans()) else And((second, first))
+        return AndFormula((first, second)) if draw(st.booleans()) else AndFormula((second, first))
     if depth and kind == 3:
-        return Or((draw(formulae(bound, depth - 1)), draw(formulae(bound, depth - 1))))
+        return OrFormula((draw(formulae(bound, depth - 1)), draw(formulae(bound, depth - 1))))
     if kind == 4:
-        return Truth(draw(st.booleans()))
+        return TruthFormula(draw(st.booleans()))
     if kind == 5 and bound:
-        return Constraint(draw(st.sampled_from(sorted(_OPS))), draw(scalars(bound)), draw(scalars(bound)))
+        return ConstraintFormula(draw(st.sampled_from(sorted(_OPS))), draw(scalars(bound)), draw(scalars(bound)))
     if kind == 6 and bound:
-        return Constraint("=", Variable(draw(st.sampled_from(_NAMES))), draw(scalars(bound)))
+        return ConstraintFormula("=", VariableTerm(draw(st.sampled_from(_NAMES))), draw(scalars(bound)))
     relation = draw(st.sampled_from(sorted(ARITIES)))
-    return Atom(relation, tuple(Variable(draw(st.sampled_from(_NAMES))) for _ in range(ARITIES[relation])))
+    return AtomFormula(relation, tuple(VariableTerm(draw(st.sampled_from(_NAMES))) for _ in range(ARITIES[relation])))
 
 
 @st.composite
@@ -139,9 +141,9 @@ def terms(draw, bound=frozenset(), depth=2):
     if kind == 0 or not depth:
         return draw(scalars(bound))
     if kind in (1, 2):
-        return (Plus, Product)[kind - 1]((draw(terms(bound, depth - 1)), draw(terms(bound, depth - 1))))
+        return (PlusTerm, ProductTerm)[kind - 1]((draw(terms(bound, depth - 1)), draw(terms(bound, depth - 1))))
     formula = draw(formulae(bound, depth))
-    made = Sum(draw(terms(safe(formula, bound), depth - 1)), formula)
+    made = SumTerm(draw(terms(safe(formula, bound), depth - 1)), formula)
     return made if valid(made, bound) else draw(scalars(bound))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from lftj.errors import ProgramError
 from lftj.triggers.algebra import INSERTION
-from lftj.triggers.calculus import Constant, Constraint, Product, Sum, Variable, check, safe
+from lftj.triggers.calculus import ConstantTerm, ConstraintFormula, ProductTerm, SumTerm, VariableTerm, check, safe
 from lftj.triggers.calculus_algebra import tops
 from lftj.triggers.calculus_reader import parsed, parsed_term
 from lftj.triggers.compilation import compiled
@@ -23,7 +23,7 @@ INVALID = "Sum(u * f(z), (R(x, z) or y = z) and z = w)"
 def test_the_papers_invalid_example_is_refused_by_name():
     """cumulus.txt, section 3.1: safe are y, z, w; u is not bound, and is where it is given with y."""
     term = parsed_term(INVALID, "query.calc")
-    assert isinstance(term, Sum)
+    assert isinstance(term, SumTerm)
     assert safe(term.formula, {"y"}) == {"y", "z", "w"}
     with pytest.raises(ProgramError) as error:
         check(term, {"y"})
@@ -64,9 +64,9 @@ def test_other_spellings():
     assert parsed_term("Sum(1, x > y ∧ y ≥ 3 or x ≠ 1)".replace("≥", ">=")) == parsed_term(
         "Sum(1, y < x and 3 <= y or x != 1)"
     )
-    assert parsed_term("-3") == Constant(-3)
-    assert parsed_term("-x") == Product((Variable("x"), Constant(-1)))
-    assert parsed_term("Sum(1, (x < 2))").formula == Constraint("<", Variable("x"), Constant(2))
+    assert parsed_term("-3") == ConstantTerm(-3)
+    assert parsed_term("-x") == ProductTerm((VariableTerm("x"), ConstantTerm(-1)))
+    assert parsed_term("Sum(1, (x < 2))").formula == ConstraintFormula("<", VariableTerm("x"), ConstantTerm(2))
     text = "relation R(a: number, b: date)\nq[a] = Sum(1, R(a, b))\np[] = Sum(x, R(x, y))"
     assert str(parsed(text)) == text
 

@@ -12,7 +12,7 @@ from lftj.errors import EvaluationError
 from lftj.triggers.algebra import DELETION, INSERTION, MapRead, Mul, Rel, Val
 from lftj.triggers.compilation import compiled
 from lftj.triggers.formulas import relations_of
-from lftj.triggers.worth_keeping import Statistics
+from lftj.triggers.worth_keeping import EventStatistics
 from tests.triggers.plain_triggers import PlainMaps, view
 from tests.triggers.random_queries import SCHEMA, SETS, const, queries, streams, var
 
@@ -128,7 +128,9 @@ def test_a_map_of_a_join_is_kept_where_it_is_cheap():
     """Orders of customers: a line looks up what its order's customer weighs instead of joining."""
     tables = {"L": ("number", "number"), "O": ("number", "number"), "C": ("number", "number")}
     query = ((), Mul((Rel("L", (k, p)), Rel("O", (k, x)), Rel("C", (x, y)), Val(p), Val(y))))
-    known = Statistics({"L": 6e6, "O": 1.5e6, "C": 1.5e5}, {"L": (1.5e6, 1e5), "O": (1.5e6, 1e5), "C": (1.5e5, 25)})
+    known = EventStatistics(
+        {"L": 6e6, "O": 1.5e6, "C": 1.5e5}, {"L": (1.5e6, 1e5), "O": (1.5e6, 1e5), "C": (1.5e5, 25)}
+    )
     program = compiled({"q": query}, tables, statistics=known)
     (statement,) = program.statements[INSERTION, "L"][:1]
     reads = [factor for factor in statement.factors if isinstance(factor, MapRead)]
@@ -164,7 +166,7 @@ def test_the_naive_transform_keeps_the_same_views(query, stream):
 )
 def test_whatever_the_estimates_are_the_views_are_the_same(query, stream, sizes, rates):
     names = {**SCHEMA, **SETS}
-    known = Statistics(
+    known = EventStatistics(
         {name: 10**size for name, size in zip(names, sizes, strict=True)},
         events=dict(zip(names, rates, strict=True)),
     )
