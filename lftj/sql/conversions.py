@@ -146,9 +146,7 @@ _CASTS = {
     (UNSIGNED, DECIMAL): _to_decimal,
     (FLOAT, DECIMAL): _to_decimal,
     (SYMBOL, DECIMAL): _to_decimal,
-    (BOOL, DECIMAL): lambda term, type, wanted: _rescaled(
-        ast.Functor("to_number", (term,)), NUMBER, scale_of(wanted)
-    ),
+    (BOOL, DECIMAL): lambda term, type, wanted: _rescaled(ast.Functor("to_number", (term,)), NUMBER, scale_of(wanted)),
     **dict.fromkeys(
         ((family, SYMBOL) for family in (NUMBER, UNSIGNED, DECIMAL, FLOAT, BOOL, DATE, TIMESTAMP, "uuid")), _to_text
     ),
@@ -248,4 +246,3 @@ def _nearest(op: str, term: ast.Term, below: ast.Constant, *, exact: bool) -> as
     if not exact:
         op = "<=" if op in ("<", "<=") else ">"
     return ast.Comparison(op, term, below)
-

@@ -195,9 +195,7 @@ def _later(of: Translator, time: Known, interval: Interval, sign: int, node: exp
     return term, instant.type
 
 
-def _months_later(
-    of: Translator, time: Known, count: Known, months: int, node: exp.Expression
-) -> tuple[ast.Term, str]:
+def _months_later(of: Translator, time: Known, count: Known, months: int, node: exp.Expression) -> tuple[ast.Term, str]:
     instant = _instant(of, time, node)
     if count.type != NUMBER or instant.type == DURATION:
         raise of.scope.source.unsupported("an interval of a number that is not whole", node, "cast it to bigint")

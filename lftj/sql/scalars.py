@@ -19,7 +19,19 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.types import BOOL, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, UNSIGNED, decimal_of, scale_of
-from lftj.sql.cases import FALSE, TRUE, Known, Translator, computed, first_hits, joined, null_case, plain, products, split
+from lftj.sql.cases import (
+    FALSE,
+    TRUE,
+    Known,
+    Translator,
+    computed,
+    first_hits,
+    joined,
+    null_case,
+    plain,
+    products,
+    split,
+)
 from lftj.sql.constants import number_constant
 from lftj.sql.conversions import NUMBERS, call, common, shown
 from lftj.sql.functions import FUNCTIONS, NAMED, anonymous
@@ -38,8 +50,7 @@ def value(of: Translator, node: exp.Expression) -> list[Case]:
     """The cases of an expression; they exclude one another."""
     node = plain(node)
     if isinstance(node, exp.Column):
-        column = of.scope.column(node)
-        return [Case((), column.term, column.type, column.nullable)]
+        return of.scope.cases(node)
     for kind, translated in _EXPRESSIONS.items():
         if isinstance(node, kind):
             return translated(of, node)
@@ -58,7 +69,9 @@ def _unsupported(of: Translator, node: exp.Expression) -> Exception:
     source = of.scope.source
     if isinstance(node, _CLOCKS):
         return source.unsupported(
-            f"`{node.sql('duckdb').lower()}`", node, "views follow changes of tables, not the clock: give it as $parameter"
+            f"`{node.sql('duckdb').lower()}`",
+            node,
+            "views follow changes of tables, not the clock: give it as $parameter",
         )
     if isinstance(node, exp.AggFunc):
         return source.error(

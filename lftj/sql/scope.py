@@ -28,15 +28,6 @@ Conjunction = tuple[ast.Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
-    """A column as a term: a variable that an atom binds. `type` is one of lftj without the `?` of null."""
-
-    term: ast.Term
-    type: str
-    nullable: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Case:
     """One alternative of an expression: where `literals` hold, it has the value of `term` (None: null).
 
@@ -56,8 +47,8 @@ class SqlScope(Protocol):
     def source(self) -> SqlText:
         """The text, for errors: `raise scope.source.error(what, node, why=..., remedy=...)`."""
 
-    def column(self, node: exp.Column) -> Typed:
-        """The column that a name stands for; an error if there is none, or several."""
+    def cases(self, node: exp.Column) -> list[Case]:
+        """The value of a column: a variable, or what a subquery in `from` computes; an error if there is no such one."""
 
     def fresh(self) -> ast.Variable:
         """A variable of its own."""

@@ -1,0 +1,303 @@
+"""The aggregates of a query with groups, each a head that is keyed by the groups.
+
+An aggregate folds *contributions*: a branch of the body with the conditions of its `filter`, and one case of what it
+takes. `sum(case when c then x else 0 end)` has one contribution, x where c holds: what contributes 0 is left out. Where
+there are several, each is a head, and another adds them up. Null contributes nothing.
+
+    sum(x)            @v.sum1[k] = sum x : { t(k, x) }                    with copies, of a bag: sum x * copies
+    avg(x)            @v.mean1[k] = mean x : { t(k, x) }, or the sum by the count where rows repeat
+    count(distinct x) @v.distinct1(k, x) :- t(k, x).   @v.count2[k] = count : { @v.distinct1(k, x) }
+
+A group in which nothing contributes has null, or 0 of a count: a head with both reads those that have something, and
+negates it for the others. Without `group by` there is one group, of no rows too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.types import DECIMAL, FLOAT, NUMBER
+from lftj.sql.branches import Branch, RowAtom, may_be_null, product_of
+from lftj.sql.cases import not_null
+from lftj.sql.constants import constant
+from lftj.sql.expressions import holds, value
+from lftj.sql.heads import or_null
+from lftj.sql.scope import Case, Conjunction
+from lftj.sql.view import OutputColumn, Rows
+from lftj.values.type_table import family_of
+
+if TYPE_CHECKING:
+    from lftj.sql.grouping import Grouping
+
+_OPS = {exp.Sum: "sum", exp.Avg: "mean", exp.Min: "min", exp.Max: "max", exp.Count: "count", exp.AnyValue: "min"}
+ZERO = ast.Constant(0, NUMBER)
+
+
+class Choice(NamedTuple):
+    """A branch of the body, and the terms of the key in it: the parameters (`outside`), then the groups (`keys`)."""
+
+    branch: Branch
+    outside: tuple[ast.Term, ...]
+    keys: tuple[ast.Term, ...]
+
+    @property
+    def terms(self) -> tuple[ast.Term, ...]:
+        """All of the key."""
+        return (*self.outside, *self.keys)
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether a node is an aggregate, of those that are known or not."""
+    if isinstance(node, exp.Filter | exp.IgnoreNulls):
+        return is_aggregate(node.this)
+    return isinstance(node, exp.AggFunc) and not isinstance(node.parent, exp.Window)
+
+
+@dataclass(slots=True)
+class Aggregate:
+    """An aggregate as it is written. `cases`: of what it takes (of `count(*)` none) · `filter`: alternatives."""
+
+    op: str
+    distinct: bool
+    cases: list[Case]
+    filter: list[Conjunction]
+    type: str
+
+
+@dataclass(slots=True)
+class _Found:
+    """What contributes. `zeros`: what contributes 0 to a sum · `always`: every row contributes, with `zeros`."""
+
+    contributions: list[tuple[Choice, ast.Term]] = field(default_factory=list)
+    zeros: list[Choice] = field(default_factory=list)
+    always: bool = True
+
+
+class AggregateHeads:
+    """The heads of the aggregates of one grouping."""
+
+    def __init__(self, grouping: Grouping) -> None:
+        self.grouping = grouping
+        self.heads = grouping.heads
+        self._read: dict[str, Aggregate] = {}
+
+    # What is written
+
+    def read(self, node: exp.Expression) -> Aggregate:
+        """An aggregate; what it takes is translated once."""
+        text = node.sql("duckdb")
+        if text not in self._read:
+            self._read[text] = self._translated(node)
+        return self._read[text]
+
+    def _translated(self, node: exp.Expression) -> Aggregate:
+        rows, source = self.grouping.rows, self.grouping.rows.source
+        conditions: list[Conjunction] = [()]
+        inner = node
+        while isinstance(inner, exp.Filter | exp.IgnoreNulls):
+            if isinstance(inner, exp.Filter):
+                conditions = holds(inner.expression.this, rows)
+            inner = inner.this
+        op = _OPS.get(type(inner), "")
+        if not op or len(inner.expressions) > 0:
+            name = inner.sql_name().lower() if isinstance(inner, exp.Func) else inner.key
+            raise source.unsupported(
+                f"the aggregate `{name}`" if not op else f"`{name}` of several columns",
+                inner,
+                "use sum, count, avg, min or max",
+            )
+        taken = inner.this
+        distinct = isinstance(taken, exp.Distinct)
+        if distinct:
+            if len(taken.expressions) > 1:
+                raise source.unsupported("an aggregate of several distinct columns", inner, "use a subquery")
+            taken = taken.expressions[0]
+        for part in taken.walk():
+            if is_aggregate(part):
+                raise source.error(
+                    f"`{part.sql('duckdb').lower()}` within another aggregate",
+                    part,
+                    why="an aggregate folds rows, and the other has one value for a group",
+                    remedy="compute the inner one in a subquery",
+                )
+        if isinstance(taken, exp.Star):
+            return Aggregate(op, False, [], conditions, NUMBER)
+        cases = value(taken, rows)
+        type_ = next((case.type for case in cases if case.type), NUMBER)
+        if op in ("sum", "mean"):
+            domain = AGGREGATES[op].operand
+            if family_of(type_) not in domain and type_ not in domain:
+                raise source.error(
+                    f"`{inner.sql('duckdb').lower()}` of {type_}",
+                    inner,
+                    why=f"only numbers and intervals have a {'sum' if op == 'sum' else 'mean'}",
+                    remedy="convert it with `cast`, or count it",
+                )
+        return Aggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_)
+
+    # Heads
+
+    def add(self, node: exp.Expression) -> Case:
+        """Make the head of an aggregate and add it to what is over the groups; the value."""
+        written = self.read(node)
+        found = self._contributions(written)
+        name, nullable = self._head(written, found)
+        type_ = NUMBER if written.op == "count" else AGGREGATES[written.op].result_of(written.type)
+        column = OutputColumn(written.op, type_, nullable)
+        variable = self.heads.variable(written.op, nullable)
+        columns = (*self.grouping.columns, column)
+        rows = Rows.of(name, columns, bag=False, key=tuple(range(len(columns) - 1)))
+        self.grouping.add(rows, (*self.grouping.variables, variable))
+        return Case((), variable, type_, nullable)
+
+    def _contributions(self, written: Aggregate) -> _Found:
+        found = _Found(always=written.filter == [()])
+        nullable = self.heads.nullable
+        if not written.cases:
+            one: ast.Term = ast.Constant(1, NUMBER)
+            found.contributions = [(choice, one) for choice in self.grouping.choices(written.filter)]
+            return found
+        for case in written.cases:
+            if case.term is None:
+                found.always &= not self.grouping.choices(written.filter, [case.literals])
+                continue
+            for choice in self.grouping.choices(written.filter, [case.literals]):
+                term = choice.branch.term(case.term)
+                if written.op == "sum" and isinstance(term, ast.Constant) and term.value == 0:
+                    found.zeros.append(choice)
+                    continue
+                if case.nullable and may_be_null(term, choice.branch, nullable):
+                    found.always = False
+                    choice = choice._replace(branch=choice.branch.with_literals(not_null(term)))
+                found.contributions.append((choice, term))
+        if written.distinct:
+            found.contributions = self._distinct(found.contributions, written)
+        return found
+
+    def _distinct(
+        self, contributions: Sequence[tuple[Choice, ast.Term]], written: Aggregate
+    ) -> list[tuple[Choice, ast.Term]]:
+        """The contributions without repeats: one, over a head with the values of each group."""
+        if not contributions:
+            return []
+        name = self.heads.name("distinct")
+        for choice, term in contributions:
+            self.heads.rule(name, (*choice.terms, term), choice.branch.body)
+        columns = (*self.grouping.columns, OutputColumn("x", written.type, False))
+        variables = [self.heads.variable(column.name, column.nullable) for column in columns]
+        atom = RowAtom(Rows.of(name, columns, bag=False), tuple(variables))
+        outside = len(self.grouping.parameters)
+        branch = Branch((atom,), tuple(or_null(self.heads, variables[:-1])), {})
+        return [(Choice(branch, tuple(variables[:outside]), tuple(variables[outside:-1])), variables[-1])]
+
+    def _head(self, written: Aggregate, found: _Found) -> tuple[str, bool]:
+        """The head of an aggregate with a row for each group, and whether its value may be null."""
+        parts = found.contributions
+        if written.op == "count":
+            name = self._counted(parts)
+            always = found.always or (self.grouping.always and bool(name))
+            return self._complete(name, ZERO, always=always), False
+        type_ = AGGREGATES[written.op].result_of(written.type)
+        if written.op == "mean" and (len(parts) > 1 or any(choice.branch.copies for choice, _ in parts)):
+            name = self._mean(parts, written.type)
+        elif written.op == "sum":
+            name = self._added(parts, written.type)
+            if self.grouping.always and name:
+                name = self._of_some(name, self._counted(parts))
+        else:
+            folded = [self.heads.folded(written.op, term, choice.terms, choice.branch) for choice, term in parts]
+            name = self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns, written.op)
+        always = found.always and not self.grouping.single
+        if found.zeros:
+            zero = self.heads.name("zero")
+            for choice in found.zeros:
+                self.heads.rule(zero, choice.terms, choice.branch.body)
+            name = self._with_zero(name, zero, constant(0, type_))
+        return self._complete(name, ast.Constant(None, type_), always=always), not always
+
+    def _added(self, parts: Sequence[tuple[Choice, ast.Term]], type_: str) -> str:
+        """The head of a sum; "" if nothing contributes."""
+        folded = []
+        for choice, term in parts:
+            copies = choice.branch.copies
+            if copies and type_ == FLOAT:
+                copies = [ast.Functor("itof", (product_of(copies),))]
+            folded.append(self.heads.folded("sum", product_of([term, *copies]), choice.terms, choice.branch))
+        return self._up(folded)
+
+    def _counted(self, parts: Sequence[tuple[Choice, ast.Term]]) -> str:
+        """The head of how many rows contribute; "" if none does."""
+        return self._up(
+            [
+                self.heads.folded("sum", product_of(choice.branch.copies), choice.terms, choice.branch)
+                if choice.branch.copies
+                else self.heads.folded("count", None, choice.terms, choice.branch)
+                for choice, _ in parts
+            ]
+        )
+
+    def _up(self, folded: Sequence[str]) -> str:
+        return self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns)
+
+    def _mean(self, parts: Sequence[tuple[Choice, ast.Term]], type_: str) -> str:
+        """The head of a mean: the sum by the number of rows."""
+        sums, counts = self._added(parts, type_), self._counted(parts)
+        name, (key, _) = self.heads.name("mean"), self._key()
+        total, number = self.heads.variable("sum", False), self.heads.variable("count", False)
+        as_float: ast.Term = total
+        if family_of(type_) != FLOAT:
+            as_float = ast.Functor("to_float" if family_of(type_) == DECIMAL else "itof", (total,))
+        result = ast.Functor("/", (as_float, ast.Functor("itof", (number,))))
+        body = [ast.Atom(sums, (*key, total)), ast.Atom(counts, (*key, number)), ast.Comparison(">", number, ZERO)]
+        self.heads.rule(name, (*key, result), [*body, *or_null(self.heads, key)])
+        return name
+
+    # Groups in which nothing contributes
+
+    def _of_some(self, name: str, count: str) -> str:
+        """The sum of all rows, where there are some; the engine's sum of none is 0."""
+        made = self.heads.name("some")
+        total, number = self.heads.variable("sum", False), self.heads.variable("count", False)
+        some = (ast.Atom(name, (total,)), ast.Atom(count, (number,)), ast.Comparison(">", number, ZERO))
+        self.heads.rule(made, (total,), some)
+        return made
+
+    def _with_zero(self, name: str, zero: str, value: ast.Term) -> str:
+        """A sum with 0 for the groups of `zero` that it does not have."""
+        made = self.heads.name("total")
+        key, null_too = self._key()
+        lacking = self._copied(name, made) if name else []
+        self.heads.rule(made, (*key, value), [ast.Atom(zero, tuple(key)), *null_too, *(part(key) for part in lacking)])
+        return made
+
+    def _copied(self, name: str, made: str) -> list[Callable[[Sequence[ast.Term]], ast.Literal]]:
+        """Add the rows of a head to another; what says that a group is not among them."""
+        key, _ = self._key()
+        result = self.heads.variable("result", False)
+        self.heads.rule(made, (*key, result), [ast.Atom(name, (*key, result))])
+        return [lambda group: ast.Negation(ast.Atom(name, (*group, ast.Wildcard())))]
+
+    def _complete(self, name: str, nothing: ast.Term, *, always: bool) -> str:
+        """A head with `nothing` for the groups that are not in `name`; `always`: all are, of those that have rows."""
+        if always and name and not self.grouping.by_domain:
+            return name
+        made = self.heads.name("total")
+        key, null_too = self._key()
+        lacking = self._copied(name, made) if name else []
+        groups = self.grouping.group(key)
+        self.heads.rule(made, (*key, nothing), [*groups, *null_too, *(part(key) for part in lacking)])
+        return made
+
+    def rows_of_groups(self) -> str:
+        """The head of how many rows each group has."""
+        return self._counted([(choice, ZERO) for choice in self.grouping.choices()])
+
+    def _key(self) -> tuple[list[ast.Variable], list[ast.Literal]]:
+        key = [self.heads.variable(column.name, column.nullable) for column in self.grouping.columns]
+        return key, or_null(self.heads, key)

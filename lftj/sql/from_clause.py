@@ -1,0 +1,249 @@
+"""`from`: tables, views, subqueries and their joins, as atoms and conditions of the body.
+
+    t, u            an atom each
+    t join u on c   the same, and the condition c
+    (select ...)    merged into the body where nothing groups its rows; else the atom of its head
+    left join ...   the atom of a head with the rows of the join (`outer_joins.py`)
+
+In `using` and `natural` joins a column that both sides have is one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.diagnostics import did_you_mean
+from lftj.sql.branches import renamed
+from lftj.sql.expressions import holds
+from lftj.sql.outer_joins import outer_join
+from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope, Source
+from lftj.sql.scope import Case
+from lftj.sql.view import Rows, column_of
+
+if TYPE_CHECKING:
+    from lftj.sql.select import Block
+
+
+def add_from(scope: QueryScope, select: exp.Expression) -> None:
+    """Add the tables that a select reads."""
+    first = select.args.get("from_")
+    if first is not None:
+        add_joined(scope, first.this, select.args.get("joins") or ())
+
+
+def add_joined(scope: QueryScope, first: exp.Expression, joins: Sequence[exp.Join]) -> None:
+    """Add a table and those that are joined to it."""
+    add_table(scope, first)
+    for join in joins:
+        _join(scope, join)
+
+
+def _join(scope: QueryScope, join: exp.Join) -> None:
+    method, side, kind = (str(join.args.get(name) or "").upper() for name in ("method", "side", "kind"))
+    if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS"):
+        shown = " ".join(part.lower() for part in (method, kind) if part)
+        raise scope.source.unsupported(f"`{shown} join`", join, "use `exists`, or an inner or outer join")
+    if side:
+        outer_join(scope, join, side)
+        return
+    before = len(scope.sources)
+    add_table(scope, join.this)
+    for shared in shared_columns(scope, join, scope.sources[:before], scope.sources[before:], scope.merged):
+        scope.body.conditions.append(holds(equality(scope, shared.left, shared.right), scope))
+        merge(scope, shared, shared.left)
+    if join.args.get("on") is not None:
+        parts = join.args["on"].flatten() if isinstance(join.args["on"], exp.And) else [join.args["on"]]
+        for part in parts:
+            scope.body.conditions.append(holds(part, scope))
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A column that both sides of a join have. `source`, `column`: the place of that of the right side."""
+
+    name: str
+    left: list[Case]
+    right: list[Case]
+    source: Source
+    column: str
+
+
+def equality(scope: QueryScope, left: list[Case], right: list[Case]) -> exp.Expression:
+    """The predicate that two values are equal."""
+    return exp.EQ(this=scope.placeholder(left), expression=scope.placeholder(right))
+
+
+def merge(scope: QueryScope, shared: Shared, cases: list[Case]) -> None:
+    """Let one column stand for the two of a join."""
+    scope.merged[shared.name] = cases
+    shared.source.hidden.add(shared.column)
+
+
+def shared_columns(
+    scope: QueryScope, join: exp.Join, left: Sequence[Source], right: Sequence[Source], merged: dict[str, list[Case]]
+) -> list[Shared]:
+    """The columns that `using` names, or that both sides of a natural join have; `merged`: of joins on the left."""
+    named = [(part.name, part) for part in join.args.get("using") or ()]
+    if str(join.args.get("method") or "").upper() == "NATURAL":
+        own = dict.fromkeys(name for source in left for name in source.columns if name not in source.hidden)
+        named = [(name, join.this) for name in own if any(source.find(name) is not None for source in right)]
+        if not named:
+            raise scope.source.error(
+                "a natural join without a column in common",
+                join.this,
+                why="it joins rows that are alike in the columns that both sides have",
+                remedy="say how with `on`, or write `cross join`",
+            )
+    found = []
+    for name, node in named:
+        kept = merged.get(name.casefold())
+        if kept is None:
+            source, own_name = _side(scope, left, name, node)
+            kept = source.columns[own_name]
+        source, own_name = _side(scope, right, name, node)
+        found.append(Shared(name.casefold(), kept, source.columns[own_name], source, own_name))
+    return found
+
+
+def _side(scope: QueryScope, sources: Sequence[Source], name: str, node: exp.Expression) -> tuple[Source, str]:
+    found = [(source, own) for source in sources if (own := source.find(name)) is not None and own not in source.hidden]
+    if len(found) == 1:
+        return found[0]
+    raise scope.source.error(
+        f"ambiguous column `{name}`" if found else f"unknown column `{name}`",
+        node,
+        why="a column that a join shares is in one table on each side",
+        remedy=did_you_mean(name, [n for s in sources for n in s.columns], "say with `on` which columns are joined"),
+    )
+
+
+# Tables
+
+
+def add_table(scope: QueryScope, node: exp.Expression) -> None:
+    """Add a table, a view or a subquery of `from`."""
+    alias = node.args.get("alias")
+    columns = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
+    if isinstance(node, exp.Table):
+        add_named(scope, node, columns)
+    elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):  # (a join b on ...)
+        add_joined(scope, node.this, node.this.args.get("joins") or node.args.get("joins") or ())
+        return
+    elif isinstance(node, exp.Subquery | exp.Values):
+        query = node.this if isinstance(node, exp.Subquery) else node
+        _add_query(scope, query, node.alias, columns, Beside(scope), node)
+    elif isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+        _add_query(scope, node.this.this, node.alias, columns, scope, node)
+    else:
+        raise scope.source.unsupported(f"`{node.sql('duckdb')}` in `from`", node, "read a table, a view or a subquery")
+    if isinstance(node, exp.Table) and node.args.get("joins"):
+        for join in node.args["joins"]:
+            _join(scope, join)
+
+
+def add_named(scope: QueryScope, node: exp.Table, columns: Sequence[str]) -> None:
+    """Add a table, a view or a query of `with` by its name."""
+    name = node.name
+    if not isinstance(node.this, exp.Identifier) or node.args.get("db") is not None:
+        raise scope.source.unsupported(f"`{node.sql('duckdb')}` in `from`", node, "name a table or a view")
+    called = node.alias or name
+    common = scope.queries.common(name)
+    if common is not None:
+        common.add(scope, called, columns, node)
+        return
+    table = scope.queries.catalogue.table(name)
+    if table is None:
+        raise scope.source.error(
+            f"unknown table `{name}`",
+            node,
+            why="no table, view or query of `with` has this name",
+            remedy=did_you_mean(name, scope.queries.names, "create it first, or correct the name"),
+        )
+    made = tuple(column_of(column.name, column.type) for column in table.columns)
+    names = [column.name for column in made]
+    key = tuple(names.index(part) for part in table.key) if table.key and not table.bag else None
+    _check_names(scope, columns, len(made), node)
+    rows = Rows.of(table.name, made, bag=table.bag, key=key)
+    append(scope, scope.add(Derived(rows), called, columns), node)
+
+
+def _add_query(
+    scope: QueryScope, query: exp.Expression, name: str, columns: Sequence[str], around: Outside, node: exp.Expression
+) -> None:
+    queries = scope.queries
+    block = queries.block(query, around)
+    if block is not None and block.mergeable:
+        source = merged(scope, block, name, columns, lateral=around is scope)
+    else:
+        derived = queries.rows_of(query, around) if block is None else queries.rows_of_block(block)
+        source = scope.add(derived, name, columns)
+    _check_names(scope, columns, len(source.columns), node)
+    append(scope, source, node)
+
+
+def append(scope: QueryScope, source: Source, node: exp.Expression) -> None:
+    """Add a table to `from`; an error if another one has its name."""
+    if source.name and any(other.name.casefold() == source.name.casefold() for other in scope.sources):
+        raise scope.source.error(
+            f"two tables named `{source.name}`",
+            node,
+            why="a column is named by the table that it is of",
+            remedy=f"give one of them another name, as in `{source.name} as other`",
+        )
+    scope.sources.append(source)
+
+
+def _check_names(scope: QueryScope, columns: Sequence[str], width: int, node: exp.Expression) -> None:
+    if len(columns) > width:
+        raise scope.source.error(
+            f"{len(columns)} names for {width} columns",
+            node.args.get("alias") or node,
+            why="each column has one name",
+            remedy="drop names",
+        )
+
+
+def merged(scope: QueryScope, block: Block, name: str, columns: Sequence[str], *, lateral: bool = False) -> Source:
+    """Add the body of a subquery; the table that its columns are in `from`."""
+    inner = block.scope
+    names: dict[str, ast.Term] = {}
+    for parameter in inner.parameters.values():
+        outside = parameter.outside[0].term
+        if lateral and (len(parameter.outside) > 1 or not isinstance(outside, ast.Variable)):
+            scope.body.conditions.append(
+                [
+                    (*c.literals, ast.Comparison("=", parameter.variable, c.term))
+                    for c in parameter.outside
+                    if c.term is not None
+                ]
+            )
+        elif outside is not None:
+            names[parameter.variable.name] = outside
+
+    def literals(found: Sequence[ast.Literal]) -> tuple[ast.Literal, ...]:
+        return tuple(renamed(literal, names) for literal in found)
+
+    scope.body.atoms += inner.body.atoms
+    scope.body.conditions += [[literals(part) for part in alternatives] for alternatives in inner.body.conditions]
+    source = Source(name, {})
+    for at, output in enumerate(block.outputs):
+        called = columns[at] if at < len(columns) else output.name
+        cases = [
+            replace(
+                case, literals=literals(case.literals), term=None if case.term is None else renamed(case.term, names)
+            )
+            for case in output.cases
+        ]
+        source.columns[called if called not in source.columns else f"{called}:{at}"] = possible(scope, cases)
+    return source
+
+
+def possible(scope: QueryScope, cases: list[Case]) -> list[Case]:
+    """The cases that the conditions of the body leave; the literals of a single one hold then anyway."""
+    left = [case for case in cases if scope.body.branches(scope.heads.nullable, [case.literals])]
+    return [replace(left[0], literals=())] if len(left) == 1 and len(cases) > 1 else left or cases

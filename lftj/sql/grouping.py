@@ -1,0 +1,229 @@
+"""Groups: a select with `group by` or aggregates, as a query over the heads of its aggregates.
+
+    select k, sum(x), count(*) from t where x > 0 group by k having count(*) > 1
+
+    @v.sum1[k]   = sum x : { t(k, x), x > 0 }.
+    @v.count2[k] = count : { t(k, x), x > 0 }.
+    v(k, s, n)  :- @v.sum1(k, s), @v.count2(k, n), n > 1, or_null(k).
+
+Each aggregate is a head of its own over the same body (`aggregates.py`), keyed by the groups; null is a group like any
+other. What stands behind `having`, and the columns that are given out, see the groups and aggregates instead of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.sql.aggregates import AggregateHeads, Choice, is_aggregate
+from lftj.sql.branches import RowAtom, may_be_null
+from lftj.sql.expressions import holds, value
+from lftj.sql.heads import or_null
+from lftj.sql.query_scope import QueryScope, null_of
+from lftj.sql.scope import Case, Conjunction
+from lftj.sql.view import OutputColumn, Rows
+
+Columns = Sequence[tuple[str, exp.Expression, list[Case] | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """One expression of `group by`. `variable`: what stands for it over the groups."""
+
+    node: exp.Expression
+    cases: list[Case]
+    variable: ast.Variable
+    type: str
+
+
+def is_grouped(select: exp.Select) -> bool:
+    """Whether a select has a row for each group, rather than for each row that it reads."""
+    if select.args.get("group") is not None or select.args.get("having") is not None:
+        return True
+    parts = [*select.expressions, select.args.get("order")]
+    return any(is_aggregate(node) for part in parts if part is not None for node in own_nodes(part))
+
+
+def own_nodes(node: exp.Expression) -> Iterator[exp.Expression]:
+    """The nodes of an expression that belong to its query, not to one within."""
+    return node.walk(prune=lambda part: isinstance(part, exp.Query) and part is not node)
+
+
+class GroupScope(QueryScope):
+    """What expressions over groups see: the groups and the aggregates, instead of the rows of `from`."""
+
+    def __init__(self, rows: QueryScope) -> None:
+        super().__init__(rows.queries, rows.around)
+        self.rows = rows
+        self.keys: list[GroupKey] = []
+        self.sources = rows.sources
+        self.parameters = rows.parameters
+
+    def own(self, node: exp.Column) -> list[Case] | None:
+        """The group that a column is, or a placeholder."""
+        if node.name in self.placeholders:
+            return self.placeholders[node.name]
+        cases = self.rows.own(node)
+        if cases is None:
+            return None
+        for key in self.keys:
+            if key.cases == cases:
+                return _as_case(self, key)
+        raise self.source.error(
+            f"`{node.sql('duckdb')}` is neither grouped nor aggregated",
+            node,
+            why="a group has several rows, each with its own value of the column",
+            remedy=f"add it to `group by`, or take an aggregate, as `max({node.name})`",
+        )
+
+
+def _as_case(scope: QueryScope, key: GroupKey) -> list[Case]:
+    return [Case((), key.variable, key.type, scope.heads.nullable[key.variable.name])]
+
+
+class Grouping:
+    """The groups of a select, and the scope that sees them."""
+
+    def __init__(self, rows: QueryScope, select: exp.Select, columns: Columns, *, scalar: bool = False) -> None:
+        self.rows = rows
+        self.heads = rows.heads
+        self.scope = GroupScope(rows)
+        self.aggregates = AggregateHeads(self)
+        self._replaced: dict[str, exp.Column] = {}
+        self.having = select.args.get("having")
+        order = select.args.get("order")
+        every = [node for _, node, _ in columns] + [part for part in (self.having, order) if part is not None]
+        found = [(node, value(node, rows)) for node in self._grouped_by(select, columns)]
+        for node in every:
+            for part in own_nodes(node):
+                if is_aggregate(part) and not is_aggregate(part.parent or node):
+                    self.aggregates.read(part)
+        # What the aggregates and the groups name of the query around; what is over the groups may name more.
+        self.parameters = tuple(rows.parameters.values())
+        self.single = select.args.get("group") is None
+        self.always = self.single and not self.parameters
+        self.by_domain = self.single and bool(self.parameters) and not scalar
+        choices = self._choices([cases for _, cases in found])
+        for at, (node, cases) in enumerate(found):
+            nullable = any(may_be_null(choice.keys[at], choice.branch, self.heads.nullable) for choice in choices)
+            variable = self.heads.variable(node.alias_or_name or "key", nullable)
+            type_ = next((case.type for case in cases if case.type), "number")
+            self.scope.keys.append(GroupKey(node, cases, variable, type_))
+        self.variables = (*(p.variable for p in self.parameters), *(key.variable for key in self.scope.keys))
+        types = (*(p.type for p in self.parameters), *(key.type for key in self.scope.keys))
+        self.columns = tuple(
+            OutputColumn(v.name, t, self.heads.nullable[v.name]) for v, t in zip(self.variables, types, strict=True)
+        )
+        for node in every:
+            self.replaced(node)
+        if not self.scope.body.atoms and not self.always:
+            self._add_groups(choices)
+        if self.having is not None:
+            self.scope.body.conditions.append(holds(self.replaced(self.having.this), self.scope))
+
+    def group(self, key: Sequence[ast.Term]) -> list[ast.Literal]:
+        """The literals that say that there is a group."""
+        if self.always:
+            return []
+        if self.by_domain:
+            assert self.rows.around is not None
+            return [ast.Atom(self.rows.around.domain(self.parameters), tuple(key))]
+        return [ast.Atom(self.aggregates.rows_of_groups(), (*key, ast.Wildcard()))]
+
+    def choices(self, *more: Sequence[Conjunction]) -> list[Choice]:
+        """The rows by their groups: branches of the body with more conditions, and the terms of the key in each."""
+        return self._choices([key.cases for key in self.scope.keys], *more)
+
+    def _choices(self, keys: Sequence[list[Case]], *more: Sequence[Conjunction]) -> list[Choice]:
+        own = [p.variable for p in self.parameters]
+        found = []
+        for chosen in product(*keys):
+            for branch in self.rows.body.branches(self.heads.nullable, *([case.literals] for case in chosen), *more):
+                outside = tuple(branch.term(variable) for variable in own)
+                terms = tuple(null_of(case) if case.term is None else branch.term(case.term) for case in chosen)
+                found.append(Choice(self.rows.closed(branch, outside), outside, terms))
+        return found
+
+    def _grouped_by(self, select: exp.Select, columns: Columns) -> list[exp.Expression]:
+        """The expressions of `group by`: written there, or named by a position or an alias."""
+        group = select.args.get("group")
+        if group is None:
+            return []
+        source = self.rows.source
+        for name in ("grouping_sets", "cube", "rollup", "totals"):
+            if group.args.get(name):
+                raise source.unsupported(f"`{name.replace('_', ' ')}`", group, "write a `union all` of groupings")
+        if group.args.get("all"):
+            return [node for _, node, _ in columns if not any(map(is_aggregate, own_nodes(node)))]
+        found = []
+        for node in group.expressions:
+            if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise source.unsupported(f"`{node.key}`", node, "write a `union all` of groupings")
+            if isinstance(node, exp.Literal) and not node.is_string:
+                at = int(node.this)
+                if not 1 <= at <= len(columns):
+                    raise source.error(
+                        f"there is no column {at}",
+                        node,
+                        why=f"the query gives out {len(columns)}, counted from 1",
+                        remedy="correct the number, or write the expression",
+                    )
+                node = columns[at - 1][1]
+            elif isinstance(node, exp.Column) and not node.table and self.rows.own(node) is None:
+                node = next((part for name, part, _ in columns if name.casefold() == node.name.casefold()), node)
+            if isinstance(node, exp.Paren):
+                node = node.unnest()
+            found += node.expressions if isinstance(node, exp.Tuple) else [node]
+        return found
+
+    def _add_groups(self, choices: Sequence[Choice]) -> None:
+        """Add the head with the groups, where no aggregate has them."""
+        name = self.heads.name("groups")
+        if self.by_domain:
+            self.heads.rule(name, self.variables, self.group(self.variables))
+        else:
+            for choice in choices:
+                self.heads.rule(name, choice.terms, choice.branch.body)
+        self.add(Rows.of(name, self.columns, bag=False), self.variables)
+
+    def add(self, rows: Rows, variables: Sequence[ast.Variable]) -> None:
+        """Add a head that is keyed by the groups to what is over them."""
+        body = self.scope.body
+        body.atoms.append(RowAtom(rows, tuple(variables)))
+        if not body.conditions:
+            body.conditions.append([tuple(or_null(self.heads, self.variables))])
+
+    def replaced(self, node: exp.Expression) -> exp.Expression:
+        """An expression with placeholders for its aggregates and for what `group by` has."""
+
+        def place(part: exp.Expression) -> exp.Expression | None:
+            for key in self.scope.keys:
+                if part == key.node and not isinstance(part, exp.Column):
+                    return self.scope.placeholder(_as_case(self.scope, key))
+            if is_aggregate(part):
+                text = part.sql("duckdb")
+                if text not in self._replaced:
+                    self._replaced[text] = self.scope.placeholder([self.aggregates.add(part)])
+                return self._replaced[text].copy()
+            return None
+
+        found = place(node)
+        if found is not None:
+            return found
+        made = node.copy()
+        waiting = [made]
+        while waiting:
+            part = waiting.pop()
+            for child in list(part.iter_expressions()):
+                if isinstance(child, exp.Query):
+                    continue
+                found = place(child)
+                if found is not None:
+                    child.replace(found)
+                else:
+                    waiting.append(child)
+        return made

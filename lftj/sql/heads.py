@@ -1,0 +1,168 @@
+"""The rules that a query becomes, one after the other, and the names of their heads and variables.
+
+The parts of the query `v` are heads of its own, `@v.sum1`, `@v.match2`: internal relations, which no statement names
+and which go when nothing reads them any more. What the engine takes apart itself has names such as `@v.1`, without a
+word, so that the two never meet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
+from lftj.language.clause import INTERNAL
+from lftj.language.functors import OR_NULL, RESERVED_VARIABLES
+from lftj.language.types import NUMBER
+from lftj.language.visitors import nodes
+from lftj.sql.branches import Branch
+from lftj.sql.view import OutputColumn
+
+_WORDS = frozenset(RESERVED_VARIABLES) | frozenset(AGGREGATES)
+
+
+class Heads:
+    """The rules made so far. `view`: the name of the query's head · `nullable`: which variables may be null."""
+
+    def __init__(self, view: str) -> None:
+        self.view = view
+        self.items: list[ast.Item] = []
+        self.nullable: dict[str, bool] = {}
+        self._constants: dict[tuple[ast.Constant, ...], str] = {}
+        self._made: dict[object, str] = {}
+        self._heads = 0
+
+    # Names
+
+    def name(self, word: str) -> str:
+        """A name for a head that is a part of the query; `word` says what it holds."""
+        self._heads += 1
+        return f"{INTERNAL}{self.view.lstrip(INTERNAL)}.{word}{self._heads}"
+
+    def variable(self, name: str, nullable: bool) -> ast.Variable:
+        """A variable that no other rule has, called after a column."""
+        plain = re.sub(r"\W|^(?=\d)", "_", name, flags=re.ASCII).lstrip("_") or "x"
+        made, number = plain, 1
+        while made in self.nullable or made in _WORDS:
+            number += 1
+            made = f"{plain}_{number}"
+        self.nullable[made] = nullable
+        return ast.Variable(made)
+
+    def variable_for(self, term: ast.Term) -> ast.Variable:
+        """A variable for the value of a term."""
+        return self.variable(term.name if isinstance(term, ast.Functor) else "x", False)
+
+    # Rules
+
+    def rule(
+        self, name: str, args: Sequence[ast.Term], body: Iterable[ast.Literal], *, functional: bool = False
+    ) -> None:
+        """Add a rule; with `functional` the last argument is the value of the others."""
+        head = ast.Assignment(name, tuple(args[:-1]), args[-1]) if functional else ast.Atom(name, tuple(args))
+        self.items.append(_with_wildcards(ast.Rule((head,), tuple(body))))
+
+    def derived(self, word: str, args: Sequence[ast.Term], branches: Iterable[Branch]) -> str:
+        """The name of a head that has a row for each binding of the branches."""
+        name = self.name(word)
+        for branch in branches:
+            self.rule(name, [branch.term(arg) for arg in args], branch.body)
+        return name
+
+    def constants(self, values: Sequence[ast.Constant]) -> str:
+        """The name of a relation of one column whose rows are these values."""
+        key = tuple(sorted(set(values), key=lambda value: (value.kind, str(value.value))))
+        if key not in self._constants:
+            self._constants[key] = self.facts("one_of", [(value,) for value in key])
+        return self._constants[key]
+
+    def facts(self, word: str, rows: Iterable[Sequence[ast.Term]]) -> str:
+        """The name of a relation whose rows are given."""
+        name = self.name(word)
+        for row in rows:
+            self.rule(name, row, ())
+        return name
+
+    def folded(self, op: str, operand: ast.Term | None, keys: Sequence[ast.Term], branch: Branch) -> str:
+        """The name of a head with the columns of `keys`, and what the aggregate makes of the bindings of each.
+
+        `keys` and `operand` are terms of the branch. Equal aggregates are one head.
+        """
+        body = list(branch.body)
+        grouped: list[ast.Variable] = []
+        places: list[ast.Term] = []
+        for key in keys:
+            place = key
+            if not isinstance(key, ast.Variable | ast.Constant):
+                place = self.variable_for(key)
+                body.append(ast.Comparison("=", place, key))
+            if isinstance(place, ast.Variable) and place not in grouped:
+                grouped.append(place)
+            places.append(place)
+        same = (op, operand, tuple(keys), tuple(branch.body))
+        if same in self._made:
+            return self._made[same]
+        name = self._made[same] = self.name(op)
+        inner = name if tuple(places) == tuple(grouped) else self.name(op)
+        self.items.append(
+            _with_wildcards(
+                ast.Rule((ast.Assignment(inner, tuple(grouped), ast.Aggregate(op, operand, tuple(body))),), ())
+            )
+        )
+        if inner != name:
+            result = self.variable(op, False)
+            self.rule(name, [*places, result], [ast.Atom(inner, (*grouped, result)), *or_null(self, grouped)])
+        return name
+
+    def added_up(self, parts: Sequence[str], keys: int, columns: Sequence[OutputColumn], op: str = "sum") -> str:
+        """The name of a head that adds up, or compares, what several aggregates say of one key; "" of none.
+
+        The first `keys` of `columns` are the key of each part, which has one column more.
+        """
+        if len(parts) < 2:
+            return parts[0] if parts else ""
+        name = self.name("parts")
+        for at, part in enumerate(parts):
+            key = [self.variable(column.name, column.nullable) for column in columns[:keys]]
+            result = self.variable(op, False)
+            self.rule(name, [*key, ast.Constant(at, NUMBER), result], [ast.Atom(part, (*key, result))])
+        key = [self.variable(column.name, column.nullable) for column in columns[:keys]]
+        number, result = self.variable("part", False), self.variable(op, False)
+        total = self.name(op)
+        aggregate = ast.Aggregate(op, result, (ast.Atom(name, (*key, number, result)),))
+        self.items.append(_with_wildcards(ast.Rule((ast.Assignment(total, tuple(key), aggregate),), ())))
+        return total
+
+
+def or_null(heads: Heads, terms: Iterable[ast.Term]) -> list[ast.Literal]:
+    """The literals that let null match null, for those of the terms that are variables and may be null."""
+    names = dict.fromkeys(term for term in terms if isinstance(term, ast.Variable) and heads.nullable.get(term.name))
+    return [ast.Comparison(OR_NULL, variable, variable) for variable in names]
+
+
+def _with_wildcards(rule: ast.Rule) -> ast.Rule:
+    """The rule with a wildcard for each variable that stands in it once, in an atom."""
+    seen = Counter(node.name for node in nodes((*rule.heads, *rule.body)) if isinstance(node, ast.Variable))
+
+    def literal(node: ast.Literal) -> ast.Literal:
+        match node:
+            case ast.Atom():
+                return replace(node, args=tuple(argument(arg) for arg in node.args))
+            case ast.Negation():
+                return replace(node, literal=literal(node.literal))
+            case ast.Disjunction():
+                return replace(node, alternatives=tuple(tuple(map(literal, part)) for part in node.alternatives))
+        return node
+
+    def argument(arg: ast.Term) -> ast.Term:
+        return ast.Wildcard() if isinstance(arg, ast.Variable) and seen[arg.name] == 1 else arg
+
+    def head(node: ast.Head) -> ast.Head:
+        if isinstance(node, ast.Assignment) and isinstance(node.value, ast.Aggregate):
+            return replace(node, value=replace(node.value, body=tuple(map(literal, node.value.body))))
+        return node
+
+    return replace(rule, heads=tuple(map(head, rule.heads)), body=tuple(map(literal, rule.body)))

@@ -1,0 +1,206 @@
+"""Outer joins: a head with the rows that match, and with those of a side that match nothing, null beside them.
+
+    l left join r on c      @v.join1(l.., r..)     :- l(..), r(..), c.
+                            @v.join1(l.., null..)  :- l(..), !@v.match2(l's columns in c).
+                            @v.match2(l's columns) :- r(..), c.                                where an equality gives them
+
+The head has the columns that the query names and those that tell the rows of a side apart; so that a row of it comes
+from one row of each side, and its copies are the product of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.sql.branches import Body, product_of
+from lftj.sql.expressions import holds, value
+from lftj.sql.query_scope import Beside, Derived, QueryParameter, QueryScope, Source
+from lftj.sql.scope import Case
+from lftj.sql.view import OutputColumn, Rows
+
+# The name of what is no table but the columns that joins have merged.
+_MERGED = "@merged"
+
+
+class _Side:
+    """One side of a join: one relation, and the positions of the columns that its tables in `from` have in it."""
+
+    def __init__(self, derived: Derived, tables: Sequence[tuple[Source, dict[str, int]]]) -> None:
+        self.derived = derived
+        self.tables = tables
+
+    def add(self, scope: QueryScope) -> list[list[Case]]:
+        """Add it to the body of a scope, and its tables; its columns."""
+        cases = list(scope.add(self.derived, "").columns.values())
+        self.show(scope, dict(enumerate(cases)))
+        return cases
+
+    def show(self, scope: QueryScope, columns: Mapping[int, list[Case]]) -> None:
+        """Add its tables to a scope, with those of their columns that are given."""
+        for table, places in self.tables:
+            given = {name: columns[at] for name, at in places.items() if at in columns}
+            if table.name == _MERGED:
+                scope.merged.update(given)
+            else:
+                scope.sources.append(Source(table.name, given, set(table.hidden)))
+
+
+def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
+    """Join a table to those of the scope, which has the rows of the join then. `side`: "LEFT", "RIGHT" or "FULL"."""
+    from lftj.sql.from_clause import add_table, equality, merge, shared_columns
+
+    right = QueryScope(scope.queries, Beside(scope))
+    add_table(right, join.this)
+    made = _Join(scope, join, _side(scope, join), _side(right, join))
+    made.rules(side)
+    scope.body, scope.sources, scope.merged = Body(), [], {}
+    made.show(scope, side)
+    before = len(scope.sources) - len(right.sources)
+    for shared in shared_columns(scope, join, scope.sources[:before], scope.sources[before:], scope.merged):
+        kept = shared.right if side == "RIGHT" else shared.left
+        if side == "FULL":
+            both = equality(scope, shared.left, shared.right)
+            kept = value(exp.Coalesce(this=both.this, expressions=[both.expression]), scope)
+        merge(scope, shared, kept)
+
+
+def _side(scope: QueryScope, join: exp.Join) -> _Side:
+    """The tables of a scope as one relation."""
+    from lftj.sql.select import Block, Output, rows_of
+
+    sources = [*scope.sources, *([Source(_MERGED, scope.merged)] if scope.merged else [])]
+    if len(scope.body.atoms) == 1 and not scope.body.conditions:
+        row = scope.body.atoms[0]
+        places = {variable: at for at, variable in enumerate(row.variables)}
+        terms = [[c.term for c in cases] for source in sources for cases in source.columns.values()]
+        if all(len(found) == 1 and found[0] in places for found in terms):
+            columns = [
+                (s, {name: places[c[0].term] for name, c in s.columns.items() if isinstance(c[0].term, ast.Variable)})
+                for s in sources
+            ]
+            return _Side(Derived(row.rows), columns)
+    block, tables = Block(scope, []), []
+    for source in sources:
+        tables.append((source, {name: len(block.outputs) + at for at, name in enumerate(source.columns)}))
+        block.outputs += [Output(name, cases, join) for name, cases in source.columns.items()]
+    return _Side(rows_of(scope.queries, [block], word="side"), tables)
+
+
+class _Join:
+    """The head of one join."""
+
+    def __init__(self, scope: QueryScope, join: exp.Join, left: _Side, right: _Side) -> None:
+        self.outer, self.join, self.sides = scope, join, (left, right)
+        self.heads = scope.heads
+        self.name = self.heads.name("join")
+        self.bag = any(side.derived.rows.bag for side in self.sides)
+        wanted = _wanted(join)
+        self.kept = [self._kept(side, wanted) for side in self.sides]
+        # The bodies, and for each side its columns in it; none where the side is null.
+        self.bodies: list[tuple[QueryScope, list[list[list[Case]] | None]]] = []
+        self.parameters: dict[tuple[Case, ...], QueryParameter] = {}
+
+    @staticmethod
+    def _kept(side: _Side, wanted: set[str] | None) -> list[int]:
+        """The positions among the columns of a side of those that the head has."""
+        shift = len(side.derived.parameters)
+        named = {
+            at
+            for _, places in side.tables
+            for name, at in places.items()
+            if wanted is None or name.casefold() in wanted
+        }
+        key = min(side.derived.rows.keys, key=len)
+        return sorted(named | {at - shift for at in key if at >= shift})
+
+    def rules(self, side: str) -> None:
+        """Make the rules."""
+        from lftj.sql.from_clause import equality, shared_columns
+
+        both = QueryScope(self.outer.queries, Beside(self.outer))
+        columns = [of.add(both) for of in self.sides]
+        before = len([table for table, _ in self.sides[0].tables if table.name != _MERGED])
+        for part in _conjuncts(self.join):
+            both.body.conditions.append(holds(part, both))
+        for shared in shared_columns(both, self.join, both.sources[:before], both.sources[before:], both.merged):
+            both.body.conditions.append(holds(equality(both, shared.left, shared.right), both))
+        self.bodies.append((both, [*columns]))
+        for at, sides in enumerate((("LEFT", "FULL"), ("RIGHT", "FULL"))):
+            if side in sides:
+                self._unmatched(at)
+        self.parameters = {key: p for scope, _ in self.bodies for key, p in scope.parameters.items()}
+        for scope, found in self.bodies:
+            self._rules_of(scope, found)
+
+    def _unmatched(self, at: int) -> None:
+        """The rows of a side that no row of the other matches."""
+        from lftj.sql.from_clause import equality, shared_columns
+        from lftj.sql.select import Block, rows_of
+        from lftj.sql.subqueries import negative
+
+        scope = QueryScope(self.outer.queries, Beside(self.outer))
+        columns = self.sides[at].add(scope)
+        match = QueryScope(self.outer.queries, scope)  # the columns of the other side are parameters there
+        self.sides[1 - at].add(match)
+        for part in _conjuncts(self.join):
+            match.body.conditions.append(holds(part, match))
+        left, right = (scope, match) if at == 0 else (match, scope)
+        for shared in shared_columns(match, self.join, left.sources, right.sources, left.merged):
+            own, other = (shared.right, shared.left) if at == 0 else (shared.left, shared.right)
+            match.body.conditions.append(holds(equality(match, match.parameter(other, shared.name), own), match))
+        found = rows_of(scope.queries, [Block(match, [])], distinct=True, word="match")
+        scope.body.conditions.append(negative(scope, found))
+        self.bodies.append((scope, [columns, None] if at == 0 else [None, columns]))
+
+    def _rules_of(self, scope: QueryScope, found: list[list[list[Case]] | None]) -> None:
+        own = [scope.parameter(list(key), p.variable.name)[0].term for key, p in self.parameters.items()]
+        terms = [term for term in own if term is not None]
+        for side, kept, columns in zip(self.sides, self.kept, found, strict=True):
+            for at in kept:
+                term = None if columns is None else columns[at][0].term
+                terms.append(term or ast.Constant(None, side.derived.columns[at].type))
+        for branch in scope.body.branches(self.heads.nullable):
+            args = [branch.term(term) for term in terms]
+            copies = [product_of(branch.copies)] if self.bag else []
+            self.heads.rule(self.name, [*args, *copies], scope.closed(branch, args).body, functional=self.bag)
+
+    def show(self, scope: QueryScope, side: str) -> None:
+        """Put the tables of both sides, over the head, into a scope."""
+        columns = [OutputColumn(p.variable.name, p.type, p.nullable) for p in self.parameters.values()]
+        keys = set(range(len(columns)))
+        places: list[dict[int, int]] = [{}, {}]
+        for of, kept, place, nulls in zip(self.sides, self.kept, places, ("RIGHT FULL", "LEFT FULL"), strict=True):
+            key = min(of.derived.rows.keys, key=len)
+            for at in kept:
+                place[at] = len(columns) - len(self.parameters)
+                if at + len(of.derived.parameters) in key:
+                    keys.add(len(columns))
+                column = of.derived.columns[at]
+                columns.append(OutputColumn(column.name, column.type, column.nullable or side in nulls))
+        rows = Rows(self.name, tuple(columns), self.bag, (frozenset(keys),))
+        cases = list(scope.add(Derived(rows, tuple(self.parameters.values())), "").columns.values())
+        for of, place in zip(self.sides, places, strict=True):
+            of.show(scope, {at: cases[where] for at, where in place.items()})
+
+
+def _conjuncts(join: exp.Join) -> list[exp.Expression]:
+    on = join.args.get("on")
+    return [] if on is None else list(on.flatten()) if isinstance(on, exp.And) else [on]
+
+
+def _wanted(join: exp.Join) -> set[str] | None:
+    """The names of columns that the query around the join mentions; None if it has a `*`."""
+    query = join.find_ancestor(exp.Select)
+    if query is None or any(
+        isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count) for node in query.walk()
+    ):
+        return None
+    names = {node.name.casefold() for node in query.find_all(exp.Column)}
+    for other in query.find_all(exp.Join):
+        if str(other.args.get("method") or ""):
+            return None
+        names |= {part.name.casefold() for part in other.args.get("using") or ()}
+    return names

@@ -1,0 +1,212 @@
+"""From a query to rules: `translated`, and what its parts share.
+
+    select                 `select.py`: `from`, `where`, what is given out; `grouping.py` where rows are grouped
+    union, intersect ...   `set_operations.py`
+    values                 `values.py`
+    with                   `with_clause.py`
+
+A query becomes a head with a row for each of its rows. Where rows can repeat, the head is a bag: its last column says
+how often each is there, and is a sum over the bindings of the body. Where they cannot, as what they hold tells apart
+the rows that they come from, it is a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.names import BAG, COPIES
+from lftj.sql.catalogue import Catalogue
+from lftj.sql.heads import Heads
+from lftj.sql.ordering import Ordering, ordering_of
+from lftj.sql.places import SqlText
+from lftj.sql.query_scope import Derived, Outside
+from lftj.sql.select import Block, block_of, rows_of
+from lftj.sql.set_operations import set_operation
+from lftj.sql.values import values
+from lftj.sql.view import OutputColumn, View
+from lftj.sql.with_clause import CommonTable
+
+
+def translated(
+    query: exp.Expression, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()
+) -> View:
+    """The rules of a query, whose head is to be called `name`.
+
+    `text`: where it stands, for errors · `named`: names of its columns, where not as the query has them.
+    `lftj.ProgramError` names what is wrong with the query, its place and what to do.
+    """
+    return Queries(catalogue, name, text).view(query, named)
+
+
+class Queries:
+    """The translation of one query and the queries in it."""
+
+    def __init__(self, catalogue: Catalogue, name: str, text: SqlText) -> None:
+        self.catalogue = catalogue
+        self.text = text
+        self.heads = Heads(name)
+        self._common: dict[str, CommonTable] = {}
+
+    def view(self, query: exp.Expression, named: Sequence[str]) -> View:
+        """The whole query as a view."""
+        query = unwrapped(query)
+        order = ordering_of(query, self.text)
+        with self._with(query):
+            block = self._block(query, None) if isinstance(query, exp.Select) else None
+            if block is None:
+                found = self._rows_of(query, None, distinct=False)
+                order.resolve(self, [column.name for column in found.columns], None)
+            else:
+                order.resolve(self, [output.name for output in block.outputs], block)
+                found = self.rows_of_block(block)
+        return self._view(found, named, order)
+
+    def _view(self, found: Derived, named: Sequence[str], order: Ordering) -> View:
+        """The view over the head of the query."""
+        width = len(found.columns) - order.hidden
+        if named and len(named) != width:
+            raise self.text.error(
+                f"{len(named)} names for {width} columns",
+                None,
+                why="each column has one name",
+                remedy=f"name {width} columns",
+            )
+        columns: list[OutputColumn] = []
+        for at, column in enumerate(found.columns):
+            wanted = named[at] if named and at < width else column.name
+            columns.append(OutputColumn(_unlike(wanted, [c.name for c in columns]), column.type, column.nullable))
+        bag, name = found.rows.bag, self.heads.view
+        attributes = [ast.Attribute(column.name, column.declared) for column in columns]
+        variables = [self.heads.variable(column.name, column.nullable) for column in columns]
+        if bag:
+            attributes.append(ast.Attribute(_unlike(COPIES, [column.name for column in columns]), "number"))
+            variables.append(self.heads.variable(COPIES, False))
+        self.heads.rule(name, variables, [ast.Atom(found.rows.name, tuple(variables))], functional=bag)
+        declared = ast.Declaration(name, tuple(attributes), (BAG,) if bag else (), functional=bag)
+        items = (declared, *self.heads.items)
+        return View(items, name, tuple(columns), bag, order.hidden, tuple(order.columns), order.limit, order.offset)
+
+    # Queries
+
+    def rows_of(self, query: exp.Expression, around: Outside | None, *, distinct: bool = False) -> Derived:
+        """The head with the rows of a query; `distinct`: how often a row is there does not matter."""
+        query = self._subquery(query)
+        with self._with(query):
+            return self._rows_of(query, around, distinct=distinct)
+
+    def _rows_of(self, query: exp.Expression, around: Outside | None, *, distinct: bool) -> Derived:
+        if isinstance(query, exp.SetOperation):
+            return set_operation(self, query, around, distinct)
+        if isinstance(query, exp.Values):
+            return values(self, query)
+        if isinstance(query, exp.Select):
+            return self.rows_of_block(self._block(query, around), distinct=distinct)
+        raise self.text.unsupported(f"`{query.key}` as a query", query, "write `select`, `values` or a set operation")
+
+    def block(self, query: exp.Expression, around: Outside | None) -> Block | None:
+        """The block of a select; None of any other query."""
+        query = self._subquery(query)
+        if not isinstance(query, exp.Select):
+            return None
+        with self._with(query):
+            return self._block(query, around)
+
+    def _block(self, query: exp.Select, around: Outside | None) -> Block:
+        return block_of(self, query, around)
+
+    def rows_of_block(self, block: Block, *, distinct: bool = False) -> Derived:
+        """The head with the rows of a block."""
+        return rows_of(self, [block], distinct=distinct)
+
+    def some(self, query: exp.Expression, around: Outside) -> Derived:
+        """The head that says for which parameters a query has a row."""
+        inner = unwrapped(query)
+        if isinstance(inner, exp.Select) and not any(inner.args.get(name) for name in ("limit", "offset")):
+            with self._with(inner):
+                block = block_of(self, inner, around, given=False)
+                return rows_of(self, [block], distinct=True, word="some")
+        if inner.args.get("limit") is not None and inner.args.get("offset") is None:
+            inner = inner.copy()  # whether there is a row does not depend on it, unless it is 0
+            limit = inner.args["limit"].expression
+            if isinstance(limit, exp.Literal) and int(limit.this) > 0:
+                inner.set("limit", None)
+        return self.rows_of(inner, around, distinct=True)
+
+    def scalar(self, query: exp.Expression, around: Outside) -> Derived:
+        """The head with the value of a query that has at most one row for each value of its parameters."""
+        inner = self._subquery(query)
+        if isinstance(inner, exp.Select):
+            with self._with(inner):
+                block = block_of(self, inner, around, scalar=True)
+                if len(block.outputs) == 1:
+                    single = block.grouping is not None and block.grouping.single
+                    return rows_of(self, [block], distinct=True, word="value", functional=not single)
+                return rows_of(self, [block], distinct=True)
+        return self.rows_of(inner, around, distinct=True)
+
+    def _subquery(self, query: exp.Expression) -> exp.Expression:
+        """A query within another: without parentheses, and refused if it asks for some of its rows only."""
+        query = unwrapped(query)
+        for name in ("limit", "offset"):
+            if query.args.get(name) is not None:
+                raise self.text.unsupported(
+                    f"`{name}` in a subquery", query.args[name], "use `min` or `max`, or limit the whole query"
+                )
+        return query
+
+    # Names
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all tables, views and queries of `with`."""
+        return [*self.catalogue.names, *(table.name for table in self._common.values())]
+
+    def common(self, name: str) -> CommonTable | None:
+        """The query of `with` of this name."""
+        return self._common.get(name.casefold())
+
+    @contextmanager
+    def within(self, tables: Mapping[str, CommonTable]) -> Iterator[None]:
+        """Let only these queries of `with` be known."""
+        before, self._common = self._common, dict(tables)
+        try:
+            yield
+        finally:
+            self._common = before
+
+    @contextmanager
+    def _with(self, query: exp.Expression) -> Iterator[None]:
+        """Let the queries of the `with` of a query be known."""
+        clause = query.args.get("with_")
+        before = self._common
+        try:
+            for node in clause.expressions if clause is not None else ():
+                table = CommonTable(self, node, self._common, recursive=bool(clause.args.get("recursive")))
+                self._common = {**self._common, table.name.casefold(): table}
+            yield
+        finally:
+            self._common = before
+
+
+def unwrapped(query: exp.Expression) -> exp.Expression:
+    """A query without parentheses around it."""
+    while isinstance(query, exp.Subquery | exp.Paren) and not query.args.get("joins"):
+        inner = query.this
+        for name in ("order", "limit", "offset", "with_"):  # (select ...) limit 3
+            if query.args.get(name) is not None and inner.args.get(name) is None:
+                inner = inner.copy()
+                inner.set(name, query.args[name].copy())
+        query = inner
+    return query
+
+
+def _unlike(name: str, names: Sequence[str]) -> str:
+    made, number = name, 0
+    while made in names:
+        number += 1
+        made = f"{name}_{number}"
+    return made

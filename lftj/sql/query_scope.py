@@ -1,0 +1,304 @@
+"""What the expressions of one select can see, and the body that its rows come from.
+
+A column that no table of `from` has is looked up in the query around. It becomes a *parameter*: a variable of the
+subquery that stands for the value outside. A head of the subquery has its parameters for its first columns, so that one
+relation answers for every row outside. An equality with a column inside gives a parameter its values; if there is none,
+the values that occur outside do (`domain`).
+
+    select o.id from o where exists (select * from l where l.id = o.id)    @v.rows1(id) :- l(id, _).
+                                                                           v(id) :- o(id), @v.rows1(id).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.clause import INTERNAL
+from lftj.language.diagnostics import did_you_mean
+from lftj.language.visitors import nodes
+from lftj.sql.branches import Body, Branch, RowAtom, variables
+from lftj.sql.cases import is_null
+from lftj.sql.heads import or_null
+from lftj.sql.scope import Case, Conjunction
+from lftj.sql.view import OutputColumn, Rows
+
+if TYPE_CHECKING:
+    from lftj.sql.places import SqlText
+    from lftj.sql.queries import Queries
+
+
+@dataclass(slots=True)
+class Source:
+    """A table of `from`: its name there, and the cases of its columns in order. `hidden`: those that `*` leaves out."""
+
+    name: str
+    columns: dict[str, list[Case]]
+    hidden: set[str] = field(default_factory=set)
+
+    def find(self, column: str) -> str | None:
+        """The name of a column as it is written, else without regard to case."""
+        if column in self.columns:
+            return column
+        return next((name for name in self.columns if name.casefold() == column.casefold()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParameter:
+    """A value of the query around. `outside`: what it is there."""
+
+    variable: ast.Variable
+    outside: tuple[Case, ...]
+    type: str
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A head of a query. `rows`: its first columns are `parameters`."""
+
+    rows: Rows
+    parameters: tuple[QueryParameter, ...] = ()
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        """The columns that the query gives out."""
+        return self.rows.columns[len(self.parameters) :]
+
+
+class Outside(Protocol):
+    """The query around, as a subquery sees it."""
+
+    def found(self, node: exp.Column) -> list[Case] | None:
+        """The cases of a column; None if neither this query nor one around it has it."""
+
+    def names(self, node: exp.Column) -> list[str]:
+        """The names that the column may have been meant to be."""
+
+    def domain(self, parameters: Sequence[QueryParameter]) -> str:
+        """The name of a head with the values of parameters that occur outside."""
+
+
+class QueryScope:
+    """What the expressions of one select can see."""
+
+    def __init__(self, queries: Queries, around: Outside | None) -> None:
+        self.queries = queries
+        self.heads = queries.heads
+        self.around = around
+        self.sources: list[Source] = []
+        self.merged: dict[str, list[Case]] = {}
+        self.body = Body()
+        self.parameters: dict[tuple[Case, ...], QueryParameter] = {}
+        self.placeholders: dict[str, list[Case]] = {}
+        self.subqueries: dict[str, Any] = {}
+
+    @property
+    def source(self) -> SqlText:
+        """The text."""
+        return self.queries.text
+
+    # Columns
+
+    def cases(self, node: exp.Column) -> list[Case]:
+        """The value of a column; an error if there is none, or several."""
+        found = self.found(node)
+        if found is not None:
+            return found
+        if node.table and not any(self._is_named(source, node.table) for source in self._all_sources()):
+            raise self.source.error(
+                f"unknown table `{node.table}`",
+                node.args["table"],
+                why="no table of `from` has this name",
+                remedy=did_you_mean(
+                    node.table,
+                    [s.name for s in self._all_sources() if s.name],
+                    "name it in `from`, or correct the name",
+                ),
+            )
+        raise self.source.error(
+            f"unknown column `{node.sql()}`",
+            node,
+            why="no table of `from` has it",
+            remedy=did_you_mean(node.name, self.names(node), "see `describe` for the columns of a table"),
+        )
+
+    def found(self, node: exp.Column) -> list[Case] | None:
+        """The value of a column of this query, or of those around it."""
+        own = self.own(node)
+        if own is not None:
+            return own
+        outside = self.around.found(node) if self.around is not None else None
+        return None if outside is None else self.parameter(outside, node.name)
+
+    def own(self, node: exp.Column) -> list[Case] | None:
+        """The value of a column of a table of `from`."""
+        if node.name in self.placeholders:
+            return self.placeholders[node.name]
+        if not node.table:
+            for name, cases in self.merged.items():
+                if name.casefold() == node.name.casefold():
+                    return cases
+        having = [
+            (source, name)
+            for source in self.sources
+            if not node.table or self._is_named(source, node.table)
+            if (name := source.find(node.name)) is not None
+        ]
+        if len(having) > 1:
+            first, second = (source.name or "a subquery" for source, _ in having[:2])
+            raise self.source.error(
+                f"ambiguous column `{node.sql()}`",
+                node,
+                why=f"`{first}` and `{second}` both have it",
+                remedy=f"say which is meant, as in `{having[0][0].name or 't'}.{node.name}`",
+            )
+        return having[0][0].columns[having[0][1]] if having else None
+
+    @staticmethod
+    def _is_named(source: Source, name: str) -> bool:
+        return source.name.casefold() == name.casefold()
+
+    def _all_sources(self) -> list[Source]:
+        around = self.around
+        return [*self.sources, *(around._all_sources() if isinstance(around, QueryScope) else ())]
+
+    def names(self, node: exp.Column) -> list[str]:
+        """The names that a column may have been meant to be."""
+        own = [n for s in self.sources if not node.table or self._is_named(s, node.table) for n in s.columns]
+        return own or (self.around.names(node) if self.around is not None else [])
+
+    def parameter(self, outside: list[Case], name: str) -> list[Case]:
+        """The parameter that stands for a value of the query around."""
+        key = tuple(outside)
+        made = self.parameters.get(key)
+        if made is None:
+            nullable = any(case.nullable for case in outside)
+            type_ = next((case.type for case in outside if case.type), "")
+            variable = self.heads.variable(name, nullable)
+            made = self.parameters[key] = QueryParameter(variable, key, type_, nullable)
+        return [Case((), made.variable, made.type, made.nullable)]
+
+    def placeholder(self, cases: list[Case]) -> exp.Column:
+        """A column that stands for a value that is already translated."""
+        name = f"{INTERNAL}{len(self.placeholders)}"
+        self.placeholders[name] = cases
+        return exp.Column(this=exp.Identifier(this=name, quoted=True))
+
+    # Names and relations
+
+    def fresh(self) -> ast.Variable:
+        """A variable of its own."""
+        return self.heads.variable("x", False)
+
+    def constants(self, values: Sequence[ast.Constant], type_: str) -> str:
+        """The name of a relation with one column whose rows are these values."""
+        return self.heads.constants(values)
+
+    def scalar_subquery(self, node: exp.Subquery) -> list[Case]:
+        """The value of `(select ...)` as an expression."""
+        from lftj.sql.subqueries import scalar
+
+        return scalar(self, node)
+
+    def subquery(self, node: exp.Expression, truth: bool) -> list[Conjunction]:
+        """Where a predicate over a subquery is true or, if not `truth`, false."""
+        from lftj.sql.subqueries import predicate
+
+        return predicate(self, node, truth)
+
+    # Rules
+
+    def closed(self, branch: Branch, terms: Iterable[ast.Term]) -> Branch:
+        """The branch with a domain for the parameters that it uses, or `terms` do, and that nothing in it binds."""
+        used = set().union(*(variables(term) for term in terms), *(_named(literal) for literal in branch.literals))
+        bound = branch.bound()
+        free = [p for p in self.parameters.values() if p.variable.name in used - bound]
+        if not free:
+            return branch
+        assert self.around is not None
+        args = tuple(p.variable for p in free)
+        return branch.with_literals(ast.Atom(self.around.domain(free), args), *or_null(self.heads, args))
+
+    def domain(self, parameters: Sequence[QueryParameter]) -> str:
+        """The name of a head with the values that parameters of a subquery have in the rows of this query."""
+        body = Body(list(self.body.atoms), [part for part in self.body.conditions if len(part) == 1])
+        name = self.heads.name("values")
+        for chosen in product(*(p.outside for p in parameters)):
+            for branch in body.branches(self.heads.nullable, *([case.literals] for case in chosen)):
+                terms = [null_of(case) if case.term is None else branch.term(case.term) for case in chosen]
+                self.heads.rule(name, terms, self.closed(branch, terms).body)
+        return name
+
+    def add(self, derived: Derived, name: str, columns: Sequence[str] = ()) -> Source:
+        """Add a relation to the body; the table that it is in `from`, under other names of its `columns`."""
+        made = []
+        for parameter in derived.parameters:
+            case = parameter.outside[0]
+            if len(parameter.outside) == 1 and isinstance(case.term, ast.Variable) and not case.literals:
+                made.append(case.term)
+                self.body.conditions.append([tuple(or_null(self.heads, [case.term]))])
+                continue
+            made.append(self.heads.variable(parameter.variable.name, parameter.nullable))
+            self.body.conditions.append(
+                [
+                    (*c.literals, ast.Comparison("=", made[-1], c.term) if c.term is not None else is_null(made[-1]))
+                    for c in parameter.outside
+                ]
+            )
+        given = [self.heads.variable(column.name, column.nullable) for column in derived.columns]
+        copies = self.heads.variable("copies", False) if derived.rows.bag else None
+        self.body.atoms.append(RowAtom(derived.rows, (*made, *given), copies))
+        source = Source(name, {})
+        for at, (variable, column) in enumerate(zip(given, derived.columns, strict=True)):
+            called = columns[at] if at < len(columns) else column.name
+            source.columns[_unlike(called, source.columns)] = [Case((), variable, column.type, column.nullable)]
+        return source
+
+
+class Beside:
+    """What a subquery in `from` sees: not the tables beside it, but the query around these."""
+
+    def __init__(self, scope: QueryScope) -> None:
+        self.scope = scope
+
+    def found(self, node: exp.Column) -> list[Case] | None:
+        """The value of a column of the query around."""
+        around = self.scope.around
+        outside = around.found(node) if around is not None else None
+        return None if outside is None else self.scope.parameter(outside, node.name)
+
+    def names(self, node: exp.Column) -> list[str]:
+        """The names that a column may have been meant to be."""
+        return self.scope.around.names(node) if self.scope.around is not None else []
+
+    def domain(self, parameters: Sequence[QueryParameter]) -> str:
+        """The values of parameters of the scope, as the query around has them."""
+        own = {p.variable: p for p in self.scope.parameters.values()}
+        terms = [case.term for p in parameters for case in p.outside]
+        assert self.scope.around is not None
+        return self.scope.around.domain([own[term] for term in terms if isinstance(term, ast.Variable)])
+
+
+def null_of(case: Case) -> ast.Constant:
+    """Null, of the type of a case."""
+    return ast.Constant(None, case.type)
+
+
+def _named(literal: ast.Literal) -> set[str]:
+    return {node.name for node in nodes((literal,)) if isinstance(node, ast.Variable)}
+
+
+def _unlike(name: str, names: Iterable[str]) -> str:
+    """A name that is not among others: as it is, or with a number."""
+    made, number = name, 0
+    taken = set(names)
+    while made in taken:
+        number += 1
+        made = f"{name}:{number}"
+    return made

@@ -1,0 +1,209 @@
+"""A select: what it is made of (`Block`), and the head that has its rows.
+
+A block whose rows nothing groups is merged into the query around it where it stands in `from`: its atoms and conditions
+become that query's, so that a sum over it is one over tables. Any other query becomes a head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.sql.branches import Branch, product_of
+from lftj.sql.expressions import holds, value
+from lftj.sql.from_clause import add_from
+from lftj.sql.grouping import Grouping, is_grouped
+from lftj.sql.query_scope import Derived, Outside, QueryParameter, QueryScope, null_of
+from lftj.sql.scope import Case
+from lftj.sql.view import OutputColumn, Rows
+
+if TYPE_CHECKING:
+    from lftj.sql.queries import Queries
+
+# What a select may have, by the names that sqlglot gives it; all else is refused by name.
+_KNOWN = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order", "limit", "offset"}
+_NAMES = {"windows": "`window`", "qualify": "`qualify`", "sample": "`using sample`", "pivots": "`pivot`"}
+
+
+@dataclass(slots=True)
+class Output:
+    """A column that a select gives out."""
+
+    name: str
+    cases: list[Case]
+    node: exp.Expression
+
+
+@dataclass(slots=True)
+class Block:
+    """A select. `scope`: of what is given out, with the body · `grouping`: of a select with groups or aggregates."""
+
+    scope: QueryScope
+    outputs: list[Output]
+    distinct: bool = False
+    grouping: Grouping | None = None
+
+    def value(self, node: exp.Expression) -> list[Case]:
+        """The value of another expression in a row of the select."""
+        return value(node if self.grouping is None else self.grouping.replaced(node), self.scope)
+
+    @property
+    def mergeable(self) -> bool:
+        """Whether a query around may have its body."""
+        return self.grouping is None and not self.distinct
+
+
+def block_of(
+    queries: Queries, select: exp.Select, around: Outside | None, *, given: bool = True, scalar: bool = False
+) -> Block:
+    """The block of a select; not `given`: without the columns that it gives out, which nobody reads.
+
+    `scalar`: it is a value, and what it is of no rows is told elsewhere.
+    """
+    _check(queries, select)
+    scope = QueryScope(queries, around)
+    add_from(scope, select)
+    where = select.args.get("where")
+    if where is not None:
+        parts = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+        for part in sorted(parts, key=lambda part: part.find(exp.Query) is not None):
+            scope.body.conditions.append(holds(part, scope))
+    distinct = select.args.get("distinct")
+    grouping = None
+    columns = _expanded(scope, select) if given or is_grouped(select) else []
+    inner = scope
+    if is_grouped(select):
+        grouping = Grouping(scope, select, columns, scalar=scalar)
+        inner = grouping.scope
+    block = Block(inner, [], distinct is not None, grouping)
+    for name, node, cases in columns if given else ():
+        block.outputs.append(Output(name, block.value(node) if cases is None else cases, node))
+    return block
+
+
+def _check(queries: Queries, select: exp.Select) -> None:
+    for name, part in select.args.items():
+        if part and name not in _KNOWN:
+            node = part[0] if isinstance(part, list) else part
+            shown = _NAMES.get(name, f"`{name.strip('_')}`")
+            raise queries.text.unsupported(f"{shown} in a query", node if isinstance(node, exp.Expression) else select)
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on") is not None:
+        raise queries.text.unsupported("`distinct on`", distinct, "use `group by` with `min` or `max`")
+
+
+def _expanded(scope: QueryScope, select: exp.Select) -> list[tuple[str, exp.Expression, list[Case] | None]]:
+    """The columns that are given out, names and expressions; of those of `*` the cases."""
+    found: list[tuple[str, exp.Expression, list[Case] | None]] = []
+    for node in select.expressions:
+        star = node if isinstance(node, exp.Star) else node.this if isinstance(node, exp.Column) else None
+        if not isinstance(star, exp.Star):
+            inner = node.this if isinstance(node, exp.Alias) else node
+            found.append((node.alias_or_name or inner.sql("duckdb").lower(), inner, None))
+            continue
+        if any(star.args.get(name) for name in ("except_", "replace", "rename")):
+            raise scope.source.unsupported("`*` with `exclude`, `replace` or `rename`", node, "name the columns")
+        table = node.table if isinstance(node, exp.Column) else ""
+        sources = [source for source in scope.sources if not table or source.name.casefold() == table.casefold()]
+        if not sources:
+            raise scope.source.error(
+                f"unknown table `{table}`" if table else "`*` without `from`",
+                node,
+                why="`*` stands for the columns of the tables of `from`",
+                remedy="name columns, or add the table to `from`",
+            )
+        for source in sources:
+            for name, cases in source.columns.items():
+                if table or name not in source.hidden:
+                    given = cases if table else scope.merged.get(name.casefold(), cases)
+                    found.append((name, exp.column(name, source.name or None), given))
+    return found
+
+
+# Rows
+
+
+def rows_of(
+    queries: Queries,
+    blocks: Sequence[Block],
+    *,
+    distinct: bool = False,
+    functional: bool = False,
+    word: str = "rows",
+    name: str = "",
+) -> Derived:
+    """The head with the rows of blocks of equally many columns, one after the other.
+
+    `distinct`: each once · `functional`: there is one row for what all columns but the last say · `name`: of the head.
+    """
+    parameters = _parameters(blocks)
+    made = [row for block in blocks for row in _rules(block, parameters)]
+    columns = (
+        *(OutputColumn(p.variable.name, p.type, p.nullable) for p in parameters),
+        *(_column(outputs) for outputs in zip(*(block.outputs for block in blocks), strict=True)),
+    )
+    heads = queries.heads
+    distinct = distinct or (all(block.distinct for block in blocks) and len(blocks) == 1)
+    fixed = [p.variable.name for p in parameters]
+    told_apart = len(blocks) == 1 and all(branch.determines(terms, fixed) for branch, terms in made)
+    if distinct or (told_apart and not any(branch.copies for branch, _ in made)):
+        name = name or heads.name(word)
+        for branch, terms in made:
+            heads.rule(name, terms, branch.body, functional=functional)
+        key = None if distinct else _key(made, len(columns), fixed)
+        rows = Rows.of(name, columns, bag=False, key=key)
+    elif told_apart:
+        name = heads.name(word)
+        for branch, terms in made:
+            heads.rule(name, [*terms, product_of(branch.copies)], branch.body, functional=True)
+        rows = Rows.of(name, columns, bag=True)
+    else:
+        parts = [
+            heads.folded("sum", product_of(branch.copies), terms, branch)
+            if branch.copies
+            else heads.folded("count", None, terms, branch)
+            for branch, terms in made
+        ]
+        rows = Rows.of(heads.added_up(parts, len(columns), columns) or heads.facts(word, ()), columns, bag=True)
+    return Derived(rows, parameters)
+
+
+def _parameters(blocks: Sequence[Block]) -> tuple[QueryParameter, ...]:
+    """The parameters of the first block, which has those of all."""
+    first = blocks[0].scope
+    for block in blocks[1:]:
+        for parameter in list(block.scope.parameters.values()):
+            first.parameter(list(parameter.outside), parameter.variable.name)
+    return tuple(first.parameters.values())
+
+
+def _rules(block: Block, parameters: Sequence[QueryParameter]) -> Iterator[tuple[Branch, list[ast.Term]]]:
+    """The rules that derive the rows of a block: bodies, and the arguments of the head."""
+    scope = block.scope
+    own = [scope.parameter(list(p.outside), p.variable.name)[0].term for p in parameters]
+    for chosen in product(*(output.cases for output in block.outputs)):
+        for branch in scope.body.branches(scope.heads.nullable, *([case.literals] for case in chosen)):
+            terms = [branch.term(variable) for variable in own if variable is not None]
+            terms += [null_of(case) if case.term is None else branch.term(case.term) for case in chosen]
+            yield scope.closed(branch, terms), terms
+
+
+def _column(outputs: Sequence[Output]) -> OutputColumn:
+    cases = [case for output in outputs for case in output.cases]
+    type_ = next((case.type for case in cases if case.type), "number")
+    return OutputColumn(outputs[0].name, type_, any(case.nullable for case in cases))
+
+
+def _key(made: Sequence[tuple[Branch, list[ast.Term]]], width: int, fixed: Sequence[str]) -> tuple[int, ...]:
+    """The positions of as few columns as tell the rows apart. The rows of two branches differ in what they come from."""
+    key = list(range(width))
+    for at in reversed(range(width)):
+        fewer = [position for position in key if position != at]
+        if all(branch.determines([terms[position] for position in fewer], ()) for branch, terms in made):
+            key = fewer
+    return tuple(key)

@@ -1,0 +1,324 @@
+"""Subqueries in expressions, as atoms over their heads.
+
+    exists (select ...)          @v.rows1(p)                      not exists: !@v.rows1(p)
+    x in (select y ...)          @v.rows1(p, x)                   not in: !@v.rows1(p, x), and no null is there,
+                                                                  or x is null and there is no row
+    x < all (select y ...)       @v.min1(p, m), x < m             or there is no row
+    (select max(y) ...)          @v.rows1(p, m)                   else null, or what the expression is of no rows
+
+p are the values of the query around that the subquery names (`query_scope.py`). null equals nothing there either, but
+for a parameter that no equality binds, whose values are those of the rows around, null among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.sql.cases import is_null, joined, not_null, products
+from lftj.sql.expressions import holds, value
+from lftj.sql.grouping import is_grouped
+from lftj.sql.heads import or_null
+from lftj.sql.query_scope import Derived, QueryScope
+from lftj.sql.scope import Case, Conjunction
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_NEGATED = {exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT}
+_MIRRORED = {exp.LT: exp.GT, exp.GT: exp.LT, exp.LTE: exp.GTE, exp.GTE: exp.LTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ}
+
+
+# Reading a head
+
+
+def positive(scope: QueryScope, derived: Derived, given: Sequence[ast.Term]) -> list[Conjunction]:
+    """Where the head has a row with the values `given`, which may be variables that it binds."""
+    return [(*literals, ast.Atom(derived.rows.name, (*args, *given))) for literals, args in _read(scope, derived)]
+
+
+def negative(scope: QueryScope, derived: Derived, given: Sequence[ast.Term] | None = None) -> list[Conjunction]:
+    """Where the head has no row with the values `given`, or no row at all."""
+    rest = [ast.Wildcard()] * len(derived.columns) if given is None else given
+    found = []
+    for literals, args in _read(scope, derived):
+        atom = ast.Atom(derived.rows.name, (*args, *rest, *([ast.Wildcard()] if derived.rows.bag else [])))
+        found.append((*literals, ast.Negation(atom)))
+    return found
+
+
+def _read(scope: QueryScope, derived: Derived) -> Iterator[tuple[Conjunction, list[ast.Term]]]:
+    """Each way to give the parameters of a head their values, with the literals that bind them."""
+    for chosen in product(*(parameter.outside for parameter in derived.parameters)):
+        literals = joined(*(case.literals for case in chosen))
+        if literals is None:
+            continue
+        args: list[ast.Term] = []
+        for case, parameter in zip(chosen, derived.parameters, strict=True):
+            if case.term is None:
+                # Null that is computed: a variable that is null. Only a head over a domain has it.
+                raise scope.source.unsupported(
+                    f"a subquery over the computed column `{parameter.variable.name}`, which may be null",
+                    None,
+                    "leave null out first, in a subquery of `from`",
+                )
+            args.append(case.term)
+        yield (*literals, *or_null(scope.heads, args)), args
+
+
+# exists, in, any, all
+
+
+def predicate(scope: QueryScope, node: exp.Expression, truth: bool) -> list[Conjunction]:
+    """Where a predicate over a subquery is true or, if not `truth`, false."""
+    if isinstance(node, exp.Exists):
+        derived = _derived(scope, node.this, exists=True)
+        return positive(scope, derived, _some(derived)) if truth else negative(scope, derived)
+    if isinstance(node, exp.In):
+        return _in(scope, node.this, node.args["query"], truth)
+    left, right, op = node.this, node.expression, type(node)
+    if isinstance(left, exp.Any | exp.All):
+        left, right, op = right, left, _MIRRORED[op]
+    query, every = right.this, isinstance(right, exp.All)
+    if not truth:
+        op, every = _NEGATED[op], not every
+    if op is exp.EQ and not every:
+        return _in(scope, left, query, True)
+    if op is exp.NEQ and every:
+        return _in(scope, left, query, False)
+    return _all(scope, left, op, query) if every else _any(scope, left, op, query)
+
+
+def _some(derived: Derived) -> list[ast.Term]:
+    return [ast.Wildcard()] * (len(derived.columns) + derived.rows.bag)
+
+
+def _derived(scope: QueryScope, query: exp.Expression, *, exists: bool = False) -> Derived:
+    """The distinct rows of a subquery; made once for equal texts."""
+    key = f"{'exists' if exists else 'rows'} {query.sql('duckdb')}"
+    if key not in scope.subqueries:
+        scope.subqueries[key] = (
+            scope.queries.some(query, scope) if exists else scope.queries.rows_of(query, scope, distinct=True)
+        )
+    found: Derived = scope.subqueries[key]
+    return found
+
+
+def _values(scope: QueryScope, derived: Derived) -> list[ast.Variable]:
+    return [scope.heads.variable(column.name, column.nullable) for column in derived.columns]
+
+
+def _equal(scope: QueryScope, left: exp.Expression, derived: Derived, found: list[ast.Variable]) -> exp.Expression:
+    """The predicate that the values on the left are those of a row."""
+    parts = left.expressions if isinstance(left, exp.Tuple) else [left]
+    if len(parts) != len(derived.columns):
+        raise scope.source.error(
+            f"{len(parts)} values against a subquery with {len(derived.columns)} columns",
+            left,
+            why="a value of each column is compared",
+            remedy="let the subquery give out as many columns as stand on the left",
+        )
+    equal: exp.Expression | None = None
+    for part, variable, column in zip(parts, found, derived.columns, strict=True):
+        place = scope.placeholder([Case((), variable, column.type, column.nullable)])
+        one = exp.EQ(this=part.copy(), expression=place)
+        equal = one if equal is None else exp.And(this=equal, expression=one)
+    assert equal is not None
+    return equal
+
+
+def _in(scope: QueryScope, left: exp.Expression, query: exp.Expression, truth: bool) -> list[Conjunction]:
+    """`x in (select y ...)`, or `x not in ...` if not `truth`."""
+    derived = _derived(scope, query)
+    key = f"in {left.sql('duckdb')} {query.sql('duckdb')}"
+    if key not in scope.subqueries:
+        found = _values(scope, derived)
+        scope.subqueries[key] = found, holds(_equal(scope, left, derived, found), scope)
+    found, equal = scope.subqueries[key]
+    atoms = positive(scope, derived, found)
+    if truth:
+        return products([equal, atoms])
+    nullable = any(column.nullable for column in derived.columns)
+    parts = left.expressions if isinstance(left, exp.Tuple) else [left]
+    cases = [value(part, scope) for part in parts]
+    if len(parts) > 1 and (nullable or any(case.nullable for part in cases for case in part)):
+        raise scope.source.unsupported("`not in` of several columns that may be null", left, "use `not exists`")
+    lacking: list[ast.Literal] = []
+    for conjunction in products([equal, atoms]):
+        binding = [part for part in conjunction if not _outside(part, found)]
+        within = [part for part in conjunction if part not in binding]
+        lacking += [*_kept(binding), ast.Negation(_shortened(within, found))]
+    known = [(*case.literals, *_known(case)) for case in cases[0] if case.term is not None] if len(cases) == 1 else [()]
+    both: list[list[Conjunction]] = [[c for c in known if c is not None], [tuple(dict.fromkeys(lacking))]]
+    if nullable:
+        both.append(negative(scope, _nulls(scope, derived, query), ()))
+    result = products(both)
+    nulls = [
+        (*case.literals, *([is_null(case.term)] if case.term is not None else [])) for case in cases[0] if case.nullable
+    ]
+    if len(cases) == 1 and nulls:
+        result += products([nulls, negative(scope, derived)])
+    return result
+
+
+def _kept(literals: Sequence[ast.Literal]) -> list[ast.Literal]:
+    return [part for part in literals if isinstance(part, ast.Comparison) and part.op == "or_null"]
+
+
+def _outside(literal: ast.Literal, found: Sequence[ast.Variable]) -> bool:
+    from lftj.language.visitors import nodes
+
+    return any(node in found for node in nodes((literal,)) if isinstance(node, ast.Variable))
+
+
+def _shortened(within: Sequence[ast.Literal], found: Sequence[ast.Variable]) -> ast.Literal:
+    """The conjunction to negate: one atom, where equalities say what its values are."""
+    from lftj.sql.branches import renamed
+
+    names: dict[str, ast.Term] = {}
+    rest = []
+    for literal in within:
+        if isinstance(literal, ast.Comparison) and literal.op == "=":
+            for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
+                if isinstance(side, ast.Variable) and side in found and side.name not in names:
+                    names[side.name] = other
+                    break
+            else:
+                rest.append(literal)
+        elif not (isinstance(literal, ast.Negation) and literal in [not_null(v) for v in found]):
+            rest.append(literal)
+    made = tuple(renamed(literal, names) for literal in rest)
+    return made[0] if len(made) == 1 else ast.Disjunction((made,))
+
+
+def _known(case: Case) -> list[ast.Literal]:
+    return [not_null(case.term)] if case.nullable and case.term is not None else []
+
+
+def _nulls(scope: QueryScope, derived: Derived, query: exp.Expression) -> Derived:
+    """The head that says for which parameters a subquery of one column gives null."""
+    key = f"null {query.sql('duckdb')}"
+    if key not in scope.subqueries:
+        columns = [scope.heads.variable(c.name, c.nullable) for c in derived.rows.columns]
+        name = scope.heads.name("null")
+        atom = ast.Atom(derived.rows.name, tuple(columns))
+        scope.heads.rule(name, columns[:-1], [atom, is_null(columns[-1])])
+        from lftj.sql.view import Rows
+
+        scope.subqueries[key] = Derived(Rows.of(name, derived.rows.columns[:-1], bag=False), derived.parameters)
+    found: Derived = scope.subqueries[key]
+    return found
+
+
+def _extreme(scope: QueryScope, derived: Derived, query: exp.Expression, op: str) -> Derived:
+    """The head with the least or the greatest value of a subquery for its parameters."""
+    from lftj.sql.branches import Branch, RowAtom
+    from lftj.sql.view import OutputColumn, Rows
+
+    key = f"{op} {query.sql('duckdb')}"
+    if key not in scope.subqueries:
+        columns = [scope.heads.variable(c.name, c.nullable) for c in derived.rows.columns]
+        branch = Branch((RowAtom(derived.rows, tuple(columns)),), (), {})
+        last = derived.rows.columns[-1]
+        made = (*derived.rows.columns[:-1], OutputColumn(op, last.type, False))
+        if len(made) == 1:
+            name = scope.heads.name(op)
+            inner = scope.heads.folded(op, columns[-1], (), branch)
+            scope.heads.rule(name, columns[-1:], [ast.Atom(inner, tuple(columns[-1:]))])
+        else:
+            name = scope.heads.folded(op, columns[-1], columns[:-1], branch)
+        scope.subqueries[key] = Derived(Rows.of(name, made, bag=False), derived.parameters)
+    found: Derived = scope.subqueries[key]
+    return found
+
+
+def _compared(
+    scope: QueryScope, left: exp.Expression, op: type[exp.Expression], derived: Derived, query: exp.Expression, ext: str
+) -> list[Conjunction]:
+    extreme = _extreme(scope, derived, query, ext)
+    key = f"value {ext} {query.sql('duckdb')}"
+    if key not in scope.subqueries:
+        scope.subqueries[key] = _values(scope, extreme)[-1]
+    found: ast.Variable = scope.subqueries[key]
+    place = scope.placeholder([Case((), found, extreme.columns[-1].type, False)])
+    return products([positive(scope, extreme, [found]), holds(op(this=left.copy(), expression=place), scope)])
+
+
+def _any(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], query: exp.Expression) -> list[Conjunction]:
+    """`x < any (select y ...)`: less than the greatest; `x <> any`: unlike the least, or else the greatest."""
+    derived = _derived(scope, query)
+    if op is exp.NEQ:
+        low = _compared(scope, left, exp.NEQ, derived, query, "min")
+        equal = _compared(scope, left, exp.EQ, derived, query, "min")
+        return [*low, *products([equal, _compared(scope, left, exp.NEQ, derived, query, "max")])]
+    return _compared(scope, left, op, derived, query, "max" if op in (exp.LT, exp.LTE) else "min")
+
+
+def _all(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], query: exp.Expression) -> list[Conjunction]:
+    """`x < all (select y ...)`: less than the least, and no null is there; or there is no row."""
+    derived = _derived(scope, query)
+    if op is exp.EQ:
+        found = products(
+            [_compared(scope, left, op, derived, query, "min"), _compared(scope, left, op, derived, query, "max")]
+        )
+    else:
+        found = _compared(scope, left, op, derived, query, "min" if op in (exp.LT, exp.LTE) else "max")
+    if derived.columns[-1].nullable:
+        found = products([found, negative(scope, _nulls(scope, derived, query), ())])
+    return [*negative(scope, derived), *found]
+
+
+# Scalar subqueries
+
+
+def scalar(scope: QueryScope, node: exp.Expression) -> list[Case]:
+    """The value of `(select ...)` as an expression: null where there is no row."""
+    query = node.this if isinstance(node, exp.Subquery) else node
+    key = f"scalar {query.sql('duckdb')}"
+    if key not in scope.subqueries:
+        scope.subqueries[key] = _scalar(scope, query)
+    found: list[Case] = scope.subqueries[key]
+    return found
+
+
+def _scalar(scope: QueryScope, query: exp.Expression) -> list[Case]:
+    derived = scope.queries.scalar(query, scope)
+    if len(derived.columns) != 1:
+        raise scope.source.error(
+            f"a subquery with {len(derived.columns)} columns as a value",
+            query,
+            why="an expression has one value",
+            remedy="let the subquery give out one column",
+        )
+    (column,) = derived.columns
+    variable = scope.heads.variable(column.name, column.nullable)
+    cases = [Case(c, variable, column.type, column.nullable) for c in positive(scope, derived, [variable])]
+    inner = query
+    if isinstance(inner, exp.Select) and is_grouped(inner) and inner.args.get("group") is None:
+        if not derived.parameters:
+            return cases
+        if inner.args.get("having") is not None:
+            raise scope.source.unsupported("`having` without `group by` in such a subquery", inner.args["having"])
+        nothing = value(_of_no_rows(inner.expressions[0]), scope)
+    else:
+        nothing = [Case((), None, column.type, nullable=True)]
+    for conjunction in negative(scope, derived):
+        cases += [
+            Case((*conjunction, *case.literals), case.term, case.type or column.type, case.nullable) for case in nothing
+        ]
+    return cases
+
+
+def _of_no_rows(node: exp.Expression) -> exp.Expression:
+    """An expression over aggregates, of no rows."""
+    from lftj.sql.aggregates import is_aggregate
+
+    def place(part: exp.Expression) -> exp.Expression:
+        if not is_aggregate(part):
+            return part
+        counts = part.find(exp.AggFunc)
+        return exp.Literal.number(0) if isinstance(counts, exp.Count) else exp.Null()
+
+    inner = node.this if isinstance(node, exp.Alias) else node
+    return inner.copy().transform(place)
