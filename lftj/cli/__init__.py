@@ -20,6 +20,7 @@
     lftj fmt PROGRAM... [--check] [--diff] programs in their standard form, rewritten in place; `-` is stdin to stdout
     lftj lsp                               the language server, for editors (needs lftj[lsp])
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
+    lftj triggers FILE [--naive]           how sums and counts of rules, or of the calculus, are kept by triggers
     lftj functors [--json]                 operators, functors and tests of the language, each with an example
     lftj doctor [--json]                   versions, cache, machine, Java, extras: each with what to do about it
     lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream

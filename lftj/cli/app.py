@@ -219,6 +219,20 @@ def fmt(
     return partial(format_programs, programs, check=check, diff=diff)
 
 
+@app.command(short_help="Show how sums and counts are kept by triggers.")
+def triggers(
+    program: Annotated[
+        str, typer.Argument(metavar="FILE", help="Rules (.dl), queries in the calculus (.calc), or M3F (.m3f).")
+    ],
+    form: Annotated[str, typer.Option("--format", metavar="m3f|dot|svg", help="How it is printed.")] = "m3f",
+    naive: Annotated[bool, typer.Option("--naive", help="A view for every delta (viewlet transform).")] = False,
+) -> Job:
+    """Print what a row that comes or goes does to the maps that keep sums, counts and means: M3F, or a picture."""
+    from lftj.cli.triggers_command import print_triggers
+
+    return partial(print_triggers, program, form=form, naive=naive)
+
+
 @app.command(short_help="Start the language server, for editors.")
 def lsp(
     facts: Annotated[

@@ -12,4 +12,5 @@ extraction.py         what a product sums over relations becomes maps
 worth_keeping.py      which components of a delta get a map, by estimates
 compilation.py        from the definitions of maps to what every event does to them
 m3f.py                programs as text, m3f_reader.py and m3f.lark back from it, syntax_error.py where it goes wrong
+hierarchy.py          the maps as a picture
 """

@@ -183,7 +183,8 @@ class _Compilation:
         words = ["m", *(re.sub(r"\W+", "_", relation) for relation in path)]
         base = "_".join(words)
         base = base if len(base) <= _LONGEST_NAME else f"m_{words[-1]}"
-        names = chain((base,), (f"{base}{i}" for i in count(2)))
+        apart = "_" if base[-1].isdigit() else ""
+        names = chain((base,), (f"{base}{apart}{i}" for i in count(2)))
         name = next(name for name in names if name not in self.taken and name not in self.maps)
         self.paths[name] = path
         return name

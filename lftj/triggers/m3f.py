@@ -2,11 +2,11 @@
 
     relation O(k: number, r: number)
     relation L(k: number, p: number)
-    map q[] = O(k, r) * L(k, p) * p * r
+    map q[] = O(k, r) * r * L(k, p) * p
     map m_O[k: number] = L(k, p) * p
     map m_L[k: number] = O(k, r) * r
     top q
-    on +O(k, r): q[] += m_O[k] * r
+    on +O(k, r): q[] += r * m_O[k]
     on +O(k, r): m_L[k] += r
 
 In a product `name(..)` is a relation, `name[..]` an entry of a map, a name or a number its value, `{a + b}` the value
@@ -46,7 +46,7 @@ from lftj.values.spelling import symbol_text
 from lftj.values.type_table import type_of
 
 KEYWORDS = frozenset(("relation", "map", "top", "on", "Sum", "null"))
-_PLAIN = re.compile(r"[A-Za-z_?][A-Za-z0-9_?']*")
+_PLAIN = re.compile(r"(?![0-9])[\w?@·][\w?@·.']*")
 # The functors that are written between their operands, with how tightly they bind; others are written as calls.
 INFIX = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 _OPERAND = 3
