@@ -10,6 +10,7 @@ a statement has a weight for each of its *members*.
     TIMES     a register multiplies one weight, or all (B is -1)
     ADD, SUBTRACT, MULTIPLY, MOVE   a register is computed
     EMIT      the weights are to be added to an entry
+    RANGE     sums over an interval of one key multiply the weights (order_kernel.py); an empty one ends the statement
     SLICE     for every entry that agrees with the known keys: the others are bound, values multiply the weights
     ALL       for every entry of a table
 
@@ -30,13 +31,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lftj.triggers.order_kernel import ENTRIES, FREE, add_under, fits, has_nodes, new_node, sum_below, sum_of
 from lftj.triggers.table_kernel import (
     CAP,
     FIRST,
+    FIRST_ORDER,
     HELD,
     KEYS,
     LINKS,
     OFF,
+    ORDERS,
     SLICES,
     TOP,
     VALUES,
@@ -53,7 +57,7 @@ from scantree._jit import inlined, kernel
 
 Words = npt.NDArray[np.int64]
 
-READ, TEST, TIMES, ADD, SUBTRACT, MULTIPLY, MOVE, EMIT, SLICE, ALL = range(10)
+READ, TEST, TIMES, ADD, SUBTRACT, MULTIPLY, MOVE, EMIT, RANGE, SLICE, ALL = range(11)
 # Comparisons, in the order of numbers that `lowered.py` gives them.
 EQ, NE, LT, LE, GT, GE = range(6)
 # Columns of `code`: the instruction, and what it is about: a table (or a comparison); registers or lists; where in
@@ -62,7 +66,7 @@ OP, TABLE, A, B, C, LIST, READS, MEMBERS, CELLS = range(9)
 # Cells of `state`.
 EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, STATE = range(9)
 EVALUATING, WRITING = 0, 1
-DONE, OVERFLOW, GROW_MEMORY, GROW_ADDITIONS, GROW_LOG = range(5)
+DONE, OVERFLOW, GROW_MEMORY, GROW_ADDITIONS, GROW_LOG, GROW_NODES = range(6)
 # Columns of an addition before its amounts, one for each value of a table, which its keys follow; and of a line of the
 # log before the old values, the new ones and the keys.
 TARGET, AMOUNTS = 0, 1
@@ -162,6 +166,38 @@ def _times_entry(tables, code, i, word, before, weight):
     return np.int64(alive != 0)
 
 
+@kernel
+def _times_range(tables, code, work, i):
+    """Multiply the weights by sums over an interval: 1, 0 if all are 0, -1 if too large.
+
+    Of the instruction, TABLE is the order, A and B the registers of the bounds (-1: none), and C whether each is open.
+    """
+    nodes, t, registers = tables.trees.nodes, code.code[i, TABLE], work.registers
+    _keys_of(code, i, work)
+    word = find(tables.mem, tables.desc, t, work.buffer, 0)
+    if word < 0:
+        return np.int64(0)
+    root, at, alive = tables.mem[word + 1 + tables.desc[t, KEYS]], code.code[i, READS], np.int64(0)
+    low, high, is_open = code.code[i, A], code.code[i, B], code.code[i, C]
+    empty = low >= 0 and high >= 0 and registers[low] > registers[high]
+    for v in range(code.code[i, MEMBERS]):
+        value, total = code.lists[at + v], np.int64(0)
+        if not empty:
+            # The sums are modulo 2**64, and so is their difference: it is the sum if that is one of 64 bits.
+            if high >= 0:
+                total = sum_below(nodes, root, value, registers[high], is_open & 2 == 0)
+            else:
+                total = sum_of(nodes, root, value)
+            if low >= 0:
+                total -= sum_below(nodes, root, value, registers[low], is_open & 1 == 1)
+        product = work.weight[v] * total
+        if _overflows(work.weight[v], total, product):
+            return np.int64(-1)
+        work.weight[v] = product
+        alive |= product
+    return np.int64(alive != 0)
+
+
 @inlined
 def _first(tables, code, i, work):
     """The word of the first entry that a loop goes through; -1 if there is none."""
@@ -256,6 +292,11 @@ def _evaluate(tables, code, work, i):
             if alive != 0:
                 state[ADDITIONS] = at + 1
             goes_on = False
+        elif op == RANGE:
+            found = _times_range(tables, code, work, i)
+            if found < 0:
+                return OVERFLOW
+            goes_on = found > 0
         elif op >= SLICE:
             word = _first(tables, code, i, work)
             if word < 0:
@@ -306,6 +347,54 @@ def _evaluate(tables, code, work, i):
         i += 1
 
 
+@inlined
+def _prefix(tables, t, addition, values, work):
+    """The prefix of order `t` that an addition has, into the buffer."""
+    for i in range(tables.desc[t, KEYS]):
+        work.buffer[i] = addition[AMOUNTS + values + tables.columns[t, i]]
+
+
+@kernel
+def _orders_take(tables, work, addition):
+    """Whether the orders of a table take an addition: DONE, or why not. Their trees are there then."""
+    mem, desc, m = tables.mem, tables.desc, addition[TARGET]
+    values = desc[m, VALUES]
+    for t in range(desc[m, FIRST_ORDER], desc[m, FIRST_ORDER] + desc[m, ORDERS]):
+        if not has_nodes(tables.trees, values):
+            return GROW_NODES
+        _prefix(tables, t, addition, values, work)
+        word = find(mem, desc, t, work.buffer, 0)
+        if word < 0:
+            missing = room_for_one(tables, t, work.buffer)
+            if missing > 0:
+                work.state[NEED] = missing
+                return GROW_MEMORY
+            word = place(mem, desc, t, work.buffer, 0)
+            mem[word + 1 + desc[t, KEYS]] = new_node(tables.trees, values, 1)
+            continue
+        key = addition[AMOUNTS + values + tables.columns[t, desc[t, KEYS]]]
+        if not fits(tables.trees, values, mem[word + 1 + desc[t, KEYS]], key, addition, AMOUNTS):
+            return OVERFLOW
+    return DONE
+
+
+@kernel
+def _add_to_orders(tables, work, addition):
+    """Add to the orders of a table."""
+    mem, desc, m, trees = tables.mem, tables.desc, addition[TARGET], tables.trees
+    values = desc[m, VALUES]
+    for t in range(desc[m, FIRST_ORDER], desc[m, FIRST_ORDER] + desc[m, ORDERS]):
+        _prefix(tables, t, addition, values, work)
+        word = find(mem, desc, t, work.buffer, 0)
+        key = addition[AMOUNTS + values + tables.columns[t, desc[t, KEYS]]]
+        root = add_under(trees, values, mem[word + 1 + desc[t, KEYS]], key, addition, AMOUNTS)
+        mem[word + 1 + desc[t, KEYS]] = root
+        if trees.nodes[root + ENTRIES] == 0:
+            trees.nodes[root] = trees.heap[FREE + values]
+            trees.heap[FREE + values] = root
+            vacate(mem, desc, t, word)
+
+
 @kernel
 def _add(tables, work, addition, event, logs):
     """Add to an entry. Returns DONE, or why not; nothing is changed then."""
@@ -314,6 +403,10 @@ def _add(tables, work, addition, event, logs):
     logged = logs and desc[m, TOP] > 0
     if logged and work.state[LOGGED] == len(work.log):
         return GROW_LOG
+    if desc[m, ORDERS] > 0:
+        status = _orders_take(tables, work, addition)
+        if status != DONE:
+            return status
     word = find(mem, desc, m, addition, AMOUNTS + values)
     if word < 0:
         missing = room_for_one(tables, m, work.buffer)
@@ -339,6 +432,8 @@ def _add(tables, work, addition, event, logs):
         for j in range(n):
             line[OLD + 2 * values + j] = addition[AMOUNTS + values + j]
         work.state[LOGGED] += 1
+    if desc[m, ORDERS] > 0:
+        _add_to_orders(tables, work, addition)
     alive = np.int64(0)
     for v in range(values):
         mem[word + 1 + n + v] += addition[AMOUNTS + v]

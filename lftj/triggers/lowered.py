@@ -19,6 +19,7 @@ from lftj.language.clause import Apply, Parameter, Term, Value, Var
 from lftj.triggers import event_kernel as k
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import DELETION, EVENT, INSERTION, Cmp, Factor, Lift, MapRead, Statement, TriggerProgram, Val
+from lftj.triggers.ranges import Interval, interval_of
 from lftj.triggers.twins import Twins, skeleton, twins_of
 from lftj.values.type_table import family_of, to_stored
 
@@ -50,7 +51,8 @@ class Place(NamedTuple):
 class Lowered:
     """A program for the kernel. `twins`: the maps of each table · `places`: of each map.
 
-    `indexes`: of each table, in order, by which keys · `kinds`: the number of each event · `width`: the most columns of
+    `indexes`: of each table, in order, by which keys · `orders`: the same, the prefix and then the key that they are by
+    · `kinds`: the number of each event · `width`: the most columns of
     an event · `registers`: with the constants in place · `statements`: in the order of the kernel's numbers, each that
     of the first of the twins.
     """
@@ -59,6 +61,7 @@ class Lowered:
     twins: list[Twins] = field(default_factory=list)
     places: dict[str, Place] = field(default_factory=dict)
     indexes: list[list[tuple[int, ...]]] = field(default_factory=list)
+    orders: list[list[tuple[int, ...]]] = field(default_factory=list)
     kinds: dict[tuple[int, str], int] = field(default_factory=dict)
     width: int = 0
     registers: list[int] = field(default_factory=list)
@@ -67,6 +70,7 @@ class Lowered:
     _lists: list[int] = field(default_factory=list)
     _begins: list[int] = field(default_factory=list)
     _constants: dict[int, int] = field(default_factory=dict)
+    _ranges: list[tuple[int, int]] = field(default_factory=list)
     _asks: list[dict[tuple[int, tuple[int, ...]], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -74,6 +78,7 @@ class Lowered:
         self.twins = twins_of(program)
         self.places = {name: Place(i, j) for i, made in enumerate(self.twins) for j, name in enumerate(made.names)}
         self.indexes = [[] for _ in self.twins]
+        self.orders = [[] for _ in self.twins]
         self.width = max((schema.arity for schema in program.relations.values()), default=0)
         self.registers = [0] * self.width
         spans = [0]
@@ -88,6 +93,12 @@ class Lowered:
                         _StatementLowering(self, table, row)
                 spans.append(len(self.statements))
         self._begins.append(len(self._rows))
+        # Which order it is can be said once it is known how many indexes there are.
+        firsts = np.cumsum([len(self.twins) + sum(map(len, self.indexes)), *map(len, self.orders)]).tolist()
+        for cells in self._rows:
+            if cells[k.OP] == k.RANGE:
+                table, order = self._ranges[cells[k.TABLE]]
+                cells[k.TABLE] = firsts[table] + order
         asks = [(table, self.listed(columns)) for found in self._asks for table, columns in found]
         asked = np.cumsum([0, *map(len, self._asks)])
         self.code = k.Code(
@@ -131,6 +142,13 @@ class Lowered:
             self.indexes[table].append(bound)
         return self.indexes[table].index(bound)
 
+    def order(self, table: int, keys: tuple[int, ...]) -> int:
+        """The number, in `_ranges`, of the order of a table by the last of `keys`, the others being its prefix."""
+        if keys not in self.orders[table]:
+            self.orders[table].append(keys)
+        self._ranges.append((table, self.orders[table].index(keys)))
+        return len(self._ranges) - 1
+
     def listed(self, registers: Sequence[int]) -> int:
         """Where a list of registers stands, with its length."""
         self._lists += [len(registers), *registers]
@@ -159,18 +177,21 @@ class Lowered:
         """(`desc`, `columns` of the tables), without regions yet."""
         rows, columns, most = [], [], max(1, self.most_keys)
         first = len(self.twins)
+        first_order = first + sum(map(len, self.indexes))
         tops = set(self.program.tops)
-        for made, slices in zip(self.twins, self.indexes, strict=True):
+        for made, slices, orders in zip(self.twins, self.indexes, self.orders, strict=True):
             keys, values = len(self.program.maps[made.names[0]].keys), len(made.names)
             links = 1 + keys + values
             top = int(not tops.isdisjoint(made.names))
-            rows.append([0, 0, 0, 0, keys, values, len(slices), first, links, links + 2 * len(slices), top])
+            width = links + 2 * len(slices)
+            rows.append([0, 0, 0, 0, keys, values, len(slices), first, links, width, top, len(orders), first_order])
             columns.append([0] * most)
-            first += len(slices)
-        for slices in self.indexes:
-            for bound in slices:
-                rows.append([0, 0, 0, 0, len(bound), 1, 0, 0, 0, 2 + len(bound), 0])
-                columns.append([*bound, *[0] * (most - len(bound))])
+            first, first_order = first + len(slices), first_order + len(orders)
+        for keys_of, less in ((self.indexes, 0), (self.orders, 1)):
+            for named in (listed for of_table in keys_of for listed in of_table):
+                keys = len(named) - less
+                rows.append([0, 0, 0, 0, keys, 1, 0, 0, 0, 2 + keys, 0, 0, 0])
+                columns.append([*named, *[0] * (most - len(named))])
         return np.array(rows, np.int64).reshape(-1, t.FIELDS), np.array(columns, np.int64).reshape(-1, most)
 
 
@@ -180,8 +201,16 @@ class _StatementLowering:
     def __init__(self, lowered: Lowered, table: int, members: Sequence[Statement]) -> None:
         self.lowered, self.members, self.known = lowered, members, dict[str, int]()
         kept = [[factor for factor in one.factors if not isinstance(factor, Val)] for one in members]
-        for factors in zip(*kept, strict=True):
-            self.factor(factors)
+        done: frozenset[int] = frozenset()
+        for i, factors in enumerate(zip(*kept, strict=True)):
+            if i in done:
+                continue
+            interval = interval_of(members, kept, i, self.is_known) if isinstance(factors[0], MapRead) else None
+            if interval is None:
+                self.factor(factors)
+            else:
+                done |= interval.tests
+                self.add_up(interval, [one for one in factors if isinstance(one, MapRead)])
         self.values()
         keys = [self.register(key) for key in members[0].keys]
         lowered.ask(table, keys)
@@ -264,6 +293,17 @@ class _StatementLowering:
             lowered.emit(k.ALL, table, 0, 0, where, 0, reads, members)
         for a, b in equal:
             self.test("=", a, b)
+
+    def add_up(self, interval: Interval, reads: Sequence[MapRead]) -> None:
+        """Append the sum over an interval of the keys of a read, which every member has."""
+        lowered, first = self.lowered, reads[0]
+        places = [lowered.places[one.name] for one in reads]
+        bound = tuple(i for i in range(len(first.keys)) if i != interval.key)
+        listed = lowered.listed([self.register(first.keys[i]) for i in bound])
+        ends = [-1 if end is None else self.register(end) for end in (interval.low, interval.high)]
+        order = lowered.order(places[0].table, (*bound, interval.key))
+        numbers = lowered.numbers([place.value for place in places])
+        lowered.emit(k.RANGE, order, *ends, interval.open, listed, numbers, len(places))
 
     def register(self, term: Term) -> int:
         """The register that holds a term; what computes it is appended."""

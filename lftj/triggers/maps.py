@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from lftj.errors import EvaluationError
 from lftj.triggers import event_kernel as k
+from lftj.triggers import order_kernel as o
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import Statement, TriggerProgram
 from lftj.triggers.lowered import Lowered
@@ -58,7 +59,10 @@ class Maps:
         self.kinds = self.lowered.kinds
         lowered = self.lowered
         desc, columns = lowered.described()
-        self.tables = t.Tables(np.zeros(0, np.int64), desc, columns, np.zeros(1, np.int64))
+        heap = np.zeros(o.FREE + lowered.most_values + 1, np.int64)
+        heap[o.TOP] = 1  # no node is number 0
+        trees = o.Trees(np.zeros(1, np.int64), heap, np.zeros((2, o.LEVELS), np.int64))
+        self.tables = t.Tables(np.zeros(0, np.int64), desc, columns, np.zeros(1, np.int64), trees)
         desc[:, t.CAP] = t.LEAST
         self._regions(0)
         keys, values, loops = max(1, lowered.most_keys), lowered.most_values, max(1, lowered.instructions)
@@ -114,6 +118,11 @@ class Maps:
         work = self.work
         if status == k.GROW_MEMORY:
             self._regions(int(work.state[k.NEED]))
+        elif status == k.GROW_NODES:
+            trees = self.tables.trees
+            nodes = np.zeros(max(1 << 12, 2 * len(trees.nodes)), np.int64)
+            nodes[: len(trees.nodes)] = trees.nodes
+            self.tables = self.tables._replace(trees=trees._replace(nodes=nodes))
         elif status == k.GROW_ADDITIONS:
             self.work = work._replace(additions=_doubled(work.additions))
         else:
@@ -180,7 +189,9 @@ class Maps:
 
     def memory(self) -> int:
         """Bytes that the maps take."""
-        return int(self.tables.mem.nbytes + self.work.additions.nbytes + self.work.log.nbytes)
+        return int(
+            self.tables.mem.nbytes + self.tables.trees.nodes.nbytes + self.work.additions.nbytes + self.work.log.nbytes
+        )
 
     # -- room ---------------------------------------------------------------------------------------------------------
 

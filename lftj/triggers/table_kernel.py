@@ -20,13 +20,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lftj.triggers.order_kernel import Trees
 from scantree._jit import inlined, kernel, prefetch
 
 Words = npt.NDArray[np.int64]
 
 # Columns of `desc`. FIRST: the row of the map's first index, and SLICES how many it has; LINKS: where these are in a
-# slot; TOP: changes are logged.
-OFF, CAP, COUNT, GONE, KEYS, VALUES, SLICES, FIRST, LINKS, WIDTH, TOP, FIELDS = range(12)
+# slot; FIRST_ORDER and ORDERS: the same of its orders (order_kernel.py), tables from their prefixes to roots; TOP:
+# changes are logged.
+OFF, CAP, COUNT, GONE, KEYS, VALUES, SLICES, FIRST, LINKS, WIDTH, TOP, ORDERS, FIRST_ORDER, FIELDS = range(14)
 EMPTY, HELD, LEFT = 0, 1, 2
 # A table is full where more than FULL tenths of its slots are no longer empty.
 FULL = 7
@@ -36,13 +38,15 @@ LEAST = 4
 class Tables(NamedTuple):
     """`mem` int64[words] · `desc` int64[tables, FIELDS] · `columns` int64[tables, most keys]: of an index, which keys.
 
-    `top` int64[1]: the first word of `mem` that is not used.
+    Of an order, the keys of the prefix and then the one that it is by. `top` int64[1]: the first word of `mem` that is
+    not used · `trees`: of the orders.
     """
 
     mem: Words
     desc: Words
     columns: Words
     top: Words
+    trees: Trees
 
 
 @inlined
