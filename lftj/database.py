@@ -40,7 +40,7 @@ import threading
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
@@ -87,6 +87,7 @@ if TYPE_CHECKING:
 
     from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
+    from lftj.results.event_stream import AppliedEvents
     from lftj.sql.results import SqlResult
     from lftj.streams.circuit import Circuit
 
@@ -166,8 +167,9 @@ class Database(Answers):
         What may be asked for the rules of a head, never changing an answer: `key_orders` forces the order in which
         they bind their variables, `{"tri": ("y", "x", "z")}` (delta joins of recursive rules, each of which begins with
         what changed, have orders of their own). `maintain` says how transactions keep it up to date:
-        "trace", "delta" (key orders instead of records), "recompute" (neither) or "auto", which chooses by what is
-        estimated to be quicker; recursive heads follow by rounds, with "trace" or "delta" however much changes.
+        "trace", "delta" (key orders instead of records), "triggers" (maps; a count, sum or mean), "recompute" (none of
+        these) or "auto", which chooses by what is estimated to be quicker; recursive heads follow by rounds, with
+        "trace" or "delta" however much changes.
         `granularity` says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups),
         or "auto".
         """
@@ -481,6 +483,19 @@ class Database(Answers):
         threads wait until the block has ended.
         """
         return Transaction(self, missing, timeout)
+
+    def apply(
+        self, events: Iterable[Sequence[Any]], *, watch: Iterable[str] = (), timeout: float | None = None
+    ) -> AppliedEvents:
+        """Apply a stream of events in one transaction: rows that come and go, one after the other.
+
+        `events`: blocks (relation, op, rows) in order; `op` as in `load_changes`, one for the block or one for each
+        row, `rows` as for `load`. `watch`: heads that triggers keep, of which the report has a log: every row that
+        came or went, with the number of its event (`lftj.results.event_stream`). `timeout` as for `transaction`.
+        """
+        from lftj.results.event_stream import apply
+
+        return apply(self, events, watch, timeout)
 
     def snapshot(self) -> Snapshot:
         """The database as it is now, for reading: it never changes, and any thread may read it.

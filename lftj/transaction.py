@@ -45,6 +45,7 @@ from lftj.maintain.commit import Commit
 from lftj.maintain.commit_stats import stats_of
 from lftj.maintain.erased_in_vain import erased_in_vain, only_derived
 from lftj.maintain.journal import INFO, LOG
+from lftj.maintain.streams import Streams
 from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
@@ -55,6 +56,8 @@ from lftj.results.transaction_delta import Deltas
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, of_bag
 from lftj.store.copies import missing as missing_copies
 from lftj.store.stored import StoredRelation
+from lftj.triggers.derived_relations import NoEvents
+from lftj.triggers.head_rows import RowLog
 from lftj.values import gate
 from scantree.memory import ArenaFullError
 from scantree.version import Version
@@ -92,6 +95,7 @@ class Transaction:
         "_missing",
         "_phase",
         "_program",
+        "_streams",
         "_timeout",
     )
 
@@ -108,6 +112,7 @@ class Transaction:
         self._deltas: Deltas | None = None
         self._done: Commit | None = None
         self._kept: dict[str, int] = {}
+        self._streams: Streams | None = None  # the events, where it is a stream of them (results/event_stream.py)
         self._phase = _UNUSED
         self._apart: AsyncBlock | None = None
 
@@ -546,6 +551,7 @@ class Transaction:
             self._limits(),
             self._database._kept,
             self._dropped,
+            self._streams,
         )
         try:
             progress = self._database._progress
@@ -561,6 +567,24 @@ class Transaction:
             raise
         self._commit = commit
         return commit
+
+    def _log_of(self, name: str) -> RowLog:
+        """The rows of `name` that come and go event by event, in a transaction that is a stream of events."""
+        commit = self._computed()
+        assert self._streams is not None
+        state = commit.state
+        try:
+            log = self._streams.of(name, state.strata.by_head, state.relations)
+            why = "triggers do not keep it: `db.explain` says how it follows changes"
+        except NoEvents as refused:
+            log, why = None, str(refused.args[0])
+        if log is not None:
+            return log
+        raise DataError(
+            f"`{name}` is not known event by event",
+            why=f"{why}; nothing was done",
+            remedy=f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`',
+        )
 
     def _limits(self) -> Callable[[str], Limits]:
         """What the derivation of a head is allowed, for whoever is about to derive it; raises when the time is up."""

@@ -24,13 +24,13 @@ from lftj.program.state import State
 from lftj.program.strata import Heads
 from lftj.store.change import Change
 from lftj.store.stored import BULK_PART, BULK_ROWS, StoredRelation
-from lftj.triggers.head_rows import RowLog
 from scantree.surgery import surgeries
 from scantree.version import Version
 
 if TYPE_CHECKING:
     from lftj.maintain.clause_delta import ClauseDelta
     from lftj.maintain.strategy import Kept
+    from lftj.maintain.streams import Streams
 
 Ints = npt.NDArray[np.int64]
 Versions = Mapping[Order, Version]
@@ -93,8 +93,8 @@ class Step:
     `before`: the state before it, in which every head that it concerns is up to date · `evaluator`: evaluates over the
     state after it, as far as that is made: everything below the heads in hand · `changes` of these relations, where
     they are not empty · `new_heads`: those whose rules change · `kept`: what is kept of heads · `deltas`: those planned
-    for heads in this step, and why so (delta.py) · `streams`: where the commit is a stream of events, the rows that
-    come and go of relations, event by event (triggers.py); `last_event`: the number of the last one.
+    for heads in this step, and why so (delta.py) · `streams`: what comes and goes event
+    by event, where the commit is a stream of events.
 
     A step without changes is *at rest*: `explain` looks at it.
     """
@@ -108,7 +108,6 @@ class Step:
         "deltas",
         "evaluator",
         "kept",
-        "last_event",
         "new_heads",
         "streams",
     )
@@ -126,8 +125,7 @@ class Step:
         self.after: dict[str, StoredRelation] = evaluator.state.relations
         self.new_heads, self.kept = new_heads, kept
         self.deltas: dict[str, tuple[list[ClauseDelta], str]] = {}
-        self.streams: dict[str, RowLog] | None = None
-        self.last_event = 0
+        self.streams: Streams | None = None
         self._surgeries: dict[Order, TraceChange] = {}
         self._unkept: dict[str, str] = {}
 

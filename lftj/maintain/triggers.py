@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from lftj.store.stored import StoredRelation
 from lftj.triggers.compilation import compiled
 from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoEvents
 from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
-from lftj.triggers.head_rows import HeadRows, NoResult, RowLog
+from lftj.triggers.head_rows import GroupStates, HeadRows, Logged, NoResult, RowLog
 from lftj.triggers.maps import Maps, SumOverflow
 from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.symbols import SymbolTable
@@ -69,6 +70,7 @@ class KeptTriggers:
         "steps_per_event",
         "total",
         "unsettled",
+        "values",
     )
 
     def __init__(
@@ -89,6 +91,7 @@ class KeptTriggers:
         program = compiled(tops, formulas.schemas(), statistics=statistics)
         self.count, self.total = program.tops[0], program.tops[1] if formulas.total is not None else None
         self.maps = Maps(program)
+        self.values = [len(twins.names) for twins in self.maps.lowered.twins]
         self.events = EventMaker(formulas.relations, self.maps.kinds, self.maps.lowered.width, formulas.checked)
         shown, constants = [], list[int]()
         for place in formulas.shown:
@@ -158,12 +161,7 @@ class KeptTriggers:
         relation = step.after[self.head]
         staged = StagedTriggers(self.strategy, why, {}, {}, kept=self, triggers=self, events=events, after=step.after)
         try:
-            log = None
-            if step.streams is not None:
-                log = self._log(events.numbers)
-                change = log.net()
-            else:
-                change = self._change(events)
+            change = self._change(events)
             content = relation.content
             if len(change.kinds):
                 content, _ = content.update(change.rows, change.kinds)
@@ -173,8 +171,8 @@ class KeptTriggers:
         except BaseException:
             staged.discard()
             raise
-        if log is not None and step.streams is not None:
-            step.streams[self.head] = log
+        if step.streams is not None:
+            step.streams.logs[self.head] = partial(self._stream, events.numbers)
         staged.content = content
         staged.relations = {self.head: relation.successor(content, change=change)}
         staged.changes = {self.head: change}
@@ -184,14 +182,14 @@ class KeptTriggers:
 
     def _events(self, step: Step) -> Events:
         """The events of the step, numbered as those of its stream; all 0 where it is none."""
-        blocks = list[ChangedRows]()
+        blocks, streams = list[ChangedRows](), step.streams
         for name in self.events.by_predicate:
-            if step.streams is not None and name in step.streams:
-                log = step.streams[name]
+            log = None if streams is None else streams.of(name, step.evaluator.state.strata.by_head, step.after)
+            if log is not None:
                 blocks.append(ChangedRows(name, log.rows, log.kinds, log.numbers))
             elif (change := step.changes.get(name)) is not None:
                 # What follows the net change does so after the last event.
-                n, last = len(change.kinds), step.last_event
+                n, last = len(change.kinds), 0 if streams is None else streams.last
                 numbers = _AT_ONCE if n == 1 and not last else np.full(n, last, np.int64)
                 blocks.append(ChangedRows(name, change.rows, change.kinds, numbers))
         return self.events.of(blocks, step.evaluator.symbols)
@@ -200,19 +198,33 @@ class KeptTriggers:
         """The net change of the head by what the last run logged. Raises `NoResult`."""
         maps = self.maps
         if len(lines := maps.lines()) > FEW:
-            return self._log(events.numbers).net()
-        numbers = maps.lowered.tables
-        count = numbers[self.count]
-        return self.rows.change(lines.tolist(), count, count if self.total is None else numbers[self.total], maps.value)
+            return self._log(np.zeros_like(events.numbers)).net()
+        places = maps.lowered.places
+        total = None if self.total is None else places[self.total]
+        return self.rows.change(Logged(lines, places[self.count], total, self.values, maps.value))
+
+    def _stream(self, numbers: Ints) -> RowLog:
+        """The rows of the head that go and come event by event, until the maps run again. Raises `NoEvents`."""
+        try:
+            return self._log(numbers)
+        except NoResult as refused:
+            raise NoEvents(refused.args[0]) from None
 
     def _log(self, numbers: Ints) -> RowLog:
-        """The rows of the head that go and come, by what the last run logged. Raises `NoResult`."""
-        counted = self.maps.log(self.count)
-        summed = None if self.total is None or self.total == self.count else self.maps.log(self.total)
-        keys = counted.keys if summed is None else np.concatenate([counted.keys, summed.keys], axis=1)
-        counts = self.maps.values(self.count, keys)
-        totals = counts if summed is None or self.total is None else self.maps.values(self.total, keys)
-        return self.rows.log(counted, summed, (counts, totals), numbers)
+        """The rows of the head that go and come, by what the last run logged. Raises `NoResult`.
+
+        `numbers`: of the events of that run.
+        """
+        maps = self.maps
+        places = maps.lowered.places
+        if self.total is None or places[self.count].table == places[self.total].table:
+            counted = maps.log(self.count, together=True)
+            summed = None if self.total is None else maps.log(self.total, together=True)
+            return self.rows.log(GroupStates.of_one(counted, summed), numbers)
+        counted, summed = maps.log(self.count), maps.log(self.total)
+        keys = np.concatenate([counted.keys, summed.keys], axis=1)
+        final = maps.values(self.count, keys), maps.values(self.total, keys)
+        return self.rows.log(GroupStates.of_two(counted, summed, final), numbers)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -264,8 +276,42 @@ class Triggers:
         return "it has facts of its own" if len(step.after[heads.name].facts) else ""
 
     def kept(self, step: Step, heads: Heads) -> KeptTriggers | None:
-        """Nothing is at hand."""
-        return None
+        """Where the step is a stream of events: maps of the content before it, which the events go on from.
+
+        Otherwise nothing is at hand.
+        """
+        before = step.before
+        if step.streams is None or heads.name in step.new_heads or heads.name in before.undefined:
+            return None
+        return self._made(step, heads, before.relations, before.evaluations.get(heads.clauses[0]), Limits())
+
+    def _made(
+        self,
+        step: Step,
+        heads: Heads,
+        relations: Mapping[str, StoredRelation],
+        done: Evaluation | None,
+        limits: Limits,
+    ) -> KeptTriggers | None:
+        """Maps over `relations`, the head among them; None if there is something that they cannot hold."""
+        formulas = self._formulas(step, heads)
+        if isinstance(formulas, str):
+            return None
+        content = relations[heads.name].content
+        rebuild = RebuildCost(stored=len(content))
+        if done is not None and done.counters is not None:
+            counters = done.counters
+            rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content)).measured(done.cpu)
+        symbols = step.evaluator.symbols
+        rows = {made.name: float(len(relations[made.predicate])) for made in formulas.relations}
+        kept = KeptTriggers(heads, formulas, EventStatistics(rows), symbols, rebuild)
+        try:
+            kept.fill(relations, symbols, limits)
+        except (NoEvents, SumOverflow) as refused:
+            step.kept.costs_of(heads).formulas = str(refused.args[0])
+            return None
+        kept.hold_for(relations, content)
+        return kept
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """The maps are to be made."""
@@ -274,25 +320,11 @@ class Triggers:
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate the head, and fill its maps."""
         staged = RECOMPUTE.prepare(step, heads, why, limits)
-        if staged.undefined:
-            return staged
-        formulas = self._formulas(step, heads)
-        assert not isinstance(formulas, str)
-        evaluator, content = step.evaluator, staged.relations[heads.name].content
-        done = staged.evaluations.get(heads.clauses[0])
-        rebuild = RebuildCost(stored=len(content))
-        if done is not None and done.counters is not None:
-            counters = done.counters
-            rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content)).measured(done.cpu)
-        rows = {made.name: float(len(step.after[made.predicate])) for made in formulas.relations}
-        kept = KeptTriggers(heads, formulas, EventStatistics(rows), evaluator.symbols, rebuild)
-        try:
-            kept.fill(step.after, evaluator.symbols, limits)
-        except (NoEvents, SumOverflow) as refused:
-            step.kept.costs_of(heads).formulas = str(refused.args[0])
-            return staged
-        kept.hold_for(step.after, content)
-        staged.strategy, staged.kept = self.name, kept
+        if not staged.undefined:
+            relations = {**step.after, **staged.relations}
+            kept = self._made(step, heads, relations, staged.evaluations.get(heads.clauses[0]), limits)
+            if kept is not None:
+                staged.strategy, staged.kept = self.name, kept
         return staged
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:

@@ -19,16 +19,16 @@ from lftj.evaluate.accumulators import BITS, LOW, MOST, SIGN, nearest_means, quo
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import scale_of
 from lftj.store.change import ERASED, INSERTED, Change
-from lftj.triggers.event_kernel import LINE, LOG_MAP, NEW, OLD
+from lftj.triggers.event_kernel import LOG_TABLE, OLD
+from lftj.triggers.lowered import Place
 from lftj.triggers.maps import LogLines
 from lftj.values.codes import encode_float
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
 from lftj.values.type_table import family_of, storage_of, type_of
 from scantree.consolidate import consolidated
+from scantree.sort import sorting
 
 Ints = npt.NDArray[np.int64]
-# The value of a key in a map, by the map's number.
-Values = Callable[[int, tuple[int, ...]], int]
 
 
 class NoResult(Exception):
@@ -44,6 +44,11 @@ class RowLog(NamedTuple):
     rows: Ints
     kinds: npt.NDArray[np.int8]
     numbers: Ints
+
+    @classmethod
+    def none(cls, arity: int) -> RowLog:
+        """No rows."""
+        return cls(np.empty((arity, 0), np.int64), np.empty(0, np.int8), np.empty(0, np.int64))
 
     def net(self) -> Change:
         """What all of it changes."""
@@ -111,28 +116,26 @@ class HeadRows:
             return [*key, result]
         return [*(key[place] if place >= 0 else self.constants[-1 - place] for place in self.shown), result]
 
-    def change(self, lines: Sequence[Sequence[int]], count: int, total: int, values: Values) -> Change:
-        """The net change by few lines of a log: (event, map, old, new, keys...). Raises `NoResult`.
-
-        `count`, `total`: the numbers of the maps (the same: there is no sum) · `values`: the value of a key in a map
-        now, where it logged nothing.
-        """
+    def change(self, logged: Logged) -> Change:
+        """The net change by few lines of a log, which are read one by one. Raises `NoResult`."""
         found: dict[tuple[int, ...], list[int | None]] = {}
-        for line in lines:
-            key = tuple(line[LINE : LINE + self.keys])
-            states = found.setdefault(key, [None, None, None, None])
-            first = 0 if line[LOG_MAP] == count else 2
-            if states[first] is None:
-                states[first] = line[OLD]
-            states[first + 1] = line[NEW]
+        for line in logged.lines.tolist():
+            for place, at in zip((logged.counts, logged.totals), (0, 2), strict=True):
+                if place is not None and line[LOG_TABLE] == place.table:
+                    keys = OLD + 2 * logged.values[place.table]
+                    states = found.setdefault(tuple(line[keys : keys + self.keys]), [None, None, None, None])
+                    old = OLD + 2 * place.value
+                    if states[at] is None:
+                        states[at] = line[old]
+                    states[at + 1] = line[old + 1]
         rows: list[tuple[list[int], int]] = []
         for key, (had, has, was, now) in found.items():
             if has is None:
-                had = has = values(count, key)
-            if total == count:
-                was, now = had, has
+                had = has = logged.value(logged.counts, key)
+            if logged.totals is None:
+                was = now = 0
             elif now is None:
-                was = now = values(total, key)
+                was = now = logged.value(logged.totals, key)
             assert had is not None
             assert was is not None
             assert now is not None
@@ -145,52 +148,106 @@ class HeadRows:
         columns = np.array([row for row, _ in rows], np.int64).T
         return Change(np.ascontiguousarray(columns), np.array([kind for _, kind in rows], np.int8))
 
-    def log(self, counted: LogLines, summed: LogLines | None, final: tuple[Ints, Ints], numbers: Ints) -> RowLog:
-        """The rows that go and come by what the maps logged.
-
-        `counted`, `summed`: what the maps of the count and of the sum logged · `final`: the values of both now, of the
-        keys of `counted` and then of `summed` · `numbers` int64[events]: of each event, in order.
-        """
-        lines = [counted] if summed is None else [counted, summed]
-        keys = np.concatenate([part.keys for part in lines], axis=1)
-        events = np.concatenate([part.events for part in lines])
-        n = len(events)
-        if n == 0:
-            return RowLog(np.empty((len(self.shown) + 1, 0), np.int64), np.empty(0, np.int8), events)
-        of_sum = np.zeros(n, np.bool_)
-        of_sum[len(counted.events) :] = True
-        old, new = (np.concatenate([getattr(part, side) for part in lines]) for side in ("old", "new"))
-        # Lines of one group next to one another, in the order of events; the lines of a map keep their order.
-        order = np.lexsort((events, *keys[::-1]))
-        keys, of_sum, old, new = keys[:, order], of_sum[order], old[order], new[order]
-        at = numbers[events[order]]
-        first = np.ones(n, np.bool_)
-        first[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-        group = np.cumsum(first) - 1
-        count = _states(~of_sum, group, first, old, new, final[0][order])
-        total = count if summed is None else _states(of_sum, group, first, old, new, final[1][order])
-        # A step ends where the group or the number of the event changes.
-        last = np.ones(n, np.bool_)
-        last[:-1] = first[1:] | (at[1:] != at[:-1])
-        begins = np.concatenate([[0], np.flatnonzero(last)[:-1] + 1])
-        ends = np.flatnonzero(last)
-        was = count[0][begins], total[0][begins]
-        now = count[1][ends], total[1][ends]
-        keys, at = keys[:, ends], at[ends]
-        had, has = was[0] > 0, now[0] > 0
-        before = self.rows(keys[:, had], was[0][had], was[1][had])
-        after = self.rows(keys[:, has], now[0][has], now[1][has])
+    def log(self, states: GroupStates, numbers: Ints) -> RowLog:
+        """The rows that go and come. `numbers` int64[events]: of each event, in order. Raises `NoResult`."""
+        steps = states.steps(numbers)
+        n = len(steps.events)
+        had, has = steps.counts[0] > 0, steps.counts[1] > 0
+        before = self.rows(steps.keys[:, had], steps.counts[0, had], steps.totals[0, had])
+        after = self.rows(steps.keys[:, has], steps.counts[1, has], steps.totals[1, has])
         # A row that goes and comes at once stays.
-        results = np.zeros((2, len(ends)), np.int64)
+        results = np.zeros((2, n), np.int64)
         results[0, had], results[1, has] = before[-1], after[-1]
         moved = ~(had & has) | (results[0] != results[1])
-        gone, come = moved[had], moved[has]
-        rows = np.concatenate([before[:, gone], after[:, come]], axis=1)
+        rows = np.concatenate([before[:, moved[had]], after[:, moved[has]]], axis=1)
+        gone, come = np.flatnonzero(had & moved), np.flatnonzero(has & moved)
         kinds = np.full(rows.shape[1], INSERTED, np.int8)
-        kinds[: np.count_nonzero(gone)] = ERASED
-        when = np.concatenate([at[had][gone], at[has][come]])
-        order = np.argsort(when, kind="stable")
+        kinds[: len(gone)] = ERASED
+        # Of one step the row that goes is the first.
+        order = np.argsort(np.concatenate([2 * gone, 2 * come + 1]))
+        when = np.concatenate([steps.events[gone], steps.events[come]])
         return RowLog(rows[:, order], kinds[order], when[order])
+
+
+class Logged(NamedTuple):
+    """What a run logged: `lines` of the kernel's log · `counts`, `totals`: where the maps are (None: there is no sum).
+
+    `values`: how many values each table has · `value`: that of a key in a map now.
+    """
+
+    lines: Ints
+    counts: Place
+    totals: Place | None
+    values: Sequence[int]
+    value: Callable[[Place, tuple[int, ...]], int]
+
+
+class GroupStates(NamedTuple):
+    """States of groups, line by line: `keys` int64[k, n], `events` int64[n], `counts` and `totals` int64[2, n].
+
+    The second of these are before and after each line. Lines of one group are in the order of events.
+    """
+
+    keys: Ints
+    events: Ints
+    counts: Ints
+    totals: Ints
+
+    @classmethod
+    def of_one(cls, counted: LogLines, summed: LogLines | None) -> GroupStates:
+        """From maps that were logged together, line by line."""
+        counts = np.stack([counted.old, counted.new])
+        totals = counts if summed is None else np.stack([summed.old, summed.new])
+        return cls(counted.keys, counted.events, counts, totals)
+
+    @classmethod
+    def of_two(cls, counted: LogLines, summed: LogLines, final: tuple[Ints, Ints]) -> GroupStates:
+        """From maps that were logged each on its own.
+
+        `final`: the values of both now, of the keys of `counted` and then of `summed`.
+        """
+        keys = np.concatenate([counted.keys, summed.keys], axis=1)
+        events = np.concatenate([counted.events, summed.events])
+        of_sum = np.zeros(len(events), np.bool_)
+        of_sum[len(counted.events) :] = True
+        old, new = (np.concatenate([getattr(part, side) for part in (counted, summed)]) for side in ("old", "new"))
+        # Lines of one group next to one another; those of a map keep their order.
+        order = np.lexsort((events, *keys[::-1]))
+        keys, of_sum, old, new = keys[:, order], of_sum[order], old[order], new[order]
+        first = _begins(keys)
+        group = np.cumsum(first) - 1
+        count = _states(~of_sum, group, first, old, new, final[0][order])
+        total = _states(of_sum, group, first, old, new, final[1][order])
+        return cls(keys, events[order], np.stack(count), np.stack(total))
+
+    def steps(self, numbers: Ints) -> GroupStates:
+        """One line for each group and number of an event, in the order of numbers; `events` are the numbers then."""
+        at, n = numbers[self.events], len(self.events)
+        if n < 2 or (np.diff(at) > 0).all():
+            return self._replace(events=at)
+        order = np.arange(n) if not len(self.keys) else sorting(np.ascontiguousarray(self.keys))[0]
+        keys, at = self.keys[:, order], at[order]
+        begins = _begins(keys)
+        begins[1:] |= at[1:] != at[:-1]
+        firsts = np.flatnonzero(begins)
+        lasts = np.append(firsts[1:], n) - 1
+        by_number = np.argsort(at[firsts], kind="stable")
+        firsts, lasts = order[firsts[by_number]], order[lasts[by_number]]
+        return GroupStates(
+            self.keys[:, firsts],
+            numbers[self.events[firsts]],
+            np.stack([self.counts[0, firsts], self.counts[1, lasts]]),
+            np.stack([self.totals[0, firsts], self.totals[1, lasts]]),
+        )
+
+
+def _begins(keys: Ints) -> npt.NDArray[np.bool_]:
+    """Where runs of equal keys int64[k, n] begin."""
+    begins = np.zeros(keys.shape[1], np.bool_)
+    begins[:1] = True
+    if len(keys):
+        begins[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    return begins
 
 
 def _states(

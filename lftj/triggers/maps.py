@@ -22,7 +22,7 @@ from lftj.triggers import event_kernel as k
 from lftj.triggers import order_kernel as o
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import Statement, TriggerProgram
-from lftj.triggers.lowered import Lowered
+from lftj.triggers.lowered import Lowered, Place
 
 Ints = npt.NDArray[np.int64]
 
@@ -167,23 +167,24 @@ class Maps:
         t.read_values(self.tables.mem, self.tables.desc, *self.lowered.places[name], np.ascontiguousarray(keys.T), out)
         return out
 
-    def value(self, number: int, key: Sequence[int]) -> int:
-        """The value of one key in the map of that number, 0 where it has none."""
+    def value(self, place: Place, key: Sequence[int]) -> int:
+        """The value of one key in the map at a place, 0 where it has none."""
         out = np.empty(1, np.int64)
-        t.read_values(self.tables.mem, self.tables.desc, number, np.array([key], np.int64).reshape(1, -1), out)
+        t.read_values(self.tables.mem, self.tables.desc, *place, np.array([key], np.int64).reshape(1, -1), out)
         return int(out[0])
 
     def lines(self) -> Ints:
-        """What the last run logged of all top maps, in order: int64[n, LINE + keys]."""
+        """What the last run logged of all tables of top maps, in order: int64[n, OLD + 2 * values + keys]."""
         return self.work.log[: self.work.state[k.LOGGED]]
 
-    def log(self, name: str) -> LogLines:
-        """What the last run changed in a top map, in order."""
+    def log(self, name: str, *, together: bool = False) -> LogLines:
+        """What the last run changed in a top map, in order; `together`: also where only its twins changed."""
         lines = self.work.log[: self.work.state[k.LOGGED]]
         (table, value), desc = self.lowered.places[name], self.tables.desc
         old, first = k.OLD + 2 * value, k.OLD + 2 * int(desc[table, t.VALUES])
-        changed = lines[:, old] != lines[:, old + 1]
-        lines = lines[changed & (lines[:, k.LOG_TABLE] == table)]
+        lines = lines[lines[:, k.LOG_TABLE] == table]
+        if not together:
+            lines = lines[lines[:, old] != lines[:, old + 1]]
         keys = lines[:, first : first + int(desc[table, t.KEYS])].T
         return LogLines(lines[:, k.WHEN], keys, lines[:, old], lines[:, old + 1])
 
