@@ -271,9 +271,9 @@ class Database(Answers):
         a numpy array (n, k), a dict of columns, or an iterable of rows: tuples, dicts, dataclasses, named tuples.
         `columns={"src": 0, "dst": "to"}` picks columns by position or name. Without it, a source that names all columns
         of a declared relation may have others: they are passed over, with a `DataWarning`, or with `extra="error"`
-        refused. A bad row raises `DataError` and nothing
-        is loaded; with `on_error="quarantine"` good rows are loaded and the bad ones returned (and kept in
-        `db.rejects[name]`). Two values for one key of a functional predicate raise `KeyConflictError`, a `DataError`.
+        refused. A bad row raises `DataError` and nothing is loaded; with `on_error="quarantine"` good rows are loaded
+        and the bad ones returned (and kept in `db.rejects[name]`). Two values, or rows, for one key raise
+        `KeyConflictError`, a `DataError`. Of a bag each row of the source is one copy more.
         """
         with self._alone("load"):
             relation = self._stored(name)
@@ -372,10 +372,8 @@ class Database(Answers):
     def read_inputs(self, directory: str | os.PathLike[str] = ".", *, on_error: str = "raise") -> dict[str, Rejects]:
         """Carry out the `.input` directives: load each relation from its file in `directory` (Souffle's `-F`).
 
-        All of them or none. `directory` must be there.
-
-        With `on_error="quarantine"` the good rows of every file are loaded, and the bad ones returned by relation
-        (and kept in `db.rejects`).
+        All of them or none. `directory` must be there. With `on_error="quarantine"` the good rows of every file are
+        loaded, and the bad ones returned by relation (and kept in `db.rejects`).
         """
         from lftj.io.directive_files import read_inputs
 
@@ -394,17 +392,25 @@ class Database(Answers):
 
     # -- SQL ----------------------------------------------------------------------------------------------------------
 
-    def sql(self, text: str, /, *, timeout: float | None = None, **parameters: Any) -> SqlResult | Deltas:
+    def sql(
+        self,
+        text: str,
+        /,
+        *,
+        timeout: float | None = None,
+        maintain: Mapping[str, str] | None = None,
+        **parameters: Any,
+    ) -> SqlResult | Deltas:
         """Run statements of SQL, separated by `;`, over the relations: definitions, changes and queries (docs/sql.md).
 
         All that a text changes is one transaction. Returns the answer of the last statement if that is a query, else
-        what all of them changed, as `tx.delta` does. `parameters` are the values of `$name` in the text; `timeout`
-        limits each evaluation, in seconds. Needs `pip install "lftj[sql]"`. Raises `ProgramError` with the place, and
-        what evaluations and commits raise.
+        what all of them changed, as `tx.delta`. `parameters` are those of `$name` in the text; `timeout` limits each
+        evaluation, in seconds; `maintain` is that of `rules`, for views of the text. Raises `ProgramError`, and what
+        evaluations and commits raise. Needs `pip install "lftj[sql]"`.
         """
         from lftj.sql.entry import run
 
-        return run(self, text, parameters, arguments.seconds(timeout))
+        return run(self, text, parameters, arguments.seconds(timeout), maintain)
 
     # -- answers ------------------------------------------------------------------------------------------------------
 

@@ -55,6 +55,7 @@ from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, of_bag
 from lftj.store.copies import missing as missing_copies
+from lftj.store.keys import replacing
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
 from lftj.triggers.head_rows import RowLog
@@ -296,13 +297,13 @@ class Transaction:
     ) -> Rejects | None:
         """Give keys of the functional predicate `name` the values in `source`; sources and options as for `insert`.
 
-        What the facts hold under these keys (all columns but the last), with what the transaction collected before, is
-        erased; the rows of `source` are inserted, of several with one key the last. Bad rows are treated as by
-        `insert`; keys without a value are no error, whatever `missing=` says. Raises `DataError` if `name` is no
-        functional predicate.
+        What the facts hold under these keys (all columns but the last, or the primary key), with what the transaction
+        collected before, is erased; the rows of `source` are inserted, of several with one key the last. Of a bag the
+        last value is how often the row is there from now on. Bad rows are treated as by `insert`; keys without a value
+        are no error, whatever `missing=` says. Raises `DataError` if `name` has no key.
         """
         relation = self._relation(name)
-        if not relation.schema.functional:
+        if not relation.schema.has_key:
             raise DataError(
                 f"`{name}` is not a functional predicate, so none of its columns is a key",
                 why=f"it is declared as {relation.schema}",
@@ -352,6 +353,10 @@ class Transaction:
             return
         if relation.schema.bag:
             batch = of_bag(relation.schema, batch)
+        elif relation.schema.key and batch.op == UPSERT:
+            for part in replacing(self._present().relations[name].frozen(), batch):
+                self._add(name, relation, part)
+            return
         if self._missing == "error":
             self._current[name] = self._checked(name, relation, batch)
         if self._commit is not None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from lftj.cli.outcome import Code, UsageError, painted, rendered, say, worded
-from lftj.cli.program_file import checked
+from lftj.cli.program_file import checked, is_sql
+from lftj.cli.sql_report import check_report
 from lftj.errors import Diagnostic, ProgramError, Span
 
 
@@ -17,7 +18,7 @@ def check_programs(programs: Sequence[str], *, as_json: bool) -> int:
     unread = 0
     for program in programs:
         try:
-            found += checked(program).warnings
+            found += check_report(program) if is_sql(program) else checked(program).warnings
         except ProgramError as error:
             found += error.diagnostics
         except UsageError as error:  # the others are checked all the same

@@ -6,7 +6,7 @@ from glob import glob
 from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, say
-from lftj.cli.program_file import checked
+from lftj.cli.program_file import checked, is_sql
 from lftj.cli.run_command import Settings, database
 from lftj.language.clause import Directive
 
@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
 def explain_program(settings: Settings, relation: str | None, *, evaluate: bool, as_json: bool) -> int:
     """Print how `relation` (None: everything) is, or with `evaluate` was, evaluated."""
-    program = checked(settings.program)
-    db = database(settings, program)
+    if is_sql(settings.program):
+        from lftj.cli.sql_report import loaded
+
+        db, _ = loaded(settings)
+    else:
+        db = database(settings, checked(settings.program))
     if relation is not None:
         db.explain(relation)  # an unknown name is told before any file is read
-    _load(db, settings)
+    if not is_sql(settings.program):
+        _load(db, settings)
     if evaluate:
         db.evaluate(*([relation] if relation is not None else []), timeout=settings.timeout)
     explanation = db.explain(relation)

@@ -16,6 +16,11 @@ from lftj.language.parse import parse
 STDIN = "-"
 
 
+def is_sql(program: str) -> bool:
+    """Whether a program is one of SQL, by its name."""
+    return program.lower().endswith(".sql")
+
+
 def read_program(named: str) -> tuple[str, str]:
     """The text of a program and the name that messages give it."""
     if named == STDIN:
@@ -57,6 +62,13 @@ def checked(named: str) -> CheckedProgram:
 
 def parsed(named: str) -> ast.Program:
     """The program, parsed."""
+    if is_sql(named):
+        raise UsageError(
+            "this is a program of SQL",
+            where=named,
+            why="the command is for programs of rules",
+            remedy="use `lftj run`, `lftj check`, `lftj explain` or `lftj query`, which take both",
+        )
     return parse(*read_program(named))
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lftj.cli.outcome import Code, UsageError
-from lftj.cli.program_file import STDIN, checked
+from lftj.cli.program_file import STDIN, checked, is_sql
 from lftj.cli.run_command import Settings, check_folders, database
 from lftj.language.diagnostics import did_you_mean
 
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
     from lftj.language.clause import CheckedProgram
     from lftj.results.query import Query
     from lftj.results.relation import Relation
+    from lftj.sql.results import SqlResult
 
 ARROW = "arrow"
+# No query of rules begins so.
+_SQL = re.compile(r"\s*(select|with|values)\s", re.IGNORECASE)
 
 
 def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequence[str]) -> int:
@@ -46,8 +50,10 @@ def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequ
     values = dict(_parameter(text) for text in parameters)
     *texts, named = given
     settings = replace(settings, program=named)
+    if is_sql(named) or all(map(_SQL.match, texts)):
+        return _answer_sql(settings, texts, form, values)
     program = checked(named)
-    check_folders(settings, STDIN, program)
+    check_folders(settings, STDIN, program.directives)
     db = database(settings, program)
     queries = [_query(db, text, values, settings.timeout) for text in texts]
     _refuse_unused(values, queries)
@@ -59,6 +65,37 @@ def answer(settings: Settings, given: Sequence[str], form: str, parameters: Sequ
         if number and form in ("table", "csv"):
             print()
         _FORMS[form](query.relation())
+    return Code.DONE
+
+
+def _answer_sql(settings: Settings, texts: Sequence[str], form: str, values: dict[str, str]) -> int:
+    """Answer queries of SQL, over a program of SQL or of rules; values of parameters are texts there."""
+    from lftj.cli.sql_report import loaded
+    from lftj.io.directive_files import read_inputs
+    from lftj.results.transaction_delta import Deltas
+
+    directives = () if is_sql(settings.program) else checked(settings.program).directives
+    check_folders(settings, STDIN, directives)
+    for name in values:
+        if not any(re.search(rf"\${re.escape(name)}\b", text) for text in texts):
+            _refuse_unused({name: values[name]}, ())
+    if is_sql(settings.program):
+        db, _ = loaded(settings)
+    else:
+        db = database(settings, checked(settings.program))
+        read_inputs(db, settings.facts)
+    for number, text in enumerate(texts):
+        given = {name: value for name, value in values.items() if re.search(rf"\${re.escape(name)}\b", text)}
+        rows = db.sql(text, timeout=settings.timeout, **given)  # type: ignore[arg-type]
+        if isinstance(rows, Deltas):
+            raise UsageError(
+                f"`{text}` changes the program",
+                why="`lftj query` answers questions, and what it is given is forgotten afterwards",
+                remedy="write it into the program, or ask with `select`",
+            )
+        if number and form in ("table", "csv"):
+            print()
+        _FORMS[form](rows)
     return Code.DONE
 
 
@@ -155,7 +192,7 @@ def _needed(queries: Sequence[Query], program: CheckedProgram) -> set[str]:
     return needed
 
 
-def _print_table(rows: Relation) -> None:
+def print_table(rows: Relation | SqlResult) -> None:
     """Columns in line: numbers to the right, texts to the left."""
     if not rows.columns:
         return _print_truth(rows)
@@ -172,7 +209,7 @@ def _print_table(rows: Relation) -> None:
     return None
 
 
-def _print_csv(rows: Relation) -> None:
+def _print_csv(rows: Relation | SqlResult) -> None:
     if not rows.columns:
         return _print_truth(rows)
     table = csv.writer(sys.stdout, lineterminator="\n")
@@ -181,7 +218,7 @@ def _print_csv(rows: Relation) -> None:
     return None
 
 
-def _fields(rows: Relation) -> Iterator[list[str | None]]:
+def _fields(rows: Relation | SqlResult) -> Iterator[list[str | None]]:
     """The values of each row as a fact file holds them; None for null."""
     from lftj.values.type_table import type_of
 
@@ -190,11 +227,11 @@ def _fields(rows: Relation) -> Iterator[list[str | None]]:
         yield [None if value is None else kind.text(value) for value, kind in zip(row, types, strict=True)]
 
 
-def _print_truth(rows: Relation) -> None:
+def _print_truth(rows: Relation | SqlResult) -> None:
     print("true" if rows else "false")
 
 
-def _print_json(rows: Relation) -> None:
+def _print_json(rows: Relation | SqlResult) -> None:
     from lftj.io.json_text import json_values
     from lftj.values.type_table import type_of
 
@@ -203,7 +240,7 @@ def _print_json(rows: Relation) -> None:
     print(json.dumps(answer, ensure_ascii=False))
 
 
-def _print_arrow(rows: Relation) -> None:
+def _print_arrow(rows: Relation | SqlResult) -> None:
     import pyarrow as pa
 
     table = rows.arrow()
@@ -211,8 +248,8 @@ def _print_arrow(rows: Relation) -> None:
         stream.write_table(table)
 
 
-_FORMS: dict[str, Callable[[Relation], None]] = {
-    "table": _print_table,
+_FORMS: dict[str, Callable[[Relation | SqlResult], None]] = {
+    "table": print_table,
     "csv": _print_csv,
     "json": _print_json,
     ARROW: _print_arrow,

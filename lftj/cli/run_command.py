@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from lftj import arguments
 from lftj.cli.outcome import Code, UsageError, say, worded
-from lftj.cli.program_file import STDIN, checked
+from lftj.cli.program_file import STDIN, checked, is_sql
 from lftj.cli.updates import apply_updates, check_updates, opened
 from lftj.errors import DataError, UnknownRelationError
 from lftj.language.options import VALUES, WHY, listed
@@ -23,7 +23,7 @@ from lftj.language.options import VALUES, WHY, listed
 if TYPE_CHECKING:
     from lftj.database import Database
     from lftj.io.rejects import Rejects
-    from lftj.language.clause import CheckedProgram
+    from lftj.language.clause import CheckedProgram, Directive
 
 # Of a limit: an empty program with a few relations takes some 20,000 bytes of pages, and a page of rows thousands more.
 LEAST_BYTES = 64_000
@@ -147,11 +147,15 @@ def run_program(settings: Settings, output: str, on_error: str, stats: bool, upd
             why="files with bad rows are refused, or their bad rows are kept apart",
             remedy="give --on-error raise or --on-error quarantine",
         )
+    if is_sql(settings.program):
+        from lftj.cli.sql_report import run_report
+
+        return run_report(settings, output, on_error, stats, updates)
     program = checked(settings.program)
-    check_folders(settings, output, program)
+    check_folders(settings, output, program.directives)
     if updates is None:
         return _evaluated(settings, program, output, on_error, stats, None)
-    check_updates(updates, settings.program, program)
+    check_updates(updates, settings.program, program.directives)
     with opened(updates) as stream:
         source = "<stdin>" if updates == STDIN else updates
         return _evaluated(settings, program, output, on_error, stats, (stream, source))
@@ -173,7 +177,8 @@ def _evaluated(
     rejects = read_inputs(db, settings.facts, on_error=on_error)
     loaded = clock()
     if on_error == "quarantine":
-        _tell_rejects(rejects, db, None if output == STDIN else Path(output))
+        inputs = [d.relation for d in db.directives if d.kind == "input"]
+        tell_rejects(rejects, inputs, None if output == STDIN else Path(output))
     wanted = dict.fromkeys(d.relation for d in program.directives if d.kind != "input")
     if wanted or updates is not None:  # updates are told of all heads if there is no `.output`
         db.evaluate(*(wanted if updates is None else ()), timeout=settings.timeout)
@@ -219,9 +224,9 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
     return db
 
 
-def check_folders(settings: Settings, output: str, program: CheckedProgram) -> None:
+def check_folders(settings: Settings, output: str, directives: Sequence[Directive]) -> None:
     """Refuse folders that cannot work before any time is spent. `output` is `STDIN` if no files are written."""
-    inputs = [d for d in program.directives if d.kind == "input"]
+    inputs = [d for d in directives if d.kind == "input"]
     if settings.program == STDIN and (stdin := [d for d in inputs if d.io == "stdin"]):
         raise UsageError(
             f"stdin cannot hold both the program and the facts of `{stdin[0].relation}`",
@@ -250,12 +255,12 @@ def check_folders(settings: Settings, output: str, program: CheckedProgram) -> N
         )
 
 
-def _tell_rejects(rejects: dict[str, Rejects], db: Database, folder: Path | None) -> None:
-    """Tell each relation's bad rows: in `<relation>.rejects`, or on stderr if there is no folder for it.
+def tell_rejects(rejects: dict[str, Rejects], inputs: Sequence[str], folder: Path | None) -> None:
+    """Tell the bad rows of each of `inputs`: in `<relation>.rejects`, or on stderr if there is no folder for it.
 
     A file of that name from an earlier run goes.
     """
-    for name in dict.fromkeys(d.relation for d in db.directives if d.kind == "input"):
+    for name in dict.fromkeys(inputs):
         path = None if folder is None else folder / f"{name}.rejects"
         if name not in rejects:
             if path is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -22,11 +22,11 @@ from lftj.language.clause import INTERNAL
 if TYPE_CHECKING:
     from lftj.database import Database
     from lftj.io.change_file import FileTransaction
-    from lftj.language.clause import CheckedProgram
+    from lftj.language.clause import Directive
     from lftj.transaction import Transaction
 
 
-def check_updates(updates: str, program: str, checked: CheckedProgram) -> None:
+def check_updates(updates: str, program: str, directives: Sequence[Directive]) -> None:
     """Refuse stdin for two things at once."""
     if updates != STDIN:
         return
@@ -36,7 +36,7 @@ def check_updates(updates: str, program: str, checked: CheckedProgram) -> None:
             why="stdin can be read once, and the program takes all of it",
             remedy="give one of them as a file",
         )
-    for directive in checked.directives:
+    for directive in directives:
         if directive.kind == "input" and directive.io == "stdin":
             raise UsageError(
                 f"stdin cannot hold both the updates and the facts of `{directive.relation}`",

@@ -125,7 +125,7 @@ class _Watch:
         """Evaluate the program anew, and tell how its answers differ from those before."""
         self.seen[self.settings.program] = _signature(self.settings.program)
         program = checked(self.settings.program)
-        check_folders(self.settings, STDIN, program)
+        check_folders(self.settings, STDIN, program.directives)
         for directive in program.directives:
             if directive.kind == "input" and directive.io == "stdin":
                 raise UsageError(

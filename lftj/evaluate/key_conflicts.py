@@ -34,6 +34,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause, Compare, Value
 from lftj.language.notation import literal_text
 from lftj.store.change import INSERTED, Change
+from lftj.store.keys import as_declared, key_first
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.codes import Schema
@@ -55,7 +56,7 @@ def check_facts(evaluator: Evaluator, before: StoredRelation, facts: Version, in
     `inserted` int64[arity, n]: rows that came since they were last checked; some of them may have been there.
     """
     schema, order = before.schema, key_first(before.schema)
-    if order is None:
+    if order == tuple(range(schema.arity)):
         pair = _pair(schema, facts, inserted)
     elif before.content is before.facts and inserted.shape[1] <= LARGE_PART * len(facts):
         pair = _pair_beside(before, order, facts, inserted)
@@ -83,7 +84,7 @@ def check_content(
     if functional and below is not None and below.content is content and below.schema.functional:
         return
     inserted, order = None if change is None else change.of_kind(INSERTED), key_first(relation.schema)
-    if order is None:
+    if order == tuple(range(relation.arity)):
         pair = _pair(relation.schema, content, inserted)
     else:
         pair = _neighbours(permuted(content.columns(), order), order, len(relation.schema.key))
@@ -101,13 +102,6 @@ def check_content(
     raise _conflict(relation.schema, rows[0], rows[1], (described[0], described[1]), where)
 
 
-def key_first(schema: Schema) -> tuple[int, ...] | None:
-    """The key order that begins with the primary key; None if the declared one does, or there is no primary key."""
-    if sorted(schema.key) == list(range(len(schema.key))):
-        return None
-    return (*schema.key, *(column for column in range(schema.arity) if column not in schema.key))
-
-
 def _pair(schema: Schema, version: Version, inserted: Rows | None) -> Rows | None:
     keys = len(schema.key) or schema.arity - 1
     if keys == schema.arity:
@@ -121,11 +115,7 @@ def _neighbours(rows: Rows, order: tuple[int, ...], keys: int) -> Rows | None:
     """Two of the `rows` int64[arity, n], in key order, that share their first keys: int64[arity, 2], as declared."""
     alike = (rows[:keys, 1:] == rows[:keys, :-1]).all(axis=0)
     at = int(np.argmax(alike)) if alike.any() else -1
-    return None if at < 0 else _declared(rows[:, at : at + 2], order)
-
-
-def _declared(rows: Rows, order: tuple[int, ...]) -> Rows:
-    return rows[[order.index(column) for column in range(len(order))]]
+    return None if at < 0 else as_declared(rows[:, at : at + 2], order)
 
 
 def _pair_beside(before: StoredRelation, order: tuple[int, ...], facts: Version, inserted: Rows) -> Rows | None:
@@ -136,7 +126,7 @@ def _pair_beside(before: StoredRelation, order: tuple[int, ...], facts: Version,
     rows, keys = permuted(new, order), len(before.schema.key)
     pair = _neighbours(rows, order, keys)
     if pair is None:
-        beside = _declared(before.order(order).rows_under(rows[:keys]), order)
+        beside = as_declared(before.order(order).rows_under(rows[:keys]), order)
         beside = np.compress(facts.contains(beside), beside, axis=1)
         if beside.shape[1]:
             key = list(before.schema.key)

@@ -159,7 +159,7 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
     where = f"{clause.span}: in `{clause.text}`"
     if any(variables_of(term)) and variables:
         where += " with " + ", ".join(f"{v.name} = {evaluator.decode(held[v.name], v.type)!r}" for v in variables)
-    if computes_text(term):
+    if computes_text(replace(term, args=tuple(Var("", arg.type) for arg in term.args))):  # itself, not an argument
         return _text_error(term, arguments, where)
     if (term.op in ("/", "%") and arguments[1] == 0) or (term.op == "^" and term.type == "number"):
         return EvaluationError(

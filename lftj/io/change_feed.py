@@ -8,9 +8,9 @@
 What `op` may say (in any case), and of which rows:
 
     +1 1 +    -1 -               this row comes, this row goes: what deltas and Z-sets say
-    insert i  create c  read r   the row comes; of a functional predicate it is the row of its key from now on
-    update u  upsert =           it is the row of its key from now on; of functional predicates only
-    delete d  erase              the row goes; of a functional predicate whatever its key has
+    insert i  create c  read r   the row comes; where there is a key it is the row of its key from now on
+    update u  upsert =           it is the row of its key from now on; where there is a key only
+    delete d  erase              the row goes; where there is a key whatever that has
 
 A feed is *read* into codes, *cut* into commits, and each commit is a transaction of its own, in the order of the feed.
 With `tx=` a commit is a run of rows with one value in that column, else `batch_rows` rows. What is at hand as a whole
@@ -246,12 +246,12 @@ def meaning(word: str, schema: Schema) -> tuple[int, bool] | str:
     if word in _EXACT:
         return _EXACT[word], False
     if word in _COMES:
-        return INSERT, schema.functional
+        return INSERT, schema.has_key
     if word in _GOES:
-        return ERASE, schema.functional
+        return ERASE, schema.has_key
     if word not in _REPLACES:
         return "is no operation"
-    return (INSERT, True) if schema.functional else f"replaces the row of a key, and {schema} has no keys"
+    return (INSERT, True) if schema.has_key else f"replaces the row of a key, and {schema} has no keys"
 
 
 def _column_of(error: BadRowsError | ColumnTypeError) -> str:

@@ -155,7 +155,7 @@ def _change(line: bytes, schemas: Mapping[str, Schema]) -> tuple[str, str, Row]:
         remedy = did_you_mean(name, schemas, "declare it with `.decl`")
         raise _Bad(at, end - at, f"there is no relation `{name}`", "no rule or declaration names it", remedy)
     schema = schemas[name]
-    if op == UPSERT and not schema.functional:
+    if op == UPSERT and not schema.has_key:
         raise _Bad(
             at,
             end - at,

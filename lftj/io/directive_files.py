@@ -176,7 +176,7 @@ def _check_one_reader(directives: list[Directive]) -> None:
 
 
 def _read(db: Target, directive: Directive, directory: Path, on_error: str) -> Rejects | None:
-    names = db._stored(directive.relation).schema.names
+    names = db._stored(directive.relation).given.names
     columns = None if directive.columns is None else dict(zip(names, directive.columns, strict=True))
     given = dict(directive.options)
     binary = directive.io == "file" and _without_text(Path(directive.filename)) is not None
@@ -238,7 +238,8 @@ def write_outputs(db: Target, directory: str | os.PathLike[str] = ".") -> None:
             to_stdout(f"{relation.name}\t{len(relation)}\n".encode())
         elif directive.io == "stdout" or everything_to_stdout:
             with _as_directive_error(directive, "written"):
-                _print(relation, directive, named=directive.headers or everything_to_stdout)
+                named = bool(directive.headers) or everything_to_stdout
+                print_rows(relation, directive.delimiter, named=named, rfc4180=directive.rfc4180)
         else:
             _write(relation, directive, folder)
 
@@ -256,6 +257,14 @@ def _check_can_be_made(folder: Path) -> None:
     )
 
 
+def made_folder(directory: str | os.PathLike[str]) -> Path:
+    """A folder for outputs, made if it is missing (its parent must exist)."""
+    folder = arguments.folder(directory)
+    _check_can_be_made(folder)
+    _make(folder)
+    return folder
+
+
 def _make(folder: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
@@ -268,13 +277,12 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _print(relation: Written, directive: Directive, *, named: bool) -> None:
+def print_rows(given: Written, delimiter: str, *, named: bool = True, rfc4180: bool = False) -> None:
     """The layout of Souffle's WriteCoutCSV; a relation without columns has an empty line of names there, and here."""
-    names = f"{directive.delimiter.join(relation.columns)}\n" if named else ""
-    to_stdout(f"---------------\n{relation.name}\n{names}===============\n".encode())
-    schema, columns, symbols, rows = relation._held()
-    stdout = sys.stdout.buffer
-    write(schema, columns, symbols, stdout, delimiter=directive.delimiter, rfc4180=directive.rfc4180, rows=rows)
+    names = f"{delimiter.join(given.columns)}\n" if named else ""
+    to_stdout(f"---------------\n{given.name}\n{names}===============\n".encode())
+    schema, columns, symbols, rows = given._held()
+    write(schema, columns, symbols, sys.stdout.buffer, delimiter=delimiter, rfc4180=rfc4180, rows=rows)
     to_stdout(b"===============\n")
 
 

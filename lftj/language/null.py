@@ -205,10 +205,16 @@ def over_known(
         read = _read_known(atoms[0], places, schema(atoms[0].predicate), known)
         if read is not atoms[0]:
             atoms = (read,)
-            compares = tuple(c for c in compares if not (isinstance(c.right, Value) and c.right.value is None))
+            compares = tuple(c for c in compares if not _keeps_from_null(c, folded))
     if negated == clause.negated and atoms == clause.atoms:
         return clause
     return replace(clause, negated=negated, atoms=atoms, compares=compares)
+
+
+def _keeps_from_null(compare: Compare, names: set[str]) -> bool:
+    """Whether a comparison says no more than that one of the variables is not null."""
+    null = isinstance(compare.right, Value) and compare.right.value is None
+    return null and compare.op != "=" and isinstance(compare.left, Var) and compare.left.name in names
 
 
 def _meets_null(arg: object, types: Mapping[str, str], column: str) -> bool:

@@ -18,7 +18,7 @@ from lftj.language import ast
 from lftj.language.clause import INTERNAL, Apply, Clause, Term, Var, variables_of
 from lftj.language.cycles import shown
 from lftj.language.diagnostics import Findings
-from lftj.language.functors import CONSTRAINTS, FUNCTORS
+from lftj.language.functors import FUNCTORS, TEXT_TESTS
 from lftj.language.infer import TypedClause
 from lftj.language.names import Names
 from lftj.language.stratify import cycle
@@ -129,7 +129,7 @@ def _texts(clause: TypedClause) -> Iterator[tuple[str, Span]]:
         arg for atom in (clause.head, *clause.body.atoms, *clause.body.negated) for arg in atom.args
     ]
     for compare in clause.body.compares:
-        if compare.op.removeprefix("not_") in CONSTRAINTS:
+        if compare.op in TEXT_TESTS:
             yield compare.op.removeprefix("not_"), compare.span
         terms += [compare.left, compare.right]
     for term in terms:
@@ -142,7 +142,7 @@ def _texts(clause: TypedClause) -> Iterator[tuple[str, Span]]:
 
 def _known_texts(clause: Clause) -> Iterator[str]:
     """What computes with texts in a clause of the database; its atoms hold no expressions."""
-    yield from (c.op.removeprefix("not_") for c in clause.compares if c.op.removeprefix("not_") in CONSTRAINTS)
+    yield from (c.op.removeprefix("not_") for c in clause.compares if c.op in TEXT_TESTS)
     waiting: list[Term] = [*clause.head_args, *(term for c in clause.compares for term in (c.left, c.right))]
     while waiting:
         term = waiting.pop()

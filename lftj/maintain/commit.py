@@ -204,6 +204,7 @@ class Commit:
             new, change = applied(relation.facts, batches)
             if new is not relation.facts:
                 if relation.schema.keyed:
+                    self._note_built((name,) if relation.schema.key else ())
                     check_facts(self._evaluator, relation, new, change.of_kind(INSERTED))
                 facts[name], changed[name] = new, change
         return facts, changed

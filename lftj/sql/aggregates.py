@@ -35,7 +35,7 @@ from lftj.values.type_table import family_of
 if TYPE_CHECKING:
     from lftj.sql.grouping import Grouping
 
-_OPS = {exp.Sum: "sum", exp.Avg: "mean", exp.Min: "min", exp.Max: "max", exp.Count: "count", exp.AnyValue: "min"}
+_OPS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "mean", exp.Min: "min", exp.Max: "max", exp.Count: "count", exp.AnyValue: "min"}
 ZERO = ast.Constant(0, NUMBER)
 
 
@@ -52,7 +52,7 @@ class Choice(NamedTuple):
         return (*self.outside, *self.keys)
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node is an aggregate, of those that are known or not."""
     if isinstance(node, exp.Filter | exp.IgnoreNulls):
         return is_aggregate(node.this)
@@ -89,14 +89,14 @@ class AggregateHeads:
 
     # What is written
 
-    def read(self, node: exp.Expression) -> Aggregate:
+    def read(self, node: exp.Expr) -> Aggregate:
         """An aggregate; what it takes is translated once."""
         text = node.sql("duckdb")
         if text not in self._read:
             self._read[text] = self._translated(node)
         return self._read[text]
 
-    def _translated(self, node: exp.Expression) -> Aggregate:
+    def _translated(self, node: exp.Expr) -> Aggregate:
         rows, source = self.grouping.rows, self.grouping.rows.source
         conditions: list[Conjunction] = [()]
         inner = node
@@ -143,7 +143,7 @@ class AggregateHeads:
 
     # Heads
 
-    def add(self, node: exp.Expression) -> Case:
+    def add(self, node: exp.Expr) -> Case:
         """Make the head of an aggregate and add it to what is over the groups; the value."""
         written = self.read(node)
         found = self._contributions(written)
@@ -248,6 +248,8 @@ class AggregateHeads:
     def _mean(self, parts: Sequence[tuple[Choice, ast.Term]], type_: str) -> str:
         """The head of a mean: the sum by the number of rows."""
         sums, counts = self._added(parts, type_), self._counted(parts)
+        if not sums:
+            return ""
         name, (key, _) = self.heads.name("mean"), self._key()
         total, number = self.heads.variable("sum", False), self.heads.variable("count", False)
         as_float: ast.Term = total

@@ -41,13 +41,13 @@ class Translator(Protocol):
     def scope(self) -> SqlScope:
         """What expressions can see."""
 
-    def value(self, node: exp.Expression) -> list[Case]:
+    def value(self, node: exp.Expr) -> list[Case]:
         """The cases of an expression."""
 
-    def cast(self, value: Known, type: str, node: exp.Expression) -> ast.Term:
+    def cast(self, value: Known, type: str, node: exp.Expr) -> ast.Term:
         """A value as one of another type, or an error."""
 
-    def truth(self, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+    def truth(self, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
         """Where a predicate is `wanted`, in alternatives that exclude one another."""
 
 
@@ -88,7 +88,7 @@ def first_hits(
     return found
 
 
-def limited(found: list[Conjunction], node: exp.Expression, scope: SqlScope) -> list[Conjunction]:
+def limited(found: list[Conjunction], node: exp.Expr, scope: SqlScope) -> list[Conjunction]:
     """The conjunctions, if they are not too many."""
     if len(found) > LIMIT:
         raise scope.source.error(
@@ -194,7 +194,7 @@ def computed(
     nulls: list[Conjunction] = []
     for cases in arguments:
         longer = []
-        for (literals, chosen), case in product(ways, [part for case in cases for part in split(case)]):
+        for (literals, chosen), case in product(ways, [part for one in cases for part in split(one)]):
             both = joined(literals, case.literals)
             if both is not None and case.term is None:
                 nulls.append(both)
@@ -209,7 +209,7 @@ def computed(
     return [*found, *(null_case(literals, type) for literals in nulls)]
 
 
-def plain(node: exp.Expression) -> exp.Expression:
+def plain(node: exp.Expr) -> exp.Expr:
     """An expression without parentheses around it."""
     while isinstance(node, exp.Paren):
         node = node.this

@@ -39,7 +39,7 @@ def decimal_type(value: Decimal) -> str:
     return f"{DECIMAL}({max(len(digits), scale, 1)},{scale})"
 
 
-def number_constant(text: str, node: exp.Expression, source: SqlText) -> ast.Constant:
+def number_constant(text: str, node: exp.Expr, source: SqlText) -> ast.Constant:
     """The constant that digits write: a whole number, a decimal, or with an exponent a float."""
     if "e" in text.lower():
         return ast.Constant(float(text), FLOAT)

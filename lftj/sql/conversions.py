@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -40,8 +40,8 @@ from lftj.language.types import (
 from lftj.sql.cases import Known
 from lftj.sql.constants import constant, folded, written
 from lftj.sql.places import SqlText
-from lftj.values.decimal_type import DIGITS
-from lftj.values.type_table import family_of
+from lftj.values.decimal_type import Decimals
+from lftj.values.type_table import family_of, type_of
 
 NUMBERS = (NUMBER, UNSIGNED, DECIMAL, FLOAT)
 ZONED = f'{TIMESTAMP}("UTC")'
@@ -61,7 +61,7 @@ def shown(type: str) -> str:
 # Casts
 
 
-def cast(term: ast.Term, type: str, wanted: str, node: exp.Expression, source: SqlText) -> ast.Term:
+def cast(term: ast.Term, type: str, wanted: str, node: exp.Expr, source: SqlText) -> ast.Term:
     """A value of one type as one of another, or an error."""
     if family_of(type) == family_of(wanted) == DECIMAL:
         return _rescaled(term, type, scale_of(wanted))
@@ -99,6 +99,17 @@ def _rescaled(term: ast.Term, type: str, scale: int) -> ast.Term:
     return ast.Functor("*", (term, one))
 
 
+def with_room(terms: Sequence[ast.Term], types: Sequence[str]) -> list[ast.Term]:
+    """Decimals of one scale, of which a constant may have more digits than a column beside it is declared with."""
+    most = max((abs(term.value) for term in terms if isinstance(term, ast.Constant)), default=0)
+    narrow = [isinstance(made := type_of(type), Decimals) and made.high < most * 10**made.scale for type in types]
+    one = ast.Constant(Decimal(1), f"{DECIMAL}(1,0)")
+    return [
+        ast.Functor("*", (term, one)) if tight and not isinstance(term, ast.Constant) else term
+        for term, tight in zip(terms, narrow, strict=True)
+    ]
+
+
 def _to_decimal(term: ast.Term, type: str, wanted: str) -> ast.Term:
     scale = ast.Constant(scale_of(wanted), NUMBER)
     if family_of(type) == FLOAT:
@@ -127,7 +138,8 @@ def _to_timestamp(term: ast.Term, type: str, wanted: str) -> ast.Term:
     return term
 
 
-_CASTS = {
+Conversion = Callable[[ast.Term, str, str], ast.Term]
+_CASTS: dict[tuple[str, str], Conversion] = {
     (NUMBER, FLOAT): lambda term, type, wanted: call("itof", FLOAT, term),
     (UNSIGNED, FLOAT): lambda term, type, wanted: ast.Functor("utof", (term,)),
     (DECIMAL, FLOAT): lambda term, type, wanted: call("to_float", FLOAT, term),
@@ -164,7 +176,7 @@ _CASTS = {
 # Meeting
 
 
-def common(values: Sequence[tuple[ast.Term | None, str]], node: exp.Expression, source: SqlText) -> str:
+def common(values: Sequence[tuple[ast.Term | None, str]], node: exp.Expr, source: SqlText) -> str:
     """The type in which values meet; "" if all are null. A text that is written out is of the type of the others."""
     types = {type for term, type in values if type and not _is_text(term)}
     if not types:
@@ -198,7 +210,7 @@ def _is_text(term: ast.Term | None) -> bool:
 # Comparing
 
 
-def compared(op: str, left: Known, right: Known, node: exp.Expression, source: SqlText) -> ast.Literal | bool:
+def compared(op: str, left: Known, right: Known, node: exp.Expr, source: SqlText) -> ast.Literal | bool:
     """The literal that two values compare so; a bool where that is known for all rows."""
     if isinstance(left.term, ast.Constant) and not isinstance(right.term, ast.Constant):
         mirrored = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
@@ -229,7 +241,8 @@ def _with_constant(op: str, left: Known, right: ast.Constant, type: str) -> ast.
         unit = 10 ** scale_of(left.type)
         steps = Fraction(value) * unit
         below = math.floor(steps)
-        low, high = RANGES.get(of, (-(10**DIGITS) + 1, 10**DIGITS - 1))
+        made = type_of(left.type)
+        low, high = (made.low, made.high) if isinstance(made, Decimals) else RANGES[of]
         if below < low or below > high:
             return (below > high) == (op in ("<", "<=")) if op not in ("=", "!=") else op == "!="
         nearest = constant(below if of != DECIMAL else Decimal(below).scaleb(-scale_of(left.type)), left.type)

@@ -23,6 +23,7 @@ from lftj.errors import KeyConflictError, ProgramError
 from lftj.evaluate.key_conflicts import shown_row
 from lftj.io.fields import text_value
 from lftj.language.diagnostics import counted, did_you_mean
+from lftj.language.types import DECIMAL, decimal_of, scale_of
 from lftj.program.state import State
 from lftj.sql.catalogue import Catalogue, Table, find
 from lftj.sql.ddl import known_table, sql_type, type_name
@@ -33,6 +34,7 @@ from lftj.store.copies import with_copies
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.codes import Column
+from lftj.values.decimal_type import Decimals
 from lftj.values.faults import Fault, stands_for_null
 from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nullable, type_of, without_null
 
@@ -77,7 +79,7 @@ def insert(room: Changing, statement: exp.Insert, catalogue: Catalogue, source: 
         rows = _constants(room, table, places, query, source)
         copies = np.ones(rows.shape[1], np.int64)
     else:
-        rows, copies = _selected(room, table, places, query, catalogue, source)
+        rows, copies = _selected(room, table, places, query, source)
     _insert(room, table, rows, copies)
 
 
@@ -99,8 +101,10 @@ def delete(room: Changing, statement: exp.Delete, catalogue: Catalogue, source: 
     if where is None:
         _erase_all(room, table)
         return
-    query = exp.Select(expressions=_columns(table, statement.this), from_=exp.From(this=statement.this), where=where)
-    found = answer(room, room._present(), query, catalogue, source)
+    query = exp.Select(
+        expressions=_columns(table, statement.this), from_=exp.From(this=statement.this.copy()), where=where
+    )
+    found = answer(room, room._present(), query, source)
     _erase(room, table, found.rows, found.copies)
 
 
@@ -138,12 +142,12 @@ def update(room: Changing, statement: exp.Update, catalogue: Catalogue, source: 
     values = [exp.alias_(value.copy(), f"value {place}", quoted=True) for place, value in assigned.items()]
     query = exp.Select(
         expressions=[*_columns(table, statement.this), *values],
-        from_=exp.From(this=statement.this),
+        from_=exp.From(this=statement.this.copy()),
         where=statement.args.get("where"),
     )
     width = len(table.columns)
     types = [None] * width + [table.columns[place].type for place in assigned]
-    found = _typed(room, query, types, catalogue, source)
+    found = _typed(room, query, types, source)
     old, new = found.rows[:width], found.rows[:width].copy()
     for number, (place, value) in enumerate(assigned.items()):
         new[place] = _into(table, place, found.rows[width + number], found.columns[width + number], value, source)
@@ -225,7 +229,7 @@ def _constants(room: Changing, table: Table, places: list[int], values: exp.Valu
         if computed:
             parts = [exp.alias_(node.copy(), f"value {place}", quoted=True) for place, node in computed]
             types = [table.columns[place].type for place, _ in computed]
-            found = _typed(room, exp.Select(expressions=parts), types, Catalogue({}), source)
+            found = _typed(room, exp.Select(expressions=parts), types, source)
             for number, (place, node) in enumerate(computed):
                 codes = _into(table, place, found.rows[number], found.columns[number], node, source)
                 row[place] = int(codes[0])
@@ -307,11 +311,11 @@ def _misfit(
 
 
 def _selected(
-    room: Changing, table: Table, places: list[int], query: exp.Expression, catalogue: Catalogue, source: SqlText
+    room: Changing, table: Table, places: list[int], query: exp.Expression, source: SqlText
 ) -> tuple[Codes, Codes]:
     """The rows int64[columns, n] that a query gives, and how often each is there."""
     types: list[str | None] = [table.columns[place].type for place in places]
-    found = _typed(room, query, types, catalogue, source, table=table)
+    found = _typed(room, query, types, source, table=table)
     rows = np.empty((len(table.columns), found.rows.shape[1]), np.int64)
     rows[:] = np.array(_nulls(table), np.int64)[:, None]
     for number, place in enumerate(places):
@@ -323,14 +327,13 @@ def _typed(
     room: Changing,
     query: exp.Expression,
     types: Sequence[str | None],
-    catalogue: Catalogue,
     source: SqlText,
     *,
     table: Table | None = None,
 ) -> Answer:
     """The answer of a query whose columns have the given types, by casts where it has others; None: as it is."""
     state = room._present()
-    found = answer(room, state, query, catalogue, source)
+    found = answer(room, state, query, source)
     if table is not None and len(found.columns) != len(types):
         raise source.error(
             f"{counted(len(found.columns), 'column')} for {counted(len(types), 'column')} of `{table.name}`",
@@ -341,7 +344,7 @@ def _typed(
     other = [
         number
         for number, (column, type) in enumerate(zip(found.columns, types, strict=True))
-        if type is not None and without_null(column.type) != without_null(type)
+        if type is not None and not _alike(column.type, type)
     ]
     if not other:
         return found
@@ -354,12 +357,26 @@ def _typed(
         for number, (name, type) in enumerate(zip(names, types, strict=True))
     ]
     given = exp.Subquery(this=query.copy(), alias=inner)
-    return answer(room, state, exp.Select(expressions=parts, from_=exp.From(this=given)), catalogue, source)
+    return answer(room, state, exp.Select(expressions=parts, from_=exp.From(this=given)), source)
+
+
+def _alike(given: str, target: str) -> bool:
+    """Whether codes of one type are codes of the other; of a decimal with fewer digits `_into` looks at the values."""
+    given, target = without_null(given), without_null(target)
+    if family_of(given) == family_of(target) == DECIMAL:
+        return scale_of(given) == scale_of(target)
+    return given == target
 
 
 def _into(table: Table, place: int, codes: Codes, column: Column, node: exp.Expression, source: SqlText) -> Codes:
     """Codes of a column of an answer, for a column of a table of the same type."""
     target, made = table.columns[place], type_of(table.columns[place].type)
+    if isinstance(made, Decimals):
+        wide = (np.abs(codes) > made.high) & ~(is_nullable(column.type) & (codes == made.null))
+        if wide.any():
+            value = from_stored(int(codes[np.argmax(wide)]), decimal_of(made.scale))
+            fault = Fault(f"does not fit into {made.plain}", made.takes, "")
+            raise _misfit(table, target, str(value), fault, node, source)
     if is_nullable(target.type) == is_nullable(column.type) or not (codes == made.null).any():
         return codes
     if is_nullable(column.type):

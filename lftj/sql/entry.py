@@ -10,6 +10,9 @@ from lftj.errors import Error
 from lftj.results.transaction_delta import Deltas
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from lftj.sql.places import SqlText
     from lftj.sql.results import SqlResult
 
 NAME = "<sql>"
@@ -19,21 +22,24 @@ class MissingPackageError(Error, ImportError):
     """A part of lftj needs a package that is not installed."""
 
 
-def run(database: Any, text: str, parameters: Mapping[str, Any], timeout: float | None) -> SqlResult | Deltas:
+def run(
+    database: Any,
+    text: str,
+    parameters: Mapping[str, Any],
+    timeout: float | None,
+    maintain: Mapping[str, str] | None,
+) -> SqlResult | Deltas:
     """Run the statements of a text: the answer of its last one if that is a query, else what all of them changed."""
-    _require_parser()
+    source, statements = statements_of(text, NAME, parameters)
     from lftj.sql.one_off import asked
-    from lftj.sql.places import SqlText
-    from lftj.sql.session import carry_out, is_query
-    from lftj.sql.statements import parsed
+    from lftj.sql.session import carry_out, is_query, options_for
 
-    source = SqlText(text, NAME)
-    statements = parsed(source, parameters)
+    options = options_for(None, maintain, None, statements)
     if all(map(is_query, statements)):
         return [asked(database, statement, source, timeout) for statement in statements][-1]
     with database.transaction(timeout=timeout) as tx:
         for statement in statements:
-            result = carry_out(tx, statement, source)
+            result = carry_out(tx, statement, source, options)
     return tx.delta if result is None else result
 
 
@@ -42,23 +48,28 @@ def run_in(transaction: Any, text: str, parameters: Mapping[str, Any]) -> SqlRes
 
     If one of them fails, none has been carried out, and the transaction may go on.
     """
-    _require_parser()
-    from lftj.sql.places import SqlText
+    source, statements = statements_of(text, NAME, parameters)
     from lftj.sql.session import carry_out
-    from lftj.sql.statements import parsed
 
-    source, result = SqlText(text, NAME), None
-    statements = parsed(source, parameters)
+    result = None
     with transaction._restoring():
         for statement in statements:
             result = carry_out(transaction, statement, source)
     return result
 
 
-def _require_parser() -> None:
+def statements_of(
+    text: str, name: str, parameters: Mapping[str, Any] | None = None
+) -> tuple[SqlText, list[exp.Expression]]:
+    """A text of SQL, called `name` in messages, and its statements."""
     if find_spec("sqlglot") is None:
         raise MissingPackageError(
             "SQL needs the package sqlglot, which is not installed",
             why="lftj parses SQL with it, and rules without it",
             remedy='pip install "lftj[sql]"',
         )
+    from lftj.sql.places import SqlText
+    from lftj.sql.statements import parsed
+
+    source = SqlText(text, name)
+    return source, parsed(source, parameters or {})

@@ -17,34 +17,34 @@ class Expressions:
     def __init__(self, scope: SqlScope) -> None:
         self.scope = scope
 
-    def value(self, node: exp.Expression) -> list[Case]:
+    def value(self, node: exp.Expr) -> list[Case]:
         """The cases of an expression; they exclude one another."""
         return scalars.value(self, node)
 
-    def cast(self, value: Known, type: str, node: exp.Expression) -> ast.Term:
+    def cast(self, value: Known, type: str, node: exp.Expr) -> ast.Term:
         """A value as one of another type; an error if there is no such cast."""
         return cast(value.term, value.type, type, node, self.scope.source)
 
-    def truth(self, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+    def truth(self, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
         """Where a predicate is true, false or (None) unknown; the alternatives exclude one another."""
         return predicates.truth(self, node, wanted)
 
 
-def value(node: exp.Expression, scope: SqlScope) -> list[Case]:
+def value(node: exp.Expr, scope: SqlScope) -> list[Case]:
     """The cases of an expression, of one type; they exclude one another."""
     return Expressions(scope).value(node)
 
 
-def holds(node: exp.Expression, scope: SqlScope) -> list[Conjunction]:
+def holds(node: exp.Expr, scope: SqlScope) -> list[Conjunction]:
     """Where a predicate is true, in alternatives that exclude one another."""
     return Expressions(scope).truth(node, True)
 
 
-def fails(node: exp.Expression, scope: SqlScope) -> list[Conjunction]:
+def fails(node: exp.Expr, scope: SqlScope) -> list[Conjunction]:
     """Where a predicate is false, in alternatives that exclude one another; not where it is unknown."""
     return Expressions(scope).truth(node, False)
 
 
-def unknown(node: exp.Expression, scope: SqlScope) -> list[Conjunction]:
+def unknown(node: exp.Expr, scope: SqlScope) -> list[Conjunction]:
     """Where a predicate is neither true nor false, in alternatives that exclude one another."""
     return Expressions(scope).truth(node, None)

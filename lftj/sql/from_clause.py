@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from lftj.sql.select import Block
 
 
-def add_from(scope: QueryScope, select: exp.Expression) -> None:
+def add_from(scope: QueryScope, select: exp.Expr) -> None:
     """Add the tables that a select reads."""
     first = select.args.get("from_")
     if first is not None:
         add_joined(scope, first.this, select.args.get("joins") or ())
 
 
-def add_joined(scope: QueryScope, first: exp.Expression, joins: Sequence[exp.Join]) -> None:
+def add_joined(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
     """Add a table and those that are joined to it."""
     add_table(scope, first)
     for join in joins:
@@ -73,7 +73,7 @@ class Shared:
     column: str
 
 
-def equality(scope: QueryScope, left: list[Case], right: list[Case]) -> exp.Expression:
+def equality(scope: QueryScope, left: list[Case], right: list[Case]) -> exp.Expr:
     """The predicate that two values are equal."""
     return exp.EQ(this=scope.placeholder(left), expression=scope.placeholder(right))
 
@@ -110,7 +110,7 @@ def shared_columns(
     return found
 
 
-def _side(scope: QueryScope, sources: Sequence[Source], name: str, node: exp.Expression) -> tuple[Source, str]:
+def _side(scope: QueryScope, sources: Sequence[Source], name: str, node: exp.Expr) -> tuple[Source, str]:
     found = [(source, own) for source in sources if (own := source.find(name)) is not None and own not in source.hidden]
     if len(found) == 1:
         return found[0]
@@ -125,15 +125,14 @@ def _side(scope: QueryScope, sources: Sequence[Source], name: str, node: exp.Exp
 # Tables
 
 
-def add_table(scope: QueryScope, node: exp.Expression) -> None:
+def add_table(scope: QueryScope, node: exp.Expr) -> None:
     """Add a table, a view or a subquery of `from`."""
     alias = node.args.get("alias")
     columns = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
     if isinstance(node, exp.Table):
         add_named(scope, node, columns)
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):  # (a join b on ...)
-        add_joined(scope, node.this, node.this.args.get("joins") or node.args.get("joins") or ())
-        return
+        add_joined(scope, node.this, node.args.get("joins") or ())
     elif isinstance(node, exp.Subquery | exp.Values):
         query = node.this if isinstance(node, exp.Subquery) else node
         _add_query(scope, query, node.alias, columns, Beside(scope), node)
@@ -173,7 +172,7 @@ def add_named(scope: QueryScope, node: exp.Table, columns: Sequence[str]) -> Non
 
 
 def _add_query(
-    scope: QueryScope, query: exp.Expression, name: str, columns: Sequence[str], around: Outside, node: exp.Expression
+    scope: QueryScope, query: exp.Expr, name: str, columns: Sequence[str], around: Outside, node: exp.Expr
 ) -> None:
     queries = scope.queries
     block = queries.block(query, around)
@@ -186,7 +185,7 @@ def _add_query(
     append(scope, source, node)
 
 
-def append(scope: QueryScope, source: Source, node: exp.Expression) -> None:
+def append(scope: QueryScope, source: Source, node: exp.Expr) -> None:
     """Add a table to `from`; an error if another one has its name."""
     if source.name and any(other.name.casefold() == source.name.casefold() for other in scope.sources):
         raise scope.source.error(
@@ -198,7 +197,7 @@ def append(scope: QueryScope, source: Source, node: exp.Expression) -> None:
     scope.sources.append(source)
 
 
-def _check_names(scope: QueryScope, columns: Sequence[str], width: int, node: exp.Expression) -> None:
+def _check_names(scope: QueryScope, columns: Sequence[str], width: int, node: exp.Expr) -> None:
     if len(columns) > width:
         raise scope.source.error(
             f"{len(columns)} names for {width} columns",

@@ -27,14 +27,14 @@ from lftj.sql.query_scope import QueryScope, null_of
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.view import OutputColumn, Rows
 
-Columns = Sequence[tuple[str, exp.Expression, list[Case] | None]]
+Columns = Sequence[tuple[str, exp.Expr, list[Case] | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
     """One expression of `group by`. `variable`: what stands for it over the groups."""
 
-    node: exp.Expression
+    node: exp.Expr
     cases: list[Case]
     variable: ast.Variable
     type: str
@@ -48,9 +48,9 @@ def is_grouped(select: exp.Select) -> bool:
     return any(is_aggregate(node) for part in parts if part is not None for node in own_nodes(part))
 
 
-def own_nodes(node: exp.Expression) -> Iterator[exp.Expression]:
+def own_nodes(node: exp.Expr) -> Iterator[exp.Expr]:
     """The nodes of an expression that belong to its query, not to one within."""
-    return node.walk(prune=lambda part: isinstance(part, exp.Query) and part is not node)
+    return node.walk(prune=lambda part: part is not node and isinstance(part, exp.Query))
 
 
 class GroupScope(QueryScope):
@@ -132,7 +132,8 @@ class Grouping:
         if self.by_domain:
             assert self.rows.around is not None
             return [ast.Atom(self.rows.around.domain(self.parameters), tuple(key))]
-        return [ast.Atom(self.aggregates.rows_of_groups(), (*key, ast.Wildcard()))]
+        name = self.aggregates.rows_of_groups() or self.heads.sure(self.heads.name("groups"), self.columns, copies=True)
+        return [ast.Atom(name, (*key, ast.Wildcard()))]
 
     def choices(self, *more: Sequence[Conjunction]) -> list[Choice]:
         """The rows by their groups: branches of the body with more conditions, and the terms of the key in each."""
@@ -148,7 +149,7 @@ class Grouping:
                 found.append(Choice(self.rows.closed(branch, outside), outside, terms))
         return found
 
-    def _grouped_by(self, select: exp.Select, columns: Columns) -> list[exp.Expression]:
+    def _grouped_by(self, select: exp.Select, columns: Columns) -> list[exp.Expr]:
         """The expressions of `group by`: written there, or named by a position or an alias."""
         group = select.args.get("group")
         if group is None:
@@ -188,7 +189,7 @@ class Grouping:
         else:
             for choice in choices:
                 self.heads.rule(name, choice.terms, choice.branch.body)
-        self.add(Rows.of(name, self.columns, bag=False), self.variables)
+        self.add(Rows.of(self.heads.sure(name, self.columns), self.columns, bag=False), self.variables)
 
     def add(self, rows: Rows, variables: Sequence[ast.Variable]) -> None:
         """Add a head that is keyed by the groups to what is over them."""
@@ -197,10 +198,10 @@ class Grouping:
         if not body.conditions:
             body.conditions.append([tuple(or_null(self.heads, self.variables))])
 
-    def replaced(self, node: exp.Expression) -> exp.Expression:
+    def replaced(self, node: exp.Expr) -> exp.Expr:
         """An expression with placeholders for its aggregates and for what `group by` has."""
 
-        def place(part: exp.Expression) -> exp.Expression | None:
+        def place(part: exp.Expr) -> exp.Expr | None:
             for key in self.scope.keys:
                 if part == key.node and not isinstance(part, exp.Column):
                     return self.scope.placeholder(_as_case(self.scope, key))

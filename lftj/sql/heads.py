@@ -16,6 +16,7 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL
 from lftj.language.functors import OR_NULL, RESERVED_VARIABLES
+from lftj.language.names import COPIES
 from lftj.language.types import NUMBER
 from lftj.language.visitors import nodes
 from lftj.sql.branches import Branch
@@ -114,7 +115,22 @@ class Heads:
         )
         if inner != name:
             result = self.variable(op, False)
-            self.rule(name, [*places, result], [ast.Atom(inner, (*grouped, result)), *or_null(self, grouped)])
+            atoms: list[ast.Literal] = [ast.Atom(inner, (*grouped, result)), *or_null(self, grouped)]
+            if places and not grouped and op in ("sum", "count"):  # the engine's sum of nothing is 0, SQL has no group
+                number = self.variable("count", False)
+                atoms += [
+                    ast.Atom(self.folded("count", None, (), branch), (number,)),
+                    ast.Comparison(">", number, ast.Constant(0, NUMBER)),
+                ]
+            self.rule(name, [*places, result], atoms)
+        return name
+
+    def sure(self, name: str, columns: Sequence[OutputColumn], *, copies: bool = False) -> str:
+        """The head, declared if no rule derives it: it has no rows then. `copies`: it has one more column."""
+        if not any(head.name == name for item in self.items if isinstance(item, ast.Rule) for head in item.heads):
+            attributes = [ast.Attribute(f"c{at}", column.declared) for at, column in enumerate(columns)]
+            attributes += [ast.Attribute(COPIES, NUMBER)] if copies else []
+            self.items.append(ast.Declaration(name, tuple(attributes), functional=copies))
         return name
 
     def added_up(self, parts: Sequence[str], keys: int, columns: Sequence[OutputColumn], op: str = "sum") -> str:

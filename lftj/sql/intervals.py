@@ -45,7 +45,7 @@ class Interval(NamedTuple):
     length: dt.timedelta
 
 
-def constant_interval(of: Translator, node: exp.Expression) -> Interval | None:
+def constant_interval(of: Translator, node: exp.Expr) -> Interval | None:
     """The interval that an expression of constants is; None if it is no such expression."""
     node = plain(node)
     if isinstance(node, exp.Neg):
@@ -85,7 +85,7 @@ def constant_interval(of: Translator, node: exp.Expression) -> Interval | None:
     return Interval(sign * months, sign * length)
 
 
-def _unit(of: Translator, text: str, node: exp.Expression) -> str:
+def _unit(of: Translator, text: str, node: exp.Expr) -> str:
     name = text.upper()
     for known in (name, name.removesuffix("S"), "CENTURY" if name == "CENTURIES" else name):
         if known in _MONTHS or known in _LENGTHS:
@@ -98,7 +98,7 @@ def _unit(of: Translator, text: str, node: exp.Expression) -> str:
     )
 
 
-def interval_value(of: Translator, node: exp.Expression) -> list[Case]:
+def interval_value(of: Translator, node: exp.Expr) -> list[Case]:
     """An interval as a value of its own: a duration."""
     found = constant_interval(of, node)
     if found is not None:
@@ -115,20 +115,20 @@ def interval_value(of: Translator, node: exp.Expression) -> list[Case]:
     return computed([of.value(node.this)], lambda v: (_times(of, v[0], _LENGTHS[name], node), DURATION))
 
 
-def _unit_of(of: Translator, node: exp.Expression) -> str:
+def _unit_of(of: Translator, node: exp.Expr) -> str:
     unit = node.args.get("unit")
     if unit is None:
         raise of.scope.source.unsupported("an interval without a unit", node, "write `interval (n) day`")
     return _unit(of, unit.name, node)
 
 
-def _times(of: Translator, count: Known, unit: dt.timedelta, node: exp.Expression) -> ast.Term:
+def _times(of: Translator, count: Known, unit: dt.timedelta, node: exp.Expr) -> ast.Term:
     if count.type != NUMBER:
         raise of.scope.source.unsupported("an interval of a number that is not whole", node, "cast it to bigint")
     return call("*", DURATION, count.term, ast.Constant(unit, DURATION))
 
 
-def with_interval(of: Translator, node: exp.Expression) -> list[Case] | None:
+def with_interval(of: Translator, node: exp.Expr) -> list[Case] | None:
     """`time + interval`, `interval + time` and `time - interval`; None if the node is none of these."""
     time, interval, sign = node.this, plain(node.expression), 1 if isinstance(node, exp.Add) else -1
     if _is_interval(of, time) and isinstance(node, exp.Add):
@@ -150,14 +150,14 @@ def with_interval(of: Translator, node: exp.Expression) -> list[Case] | None:
     return computed(arguments, later)
 
 
-def _is_interval(of: Translator, node: exp.Expression) -> bool:
+def _is_interval(of: Translator, node: exp.Expr) -> bool:
     node = plain(node)
     if isinstance(node, exp.Neg | exp.Add | exp.Sub):
         return constant_interval(of, node) is not None
     return isinstance(node, exp.Interval)
 
 
-def _instant(of: Translator, time: Known, node: exp.Expression) -> Known:
+def _instant(of: Translator, time: Known, node: exp.Expr) -> Known:
     """A time as a timestamp; durations stay what they are."""
     if family_of(time.type) in (TIMESTAMP, DURATION):
         return time
@@ -171,7 +171,7 @@ def _instant(of: Translator, time: Known, node: exp.Expression) -> Known:
     return Known(time.literals, of.cast(time, TIMESTAMP, node), TIMESTAMP)
 
 
-def _later(of: Translator, time: Known, interval: Interval, sign: int, node: exp.Expression) -> tuple[ast.Term, str]:
+def _later(of: Translator, time: Known, interval: Interval, sign: int, node: exp.Expr) -> tuple[ast.Term, str]:
     instant = _instant(of, time, node)
     term = instant.term
     if interval.months and instant.type == DURATION:
@@ -195,7 +195,7 @@ def _later(of: Translator, time: Known, interval: Interval, sign: int, node: exp
     return term, instant.type
 
 
-def _months_later(of: Translator, time: Known, count: Known, months: int, node: exp.Expression) -> tuple[ast.Term, str]:
+def _months_later(of: Translator, time: Known, count: Known, months: int, node: exp.Expr) -> tuple[ast.Term, str]:
     instant = _instant(of, time, node)
     if count.type != NUMBER or instant.type == DURATION:
         raise of.scope.source.unsupported("an interval of a number that is not whole", node, "cast it to bigint")

@@ -40,7 +40,7 @@ class Ordering:
             self.columns.append(_order(at, node))
 
     def _position(
-        self, queries: Queries, node: exp.Expression, names: list[str], block: Block | None, width: int
+        self, queries: Queries, node: exp.Expr, names: list[str], block: Block | None, width: int
     ) -> int:
         from lftj.sql.select import Output
 
@@ -77,7 +77,7 @@ def _order(at: int, node: exp.Ordered) -> Order:
     return Order(at, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
-def ordering_of(query: exp.Expression, text: SqlText) -> Ordering:
+def ordering_of(query: exp.Expr, text: SqlText) -> Ordering:
     """The order that a query asks for."""
     order = query.args.get("order")
     limit = _number(query.args.get("limit"), text)
@@ -86,7 +86,7 @@ def ordering_of(query: exp.Expression, text: SqlText) -> Ordering:
     )
 
 
-def _number(node: exp.Expression | None, text: SqlText) -> int | None:
+def _number(node: exp.Expr | None, text: SqlText) -> int | None:
     if node is None:
         return None
     found = node.expression if isinstance(node, exp.Limit | exp.Offset) else node

@@ -180,13 +180,13 @@ class _Join:
                     keys.add(len(columns))
                 column = of.derived.columns[at]
                 columns.append(OutputColumn(column.name, column.type, column.nullable or side in nulls))
-        rows = Rows(self.name, tuple(columns), self.bag, (frozenset(keys),))
+        rows = Rows(self.heads.sure(self.name, columns, copies=self.bag), tuple(columns), self.bag, (frozenset(keys),))
         cases = list(scope.add(Derived(rows, tuple(self.parameters.values())), "").columns.values())
         for of, place in zip(self.sides, places, strict=True):
             of.show(scope, {at: cases[where] for at, where in place.items()})
 
 
-def _conjuncts(join: exp.Join) -> list[exp.Expression]:
+def _conjuncts(join: exp.Join) -> list[exp.Expr]:
     on = join.args.get("on")
     return [] if on is None else list(on.flatten()) if isinstance(on, exp.And) else [on]
 

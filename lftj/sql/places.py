@@ -37,7 +37,7 @@ class SqlText:
         before = self.text[:offset]
         return before.count("\n") + 1, offset - before.rfind("\n")
 
-    def error(self, what: str, node: exp.Expression | None, *, why: str, remedy: str) -> ProgramError:
+    def error(self, what: str, node: exp.Expr | None, *, why: str, remedy: str) -> ProgramError:
         """The error to raise about a node."""
         found = Diagnostic(what, self.span(node), why=why, remedy=remedy)
         error = ProgramError([found])
@@ -45,7 +45,7 @@ class SqlText:
         return error
 
     def unsupported(
-        self, feature: str, node: exp.Expression | None, remedy: str = "rewrite the statement without it"
+        self, feature: str, node: exp.Expr | None, remedy: str = "rewrite the statement without it"
     ) -> ProgramError:
         """The error to raise about a construct that is recognised and not evaluated."""
         why = "lftj recognises this construct and cannot evaluate it yet"

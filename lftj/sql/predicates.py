@@ -36,12 +36,19 @@ from lftj.sql.cases import (
 from lftj.sql.conversions import call, common, compared
 from lftj.sql.scope import Case, Conjunction
 
-COMPARED = {exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+COMPARED: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 # What a comparison with each value says of those where the value is null.
 Made = ast.Literal | bool
 
 
-def truth(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def truth(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     """Where a predicate is true, false or (None) unknown; the alternatives exclude one another."""
     node = plain(node)
     if isinstance(node, exp.Boolean):
@@ -58,12 +65,12 @@ def truth(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjuncti
     return _of_value(of, node, wanted)
 
 
-def is_predicate(node: exp.Expression) -> bool:
+def is_predicate(node: exp.Expr) -> bool:
     """Whether an expression is true, false or unknown by its form."""
     return over_query(node) or isinstance(node, (exp.Not, *(kind for kinds, _ in _PREDICATES for kind in kinds)))
 
 
-def over_query(node: exp.Expression) -> bool:
+def over_query(node: exp.Expr) -> bool:
     """Whether a predicate is one over a subquery."""
     if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query") is not None):
         return True
@@ -72,7 +79,8 @@ def over_query(node: exp.Expression) -> bool:
     return any(isinstance(side, exp.All | exp.Any) and side.find(exp.Query) for side in (node.this, node.expression))
 
 
-def _subquery(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _subquery(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
+    assert isinstance(node, exp.Expression)
     if wanted is not None:
         return of.scope.subquery(node, wanted)
     if isinstance(node, exp.Exists):
@@ -92,7 +100,7 @@ def _as_literal(conjunction: Conjunction) -> ast.Literal:
 # Connectives
 
 
-def _connective(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _connective(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     conjunctive = isinstance(node, exp.And)
     if not conjunctive:
         node = _with_common_part(node)
@@ -108,7 +116,7 @@ def _connective(of: Translator, node: exp.Expression, wanted: Truth) -> list[Con
     return [found for part in first_hits(hits, lambda at: misses[at]()) for found in part]
 
 
-def _unknown(of: Translator, operands: Sequence[exp.Expression], neutral: bool) -> list[Conjunction]:
+def _unknown(of: Translator, operands: Sequence[exp.Expr], neutral: bool) -> list[Conjunction]:
     """Where an operand is unknown, and all others are so or `neutral`."""
     found: list[Conjunction] = []
     before: list[Conjunction] = [()]
@@ -119,7 +127,7 @@ def _unknown(of: Translator, operands: Sequence[exp.Expression], neutral: bool) 
     return found
 
 
-def _with_common_part(node: exp.Expression) -> exp.Expression:
+def _with_common_part(node: exp.Expr) -> exp.Expr:
     """`(k and a) or (k and b)` as `k and (a or b)`: what joins two tables stays one condition."""
     operands = [list(_conjuncts(part)) for part in node.flatten()]
     shared = [part for part in operands[0] if all(part in others for others in operands[1:])]
@@ -131,7 +139,7 @@ def _with_common_part(node: exp.Expression) -> exp.Expression:
     return exp.and_(*shared, copy=True)
 
 
-def _conjuncts(node: exp.Expression) -> Sequence[exp.Expression]:
+def _conjuncts(node: exp.Expr) -> Sequence[exp.Expr]:
     node = plain(node)
     return [part for operand in node.flatten() for part in _conjuncts(operand)] if isinstance(node, exp.And) else [node]
 
@@ -176,7 +184,7 @@ def _without_tests_for_null(literals: Conjunction, strict: ast.Literal) -> Conju
     return tuple(literal for literal in literals if literal not in known)
 
 
-def _comparison(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _comparison(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     op = COMPARED[type(node)]
     left, right = plain(node.this), plain(node.expression)
     if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
@@ -187,7 +195,7 @@ def _comparison(of: Translator, node: exp.Expression, wanted: Truth) -> list[Con
     )
 
 
-def _tuples(of: Translator, node: exp.Expression, left: exp.Tuple, right: exp.Tuple) -> exp.Expression:
+def _tuples(of: Translator, node: exp.Expr, left: exp.Tuple, right: exp.Tuple) -> exp.Expr:
     if len(left.expressions) != len(right.expressions):
         raise of.scope.source.error(
             f"`{node.sql('duckdb')}` compares {len(left.expressions)} values with {len(right.expressions)}",
@@ -203,14 +211,14 @@ def _tuples(of: Translator, node: exp.Expression, left: exp.Tuple, right: exp.Tu
     raise of.scope.source.unsupported("an order of rows", node, "compare the values one by one")
 
 
-def _between(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _between(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     if node.args.get("symmetric"):
         raise of.scope.source.unsupported("`between symmetric`", node, "give the lower bound first")
     low = exp.GTE(this=node.this, expression=node.args["low"])
     return truth(of, exp.and_(low, exp.LTE(this=node.this, expression=node.args["high"])), wanted)
 
 
-def _null_safe(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _null_safe(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     """`is [not] distinct from`, which is never unknown."""
     if wanted is None:
         return []
@@ -229,7 +237,7 @@ def _literals(cases: Sequence[Case], *, null: bool) -> list[Conjunction]:
     return [part.literals for case in cases for part in split(case) if (part.term is None) == null]
 
 
-def _is(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _is(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     """`is null`, `is true`, `is false`, which are never unknown."""
     if wanted is None:
         return []
@@ -252,7 +260,7 @@ def _is(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction
 # Lists
 
 
-def _in(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _in(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     if node.args.get("unnest") or node.args.get("field"):
         raise of.scope.source.unsupported(f"`{node.sql('duckdb')}`", node, "list the values, or give a query")
     left, items = plain(node.this), [plain(item) for item in node.expressions]
@@ -277,7 +285,7 @@ def _is_constant(case: Case) -> bool:
     return not case.literals and (case.term is None or isinstance(case.term, ast.Constant))
 
 
-def _member(of: Translator, value: Known, items: Sequence[Known], node: exp.Expression, negated: bool) -> Made:
+def _member(of: Translator, value: Known, items: Sequence[Known], node: exp.Expr, negated: bool) -> Made:
     """The literal that a value is among constants, or is not; a bool where that is known."""
     equal: list[ast.Constant] = []
     for item in items:
@@ -298,7 +306,7 @@ def _listed(of: Translator, term: ast.Term, equal: list[ast.Constant], type: str
     return ast.Negation(atom) if negated else atom
 
 
-def _unlike(of: Translator, value: Known, items: Sequence[Known], node: exp.Expression, negated: bool) -> Made:
+def _unlike(of: Translator, value: Known, items: Sequence[Known], node: exp.Expr, negated: bool) -> Made:
     """The same for a value and constants that meet in another type."""
     type = common([(side.term, side.type) for side in (value, *items)], node, of.scope.source)
     terms = [of.cast(side, type, node) for side in (value, *items)]
@@ -309,7 +317,7 @@ def _unlike(of: Translator, value: Known, items: Sequence[Known], node: exp.Expr
 # Texts
 
 
-def _like(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _like(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     """`like`, `ilike` and their escapes. A pattern is a constant; the test of prefixes and parts is the plain one."""
     escape = ""
     if isinstance(node, exp.Escape):
@@ -333,7 +341,7 @@ def _like(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjuncti
 
 
 def pieces(pattern: str, escape: str = "") -> list[str]:
-    """A pattern of `like` as texts between `%`, where `_` is the text of one `\\0`: no text of SQL has one."""
+    """A pattern of `like` as texts between `%`, in which the character 0 stands for `_`."""
     found, at = [""], 0
     while at < len(pattern):
         letter = pattern[at]
@@ -369,7 +377,7 @@ def _matches(term: ast.Term, pattern: list[str], holds: bool) -> Made:
 
 def _test(op: str, left: ast.Term, right: ast.Constant) -> Made:
     if isinstance(left, ast.Constant):
-        return (left.value == right.value) == (op == "=")
+        return bool(left.value == right.value) == (op == "=")
     return ast.Comparison(op, left, right)
 
 
@@ -377,7 +385,7 @@ def _signed(literal: ast.Literal, holds: bool) -> ast.Literal:
     return literal if holds else ast.Negation(literal)
 
 
-def _text_test(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _text_test(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     """`contains(x, y)`, `starts_with(x, y)`, `ends_with(x, y)`, `regexp_full_match(x, pattern)`."""
 
     def made(values: Sequence[Known]) -> Made:
@@ -394,7 +402,7 @@ def _text_test(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conj
     return compare(of, [of.value(node.this), of.value(node.expression)], made, wanted)
 
 
-def _texts(of: Translator, values: Sequence[Known], node: exp.Expression) -> list[ast.Term]:
+def _texts(of: Translator, values: Sequence[Known], node: exp.Expr) -> list[ast.Term]:
     for value in values:
         if value.type != SYMBOL:
             raise of.scope.source.error(
@@ -409,7 +417,7 @@ def _texts(of: Translator, values: Sequence[Known], node: exp.Expression) -> lis
 # Values that are true or false
 
 
-def _of_value(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conjunction]:
+def _of_value(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction]:
     """Where an expression of type bool is so: a column, a `case`, a `coalesce`."""
 
     def made(values: Sequence[Known]) -> Made:
@@ -428,8 +436,8 @@ def _of_value(of: Translator, node: exp.Expression, wanted: Truth) -> list[Conju
     return compare(of, [of.value(node)], made, wanted)
 
 
-Translated = Callable[[Translator, exp.Expression, Truth], list[Conjunction]]
-_PREDICATES: tuple[tuple[tuple[type[exp.Expression], ...], Translated], ...] = (
+Translated = Callable[[Translator, exp.Expr, Truth], list[Conjunction]]
+_PREDICATES: tuple[tuple[tuple[type[exp.Expr], ...], Translated], ...] = (
     ((exp.And, exp.Or), _connective),
     (tuple(COMPARED), _comparison),
     ((exp.NullSafeEQ, exp.NullSafeNEQ), _null_safe),

@@ -32,7 +32,7 @@ from lftj.sql.with_clause import CommonTable
 
 
 def translated(
-    query: exp.Expression, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()
+    query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()
 ) -> View:
     """The rules of a query, whose head is to be called `name`.
 
@@ -51,7 +51,7 @@ class Queries:
         self.heads = Heads(name)
         self._common: dict[str, CommonTable] = {}
 
-    def view(self, query: exp.Expression, named: Sequence[str]) -> View:
+    def view(self, query: exp.Expr, named: Sequence[str]) -> View:
         """The whole query as a view."""
         query = unwrapped(query)
         order = ordering_of(query, self.text)
@@ -92,13 +92,13 @@ class Queries:
 
     # Queries
 
-    def rows_of(self, query: exp.Expression, around: Outside | None, *, distinct: bool = False) -> Derived:
+    def rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool = False) -> Derived:
         """The head with the rows of a query; `distinct`: how often a row is there does not matter."""
         query = self._subquery(query)
         with self._with(query):
             return self._rows_of(query, around, distinct=distinct)
 
-    def _rows_of(self, query: exp.Expression, around: Outside | None, *, distinct: bool) -> Derived:
+    def _rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool) -> Derived:
         if isinstance(query, exp.SetOperation):
             return set_operation(self, query, around, distinct)
         if isinstance(query, exp.Values):
@@ -107,7 +107,7 @@ class Queries:
             return self.rows_of_block(self._block(query, around), distinct=distinct)
         raise self.text.unsupported(f"`{query.key}` as a query", query, "write `select`, `values` or a set operation")
 
-    def block(self, query: exp.Expression, around: Outside | None) -> Block | None:
+    def block(self, query: exp.Expr, around: Outside | None) -> Block | None:
         """The block of a select; None of any other query."""
         query = self._subquery(query)
         if not isinstance(query, exp.Select):
@@ -122,7 +122,7 @@ class Queries:
         """The head with the rows of a block."""
         return rows_of(self, [block], distinct=distinct)
 
-    def some(self, query: exp.Expression, around: Outside) -> Derived:
+    def some(self, query: exp.Expr, around: Outside) -> Derived:
         """The head that says for which parameters a query has a row."""
         inner = unwrapped(query)
         if isinstance(inner, exp.Select) and not any(inner.args.get(name) for name in ("limit", "offset")):
@@ -136,7 +136,7 @@ class Queries:
                 inner.set("limit", None)
         return self.rows_of(inner, around, distinct=True)
 
-    def scalar(self, query: exp.Expression, around: Outside) -> Derived:
+    def scalar(self, query: exp.Expr, around: Outside) -> Derived:
         """The head with the value of a query that has at most one row for each value of its parameters."""
         inner = self._subquery(query)
         if isinstance(inner, exp.Select):
@@ -148,7 +148,7 @@ class Queries:
                 return rows_of(self, [block], distinct=True)
         return self.rows_of(inner, around, distinct=True)
 
-    def _subquery(self, query: exp.Expression) -> exp.Expression:
+    def _subquery(self, query: exp.Expr) -> exp.Expr:
         """A query within another: without parentheses, and refused if it asks for some of its rows only."""
         query = unwrapped(query)
         for name in ("limit", "offset"):
@@ -179,7 +179,7 @@ class Queries:
             self._common = before
 
     @contextmanager
-    def _with(self, query: exp.Expression) -> Iterator[None]:
+    def _with(self, query: exp.Expr) -> Iterator[None]:
         """Let the queries of the `with` of a query be known."""
         clause = query.args.get("with_")
         before = self._common
@@ -192,7 +192,7 @@ class Queries:
             self._common = before
 
 
-def unwrapped(query: exp.Expression) -> exp.Expression:
+def unwrapped(query: exp.Expr) -> exp.Expr:
     """A query without parentheses around it."""
     while isinstance(query, exp.Subquery | exp.Paren) and not query.args.get("joins"):
         inner = query.this

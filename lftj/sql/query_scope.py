@@ -206,7 +206,7 @@ class QueryScope:
 
         return scalar(self, node)
 
-    def subquery(self, node: exp.Expression, truth: bool) -> list[Conjunction]:
+    def subquery(self, node: exp.Expr, truth: bool) -> list[Conjunction]:
         """Where a predicate over a subquery is true or, if not `truth`, false."""
         from lftj.sql.subqueries import predicate
 
@@ -233,7 +233,7 @@ class QueryScope:
             for branch in body.branches(self.heads.nullable, *([case.literals] for case in chosen)):
                 terms = [null_of(case) if case.term is None else branch.term(case.term) for case in chosen]
                 self.heads.rule(name, terms, self.closed(branch, terms).body)
-        return name
+        return self.heads.sure(name, [OutputColumn(p.variable.name, p.type, p.nullable) for p in parameters])
 
     def add(self, derived: Derived, name: str, columns: Sequence[str] = ()) -> Source:
         """Add a relation to the body; the table that it is in `from`, under other names of its `columns`."""

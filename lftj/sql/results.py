@@ -17,12 +17,21 @@ import numpy.typing as npt
 
 from lftj import html
 from lftj.maintain.report import amount
-from lftj.results.relation import SHOWN_ROWS
+from lftj.results.relation import SHOWN_ROWS, Relation
 from lftj.results.tabular import Held, Tabular
 from lftj.values import gate
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary
+
+
+def rows_of(relation: Relation) -> SqlResult:
+    """The rows of a table or a view in the order of their values; of a bag as often as they are there."""
+    schema, columns, symbols, rows = relation._held()
+    codes = np.stack(columns) if columns else np.empty((0, rows), np.int64)
+    if schema.bag:
+        codes = np.repeat(codes[:-1], codes[-1], axis=1)
+    return SqlResult(schema.given, codes, symbols)
 
 
 class SqlResult(Tabular):
@@ -32,6 +41,11 @@ class SqlResult(Tabular):
 
     def __init__(self, schema: Schema, codes: npt.NDArray[np.int64], symbols: SymbolTable) -> None:
         self._schema, self._codes, self._symbols = schema, codes, symbols
+
+    @property
+    def name(self) -> str:
+        """The name of the view whose rows they are; else "select"."""
+        return self._schema.name
 
     @property
     def columns(self) -> dict[str, str]:

@@ -5,8 +5,8 @@
     coalesce(x, y)                       (!is_null(x)) -> x · (is_null(x)) -> y
 
 Numbers have the types that DuckDB gives them: `+`, `-` and `*` of decimals are exact, `/` is a double, `//` of whole
-numbers is truncated. A decimal has up to 18 digits: a product that would have more behind the point is refused here, and
-a value that has more is an error when it is computed. A division by zero is an error too, of doubles as well.
+numbers is truncated. A decimal has up to 18 digits: a product that would have more behind the point is refused here,
+and a value that has more is an error when it is computed. A division by zero is an error too, of doubles as well.
 """
 
 from __future__ import annotations
@@ -33,20 +33,27 @@ from lftj.sql.cases import (
     split,
 )
 from lftj.sql.constants import number_constant
-from lftj.sql.conversions import NUMBERS, call, common, shown
+from lftj.sql.conversions import NUMBERS, call, common, shown, with_room
+from lftj.sql.ddl import type_name
 from lftj.sql.functions import FUNCTIONS, NAMED, anonymous
 from lftj.sql.intervals import interval_value, of_times, with_interval
 from lftj.sql.predicates import is_predicate
 from lftj.sql.scope import Case, Conjunction
-from lftj.sql.sql_types import type_name
 from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import family_of
 
-_OPERATORS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%"}
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "//",
+    exp.Mod: "%",
+}
 _CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime)
 
 
-def value(of: Translator, node: exp.Expression) -> list[Case]:
+def value(of: Translator, node: exp.Expr) -> list[Case]:
     """The cases of an expression; they exclude one another."""
     node = plain(node)
     if isinstance(node, exp.Column):
@@ -65,7 +72,7 @@ def value(of: Translator, node: exp.Expression) -> list[Case]:
     raise _unsupported(of, node)
 
 
-def _unsupported(of: Translator, node: exp.Expression) -> Exception:
+def _unsupported(of: Translator, node: exp.Expr) -> Exception:
     source = of.scope.source
     if isinstance(node, _CLOCKS):
         return source.unsupported(
@@ -86,10 +93,15 @@ def _unsupported(of: Translator, node: exp.Expression) -> Exception:
     return source.unsupported(f"`{node.sql('duckdb')}`", node)
 
 
+def _scalar_subquery(of: Translator, node: exp.Expr) -> list[Case]:
+    assert isinstance(node, exp.Subquery)
+    return of.scope.scalar_subquery(node)
+
+
 # Constants
 
 
-def _literal(of: Translator, node: exp.Expression) -> list[Case]:
+def _literal(of: Translator, node: exp.Expr) -> list[Case]:
     if node.args["is_string"]:
         return [_constant(ast.Constant(str(node.this), SYMBOL))]
     return [_constant(number_constant(str(node.this), node, of.scope.source))]
@@ -102,13 +114,13 @@ def _constant(term: ast.Constant) -> Case:
 # Predicates as values, and branches
 
 
-def _predicate(of: Translator, node: exp.Expression) -> list[Case]:
+def _predicate(of: Translator, node: exp.Expr) -> list[Case]:
     found = [Case(literals, TRUE, BOOL, nullable=False) for literals in of.truth(node, True)]
     found += [Case(literals, FALSE, BOOL, nullable=False) for literals in of.truth(node, False)]
     return found + [null_case(literals, BOOL) for literals in of.truth(node, None)]
 
 
-def _case(of: Translator, node: exp.Expression) -> list[Case]:
+def _case(of: Translator, node: exp.Expr) -> list[Case]:
     conditions, results = [], []
     for branch in node.args["ifs"]:
         of_value = branch.this if node.this is None else exp.EQ(this=node.this, expression=branch.this)
@@ -117,16 +129,16 @@ def _case(of: Translator, node: exp.Expression) -> list[Case]:
     return _branches(of, node, conditions, results, node.args.get("default"))
 
 
-def _if(of: Translator, node: exp.Expression) -> list[Case]:
+def _if(of: Translator, node: exp.Expr) -> list[Case]:
     return _branches(of, node, [node.this], [node.args["true"]], node.args.get("false"))
 
 
 def _branches(
     of: Translator,
-    node: exp.Expression,
-    conditions: Sequence[exp.Expression],
-    results: Sequence[exp.Expression],
-    default: exp.Expression | None,
+    node: exp.Expr,
+    conditions: Sequence[exp.Expr],
+    results: Sequence[exp.Expr],
+    default: exp.Expr | None,
 ) -> list[Case]:
     """The value of the first result whose condition is true, or the default."""
 
@@ -141,7 +153,7 @@ def _branches(
 
 
 def unified(
-    of: Translator, node: exp.Expression, branches: Sequence[tuple[Sequence[Conjunction], Sequence[Case]]]
+    of: Translator, node: exp.Expr, branches: Sequence[tuple[Sequence[Conjunction], Sequence[Case]]]
 ) -> list[Case]:
     """Cases of one type: under each conjunction of a branch the cases of its value."""
     reached = []
@@ -161,7 +173,7 @@ def unified(
     return found
 
 
-def _coalesce(of: Translator, node: exp.Expression) -> list[Case]:
+def _coalesce(of: Translator, node: exp.Expr) -> list[Case]:
     values = [of.value(part) for part in (node.this, *node.expressions)]
     branches: list[tuple[Sequence[Conjunction], Sequence[Case]]] = []
     before: list[Conjunction] = [()]
@@ -174,7 +186,7 @@ def _coalesce(of: Translator, node: exp.Expression) -> list[Case]:
     return unified(of, node, [*branches, ([], [Case((), term, type, nullable=True) for term, type in types])])
 
 
-def _nullif(of: Translator, node: exp.Expression) -> list[Case]:
+def _nullif(of: Translator, node: exp.Expr) -> list[Case]:
     equal = exp.EQ(this=node.this, expression=node.expression)
     cases = of.value(node.this)
     branches = [
@@ -184,30 +196,32 @@ def _nullif(of: Translator, node: exp.Expression) -> list[Case]:
     return unified(of, node, branches)
 
 
-def _extreme(of: Translator, node: exp.Expression) -> list[Case]:
+def _extreme(of: Translator, node: exp.Expr) -> list[Case]:
     """`greatest` and `least`, which leave null out."""
     functor = "max" if isinstance(node, exp.Greatest) else "min"
     values = [of.value(part) for part in (node.this, *node.expressions)]
     type = common([(case.term, case.type) for cases in values for case in cases], node, of.scope.source)
-    ways: list[tuple[Conjunction, tuple[ast.Term, ...]]] = [((), ())]
+    ways: list[tuple[Conjunction, tuple[Known, ...]]] = [((), ())]
     for cases in values:
         longer = []
-        for (literals, terms), case in product(ways, [part for one in cases for part in split(one)]):
+        for (literals, chosen), case in product(ways, [part for one in cases for part in split(one)]):
             both = joined(literals, case.literals)
             if both is not None:
-                more = () if case.term is None else (of.cast(Known(both, case.term, case.type), type, node),)
-                longer.append((both, (*terms, *more)))
+                more = () if case.term is None else (Known(both, case.term, case.type),)
+                longer.append((both, (*chosen, *more)))
         ways = longer
-    return [
-        Case(literals, call(functor, type, *terms), type, nullable=False) if terms else null_case(literals, type)
-        for literals, terms in ways
-    ]
+    found = []
+    for literals, chosen in ways:
+        terms = with_room([of.cast(known, type, node) for known in chosen], [known.type for known in chosen])
+        term = call(functor, type, *terms) if terms else None
+        found.append(Case(literals, term, type, nullable=term is None))
+    return found
 
 
 # Casts
 
 
-def _cast(of: Translator, node: exp.Expression) -> list[Case]:
+def _cast(of: Translator, node: exp.Expr) -> list[Case]:
     if isinstance(node, exp.TryCast):
         raise of.scope.source.unsupported(
             "`try_cast`", node, "use `cast`, whose failure is an error, and leave other texts out with `like`"
@@ -224,7 +238,7 @@ def _cast(of: Translator, node: exp.Expression) -> list[Case]:
 # Operators
 
 
-def _operator(of: Translator, node: exp.Expression) -> list[Case]:
+def _operator(of: Translator, node: exp.Expr) -> list[Case]:
     op = _OPERATORS[type(node)]
     if op in ("+", "-"):
         found = with_interval(of, node)
@@ -233,7 +247,7 @@ def _operator(of: Translator, node: exp.Expression) -> list[Case]:
     return computed([of.value(node.this), of.value(node.expression)], lambda v: arithmetic(of, op, v[0], v[1], node))
 
 
-def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Expression) -> tuple[ast.Term, str]:
+def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Expr) -> tuple[ast.Term, str]:
     """The term of an operator over two values that are not null, and its type."""
     times = of_times(of, op, left, right)
     if times is not None:
@@ -261,23 +275,24 @@ def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Exp
             )
         return call("*", decimal_of(sum(scales)), left.term, right.term), decimal_of(sum(scales))
     type = decimal_of(max(scales))
-    return call(op, type, of.cast(left, type, node), of.cast(right, type, node)), type
+    terms = [of.cast(left, type, node), of.cast(right, type, node)]
+    return call(op, type, *with_room(terms, [left.type, right.type])), type
 
 
-def _as_number(of: Translator, side: Known, other: Known, node: exp.Expression) -> Known:
+def _as_number(of: Translator, side: Known, other: Known, node: exp.Expr) -> Known:
     """A text that is written out as a value of the type on the other side."""
     if side.type != SYMBOL or not isinstance(side.term, ast.Constant) or family_of(other.type) not in NUMBERS:
         return side
     return Known(side.literals, of.cast(side, other.type, node), other.type)
 
 
-def _no_operator(of: Translator, op: str, left: Known, right: Known, node: exp.Expression) -> Exception:
+def _no_operator(of: Translator, op: str, left: Known, right: Known, node: exp.Expr) -> Exception:
     return of.scope.source.unsupported(
         f"`{op}` of {shown(left.type)} and {shown(right.type)}", node, "cast one of them to another type"
     )
 
 
-def _negative(of: Translator, node: exp.Expression) -> list[Case]:
+def _negative(of: Translator, node: exp.Expr) -> list[Case]:
     def result(values: Sequence[Known]) -> tuple[ast.Term, str]:
         (known,) = values
         if family_of(known.type) not in (NUMBER, DECIMAL, FLOAT, DURATION):
@@ -288,12 +303,12 @@ def _negative(of: Translator, node: exp.Expression) -> list[Case]:
     return computed([of.value(node.this)], result)
 
 
-_Translated = Callable[[Translator, exp.Expression], list[Case]]
-_EXPRESSIONS: dict[type[exp.Expression], _Translated] = {
+_Translated = Callable[[Translator, exp.Expr], list[Case]]
+_EXPRESSIONS: dict[type[exp.Expr], _Translated] = {
     exp.Literal: _literal,
     exp.Boolean: lambda of, node: [_constant(TRUE if node.this else FALSE)],
     exp.Null: lambda of, node: [null_case(())],
-    exp.Subquery: lambda of, node: of.scope.scalar_subquery(node),
+    exp.Subquery: _scalar_subquery,
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: _coalesce,

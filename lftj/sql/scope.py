@@ -59,7 +59,7 @@ class SqlScope(Protocol):
     def scalar_subquery(self, node: exp.Subquery) -> list[Case]:
         """The value of `(select ...)` as an expression; one case is null, where there is no row."""
 
-    def subquery(self, node: exp.Expression, truth: bool) -> list[Conjunction]:
+    def subquery(self, node: exp.Expr, truth: bool) -> list[Conjunction]:
         """Where a predicate over a subquery is true or, if not `truth`, false (which is not where it is unknown).
 
         `node` is the whole predicate: exp.Exists, exp.In with a query, or a comparison with exp.Any or exp.All. The

@@ -36,7 +36,7 @@ class Output:
 
     name: str
     cases: list[Case]
-    node: exp.Expression
+    node: exp.Expr
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Block:
     distinct: bool = False
     grouping: Grouping | None = None
 
-    def value(self, node: exp.Expression) -> list[Case]:
+    def value(self, node: exp.Expr) -> list[Case]:
         """The value of another expression in a row of the select."""
         return value(node if self.grouping is None else self.grouping.replaced(node), self.scope)
 
@@ -91,15 +91,15 @@ def _check(queries: Queries, select: exp.Select) -> None:
         if part and name not in _KNOWN:
             node = part[0] if isinstance(part, list) else part
             shown = _NAMES.get(name, f"`{name.strip('_')}`")
-            raise queries.text.unsupported(f"{shown} in a query", node if isinstance(node, exp.Expression) else select)
+            raise queries.text.unsupported(f"{shown} in a query", node if isinstance(node, exp.Expr) else select)
     distinct = select.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
         raise queries.text.unsupported("`distinct on`", distinct, "use `group by` with `min` or `max`")
 
 
-def _expanded(scope: QueryScope, select: exp.Select) -> list[tuple[str, exp.Expression, list[Case] | None]]:
+def _expanded(scope: QueryScope, select: exp.Select) -> list[tuple[str, exp.Expr, list[Case] | None]]:
     """The columns that are given out, names and expressions; of those of `*` the cases."""
-    found: list[tuple[str, exp.Expression, list[Case] | None]] = []
+    found: list[tuple[str, exp.Expr, list[Case] | None]] = []
     for node in select.expressions:
         star = node if isinstance(node, exp.Star) else node.this if isinstance(node, exp.Column) else None
         if not isinstance(star, exp.Star):
@@ -155,12 +155,14 @@ def rows_of(
         name = name or heads.name(word)
         for branch, terms in made:
             heads.rule(name, terms, branch.body, functional=functional)
+        heads.sure(name, columns)
         key = None if distinct else _key(made, len(columns), fixed)
         rows = Rows.of(name, columns, bag=False, key=key)
     elif told_apart:
         name = heads.name(word)
         for branch, terms in made:
             heads.rule(name, [*terms, product_of(branch.copies)], branch.body, functional=True)
+        heads.sure(name, columns, copies=True)
         rows = Rows.of(name, columns, bag=True)
     else:
         parts = [
@@ -169,7 +171,7 @@ def rows_of(
             else heads.folded("count", None, terms, branch)
             for branch, terms in made
         ]
-        rows = Rows.of(heads.added_up(parts, len(columns), columns) or heads.facts(word, ()), columns, bag=True)
+        rows = Rows.of(heads.added_up(parts, len(columns), columns) or heads.sure(heads.name(word), columns, copies=True), columns, bag=True)
     return Derived(rows, parameters)
 
 

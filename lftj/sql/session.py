@@ -9,19 +9,22 @@ All of a text is in one transaction: all of it happens, or nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sqlglot import exp
 
-from lftj.errors import Diagnostic
+from lftj.errors import Diagnostic, UnknownRelationError
 from lftj.language import ast
 from lftj.language.clause import owner
+from lftj.language.diagnostics import did_you_mean
 from lftj.program.rule_options import RuleOptions
 from lftj.sql import ddl, dml
 from lftj.sql.catalogue import Catalogue
 from lftj.sql.one_off import NO_OPTIONS, catalogue_of, selected, view_of
 from lftj.sql.places import SqlText
 from lftj.sql.results import SqlResult
+from lftj.sql.view_parts import with_new_parts
 from lftj.values.codes import Schema
 
 _TRANSACTIONS = {exp.Transaction: "begin", exp.Commit: "commit", exp.Rollback: "rollback"}
@@ -43,15 +46,45 @@ def is_query(statement: exp.Expression) -> bool:
     return isinstance(statement, exp.Query | exp.Values)
 
 
-def carry_out(session: Session, statement: exp.Expression, source: SqlText) -> SqlResult | None:
-    """Carry out one statement; a query gives its answer."""
+def defined(statement: exp.Expression) -> set[str]:
+    """The names of tables and views that a statement defines."""
+    if not isinstance(statement, exp.Create) or statement.find(exp.Table) is None:
+        return set()
+    target = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
+    return {target.name}
+
+
+def options_for(
+    key_orders: Mapping[str, tuple[str, ...]] | None,
+    maintain: Mapping[str, str] | None,
+    granularity: Mapping[str, str] | None,
+    statements: Sequence[exp.Expression],
+) -> RuleOptions:
+    """What is asked for the views that statements define; `UnknownRelationError` for another name."""
+    options = RuleOptions.of(key_orders, maintain, granularity)
+    views = [name for statement in statements for name in defined(statement)]
+    for option, by_head in options._asdict().items():
+        for head in by_head:
+            if head not in views:
+                raise UnknownRelationError(
+                    f"`{option}` is given for `{head}`, which no statement of this text defines",
+                    why="it holds for views that are created with it",
+                    remedy=did_you_mean(head, views, "name a view of the same text"),
+                )
+    return options
+
+
+def carry_out(
+    session: Session, statement: exp.Expression, source: SqlText, options: RuleOptions = NO_OPTIONS
+) -> SqlResult | None:
+    """Carry out one statement; a query gives its answer. `options`: of views, by name."""
     state = session._present()
     catalogue = catalogue_of(state)
     if is_query(statement):
         return selected(session, state, statement, source)
     match statement:
         case exp.Create():
-            _create(session, statement, catalogue, source)
+            _create(session, statement, catalogue, source, options)
         case exp.Drop():
             _drop(session, statement, catalogue, source)
         case exp.Insert():
@@ -84,7 +117,7 @@ def _named(statement: exp.Expression) -> str:
 # --- create -----------------------------------------------------------------------------------------------------------
 
 
-def _create(session: Session, create: exp.Create, catalogue: Catalogue, source: SqlText) -> None:
+def _create(session: Session, create: exp.Create, catalogue: Catalogue, source: SqlText, options: RuleOptions) -> None:
     kind = str(create.args.get("kind") or "").lower()
     if kind not in ("table", "view"):
         remedy = "lftj finds the order in which to read tables by itself" if kind == "index" else "leave it out"
@@ -94,7 +127,7 @@ def _create(session: Session, create: exp.Create, catalogue: Catalogue, source: 
     if create.args.get("exists") and catalogue.table(ddl.name_of(target, source)) is not None:
         return
     if kind == "view":
-        _create_view(session, create, target, catalogue, source)
+        _create_view(session, create, target, catalogue, source, options)
         return
     if create.args.get("replace"):
         raise source.unsupported("`create or replace table`", target, "write `drop table if exists` in front")
@@ -111,7 +144,12 @@ def _create(session: Session, create: exp.Create, catalogue: Catalogue, source: 
 
 
 def _create_view(
-    session: Session, create: exp.Create, target: exp.Expression, catalogue: Catalogue, source: SqlText
+    session: Session,
+    create: exp.Create,
+    target: exp.Expression,
+    catalogue: Catalogue,
+    source: SqlText,
+    options: RuleOptions,
 ) -> None:
     name, query = ddl.name_of(target, source), create.expression
     if not isinstance(query, exp.Expression) or not is_query(query):
@@ -120,17 +158,27 @@ def _create_view(
     before = catalogue.table(name)
     if before is None or not create.args.get("replace"):
         ddl.check_free(target, catalogue, source)
-        session._extended(view_of(query, named, name, catalogue, source), NO_OPTIONS)
+        _add_view(session, view_of(query, named, name, catalogue, source), name, options)
         return
     if not before.view:
         ddl.check_free(target, catalogue, source)
-    _replace_view(session, view_of(query, named, before.name, catalogue, source), before.schema, target, source)
+    program = view_of(query, named, before.name, catalogue, source)
+    _make_room(session, program, before.schema, target, source)
+    _add_view(session, program, before.name, options)
 
 
-def _replace_view(
-    session: Session, program: ast.Program, before: Schema, target: exp.Expression, source: SqlText
-) -> None:
-    """Put other rules in the place of a view's. What reads it goes on, if its columns stay."""
+def _add_view(session: Session, program: ast.Program, name: str, options: RuleOptions) -> None:
+    taken = session._evaluator.relations.keys() | session._present().relations.keys()
+    key_orders = {head: order for head, order in options.key_orders.items() if head == name}
+    maintain, granularity = (
+        {head: value for head, value in by_head.items() if head == name}
+        for by_head in (options.maintain, options.granularity)
+    )
+    session._extended(with_new_parts(program, taken), RuleOptions(key_orders, maintain, granularity))
+
+
+def _make_room(session: Session, program: ast.Program, before: Schema, target: exp.Expression, source: SqlText) -> None:
+    """Take the rules of a view away, for others. What reads it goes on, if its columns stay."""
     declared = next(item for item in program.items if isinstance(item, ast.Declaration) and item.name == before.name)
     columns = [(column.name, column.type) for column in before.columns]
     if [(a.name, a.type) for a in declared.attributes] == columns and declared.functional == before.functional:
@@ -138,7 +186,6 @@ def _replace_view(
     else:
         _refuse_readers(session, before.name, "another definition with other columns", target, source)
         session._drop(before.name)
-    session._extended(program, NO_OPTIONS)
 
 
 # --- drop -------------------------------------------------------------------------------------------------------------

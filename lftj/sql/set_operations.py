@@ -35,7 +35,7 @@ def set_operation(queries: Queries, node: exp.SetOperation, around: Outside | No
         raise queries.text.unsupported("`by name`", node, "name the columns in the same order")
     each_once = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
-        blocks = _operands(queries, node, around, each_once)
+        blocks = [block for part in (node.left, node.right) for block in _operands(queries, part, around, each_once)]
         return rows_of(queries, [*_unified(queries, blocks, node)], distinct=distinct or each_once, word="union")
     sides = [_side(queries, part, around) for part in (node.left, node.right)]
     one, two = (
@@ -48,7 +48,7 @@ def set_operation(queries: Queries, node: exp.SetOperation, around: Outside | No
     return _combined(scope, node, Beside(scope), one, two)
 
 
-def _operands(queries: Queries, node: exp.Expression, around: Outside | None, each_once: bool) -> list[Block]:
+def _operands(queries: Queries, node: exp.Expr, around: Outside | None, each_once: bool) -> list[Block]:
     """The blocks of a union; of a union of unions of the same kind all of them."""
     inner = node.unnest() if isinstance(node, exp.Subquery) else node
     same = isinstance(inner, exp.Union) and bool(inner.args.get("distinct")) == each_once
@@ -57,7 +57,7 @@ def _operands(queries: Queries, node: exp.Expression, around: Outside | None, ea
     return [_side(queries, node, around)]
 
 
-def _side(queries: Queries, node: exp.Expression, around: Outside | None) -> Block:
+def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> Block:
     """An operand as a block."""
     block = queries.block(node, around)
     if block is not None and (block.grouping is not None or not block.distinct):
@@ -68,7 +68,7 @@ def _side(queries: Queries, node: exp.Expression, around: Outside | None) -> Blo
     return Block(scope, [Output(name, cases, node) for name, cases in source.columns.items()])
 
 
-def _unified(queries: Queries, blocks: list[Block], node: exp.Expression) -> list[Block]:
+def _unified(queries: Queries, blocks: list[Block], node: exp.Expr) -> list[Block]:
     """The blocks with columns of the same types."""
     widths = {len(block.outputs) for block in blocks}
     if len(widths) > 1:

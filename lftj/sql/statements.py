@@ -155,7 +155,7 @@ def _check_names(source: SqlText, statements: list[exp.Expression], given: Mappi
     named: dict[str, exp.Expression] = {}
     for statement in statements:
         for node in statement.find_all(exp.Placeholder, exp.Parameter):
-            if not _name_of(node) or _name_of(node).isdigit():
+            if _name_of(node) in ("", "?") or _name_of(node).isdigit():
                 raise source.unsupported(
                     "a parameter without a name", node, "write `$name`, and give `name=` with its value"
                 )

@@ -70,7 +70,7 @@ def _read(scope: QueryScope, derived: Derived) -> Iterator[tuple[Conjunction, li
 # exists, in, any, all
 
 
-def predicate(scope: QueryScope, node: exp.Expression, truth: bool) -> list[Conjunction]:
+def predicate(scope: QueryScope, node: exp.Expr, truth: bool) -> list[Conjunction]:
     """Where a predicate over a subquery is true or, if not `truth`, false."""
     if isinstance(node, exp.Exists):
         derived = _derived(scope, node.this, exists=True)
@@ -94,7 +94,7 @@ def _some(derived: Derived) -> list[ast.Term]:
     return [ast.Wildcard()] * (len(derived.columns) + derived.rows.bag)
 
 
-def _derived(scope: QueryScope, query: exp.Expression, *, exists: bool = False) -> Derived:
+def _derived(scope: QueryScope, query: exp.Expr, *, exists: bool = False) -> Derived:
     """The distinct rows of a subquery; made once for equal texts."""
     key = f"{'exists' if exists else 'rows'} {query.sql('duckdb')}"
     if key not in scope.subqueries:
@@ -109,7 +109,7 @@ def _values(scope: QueryScope, derived: Derived) -> list[ast.Variable]:
     return [scope.heads.variable(column.name, column.nullable) for column in derived.columns]
 
 
-def _equal(scope: QueryScope, left: exp.Expression, derived: Derived, found: list[ast.Variable]) -> exp.Expression:
+def _equal(scope: QueryScope, left: exp.Expr, derived: Derived, found: list[ast.Variable]) -> exp.Expr:
     """The predicate that the values on the left are those of a row."""
     parts = left.expressions if isinstance(left, exp.Tuple) else [left]
     if len(parts) != len(derived.columns):
@@ -119,7 +119,7 @@ def _equal(scope: QueryScope, left: exp.Expression, derived: Derived, found: lis
             why="a value of each column is compared",
             remedy="let the subquery give out as many columns as stand on the left",
         )
-    equal: exp.Expression | None = None
+    equal: exp.Expr | None = None
     for part, variable, column in zip(parts, found, derived.columns, strict=True):
         place = scope.placeholder([Case((), variable, column.type, column.nullable)])
         one = exp.EQ(this=part.copy(), expression=place)
@@ -128,7 +128,7 @@ def _equal(scope: QueryScope, left: exp.Expression, derived: Derived, found: lis
     return equal
 
 
-def _in(scope: QueryScope, left: exp.Expression, query: exp.Expression, truth: bool) -> list[Conjunction]:
+def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list[Conjunction]:
     """`x in (select y ...)`, or `x not in ...` if not `truth`."""
     derived = _derived(scope, query)
     key = f"in {left.sql('duckdb')} {query.sql('duckdb')}"
@@ -196,7 +196,7 @@ def _known(case: Case) -> list[ast.Literal]:
     return [not_null(case.term)] if case.nullable and case.term is not None else []
 
 
-def _nulls(scope: QueryScope, derived: Derived, query: exp.Expression) -> Derived:
+def _nulls(scope: QueryScope, derived: Derived, query: exp.Expr) -> Derived:
     """The head that says for which parameters a subquery of one column gives null."""
     key = f"null {query.sql('duckdb')}"
     if key not in scope.subqueries:
@@ -211,7 +211,7 @@ def _nulls(scope: QueryScope, derived: Derived, query: exp.Expression) -> Derive
     return found
 
 
-def _extreme(scope: QueryScope, derived: Derived, query: exp.Expression, op: str) -> Derived:
+def _extreme(scope: QueryScope, derived: Derived, query: exp.Expr, op: str) -> Derived:
     """The head with the least or the greatest value of a subquery for its parameters."""
     from lftj.sql.branches import Branch, RowAtom
     from lftj.sql.view import OutputColumn, Rows
@@ -234,7 +234,7 @@ def _extreme(scope: QueryScope, derived: Derived, query: exp.Expression, op: str
 
 
 def _compared(
-    scope: QueryScope, left: exp.Expression, op: type[exp.Expression], derived: Derived, query: exp.Expression, ext: str
+    scope: QueryScope, left: exp.Expr, op: type[exp.Expr], derived: Derived, query: exp.Expr, ext: str
 ) -> list[Conjunction]:
     extreme = _extreme(scope, derived, query, ext)
     key = f"value {ext} {query.sql('duckdb')}"
@@ -245,7 +245,7 @@ def _compared(
     return products([positive(scope, extreme, [found]), holds(op(this=left.copy(), expression=place), scope)])
 
 
-def _any(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], query: exp.Expression) -> list[Conjunction]:
+def _any(scope: QueryScope, left: exp.Expr, op: type[exp.Expr], query: exp.Expr) -> list[Conjunction]:
     """`x < any (select y ...)`: less than the greatest; `x <> any`: unlike the least, or else the greatest."""
     derived = _derived(scope, query)
     if op is exp.NEQ:
@@ -255,7 +255,7 @@ def _any(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], quer
     return _compared(scope, left, op, derived, query, "max" if op in (exp.LT, exp.LTE) else "min")
 
 
-def _all(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], query: exp.Expression) -> list[Conjunction]:
+def _all(scope: QueryScope, left: exp.Expr, op: type[exp.Expr], query: exp.Expr) -> list[Conjunction]:
     """`x < all (select y ...)`: less than the least, and no null is there; or there is no row."""
     derived = _derived(scope, query)
     if op is exp.EQ:
@@ -272,7 +272,7 @@ def _all(scope: QueryScope, left: exp.Expression, op: type[exp.Expression], quer
 # Scalar subqueries
 
 
-def scalar(scope: QueryScope, node: exp.Expression) -> list[Case]:
+def scalar(scope: QueryScope, node: exp.Expr) -> list[Case]:
     """The value of `(select ...)` as an expression: null where there is no row."""
     query = node.this if isinstance(node, exp.Subquery) else node
     key = f"scalar {query.sql('duckdb')}"
@@ -282,7 +282,7 @@ def scalar(scope: QueryScope, node: exp.Expression) -> list[Case]:
     return found
 
 
-def _scalar(scope: QueryScope, query: exp.Expression) -> list[Case]:
+def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
     derived = scope.queries.scalar(query, scope)
     if len(derived.columns) != 1:
         raise scope.source.error(
@@ -310,11 +310,11 @@ def _scalar(scope: QueryScope, query: exp.Expression) -> list[Case]:
     return cases
 
 
-def _of_no_rows(node: exp.Expression) -> exp.Expression:
+def _of_no_rows(node: exp.Expr) -> exp.Expr:
     """An expression over aggregates, of no rows."""
     from lftj.sql.aggregates import is_aggregate
 
-    def place(part: exp.Expression) -> exp.Expression:
+    def place(part: exp.Expr) -> exp.Expr:
         if not is_aggregate(part):
             return part
         counts = part.find(exp.AggFunc)

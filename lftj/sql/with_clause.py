@@ -36,7 +36,7 @@ class CommonTable:
         )
         self._derived: Derived | None = None
 
-    def add(self, scope: QueryScope, called: str, columns: Sequence[str], node: exp.Expression) -> None:
+    def add(self, scope: QueryScope, called: str, columns: Sequence[str], node: exp.Expr) -> None:
         """Add it to the tables of a scope."""
         from lftj.sql.from_clause import append, merged
 
@@ -111,5 +111,5 @@ class CommonTable:
                 del heads.items[before:]
         return Derived(rows)
 
-    def _reads(self, node: exp.Expression) -> bool:
+    def _reads(self, node: exp.Expr) -> bool:
         return any(table.name.casefold() == self.name.casefold() for table in node.find_all(exp.Table))

@@ -145,6 +145,8 @@ class Batch(NamedTuple):
 def of_bag(schema: Schema, batch: Batch) -> Batch:
     """A batch for a bag: of copies, one each where it says nothing of them, or of upserts that say how many."""
     rows, size, op, kinds = batch
+    if op == COPIES:
+        return batch
     if len(rows) < schema.arity:
         return Batch(with_copies(rows, size, op if kinds is None else kinds), size, COPIES)
     if size and int(rows[-1].min()) < (op != UPSERT):

@@ -92,6 +92,11 @@ class Schema:
         return bool(self.key) or (self.functional and not self.bag)
 
     @property
+    def has_key(self) -> bool:
+        """Whether a row can be replaced by its key: a functional predicate's, or a primary one."""
+        return bool(self.key) or self.functional
+
+    @property
     def given(self) -> Schema:
         """The rows that users insert and erase: of a bag, those without the number of copies."""
         return Schema(self.name, self.columns[:-1], declared=self.declared) if self.bag else self

@@ -136,8 +136,13 @@ class Tables(RuleBasedStateMachine):
     def call(self, rng: Random, tx: Any, facts: Facts, missing: str) -> None:
         name = rng.choice(("sale", "sale", *KEYS))
         rows = self.some(rng, name)
-        op = rng.choice(("insert", "insert", "erase", "upsert" if name == "sale" else "erase"))
-        if op == "upsert":
+        op = rng.choice(("insert", "insert", "erase", "upsert"))
+        if op == "upsert" and name != "sale":
+            tx.upsert(name, source(rng, rows, TYPES[name]))
+            last = {tuple(row[at] for at in KEYS[name]): row for row in rows}
+            others = {row for row in facts[name] if tuple(row[at] for at in KEYS[name]) not in last}
+            facts[name] = others | set(last.values())
+        elif op == "upsert":
             counted = [(*row, rng.choice((0, 1, 3))) for row in rows]
             tx.upsert(name, source(rng, counted, (*TYPES[name], "number")))
             for *row, n in counted:
@@ -225,6 +230,14 @@ def test_facts_and_feeds_of_bags() -> None:
     db.rules('t("x", 3).')
     db.load_changes("t", [{"a": "x", "op": "d"}, {"a": "y", "op": "d"}, {"a": "z", "op": "c"}, {"a": "z", "op": "c"}])
     assert list(db["t"]) == [("x", 4), ("z", 2)]
+
+
+def test_a_feed_replaces_rows_by_their_primary_key() -> None:
+    db = lftj.Database(".decl city(name:symbol, id:number) primary-key (id)")
+    db.load("city", [("Rome", 1), ("Oslo", 2), ("Bonn", 3)])
+    feed = [("Roma", 1, "u"), ("", 2, "d"), ("Bari", 4, "c"), ("Baku", 4, "u")]
+    db.load_changes("city", [dict(zip(("name", "id", "op"), row, strict=True)) for row in feed])
+    assert set(db["city"]) == {("Roma", 1), ("Bonn", 3), ("Baku", 4)}
 
 
 def test_copies_that_cannot_be() -> None:

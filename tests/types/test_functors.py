@@ -222,6 +222,7 @@ def test_texts_of_texts(term: str, of: Any) -> None:
         ("x:date", (dt.date.max,), "add_months(x, 1)", "not in the range of its type"),
         ("x:date", (dt.date.max,), "add_months(x, 9223372036854775807)", "not in the range of its type"),
         ("x:timestamp", (dt.datetime.min,), "add_months(x, -1)", "not in the range of its type"),
+        ("x:decimal(5,2)", (Decimal(0),), "1.0 / to_float(x)", "division by zero"),
         ("x:decimal(18,0)", (Decimal(10**18 - 1),), "round(x, -1)", "out of the range of its type"),
     ],
 )

@@ -285,3 +285,19 @@ def test_null_matches_null_where_the_body_says_so() -> None:
         assert {*db["there"]} == {(k, v) for k, _, v in a if k == 1}
         assert {*db["count_of"]} == {(*key, sum(row[:2] == key for row in joined)) for key in {r[:2] for r in joined}}
         assert {*db["more"]} == {(k, k + 1) for k, _, _ in a if k is not None}
+
+
+def test_a_condition_on_null_in_braces_holds_for_what_is_not_folded() -> None:
+    """`!is_null(b)` was dropped together with the condition on the folded `c`, and the group of null was there."""
+    db = lftj.Database("""
+        .decl t(b:symbol?, c:number?)
+        most[b]    = max c : { t(b, c), !is_null(b) }.
+        total[b]   = sum c : { t(b, c), !is_null(b) }.
+        of_null[b] = max c : { t(b, c), is_null(b) }.
+        nothing[b] = max c : { t(b, c), is_null(c) }.
+    """)
+    db.load("t", [(None, 1), ("a", 2), ("a", None), (None, None)])
+    assert list(db["most"]) == [("a", 2)]
+    assert list(db["total"]) == [("a", 2)]
+    assert list(db["of_null"]) == [(None, 1)]
+    assert list(db["nothing"]) == []

@@ -1,0 +1,157 @@
+"""Programs of SQL on the command line: `lftj run report.sql`, and what other commands do with a file of that name.
+
+The statements are carried out one after the other. A table is filled from its file, if there is one, as soon as it is
+created: `orders` from `orders.csv`, `.tsv`, `.facts`, `.parquet` or whatever else `db.load` reads, so that statements
+behind it see the rows. At the end every view is written to a file of its own, with a header, and what `select`
+statements ask is answered on stdout.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lftj.cli.outcome import Code, UsageError, say
+from lftj.cli.program_file import STDIN, read_program
+from lftj.cli.run_command import Settings, check_folders, tell_rejects
+from lftj.cli.updates import apply_updates, check_updates, opened
+from lftj.errors import Diagnostic, ProgramError
+from lftj.language.clause import INTERNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lftj.database import Database
+    from lftj.io.rejects import Rejects
+    from lftj.sql.results import SqlResult
+
+    Query = Callable[[], SqlResult]
+
+
+def run_report(settings: Settings, output: str, on_error: str, stats: bool, updates: str | None) -> int:
+    """Carry out a program of SQL, write its views and print the answers of its queries."""
+    from lftj.cli.query_command import print_table
+
+    check_folders(settings, output, ())
+    started = time.perf_counter()
+    if updates is not None:
+        check_updates(updates, settings.program, ())
+        with opened(updates) as stream:
+            db, queries = loaded(settings, on_error, None if output == STDIN else Path(output))
+            db.evaluate(timeout=settings.timeout)
+            apply_updates(db, stream, "<stdin>" if updates == STDIN else updates, settings.timeout, stats=stats)
+    else:
+        db, queries = loaded(settings, on_error, None if output == STDIN else Path(output))
+    _write_views(db, output, settings.timeout)
+    for query in queries:
+        print_table(query())
+    if not queries and not _views(db):
+        say("lftj: the program has no view and no query, so nothing was evaluated")
+    if stats:
+        say(f"{db.explain()}\n{time.perf_counter() - started:.3f} s in all")
+    return Code.DONE
+
+
+def loaded(
+    settings: Settings, on_error: str = "raise", rejects_folder: Path | None = None
+) -> tuple[Database, list[Query]]:
+    """A database with what the statements of a program define and change, and the files of tables; its queries."""
+    from lftj.database import Database
+    from lftj.sql.entry import statements_of
+    from lftj.sql.one_off import asked
+    from lftj.sql.session import carry_out, is_query, options_for
+
+    source, statements = statements_of(*read_program(settings.program))
+    options = options_for(settings.key_orders, settings.maintain, settings.granularity, statements)
+    db = Database(memory_limit=settings.memory_limit, threads=settings.threads)
+    queries: list[Query] = []
+    rejects: dict[str, Rejects] = {}
+    for statement in statements:
+        if is_query(statement):
+            queries.append(partial(asked, db, statement, source, settings.timeout))
+            continue
+        before = set(db)
+        with db.transaction(timeout=settings.timeout) as tx:
+            carry_out(tx, statement, source, options)
+        for name in [name for name in db if name not in before and not db._strata.of(name)]:
+            path = _file_of(name, settings.facts)
+            if path is not None:
+                bad = db.load(name, path, on_error=on_error)
+                if bad:
+                    rejects[name] = bad
+    if on_error == "quarantine":
+        tell_rejects(rejects, [name for name in db if not db._strata.of(name)], rejects_folder)
+    return db, queries
+
+
+def _file_of(table: str, facts: str) -> Path | None:
+    """The file that a table is filled from; None if there is none."""
+    from lftj.io.formats import format_of
+
+    folder = Path(facts)
+    if not folder.is_dir():
+        return None
+    found = sorted(
+        path
+        for path in folder.iterdir()
+        if path.name.partition(".")[0] == table and path.is_file() and format_of(path).format is not None
+    )
+    if len(found) > 1:
+        raise UsageError(
+            f"several files for the table `{table}`: {', '.join(path.name for path in found)}",
+            where=facts,
+            why="a table is filled from the one file that has its name",
+            remedy="leave one of them in the folder, or keep the others elsewhere",
+        )
+    return found[0] if found else None
+
+
+def _views(db: Database) -> list[str]:
+    return [head for head in db._strata.order if not head.startswith(INTERNAL)]
+
+
+def _write_views(db: Database, output: str, timeout: float | None) -> None:
+    """Write every view, evaluated before the first file is touched."""
+    from lftj.io.directive_files import made_folder, print_rows
+    from lftj.sql.results import rows_of
+
+    db.evaluate(timeout=timeout)
+    answers = {name: rows_of(db[name]) for name in _views(db)}
+    if output == STDIN:
+        for rows in answers.values():
+            print_rows(rows, "\t")
+        return
+    folder = made_folder(output)
+    for name, rows in answers.items():
+        rows.to_csv(folder / f"{name}.csv")
+
+
+def check_report(program: str) -> list[Diagnostic]:
+    """Every finding about a program of SQL; no file is read but its own.
+
+    What a statement that is wrong would have defined is not told to be missing a second time.
+    """
+    from lftj.database import Database
+    from lftj.sql.entry import statements_of
+    from lftj.sql.one_off import asked
+    from lftj.sql.session import carry_out, defined, is_query
+
+    try:
+        source, statements = statements_of(*read_program(program))
+    except ProgramError as error:
+        return list(error.diagnostics)
+    db, found = Database(), []
+    undefined: set[str] = set()
+    for statement in statements:
+        try:
+            if is_query(statement):
+                asked(db, statement, source, None)
+            else:
+                with db.transaction() as tx:
+                    carry_out(tx, statement, source)
+        except ProgramError as error:
+            undefined |= defined(statement)
+            found += [d for d in error.diagnostics if not any(f"no table `{name}`" in d.what for name in undefined)]
+    return found

@@ -1,0 +1,397 @@
+"""Functions of SQL: each says which types it takes and the term it is.
+
+A function is null where an argument is, but for those in scalars.py that look at null themselves (`coalesce`, `case`,
+`nullif`, `greatest`, `least`) and `concat`, which leaves null out.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.diagnostics import did_you_mean
+from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, TIMESTAMP, decimal_of, scale_of
+from lftj.sql.cases import Known, Translator, computed, plain
+from lftj.sql.conversions import NUMBERS, call, shown
+from lftj.sql.scope import Case
+from lftj.values.decimal_type import DIGITS
+from lftj.values.type_table import family_of
+
+Result = tuple[ast.Term, str]
+_SIGNED = (NUMBER, DECIMAL, FLOAT)
+_TIMES = (DATE, TIMESTAMP)
+
+
+class Function(NamedTuple):
+    """One function. `takes`: the families of types of each argument · `of`: its term and type, of known arguments."""
+
+    takes: tuple[tuple[str, ...], ...]
+    of: Callable[[Translator, exp.Expr, Sequence[Known]], Result]
+
+
+def applied(of: Translator, node: exp.Expr, function: Function, arguments: Sequence[exp.Expr]) -> list[Case]:
+    """The cases of a function of arguments."""
+
+    def result(values: Sequence[Known]) -> Result:
+        given = [
+            _checked(of, node, argument, value, takes)
+            for argument, value, takes in zip(arguments, values, function.takes, strict=False)
+        ]
+        return function.of(of, node, given)
+
+    return computed([of.value(argument) for argument in arguments], result)
+
+
+def _checked(of: Translator, node: exp.Expr, argument: exp.Expr, value: Known, takes: tuple[str, ...]) -> Known:
+    if family_of(value.type) in takes:
+        return value
+    if isinstance(value.term, ast.Constant) and value.type == SYMBOL:  # a text that is written out
+        return Known(value.literals, of.cast(value, takes[0], argument), takes[0])
+    raise of.scope.source.error(
+        f"`{argument.sql('duckdb')}` is {shown(value.type)}, and `{name_of(node)}` takes {_either(takes)}",
+        argument,
+        why="values of different types are converted by a cast only",
+        remedy=f"cast it, as in `cast({argument.sql('duckdb')} as {shown(takes[0])})`",
+    )
+
+
+def name_of(node: exp.Expr) -> str:
+    """What a function is called in messages."""
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) else node.sql_name().lower()  # type: ignore[attr-defined]
+
+
+def _either(takes: Sequence[str]) -> str:
+    names = [shown(name) for name in takes]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _number(value: int) -> ast.Constant:
+    return ast.Constant(value, NUMBER)
+
+
+def _text(value: str) -> ast.Constant:
+    return ast.Constant(value, SYMBOL)
+
+
+def whole_constant(of: Translator, node: exp.Expr, argument: exp.Expr, what: str) -> int:
+    """The whole number that an argument writes out."""
+    cases = of.value(argument)
+    if len(cases) == 1 and isinstance(cases[0].term, ast.Constant) and cases[0].type == NUMBER:
+        return int(cases[0].term.value)
+    raise of.scope.source.unsupported(f"{what} that is no constant", node, "write the number out")
+
+
+# Numbers
+
+
+def _abs(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+    (value,) = values
+    type = decimal_of(scale_of(value.type)) if family_of(value.type) == DECIMAL else value.type
+    return call("max", type, value.term, call("neg", type, value.term)), type
+
+
+def _round(of: Translator, node: exp.Expr) -> list[Case]:
+    decimals = node.args.get("decimals")
+    digits = 0 if decimals is None else whole_constant(of, node, decimals, "a number of digits")
+    digits = max(-DIGITS, min(DIGITS, digits))
+
+    def rounded(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        (value,) = values
+        if value.type == NUMBER and digits >= 0:
+            return value.term, NUMBER
+        if value.type == NUMBER:
+            whole = Known((), of.cast(value, decimal_of(0), node), decimal_of(0))
+            return of.cast(Known((), *rounded(of, node, [whole])), NUMBER, node), NUMBER
+        type = decimal_of(min(scale_of(value.type), max(digits, 0))) if family_of(value.type) == DECIMAL else FLOAT
+        return call("round", type, value.term, _number(digits)), type
+
+    return applied(of, node, Function((_SIGNED,), rounded), [node.this])
+
+
+def _whole(name: str) -> Callable[[Translator, exp.Expr, Sequence[Known]], Result]:
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        (value,) = values
+        if value.type == NUMBER:
+            return value.term, NUMBER
+        type = decimal_of(0) if family_of(value.type) == DECIMAL else FLOAT
+        return call(name, type, value.term), type
+
+    return result
+
+
+def _power(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+    return ast.Functor("^", tuple(of.cast(value, FLOAT, node) for value in values)), FLOAT
+
+
+# Texts
+
+
+def _of_text(name: str, type: str = SYMBOL) -> Function:
+    return Function(((SYMBOL,),) * 3, lambda of, node, values: (call(name, type, *(v.term for v in values)), type))
+
+
+def _substring(of: Translator, node: exp.Expr) -> list[Case]:
+    """Characters from a place that is counted from 1, or from the end if it is negative."""
+    length = node.args.get("length")
+    start = whole_constant(of, node, node.args["start"], "a start")
+    count = None if length is None else whole_constant(of, node, length, "a length")
+    if count is not None and count < 0:
+        raise of.scope.source.unsupported("a negative length", node, "give the place where the part begins")
+
+    def part(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        text = values[0].term
+        if start >= 0:  # the place before the first one is there, and has no character
+            cut = count if count is None or start > 0 else max(count - 1, 0)
+            return call("substr", SYMBOL, text, _number(max(start - 1, 0)), _number(-1 if cut is None else cut)), SYMBOL
+        place = call("+", NUMBER, call("strlen", NUMBER, text), _number(start))
+        begin = call("max", NUMBER, place, _number(0))
+        if count is None:
+            return call("substr", SYMBOL, text, begin, _number(-1)), SYMBOL
+        end = call("max", NUMBER, call("+", NUMBER, place, _number(count)), _number(0))
+        return call("substr", SYMBOL, text, begin, call("-", NUMBER, end, begin)), SYMBOL
+
+    return applied(of, node, Function(((SYMBOL,),), part), [node.this])
+
+
+def _end(of: Translator, node: exp.Expr) -> list[Case]:
+    """`left(x, n)` and `right(x, n)`."""
+    count = whole_constant(of, node, node.expression, "a length")
+    if count < 0:
+        raise of.scope.source.unsupported("a negative length", node, "use `substring`")
+
+    def part(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        text = values[0].term
+        if isinstance(node, exp.Left):
+            return call("substr", SYMBOL, text, _number(0), _number(count)), SYMBOL
+        begin = call("max", NUMBER, call("-", NUMBER, call("strlen", NUMBER, text), _number(count)), _number(0))
+        return call("substr", SYMBOL, text, begin, _number(-1)), SYMBOL
+
+    return applied(of, node, Function(((SYMBOL,),), part), [node.this])
+
+
+def _joined(of: Translator, node: exp.Expr) -> list[Case]:
+    """`x || y`; other types are written as texts."""
+
+    def result(values: Sequence[Known]) -> Result:
+        return call("cat", SYMBOL, *(of.cast(value, SYMBOL, node) for value in values)), SYMBOL
+
+    return computed([of.value(part) for part in node.flatten()], result)
+
+
+def _concat(of: Translator, node: exp.Expr) -> list[Case]:
+    """`concat(x, y)`, which leaves null out."""
+    parts = [
+        exp.Coalesce(this=exp.Cast(this=part, to=exp.DataType.build("text")), expressions=[exp.Literal.string("")])
+        for part in node.expressions
+    ]
+    return computed(
+        [of.value(part) for part in parts], lambda values: (call("cat", SYMBOL, *(v.term for v in values)), SYMBOL)
+    )
+
+
+def _trim(of: Translator, node: exp.Expr) -> list[Case]:
+    if node.args.get("position") or node.expression is not None:
+        raise of.scope.source.unsupported("`trim` of one side, or of other characters", node, "use `trim(x)`")
+    return applied(of, node, _of_text("trim"), [node.this])
+
+
+def _position(of: Translator, node: exp.Expr) -> list[Case]:
+    if node.args.get("position"):
+        raise of.scope.source.unsupported("a start of the search", node, "search in a `substring`")
+
+    def place(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        found = call("strpos", NUMBER, values[0].term, values[1].term)
+        return call("+", NUMBER, found, _number(1)), NUMBER
+
+    return applied(of, node, Function(((SYMBOL,), (SYMBOL,)), place), [node.this, node.args["substr"]])
+
+
+def _replace(of: Translator, node: exp.Expr) -> list[Case]:
+    return applied(of, node, _of_text("replace"), [node.this, node.expression, node.args["replacement"]])
+
+
+# Times
+
+
+def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr) -> list[Case]:
+    """`extract(name from time)`."""
+    key = {"DAYOFWEEK": "DOW", "WEEKDAY": "DOW", "DAYOFMONTH": "DAY", "DAYOFYEAR": "DOY"}.get(
+        name.upper(), name.upper()
+    )
+    takes = (TIMESTAMP,) if key in ("HOUR", "MINUTE", "SECOND") else _TIMES
+    if key not in _FIELDS:
+        raise of.scope.source.unsupported(
+            f"the field `{name.lower()}`",
+            node,
+            did_you_mean(name.lower(), [known.lower() for known in _FIELDS], f"use one of {_listed(_FIELDS)}"),
+        )
+
+    def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        term = values[0].term
+        if isinstance(term, ast.Constant):
+            return _number(_FIELD_OF_CONSTANT[key](term.value)), NUMBER
+        if key == "DOY" and family_of(values[0].type) == TIMESTAMP:
+            term = _functor("date_of", term)
+        return _FIELDS[key](term), NUMBER
+
+    return applied(of, node, Function((takes,), result), [argument])
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name.lower()}`" for name in names)
+
+
+def _functor(name: str, *args: ast.Term) -> ast.Term:
+    return ast.Functor(name, args)
+
+
+_OTHER_NAMES = {"DAYOFWEEK": "DOW", "WEEKDAY": "DOW", "DAYOFMONTH": "DAY", "DAYOFYEAR": "DOY"}
+_FIELDS: dict[str, Callable[[ast.Term], ast.Term]] = {
+    **{name.upper(): partial(_functor, name) for name in ("year", "month", "day", "hour", "minute", "second")},
+    "QUARTER": lambda x: _functor("/", _functor("+", _functor("month", x), _number(2)), _number(3)),
+    "ISODOW": lambda x: _functor("weekday", x),
+    "DOW": lambda x: _functor("%", _functor("weekday", x), _number(7)),
+    "DOY": lambda x: _functor(
+        "+",
+        _functor(
+            "-",
+            _functor("to_number", x),
+            _functor("to_number", _functor("year_start", x)),
+        ),
+        _number(1),
+    ),
+}
+_FIELD_OF_CONSTANT: dict[str, Callable[[dt.datetime], int]] = {
+    **{name.upper(): attrgetter(name) for name in ("year", "month", "day", "hour", "minute", "second")},
+    "QUARTER": lambda t: (t.month + 2) // 3,
+    "ISODOW": lambda t: t.isoweekday(),
+    "DOW": lambda t: t.isoweekday() % 7,
+    "DOY": lambda t: t.timetuple().tm_yday,
+}
+
+
+def _extract(of: Translator, node: exp.Expr) -> list[Case]:
+    return field(of, node, node.this.name, node.expression)
+
+
+def _field(name: str) -> Callable[[Translator, exp.Expr], list[Case]]:
+    return lambda of, node: field(of, node, name, node.this)
+
+
+def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
+    """`date_trunc('month', time)`: a timestamp, as in DuckDB."""
+    unit = node.args["unit"].name.upper()
+    lengths = {"HOUR": dt.timedelta(hours=1), "MINUTE": dt.timedelta(minutes=1), "SECOND": dt.timedelta(seconds=1)}
+
+    def start(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        (time,) = values
+        if unit in lengths:
+            instant = of.cast(time, TIMESTAMP, node)
+            return _functor("bucket", instant, ast.Constant(lengths[unit], DURATION)), TIMESTAMP
+        day = time.term if time.type == DATE else _functor("date_of", time.term)
+        if unit in ("YEAR", "MONTH"):
+            day = _functor(f"{unit.lower()}_start", time.term)
+        elif unit == "WEEK":
+            day = _functor("bucket", day, ast.Constant(dt.timedelta(weeks=1), DURATION))
+        elif unit != "DAY":
+            raise of.scope.source.unsupported(
+                f"`date_trunc` to the {unit.lower()}", node, "use year, month, week, day, hour, minute or second"
+            )
+        return _functor("to_timestamp", day), TIMESTAMP
+
+    return applied(of, node, Function((_TIMES,), start), [node.this])
+
+
+def _difference(of: Translator, node: exp.Expr) -> list[Case]:
+    """`date_diff('day', from, to)`: how many units begin between two times."""
+    unit = node.args["unit"].name.upper() if node.args.get("unit") else "DAY"
+
+    def count(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        ends = []
+        for time in values:
+            if unit == "DAY":
+                ends.append(_functor("to_number", of.cast(time, DATE, node)))
+            elif unit in ("MONTH", "YEAR"):
+                year = _functor("year", time.term)
+                months = _functor("+", _functor("*", year, _number(12)), _functor("month", time.term))
+                ends.append(year if unit == "YEAR" else months)
+            else:
+                raise of.scope.source.unsupported(
+                    f"`date_diff` in units of {unit.lower()}", node, "use day, month or year"
+                )
+        return _functor("-", ends[0], ends[1]), NUMBER
+
+    return applied(of, node, Function((_TIMES, _TIMES), count), [node.this, node.expression])
+
+
+def _add_months(of: Translator, node: exp.Expr) -> list[Case]:
+    def later(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
+        return call("add_months", values[0].type, values[0].term, values[1].term), values[0].type
+
+    return applied(of, node, Function((_TIMES, (NUMBER,)), later), [node.this, node.expression])
+
+
+def _one(function: Function) -> Callable[[Translator, exp.Expr], list[Case]]:
+    return lambda of, node: applied(of, node, function, [node.this])
+
+
+FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = {
+    exp.Abs: _one(Function((_SIGNED,), _abs)),
+    exp.Round: _round,
+    exp.Floor: _one(Function((_SIGNED,), _whole("floor"))),
+    exp.Ceil: _one(Function((_SIGNED,), _whole("ceil"))),
+    exp.Pow: lambda of, node: applied(of, node, Function((NUMBERS, NUMBERS), _power), [node.this, node.expression]),
+    exp.Lower: _one(_of_text("lower")),
+    exp.Upper: _one(_of_text("upper")),
+    exp.Length: _one(_of_text("strlen", NUMBER)),
+    exp.Substring: _substring,
+    exp.Left: _end,
+    exp.Right: _end,
+    exp.DPipe: _joined,
+    exp.Concat: _concat,
+    exp.Trim: _trim,
+    exp.StrPosition: _position,
+    exp.Replace: _replace,
+    exp.Extract: _extract,
+    exp.Year: _field("YEAR"),
+    exp.Month: _field("MONTH"),
+    exp.Day: _field("DAY"),
+    exp.DayOfMonth: _field("DAY"),
+    exp.DayOfWeek: _field("DOW"),
+    exp.DayOfYear: _field("DOY"),
+    exp.Quarter: _field("QUARTER"),
+    exp.Hour: _field("HOUR"),
+    exp.Minute: _field("MINUTE"),
+    exp.Second: _field("SECOND"),
+    exp.TimestampTrunc: _truncated,
+    exp.DateTrunc: _truncated,
+    exp.DateDiff: _difference,
+    exp.AddMonths: _add_months,
+}
+# The names of functions, for suggestions.
+NAMED = sorted(
+    {kind.sql_name().lower() for kind in FUNCTIONS if issubclass(kind, exp.Func)}
+    | {"date_part", "contains", "starts_with", "ends_with", "coalesce", "nullif", "greatest", "least", "date_trunc"}
+)
+
+
+def anonymous(of: Translator, node: exp.Anonymous) -> list[Case]:
+    """A function that sqlglot does not know by name."""
+    name, arguments = str(node.this).lower(), node.expressions
+    if name in ("date_part", "datepart") and len(arguments) == 2:
+        return field(of, node, plain(arguments[0]).name, arguments[1])
+    if name in ("weekday", "isodow") and len(arguments) == 1:
+        return field(of, node, "DOW" if name == "weekday" else "ISODOW", arguments[0])
+    if name == "suffix" and len(arguments) == 2:
+        return of.value(exp.EndsWith(this=arguments[0], expression=arguments[1]))
+    if name == "prefix" and len(arguments) == 2:
+        return of.value(exp.StartsWith(this=arguments[0], expression=arguments[1]))
+    raise of.scope.source.unsupported(
+        f"the function `{name}`", node, did_you_mean(name, NAMED, "rewrite the statement without it")
+    )

@@ -1,0 +1,127 @@
+"""Programs of SQL on the command line: run, check, explain, query, updates; what refuses them.
+
+Catches: a table that is not filled from its file, rows of a view that are written once where they are there twice, an
+error without a place, an exit code that says something else.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Shell
+
+pytest.importorskip("sqlglot")
+
+REPORT = """\
+create table sale (item text, qty int);
+create table item (name text primary key, price int);
+insert into item values ('ink', 9);
+create view total as select item, sum(qty) as n from sale group by item;
+create view items as select item from sale;
+select name, price from item order by price desc;
+"""
+FILES = {
+    "report.sql": REPORT,
+    "facts/sale.csv": "item,qty\ntea,2\njam,1\ntea,2\n",
+    "facts/item.facts": "tea\t3\njam\t4\n",
+}
+
+
+def test_run_loads_tables_writes_views_and_answers(shell: Shell) -> None:
+    shell.write(FILES)
+    done = shell("run", "report.sql", "-F", "facts", "-D", "out")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "name  price\n----  -----\nink       9\njam       4\ntea       3\n"
+    assert shell.read("out/total.csv") == "item,n\njam,1\ntea,4\n"
+    assert shell.read("out/items.csv") == "item\njam\ntea\ntea\n"
+
+
+def test_run_to_stdout(shell: Shell) -> None:
+    shell.write(FILES)
+    done = shell("run", "report.sql", "-F", "facts", "-D", "-")
+    assert done.code == 0
+    assert done.out.startswith(
+        "---------------\ntotal\nitem\tn\n===============\njam\t1\ntea\t4\n===============\n"
+        "---------------\nitems\nitem\n===============\njam\ntea\ntea\n===============\n"
+    )
+
+
+def test_statements_behind_a_table_see_its_file(shell: Shell) -> None:
+    shell.write({**FILES, "copy.sql": "create table sale (item text, qty int);\ncreate table s (q int);\n"})
+    shell.write({"more.sql": "create table sale (item text, qty int); create table s (q int);\n"})
+    shell.write({"more.sql": shell.read("more.sql") + "insert into s select qty from sale where item = 'tea';\n"})
+    done = shell("query", "select sum(q) as q, count(*) as n from s", "more.sql", "-F", "facts", "--format", "csv")
+    assert (done.code, done.out, done.err) == (0, "q,n\n4,2\n", "")
+
+
+def test_updates_are_copies(shell: Shell) -> None:
+    shell.write(FILES)
+    changes = "+sale tea 1\n\n-sale tea 2\n-sale tea 2\n=item ink\n"
+    done = shell("run", "report.sql", "-F", "facts", "-D", "out", "--updates", "-", stdin=changes)
+    assert done.code == 3
+    assert "1 value for `item`, which takes 2" in done.err
+    assert done.out.splitlines()[:4] == ["-total tea 4", "+total tea 5", "-items tea 2", "+items tea 3"]
+
+
+def test_what_follows_updates_is_written(shell: Shell) -> None:
+    shell.write(FILES)
+    done = shell("run", "report.sql", "-F", "facts", "-D", "out", "--updates", "-", stdin="-sale jam 1\n+sale ink 7\n")
+    assert (done.code, done.err) == (0, "")
+    assert shell.read("out/total.csv") == "item,n\nink,7\ntea,4\n"
+
+
+def test_check_tells_every_finding(shell: Shell) -> None:
+    shell.write({"ok.sql": REPORT})
+    assert shell("check", "ok.sql").err == "lftj: 1 program checked, no findings\n"
+    wrong = "create table t (a blurb);\ninsert into t values (1);\ncreate view v as select b from s;\n"
+    shell.write({"wrong.sql": f"{wrong}selec 1;"})
+    done = shell("check", "wrong.sql")
+    assert done.code == 1
+    assert done.out.startswith("wrong.sql:4:7: error: syntax error at `1`\n    selec 1;\n          ^\n")
+    shell.write(
+        {"wrong.sql": "create table t (a blurb);\ninsert into t values (1);\ncreate view v as select b from s;\n"}
+    )
+    done = shell("check", "wrong.sql")
+    assert done.code == 1
+    assert "wrong.sql:1:17: error: not supported yet: the type `blurb`" in done.out
+    assert "wrong.sql:3:" in done.out
+    assert "`t`" not in done.out
+    assert done.err == "lftj: 1 program checked, 2 errors\n"
+
+
+def test_explain_shows_a_view(shell: Shell) -> None:
+    shell.write(FILES)
+    done = shell("explain", "report.sql", "total", "-F", "facts", "--run")
+    assert done.code == 0
+    assert "total(" in done.out
+    assert shell("explain", "report.sql", "nothing").code != 0
+
+
+def test_query_asks_programs_of_rules_too(shell: Shell) -> None:
+    shell.write({"p.dl": ".decl e(a:number, b:symbol)\n.input e\n", "facts/e.facts": "1\tx\n2\ty\n"})
+    done = shell("query", "select b, a + 1 as n from e where a > 1", "p.dl", "-F", "facts", "--format", "json")
+    assert (done.code, done.out) == (0, '[{"b": "y", "n": 3}]\n')
+    done = shell("query", "select a from e where b = $b", "p.dl", "-F", "facts", "--format", "csv", "-p", "b=x")
+    assert (done.code, done.out) == (0, "a\n1\n")
+    done = shell("query", "select a from e", "p.dl", "-F", "facts", "-p", "c=x")
+    assert done.code == 2
+    assert "no query has a parameter `$c`" in done.err
+
+
+def test_what_is_refused(shell: Shell) -> None:
+    shell.write({**FILES, "facts/sale.tsv": "tea\t1\n"})
+    done = shell("run", "report.sql", "-F", "facts", "-D", "out")
+    assert done.code == 2
+    assert "several files for the table `sale`: sale.csv, sale.tsv" in done.err
+    done = shell("query", "insert into item values ('a', 1)", "report.sql")
+    assert done.code == 2
+    assert "changes the program" in done.err
+    done = shell("watch", "report.sql", "-F", "facts")
+    assert (done.code, done.out) == (2, "")
+    assert "this is a program of SQL" in done.err
+    shell.write({"bad/sale.csv": "item,qty\ntea,x\njam,1\n"})
+    assert shell("run", "report.sql", "-F", "bad", "-D", "out").code == 3
+    done = shell("run", "report.sql", "-F", "bad", "-D", "out", "--on-error", "quarantine")
+    assert done.code == 0
+    assert "1 bad row of `sale` left out" in done.err
+    assert shell.read("out/total.csv") == "item,n\njam,1\n"

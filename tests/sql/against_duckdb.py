@@ -1,0 +1,115 @@
+"""The same tables in a database and in DuckDB, views over them, and whether both say the same of these."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+import lftj
+
+duckdb = pytest.importorskip("duckdb")
+sqlglot = pytest.importorskip("sqlglot")
+
+from lftj.sql.one_off import catalogue_of  # noqa: E402 - needs the parser
+from lftj.sql.places import SqlText  # noqa: E402
+from lftj.sql.queries import translated  # noqa: E402
+from lftj.sql.view import View  # noqa: E402
+
+# t has a primary key; u and w are bags
+DECLARATIONS = """
+    .decl t(id:number, a:number?, b:symbol?, c:decimal(10,2)?, d:date?) primary-key (id)
+    .decl u(a:number?, b:symbol?, n:number?) -> copies:number bag
+    .decl w(k:number, x:float?) -> copies:number bag
+"""
+TABLES = (
+    "create table t (id bigint primary key, a bigint, b varchar, c decimal(10, 2), d date)",
+    "create table u (a bigint, b varchar, n bigint)",
+    "create table w (k bigint not null, x double)",
+)
+Row = tuple[Any, ...]
+
+
+class Pair:
+    """A database and DuckDB with the same tables and rows."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = Random(seed)
+        self.db = lftj.Database(DECLARATIONS)
+        self.duck = duckdb.connect()
+        for table in TABLES:
+            self.duck.execute(table)
+        self.rows: dict[str, Counter[Row]] = {"t": Counter(), "u": Counter(), "w": Counter()}
+        self.views: dict[str, tuple[View, str]] = {}
+
+    def view(self, sql: str, name: str = "") -> View:
+        """Add a view of a query."""
+        name = name or f"v{len(self.views)}"
+        query = sqlglot.parse_one(sql, dialect="duckdb")
+        view = translated(query, catalogue_of(self.db._state), name, SqlText(sql))
+        self.db.rules(view.program)
+        self.views[name] = (view, sql)
+        return view
+
+    def change(self, come: int = 4, go: int = 2) -> None:
+        """Insert and erase some random rows, in one transaction."""
+        with self.db.transaction() as tx:
+            for name, held in self.rows.items():
+                for row in self.random.sample(list(held.elements()), min(go, held.total())):
+                    tx.erase(name, [row])
+                    held[row] -= 1
+                    nulls = [f"{c} is not distinct from ?" for c in _COLUMNS[name]]
+                    where = f"rowid in (select rowid from {name} where {' and '.join(nulls)} limit 1)"
+                    self.duck.execute(f"delete from {name} where {where}", row)
+                self.rows[name] = held = +held
+                for _ in range(come):
+                    row = self._row(name)
+                    if name == "t" and any(other[0] == row[0] for other in held):
+                        continue
+                    tx.insert(name, [row])
+                    held[row] += 1
+                    self.duck.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
+
+    def _row(self, name: str) -> Row:
+        pick = self.random.choice
+        if name == "t":
+            amount = pick((None, Decimal("1.50"), Decimal("2.25"), Decimal("-3.00")))
+            return (pick(range(12)), pick((None, 1, 2, 3)), pick((None, "x", "y")), amount, pick(_DATES))
+        if name == "u":
+            return (pick((None, 1, 2, 3)), pick((None, "x", "y", "z")), pick((None, 0, 1, 5)))
+        return (pick((1, 2, 3, 4)), pick((None, 0.5, 1.5, -2.0)))
+
+    def check(self) -> None:
+        """Every view has the rows that DuckDB gives for its query."""
+        for name, (view, sql) in self.views.items():
+            ours = counted(self.answer(name), view.hidden)
+            theirs = counted(self.duck.execute(sql).fetchall(), 0)
+            assert ours == theirs, f"{sql}\nlftj and not DuckDB: {ours - theirs}\nthe other way: {theirs - ours}"
+
+    def answer(self, name: str) -> list[Row]:
+        """The rows of a view, each as often as it is there."""
+        view, _ = self.views[name]
+        rows = [tuple(row) for row in self.db[name]]
+        return [row[:-1] for row in rows for _ in range(row[-1])] if view.bag else rows
+
+
+_COLUMNS = {"t": ("id", "a", "b", "c", "d"), "u": ("a", "b", "n"), "w": ("k", "x")}
+_DATES = (None, dt.date(2024, 1, 31), dt.date(2024, 2, 29), dt.date(2025, 1, 1))
+
+
+def counted(rows: list[Row], hidden: int) -> Counter[Row]:
+    """Rows by how often they are there, numbers as floats of a few digits."""
+    return Counter(tuple(map(plain, row[: len(row) - hidden])) for row in rows)
+
+
+def plain(value: Any) -> Any:
+    """A value for a comparison: decimals, whole numbers and floats that are almost alike are equal."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return value
+    number = float(value)
+    return float(f"{number:.9g}") + 0.0 if math.isfinite(number) else number

@@ -1,0 +1,189 @@
+"""Changes by SQL against DuckDB: what tables hold after each text, as often as they hold it.
+
+Catches: an update that sees its own rows, copies that get lost between an erase and an insert, null that is compared,
+a statement that does not see those before it, a text that fails and leaves something behind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lftj
+from lftj.errors import ArgumentError, KeyConflictError
+from tests.conftest import JIT, examples
+
+pytest.importorskip("sqlglot")
+duckdb = pytest.importorskip("duckdb")
+
+TABLES = """
+create table t (a int, b int, c text);
+create table k (id int primary key, b int, c text);
+"""
+CONSTANTS = st.sampled_from(("null", "0", "1", "2", "-1"))
+TEXTS = st.sampled_from(("null", "'x'", "'y'"))
+NUMBERS = st.sampled_from(("a", "b", "a + 1", "b - a", "2", "null", "case when b = 1 then a else 0 end"))
+CONDITIONS = st.sampled_from(
+    (
+        *("a = 1", "b is null", "a < b", "c = 'x'", "a in (0, 2)", "not (a = 1)", "b between 0 and 1 or c is not null"),
+        *("a in (select b from k)", "exists (select * from k where k.id = t.a)", "b = (select max(id) from k)"),
+    )
+)
+KEYED = st.sampled_from(("id = 1", "b is null", "id > b", "c = 'y'", "id in (select a from t)"))
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> str:
+    kind = draw(st.sampled_from(("insert", "insert", "copy", "update", "delete", "put", "move", "take", "empty")))
+    if kind == "insert":
+        rows = draw(st.lists(st.tuples(CONSTANTS, CONSTANTS, TEXTS), min_size=1, max_size=4))
+        return f"insert into t values {', '.join('({}, {}, {})'.format(*row) for row in rows)}"
+    if kind == "copy":
+        return f"insert into t (b, a) select a, {draw(NUMBERS)} from t where {draw(CONDITIONS)}"
+    if kind == "update":
+        return f"update t set b = {draw(NUMBERS)}, c = {draw(TEXTS)} where {draw(CONDITIONS)}"
+    if kind == "delete":
+        return f"delete from t where {draw(CONDITIONS)}"
+    if kind == "put":
+        ids = draw(st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True))
+        return f"insert into k values {', '.join(f'({i}, {draw(CONSTANTS)}, {draw(TEXTS)})' for i in ids)}"
+    if kind == "move":
+        return f"update k set b = id, c = coalesce(c, 'z') where {draw(KEYED)}"
+    if kind == "take":
+        return f"delete from k where {draw(KEYED)}"
+    return draw(st.sampled_from(("delete from t", "delete from k", "truncate t")))
+
+
+def contents(db: lftj.Database) -> dict[str, Counter[Any]]:
+    return {
+        "t": Counter({tuple(row[:-1]): row[-1] for row in db["t"]}),
+        "k": Counter(map(tuple, db["k"])),
+    }
+
+
+@pytest.mark.skipif(not JIT, reason="interpreted kernels take a minute for it")
+@examples(60, 10, deadline=None)
+@given(st.lists(st.lists(statements(), min_size=1, max_size=3), min_size=1, max_size=6))
+def test_texts_do_what_duckdb_does(texts: list[list[str]]) -> None:
+    db, rival = lftj.Database(), duckdb.connect()
+    db.sql(TABLES)
+    rival.execute(TABLES)
+    for text in texts:
+        rival.execute("begin")
+        refused = False
+        try:
+            for statement in text:
+                rival.execute(statement)
+            rival.execute("commit")
+        except duckdb.ConstraintException:
+            refused = True
+            rival.execute("rollback")
+        before = contents(db)
+        try:
+            changed = db.sql(";\n".join(text))
+        except KeyConflictError:
+            assert refused
+            assert contents(db) == before
+            continue
+        assert not refused
+        after = contents(db)
+        for name in ("t", "k"):
+            rows = rival.execute(f"select * from {name}").fetchall()
+            assert after[name] == Counter(rows)
+            assert bool(changed[name]) == (after[name] != before[name])
+
+
+def small() -> lftj.Database:
+    db = lftj.Database()
+    db.sql("""
+        create table t (a int, b double, c text not null, d decimal(6, 2));
+        insert into t values (1, 0.5, 'x', 1), (1, 0.5, 'x', 1), (2, null, 'y', null)
+    """)
+    return db
+
+
+def test_an_update_takes_all_copies() -> None:
+    db = small()
+    changed = db.sql("update t set a = a + 1, b = a where c = 'x'")
+    assert set(db["t"]) == {(2, 1.0, "x", 1, 2), (2, None, "y", None, 1)}
+    assert len(changed["t"].erased) == len(changed["t"].inserted) == 1
+    db.sql("update t set c = 'x', b = 1, d = 1")
+    assert list(db["t"]) == [(2, 1.0, "x", 1, 3)]
+
+
+def test_a_deleted_row_goes_with_all_copies() -> None:
+    db = small()
+    db.sql("delete from t as r where r.c = 'x' and r.a = 1")
+    assert list(db["t"]) == [(2, None, "y", None, 1)]
+
+
+def test_values_are_computed_and_cast_where_they_have_to_be() -> None:
+    db = small()
+    db.sql("delete from t; insert into t (c, a, b, d) values ('u' || 'v', 1 + 2, 7, 0.5 + 1)")
+    assert [tuple(map(str, row)) for row in db["t"]] == [("3", "7.0", "uv", "1.50", "1")]
+    db.sql("insert into t select a * 2, a, c, a from t")
+    assert {tuple(map(str, row)) for row in db["t"]} == {
+        ("3", "7.0", "uv", "1.50", "1"),
+        ("6", "3.0", "uv", "3.00", "1"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "place"),
+    [
+        ("insert into t values (1, 2, 'x')", "3 values for 4 columns of `t`", "1:23"),
+        ("insert into t (a, z) values (1, 2)", "`t` has no column `z`", "1:13"),
+        ("insert into t (a, A) values (1, 2)", "column `a` is named twice", "1:13"),
+        ("insert into t (a) values (1)", "column `c` of `t` cannot be null", "1:13"),
+        ("insert into t values (1, 1, null, 1)", "column `c` of `t` cannot be null", ""),
+        ("insert into t values ('one', 1, 'c', 1)", "column `a` of `t`: one is not a number", "1:23"),
+        ("insert into t values (1, 1, 'c', 12345.5)", "column `d` of `t`: 12345.5 does not fit", "1:34"),
+        ("insert into t select 1, 2.0, 'x'", "3 columns for 4 columns of `t`", "1:22"),
+        ("insert into t select a, b, null, d from t", "column `c` of `t` cannot be null", ""),
+        (
+            "insert into t select 1, 2.0, 'x', cast(12345.5 as decimal(8, 2))",
+            "column `d` of `t`: 12345.50 does",
+            "",
+        ),
+        ("update t set z = 1", "`t` has no column `z`", "1:14"),
+        ("update t set a = 1, a = 2", "`a` is set twice", "1:21"),
+        ("update t set c = null", "column `c` of `t` cannot be null", ""),
+        ("delete from u", "there is no table `u`", "1:13"),
+        ("delete from t using u where a = b", "not supported yet: `delete ... using`", ""),
+        ("update t set a = 1 from u", "not supported yet: `update ... from`", ""),
+        ("insert into t values (1, 1, 'c', 1) returning a", "not supported yet: `returning`", ""),
+        ("insert or replace into t values (1, 1, 'c', 1)", "not supported yet: `insert or replace`", "1:1"),
+        ("insert into t values (1, 1, 'c', 1) on conflict do nothing", "not supported yet: `on conflict`", ""),
+    ],
+)
+def test_changes_that_are_wrong(text: str, what: str, place: str) -> None:
+    db = small()
+    before = list(db["t"])
+    with pytest.raises(lftj.ProgramError) as caught:
+        db.sql(f"{text}; delete from t")
+    found = caught.value.diagnostics[0]
+    assert found.what.startswith(what)
+    assert str(found.span).startswith(f"<sql>:{place}")
+    assert list(db["t"]) == before
+
+
+def test_parameters_are_values() -> None:
+    db = small()
+    name = "x'; delete from t; --"
+    db.sql("insert into t (a, c) values ($n, $name)", n=7, name=name)
+    assert list(db.sql("select a from t where c = $name and a < $n", name=name, n=8)) == [(7,)]
+    assert list(db.sql("select count(*) as n from t where c = $c", c="x")) == [(2,)]
+    db.sql("delete from t where a = $a", a=1)
+    assert {row[0] for row in db["t"]} == {2, 7}
+    with pytest.raises(ArgumentError, match="the parameter `\\$n` has no value"):
+        db.sql("select a from t where a = $n")
+    with pytest.raises(ArgumentError, match="the text has no parameter `\\$m`"):
+        db.sql("select a from t where a = $n", n=1, m=2)
+    with pytest.raises(ArgumentError, match="`\\$n` cannot be \\[1, 2\\]"):
+        db.sql("select a from t where a = $n", n=[1, 2])
+    with pytest.raises(lftj.ProgramError, match="a parameter without a name"):
+        db.sql("select a from t where a = ?")

@@ -1,0 +1,117 @@
+"""Expressions and predicates of SQL over a table with nulls: each as DuckDB has it, row by row.
+
+Every expression is evaluated case by case, so that a row without a case, or with two, is seen; every predicate where it
+is true, false and unknown. Catches: null that is taken for a value, negation that keeps unknown rows, a row of a
+disjunction that counts twice, scales and roundings of decimals, constants with more digits than a column.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlglot")
+pytest.importorskip("duckdb")
+
+from tests.sql.scalar_cases import duckdb_table, keys, values
+
+VALUES = """
+i + 1; i + j; i * 2 - j; d + e; d * e; d * (1 - e); d + i; i * d; f + d; f * i; d / 4 + 1; i / 4; j / 2; i // 2
+j % 3; -i; -d; - f; 1.5 * d; 0.06 - 0.01; d - 1; 2 * 3 + 4; d + 10000000000.0; d * 1.05 * e; '2' + i; null + i
+0.2 * (d / 3); 1.5 * 1.25; -(1.5); 3 / 2; 1e3 * i; 100; 1.50; 'x'; true; null; abs(i); abs(d); abs(f); abs(-1.5)
+round(d, 1); round(e, 2); round(f, 1); round(d); round(2.5); round(i, -1); round(j, 2); floor(d); ceil(d); floor(f)
+ceil(e); power(j, 2); mod(j, 3); greatest(d, 10000000000.00)
+case when i > 0 then 'pos' when i < 0 then 'neg' else 'zero' end; case when i > 0 then i end
+case s when 'abc' then 1 when 'Käse' then 2 else 0 end; case when i > 0 then d else 0 end
+case when b then i else f end; case when i is null then null else 1.5 end
+case when i > 0 then d else 10000000000.00 end; case when b then t else p end
+case when i > 0 or d > 1 then 1 when s like 'a%' or b then 2 else 3 end; case i when null then 1 when 2 then 3 end
+coalesce(i, 0); coalesce(i, j); coalesce(d, 0); coalesce(s, w); coalesce(i, d, f); coalesce(null, i); coalesce(i, d)
+nullif(i, 2); nullif(s, 'abc'); nullif(1, 1); greatest(i, j); least(d, e, i); greatest(i, 0); least(s, w)
+ifnull(s, 'no'); if(i > 0, s, w); greatest(t, u); least(f, d); greatest(null, i); extract(year from t); year(u)
+month(p); day(t); quarter(u); hour(p); minute(p); second(p); extract(dow from u); extract(isodow from u)
+dayofyear(u); date_part('month', t); extract(day from p); year(date '1995-02-03'); dayofyear(p)
+t + interval '1' month; t + interval 3 month; u - interval '90' day; p + interval '1' hour; u + interval (j) day
+u + interval (j) month; u + 3; t - u; p - timestamp '1995-01-01'; date '1995-01-31' + interval '1' month
+u - interval '1' year; interval '1 day 2 hours'; interval '1' day * 2; u + interval '1 year 2 months 3 days'
+date '1998-12-01' - interval '90' day; u - date '1995-01-01'; interval '1' day + p; date '1995-01-01' + 3
+t + interval '2' quarter - interval '1' week; p - interval (j) hour
+timestamp '1995-01-01 10:00:00' - interval '1' day; substring(w, 2); substring(w, 2, 3); substring(w from 1 for 2)
+substring(s, 0, 2); substring(w, -2); substring(w, -4, 2); substring(s, -4, 2); upper(s); lower(w); length(s)
+s || w; s || '-' || i; w || d; concat(s, w); left(w, 2); right(w, 2); right(s, 2); trim(w); strpos(w, 'e')
+replace(w, 'e', 'E'); s || t; s || p; s || b; 'a' || 'b'; s || null; concat(s, i); cast(i as double)
+cast(d as double); i::decimal(9,2); d::decimal(9,1); e::decimal(9,2); d::bigint; f::bigint; e::int; f::decimal(9,1)
+i::varchar; d::varchar; t::varchar; p::varchar; f::varchar; b::varchar; b::int; t::timestamp; p::date
+'1995-01-01'::date; '12'::int; '1.25'::decimal(5,2); i::boolean; null::int; '1995-02-03 10:00:00'::timestamp
+e::double; cast(1.5 as double); (d * 100)::bigint; 'true'::boolean; b::decimal(3,1); ' 12 '::int
+case when w = '12' then w::int end; date_trunc('month', t); date_trunc('year', p); date_trunc('week', u)
+date_trunc('hour', p); date_trunc('day', p); date_diff('day', u, date '2000-01-01'); date_diff('month', t, u)
+date_diff('year', u, t)
+"""
+PREDICATES = """
+b; not b; i > 0; i > 0 and j > 0; i > 0 or d > 0; i is null; i is not null; b is true; b is not true; b is false
+b is not false; (i > 0) is null; (i > 0) is not true; i is distinct from 2; i is distinct from null; b is unknown
+s is not distinct from null; i is not distinct from d; i + d is null; coalesce(i, d) is null; (i > 0 and b) is null
+i in (1, 2); i in (2, null); i not in (2, 5); i not in (2, null); s in ('abc', 'Käse'); d in (1.5, 100)
+d in (1, 1.505); i in (2.0, 2.5); f in (0.5, 1.5); i in (j, 5); j not in (i, 2); i in (5)
+t in ('1995-01-31', '2000-12-31'); s in (w); i + j in (7, -1); null in (1, 2); i in (null); f in (1, 2.345)
+w in ('abc'); j in (2.5); i not in (2.5); d in (j, 1.5); i between 0 and 3; d between 0.005 and 1.505
+t between '1995-01-01' and '1995-12-31'; i between j and 5; i not between 0 and 3; i between null and 3
+d between 1.5 - 0.01 and 1.5 + 0.01; i not between null and 0; i < 2.5; i <= 2.5; i > 2.5; i >= 2.5; i = 2.5
+i <> 2.5; i = 2.0; d < 1.505; d <= 1.505; d > 1.495; d = 1.495; d <> 1.495; d = e; d < e; d < i; d < f; i < f
+e < 99.995; d < 100000000000000; d = -10000000000; i > -1e3; f < 2; 2.5 > i; 2.5 < i; 1.505 >= d
+i < 9223372036854775808; i > 9223372036854775808; d < 1.5e0; d = 0.1::double; d >= 1.5e0; f = 2.345; 2 < 1; 1.0 = 1
+'a' < 'b'; null = null; i = null; -1.5 < d; d > -2.2555; d <= -2.2555; 2 = 2.0 and b; t < date '1995-02-01'
+t < timestamp '1995-01-31 10:00:00'; t >= timestamp '1995-01-31 00:00:00'; p > date '1995-01-01'
+t = timestamp '1995-01-31 10:00:00'; p = t; t < u; u > '1995-01-31'; t >= '1995-01-31'; u < t + interval '1' month
+t >= date '1994-01-01' and t < date '1994-01-01' + interval '14' month; t <> timestamp '1995-01-31 10:00:00'; u <= p
+s < w; s = 'abc'; b = (i > 0); b = true; b <> false; s >= 'abc'; s > w; (i > 0) = (d > 0); year(t) = 1995; b < true
+w like 'PROMO%'; w like '%tea'; w like '%een%'; w like 'a_c'; w like '%special%requests%'
+w like 'b!_c!%' escape '!'; w like '%'; w like ''; s like ''; w not like 'a%'; s like '%a%'; s not like '%a%'
+s ilike 'PRO%'; w ilike 'promo%'; s not ilike '%A%'; w like 'a%c'; s like '%'; s not like '%'; w like '_%'
+w like null; w like '%%e%%'; w like 'a%b%c'; w not like '%special%requests%'; not s like 'a%'; 'abc' like 'a%'
+w like '%.%'; w like 'a.c'; s || w like '%c'; starts_with(w, 'gr'); contains(w, 'e'); starts_with(w, s)
+contains(w, s); suffix(w, 'c'); prefix(w, 'PR'); (i > 0 and d > 0) or (i > 0 and s = 'abc'); not (i > 0 or d > 1)
+not (i > 0 and b); (i > 0 or b) and (d > 0 or s = 'x'); not (b is null or i in (1, 2)); (i, j) = (5, 2)
+(i, j) in ((5, 2), (-3, 2)); (i, j) <> (5, 2); (i, j) not in ((5, 2)); i > 0 and null; i > 0 or null; not null
+true and b; i = j or i > j or i < j; i = 5 or i = 2 or d = 1.5; not (not b); case when i > 0 then b else i = 0 end
+coalesce(b, i > 0); coalesce(b, false) or i > 2; if(b, i > 0, d > 0)
+(j = 2 and i = 5 and w like 'a%') or (j = 2 and i = -3 and d < 0) or (j = 2 and b); (i > 0 and b) or (i > 0)
+not ((i > 0 and d > 0) or (b and s = 'abc')); (i = 5 or i = 2) and not (d = 1.5 and b); i > 0 and i < 0
+i < 1 or i > 3; nullif(i, 2) > 0; greatest(i, d) > 1; case when b then i else j end = 2; i / 2 > 1
+i + 1 > j * 2 - d
+"""
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.replace("\n", ";").split(";") if part.strip()]
+
+
+@pytest.fixture(scope="module")
+def duck() -> Any:
+    return duckdb_table()
+
+
+def alike(one: Any, two: Any) -> bool:
+    """Whether two values are the same; doubles but for the last digit."""
+    if isinstance(one, float) and isinstance(two, float):
+        return math.isclose(one, two, rel_tol=1e-14)
+    return type(one) is type(two) and bool(one == two)
+
+
+@pytest.mark.parametrize("text", _split(VALUES))
+def test_values(text: str, duck: Any) -> None:
+    expected = duck.execute(f"select k, {text} from t order by k").fetchall()
+    found = values(text)
+    assert [k for k, _ in found] == [k for k, _ in expected]
+    assert all(alike(one, two) for (_, one), (_, two) in zip(found, expected, strict=True)), (found, expected)
+
+
+@pytest.mark.parametrize("text", _split(PREDICATES))
+def test_predicates(text: str, duck: Any) -> None:
+    expected = dict(duck.execute(f"select k, {text} from t order by k").fetchall())
+    for truth in (True, False, None):
+        assert keys(text, truth) == [k for k, value in expected.items() if value is truth], truth
+    assert dict(values(text)) == expected

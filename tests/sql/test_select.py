@@ -1,0 +1,119 @@
+"""Queries of SQL as views: DuckDB's answers to them, from the start and after transactions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sql.against_duckdb import Pair
+
+SELECTS = [
+    # rows
+    "select * from t",
+    "select * from u",
+    "select b, a from t",
+    "select a from u",
+    "select id, a from t where a > 1",
+    "select a, b from u where a > 1 and b = 'x'",
+    "select a from u where a = 1 or b = 'x'",
+    "select a from u where not (a = 1 or b = 'x')",
+    "select a from u where (a = 1 and b = 'x') or (a = 2 and n > 0)",
+    "select a + n as s, b from u",
+    "select 1 as one, b from u",
+    "select null as nothing, b from u",
+    "select 1 as one",
+    "select 1 as one where 1 = 0",
+    "select coalesce(a, 0), coalesce(b, '-') from u",
+    "select case when a > 1 then 'many' when a = 1 then 'one' end as many, n from u",
+    "select distinct a from u",
+    "select distinct a, b from u where n is not null",
+    "select distinct 1 from u",
+    "select a as x from u where b is null",
+    # joins
+    "select t.id, u.n from t, u where t.a = u.a",
+    "select t.id, u.n from t join u on t.a = u.a and t.b = u.b",
+    "select t.id, s.id from t join t as s on t.a = s.a where t.id < s.id",
+    "select x.a, y.a from u x, u y where x.n = y.n",
+    "select t.id, u.n from t cross join u where t.a < u.a",
+    "select t.id, w.x from t join u using (a) join w on w.k = u.n",
+    "select * from u natural join t",
+    "select * from t join u using (a, b)",
+    "select a, t.b, u.b from t join u using (a)",
+    "select t.id, u.b from t left join u on t.a = u.a",
+    "select t.id, u.b, u.n from t left join u on t.a = u.a and u.n > 0",
+    "select t.id, u.b from t left join u on t.a = u.a where u.a is null",
+    "select u.a, u.b, t.id from u left join t on u.a = t.id",
+    "select u.a, w.x from u left join w on u.a = w.k",
+    "select u.a, w.x from u right join w on u.a = w.k",
+    "select u.a, u.n, w.x from u full join w on u.a = w.k",
+    "select t.id, u.n, w.x from t left join u on t.a = u.a left join w on w.k = u.n",
+    "select t.id, u.n, w.x from t left join (u join w on w.k = u.n) on t.a = u.a",
+    "select * from t left join u using (a)",
+    "select * from t full join u using (a, b)",
+    "select a, n from t right join u using (a)",
+    "select t.id, s.id from t left join t s on t.a < s.a or t.b = s.b",
+    "select t.id, u.n from t left join u on true",
+    "select t.id, u.n from t left join u on t.a = 1 and u.a = 2",
+    "select t.id, s.m from t left join (select a, max(n) as m from u group by a) s on s.a = t.a",
+    # groups
+    "select a, count(*) from u group by a",
+    "select a, b, count(*), sum(n) from u group by a, b",
+    "select a, sum(n), min(n), max(n), avg(n), count(n) from u group by a",
+    "select b, sum(c), avg(c), min(c), max(d), count(d) from t group by b",
+    "select k, sum(x), avg(x), min(x) from w group by k",
+    "select sum(n), count(*), count(n), avg(n), min(b), max(b) from u",
+    "select sum(c), count(*), avg(c) from t where id > 100",
+    "select count(*) from t",
+    "select a + 1 as b1, count(*) from u group by a + 1",
+    "select a + 1 as b1, count(*) from u group by b1",
+    "select a + 1, count(*) from u group by 1",
+    "select a from u group by a",
+    "select count(*) from u group by a",
+    "select a, count(*) from u group by a having count(*) > 1",
+    "select a from u group by a having sum(n) is null",
+    "select a, b from u group by a, b having a = 1 or count(*) > 1",
+    "select count(distinct a), count(distinct b), sum(distinct n) from u",
+    "select a, count(distinct b), count(b), sum(distinct n) from u group by a",
+    "select a, sum(n) filter (where b = 'x'), count(*) filter (where b = 'x') from u group by a",
+    "select sum(n) filter (where b = 'q'), count(*) filter (where b = 'q') from u",
+    "select a, sum(case when b = 'x' then n else 0 end) from u group by a",
+    "select sum(case when b = 'x' then n else 0 end), sum(case when b = 'x' then n end) from u",
+    "select sum(case when b = 'x' then n when b = 'y' then 2 * n else 1 end) from u",
+    "select a, sum(case when b = 'x' then 1 else 0 end), count(case when b = 'x' then 1 end) from u group by a",
+    "select a, sum(n + a) from u group by a",
+    "select t.b, sum(t.c * u.n), count(*) from t join u on t.a = u.a group by t.b",
+    "select t.b, sum(u.n), avg(u.n), max(t.d) from t join u on t.a = u.a where u.b = 'x' or t.b = 'y' group by t.b",
+    "select a, max(n) - min(n) as spread, sum(n) * 2 from u group by a",
+    "select extract(year from d) as y, count(*) from t group by extract(year from d)",
+    "select extract(year from d) as y, sum(c) / count(*) from t group by y",
+    "select t.id, count(u.a) from t left join u on t.a = u.a group by t.id",
+    "select a, count(*) from u group by all",
+    "select a, b, any_value(a) from u group by a, b",
+    # subqueries in from
+    "select s.m from (select a, max(n) as m from u group by a) s where s.m > 0",
+    "select x + 1 from (select a as x from u where b = 'x') s",
+    "select y, count(*) from (select extract(year from d) as y from t) s group by y",
+    "select n, count(*) from (select a, count(*) as n from u group by a) s group by n",
+    "select s.a, t.id from (select distinct a from u) s join t on t.a = s.a",
+    "select p, q from (select a, n from u) s (p, q) where p = 1",
+    "select * from (values (1, 'x'), (2, null)) v (a, b)",
+    "select t.id, v.b from t join (values (1, 'x'), (2, 'y'), (2, 'y')) v (a, b) on v.a = t.a",
+    "select t.id, s.n from t, lateral (select count(*) as n from u where u.a = t.a) s",
+    "select t.id, s.n from t, lateral (select n from u where u.a = t.a) s",
+    # with
+    "with s as (select a, n from u where b = 'x') select a, sum(n) from s group by a",
+    "with s as (select a, sum(n) as m from u group by a) select x.a from s x join s y on x.m = y.m",
+    "with p (x) as (select a from u), q as (select x, count(*) as c from p group by x) select * from q where c > 1",
+    "with s as (select a from u) select a from s union all select a from s",
+]
+
+
+@pytest.mark.parametrize("sql", SELECTS)
+def test_a_view_has_the_rows_that_duckdb_gives(sql: str) -> None:
+    pair = Pair(len(sql))
+    pair.view(sql)
+    pair.check()
+    pair.change(come=12, go=0)
+    pair.check()
+    for _ in range(3):
+        pair.change()
+        pair.check()

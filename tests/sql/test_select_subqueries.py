@@ -1,0 +1,107 @@
+"""Subqueries in expressions, correlated and not, with null on either side; set operations; recursion."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sql.against_duckdb import Pair
+
+SUBQUERIES = [
+    "select id from t where exists (select * from u where u.a = t.a)",
+    "select id from t where not exists (select * from u where u.a = t.a)",
+    "select id from t where exists (select 1 from u where u.n > 4)",
+    "select id from t where not exists (select 1 from u where u.n > 4)",
+    "select id from t where exists (select 1 from u where u.a = t.a and u.n > t.id)",
+    "select id from t where exists (select 1 from u where u.a < t.a)",
+    "select id from t where not exists (select 1 from u where u.a < t.a)",
+    "select id from t where not exists (select 1 from u where u.a <> t.a or t.a is null)",
+    "select id from t where exists (select 1 from u where u.a = t.a or t.b = u.b)",
+    "select a from u where exists (select 1 from t where t.a = u.a)",
+    "select a, n from u where not exists (select 1 from t where t.a = u.a and t.b = u.b)",
+    "select id from t where a in (select a from u)",
+    "select id from t where a not in (select a from u)",
+    "select id from t where a not in (select a from u where a is not null)",
+    "select id from t where a in (select a from u where u.b = t.b)",
+    "select id from t where a not in (select n from u where u.b = t.b)",
+    "select id from t where a not in (select a from u where a > 100)",
+    "select id from t where c in (select n from u)",
+    "select id from t where c not in (select n from u where n is not null)",
+    "select id from t where (a, b) in (select a, b from u)",
+    "select id from t where a + 1 in (select n from u)",
+    "select id from t where a + 1 not in (select n from u where n > 0)",
+    "select id from t where (a in (select a from u)) is null",
+    "select id from t where a = any (select n from u)",
+    "select id from t where a <> all (select n from u where n is not null)",
+    "select id from t where a > any (select n from u)",
+    "select id from t where a >= all (select n from u where n is not null)",
+    "select id from t where a > all (select n from u where u.b = t.b)",
+    "select id from t where a <> any (select n from u)",
+    "select id from t where a = all (select n from u where u.b = t.b)",
+    "select id from t where not (a > any (select n from u where u.b = t.b))",
+    "select id from t where a < (select max(n) from u)",
+    "select id from t where a < (select max(n) from u where u.b = t.b)",
+    "select id, (select max(n) from u where u.b = t.b) as m from t",
+    "select id, (select count(*) from u where u.b = t.b) as m from t",
+    "select id, (select count(*) + 1 from u where u.a = t.a) as m, b from t",
+    "select id, (select sum(n) from u where u.a < t.a) as m from t",
+    "select id, (select count(*) from u where u.a < t.a) as m from t",
+    "select id, (select count(*) from u where u.a is not distinct from t.a) as m from t",
+    "select id, (select coalesce(sum(n), -1) from u where u.b = t.b) as m from t",
+    "select id, (select s.c from t s where s.id = t.a) as m from t",
+    "select id from t where c > (select avg(s.c) from t s where s.b = t.b)",
+    "select b, (select count(*) from u) as n from t group by b",
+    "select b, count(*) from t group by b having count(*) > (select count(*) from u where u.b = t.b)",
+    "select b, sum(c) from t where a in (select a from u where n > 0) group by b",
+    "select id from t where exists (select 1 from u where u.a = t.a and u.n > (select min(n) from u v where v.b = u.b))",
+    "select id from t where exists (select 1 from u where u.a = t.a and not exists (select 1 from w where w.k = u.n and w.k > t.id))",
+    "select id from t where exists (select u.a from u group by u.a having count(*) > t.id)",
+    "select id from t where a in (select a from u group by a having sum(n) > 3)",
+    "select id, (select max(s.m) from (select u.n + t.id as m from u where u.a = t.a) s) as m from t",
+    "select id from t where exists (select 1 from u left join w on u.n = w.k and w.k > t.id where u.a = t.a and w.x is null)",
+    "select t.id from t join u on t.a = u.a and exists (select 1 from w where w.k = u.n)",
+    "select id from t where (select count(*) from u where u.a = t.a) > 1 or b = 'x'",
+    "select id, case when exists (select 1 from u where u.a = t.a) then 1 else 0 end as there from t",
+    "select id from t where exists (select a from u union select k from w where w.k = t.id)",
+]
+SETS = [
+    "select a from t union select a from u",
+    "select a from t union all select a from u",
+    "select a, b from u union all select a, b from u union all select id, b from t",
+    "select a from u union select n from u union select k from w",
+    "select a from t intersect select a from u",
+    "select a, b from t except select a, b from u",
+    "select a, b from u intersect select a, b from t",
+    "select a from u intersect all select n from u",
+    "select a from u except all select n from u",
+    "select a from u except all select a from t",
+    "select id from t except all select k from w",
+    "select a from u intersect all select a from t",
+    "select c from t union select n from u",
+    "select n, c from u join t using (a) union all select 1, 2",
+    "select a from u union all (select n from u except select k from w)",
+    "select count(*) from (select a from t union all select n from u) s",
+    "select a, count(*) from (select a from t union select n from u) s group by a",
+    "select null as a union select a from u",
+    "values (1, 'x'), (1, 'x'), (2, null)",
+    "values (1), (2) union all select a from u",
+]
+RECURSION = [
+    "with recursive r as (select 1 as x union select x + 1 from r where x < 5) select * from r",
+    "with recursive r (a, b) as (select id, a from t union select r.a, t.a from r join t on r.b = t.id) select * from r",
+    "with recursive r as (select a from t where id = 1 union select t.a from r join t on r.a = t.id) "
+    "select t.id from t where t.a in (select a from r)",
+    "with recursive r as (select id, a from t union select r.id, u.n from r join u on r.a = u.a) "
+    "select id, count(*) from r group by id",
+]
+
+
+@pytest.mark.parametrize("sql", [*SUBQUERIES, *SETS, *RECURSION])
+def test_a_view_has_the_rows_that_duckdb_gives(sql: str) -> None:
+    pair = Pair(len(sql))
+    pair.view(sql)
+    pair.check()
+    pair.change(come=12, go=0)
+    pair.check()
+    for _ in range(3):
+        pair.change()
+        pair.check()

@@ -1,0 +1,267 @@
+"""`db.sql` and `tx.sql` from outside: what they return, views as relations, one-off queries, errors, forms.
+
+Catches: a one-off query that leaves a relation behind, a view whose delta is not told, a replaced view that readers do
+not follow, rows in another order than asked for, a raw error of sqlglot.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lftj
+from lftj.errors import TransactionError
+
+pytest.importorskip("sqlglot")
+
+SHOP = """
+create table sale (item text not null, qty int, day date);
+create table item (name text primary key, price decimal(8, 2));
+insert into item values ('tea', 3.20), ('jam', 4.50), ('ink', null);
+insert into sale values ('tea', 2, '2024-05-30'), ('tea', 2, '2024-05-30'), ('jam', 1, null), ('ink', null, null);
+create view revenue as select item, sum(qty) as n from sale group by item;
+"""
+
+
+@pytest.fixture
+def shop() -> lftj.Database:
+    db = lftj.Database()
+    db.sql(SHOP)
+    return db
+
+
+def test_a_view_is_a_relation(shop: lftj.Database) -> None:
+    heard = []
+    shop.on_commit("revenue", heard.append)
+    snapshot = shop.snapshot()
+    shop.rules("many(i) :- revenue(i, n), n > 3.")
+    assert {row[0] for row in shop["revenue"]} == {"tea", "jam", "ink"}
+    with shop.transaction() as tx:
+        tx.insert("sale", [("jam", 5, None)])
+        tx.sql("delete from sale where item = 'tea'")
+    assert set(tx.delta["revenue"].inserted) == {("jam", 6)}
+    assert set(tx.delta["revenue"].erased) == {("jam", 1), ("tea", 4)}
+    assert set(tx.delta["many"].erased) == {("tea",)}
+    assert len(heard) == 1
+    assert ("tea", 4) in snapshot["revenue"]
+    assert set(shop.sql("select i from many")) == {("jam",)}
+    assert str(shop.explain("revenue"))
+
+
+def test_a_view_of_views_and_of_rules(shop: lftj.Database) -> None:
+    shop.rules("big(i, n) :- revenue(i, n), n > 1.")
+    shop.sql("create view top as select i, n from big union all select item, n from revenue where n > 3")
+    shop.sql("create view named (thing, amount) as select i, n from top")
+    assert sorted(shop.sql("select thing, amount from named")) == [("tea", 4), ("tea", 4)]
+    assert list(shop["named"].columns) == ["thing", "amount", "copies"]
+    shop.sql("insert into sale values ('jam', 3, null)")
+    assert sorted(shop.sql("select * from named")) == [("jam", 4), ("jam", 4), ("tea", 4), ("tea", 4)]
+
+
+def test_rows_come_in_the_order_that_is_asked_for(shop: lftj.Database) -> None:
+    shop.sql("create table r (a int, b text)")
+    shop.sql("insert into r values (2, 'b'), (null, 'c'), (1, 'a'), (2, 'a'), (1, null)")
+
+    def rows(tail: str) -> list[tuple[object, ...]]:
+        return [tuple(row) for row in shop.sql(f"select a, b from r {tail}")]
+
+    assert rows("order by a, b") == [(1, "a"), (1, None), (2, "a"), (2, "b"), (None, "c")]
+    assert rows("order by a desc, b desc") == [(2, "b"), (2, "a"), (1, "a"), (1, None), (None, "c")]
+    assert rows("order by a nulls first, b desc nulls first") == [(None, "c"), (1, None), (1, "a"), (2, "b"), (2, "a")]
+    assert rows("order by b limit 2 offset 1")[0][1] == "a"
+    assert rows("order by a, b limit 0") == []
+    assert rows("order by a desc, b limit 1") == [(2, "a")]
+    assert len(rows("limit 3")) == 3
+    assert [tuple(row) for row in shop.sql("select b from r order by a, b limit 2")] == [("a",), (None,)]
+
+
+def test_rows_are_there_as_often_as_sql_says(shop: lftj.Database) -> None:
+    assert list(shop.sql("select item from sale order by item")) == [("ink",), ("jam",), ("tea",), ("tea",)]
+    assert list(shop.sql("select distinct item from sale order by item")) == [("ink",), ("jam",), ("tea",)]
+
+
+def test_the_forms_of_an_answer(shop: lftj.Database) -> None:
+    answer = shop.sql("select name, price, price is null as free from item order by name desc")
+    assert answer.columns == {"name": "symbol", "price": "decimal(8,2)?", "free": "bool"} or list(answer.columns) == [
+        "name",
+        "price",
+        "free",
+    ]
+    assert len(answer) == 3
+    assert answer.arrow().column("name").to_pylist() == ["tea", "jam", "ink"]
+    assert pa.table(answer).num_rows == pl.DataFrame(answer).height == len(answer.df()) == 3
+    assert answer.pl()["free"].to_list() == [False, False, True]
+    assert isinstance(answer.df(), pd.DataFrame)
+    assert "tea" in repr(answer)
+    assert "<table" in answer._repr_html_()
+    assert "tea" in answer._repr_html_()
+    numbers = shop.sql("select qty as q, qty as r from sale where qty > 0 order by qty").numpy()
+    assert np.array_equal(numbers, [[1, 1], [2, 2], [2, 2]])
+    many = lftj.Database()
+    many.sql("create table n (a int)")
+    many.load("n", np.arange(30).reshape(-1, 1))
+    shown = repr(many.sql("select a from n order by a"))
+    assert shown.splitlines()[0].strip() == "a"
+    assert shown.endswith("... 20 rows more")
+
+
+def test_a_query_leaves_no_trace(shop: lftj.Database) -> None:
+    len(shop["revenue"])
+    before, state = list(shop), shop._state
+    shop.sql("select i.name, r.n from item i left join revenue r on r.item = i.name where r.n in (1, 4)")
+    assert list(shop) == before
+    assert shop._state is state
+    shop.rules(".decl select(x:number)  select(1).")
+    assert list(shop.sql("select item from revenue where n = 1")) == [("jam",)]
+    assert list(shop["select"]) == [(1,)]
+
+
+def test_what_is_returned(shop: lftj.Database) -> None:
+    changed = shop.sql("insert into sale values ('jam', 2, null); delete from item where name = 'ink'")
+    assert set(changed) == {"sale", "item", "revenue"}
+    answer = shop.sql("insert into sale values ('jam', 3, null); select n from revenue where item = 'jam'")
+    assert list(answer) == [(6,)]
+    assert list(shop.sql("select 1 as a; select 2 as b")) == [(2,)]
+    assert not shop.sql("delete from sale where item = 'nothing'")
+
+
+def test_a_transaction_sees_what_it_did(shop: lftj.Database) -> None:
+    with shop.transaction() as tx:
+        assert tx.sql("insert into sale values ('oil', 9, null)") is None
+        seen = tx.sql("select n from revenue where item = 'oil'")
+        assert seen is not None
+        assert list(seen) == [(9,)]
+        tx.insert("sale", [("oil", 1, None)])
+        tx.sql("create view oil as select qty from sale where item = 'oil'")
+        seen = tx.sql("select sum(qty) as n from oil")
+        assert seen is not None
+        assert list(seen) == [(10,)]
+        assert "oil" not in shop
+        with pytest.raises(TransactionError):
+            shop.sql("delete from sale")
+    assert list(shop["revenue"])[2] == ("oil", 10) or ("oil", 10) in shop["revenue"]
+    assert set(tx.delta["oil"].inserted) == {(9, 1), (1, 1)}
+
+
+def test_views_are_replaced_and_dropped(shop: lftj.Database) -> None:
+    shop.sql("create view top as select item from revenue where n > 1")
+    assert list(shop.sql("select * from top")) == [("tea",)]
+    changed = shop.sql("create or replace view revenue as select item, max(qty) as n from sale group by item")
+    assert set(changed["revenue"].inserted) == {("tea", 2)}
+    assert set(changed["revenue"].erased) == {("tea", 4)}
+    assert list(shop.sql("select * from top")) == [("tea",)]
+    with pytest.raises(lftj.ProgramError, match="`revenue` is read by `top`"):
+        shop.sql("create or replace view revenue as select item from sale")
+    with pytest.raises(lftj.ProgramError, match="`drop view`: `revenue` is read by `top`"):
+        shop.sql("drop view revenue")
+    with pytest.raises(lftj.ProgramError, match="`drop table`: `sale` is read by `revenue`"):
+        shop.sql("drop table sale")
+    with pytest.raises(lftj.ProgramError, match="there is already a view `revenue`"):
+        shop.sql("create view Revenue as select 1 as a")
+    shop.sql("drop view top; create or replace view revenue as select qty from sale; drop view if exists top")
+    assert sorted(shop.sql("select qty from revenue where qty is not null")) == [(1,), (2,), (2,)]
+    shop.sql("insert into sale values ('x', 3, null)")
+    assert len(shop.sql("select qty from revenue")) == 5
+    shop.sql("drop view revenue; drop table sale")
+    assert list(shop) == ["item"]
+    assert [name for name in shop._relations if name.startswith("@")] == []
+
+
+def test_a_failed_text_leaves_everything(shop: lftj.Database) -> None:
+    names, rows, state = list(shop), list(shop["sale"]), shop._state
+    with pytest.raises(lftj.ProgramError):
+        shop.sql("create view v as select item from sale; delete from sale; drop view revenue; select nothing from v")
+    assert (list(shop), list(shop["sale"])) == (names, rows)
+    assert shop._state is state
+
+
+def test_limit_in_a_view_is_refused(shop: lftj.Database) -> None:
+    with pytest.raises(lftj.ProgramError) as caught:
+        shop.sql("create view v as\nselect item from sale order by item limit 3")
+    assert caught.value.diagnostics[0].what == "not supported yet: `limit` in a view"
+    assert caught.value.diagnostics[0].span.line == 2
+    with pytest.raises(lftj.ProgramError, match="the view `v` has two columns `A`"):
+        shop.sql("create view v (a, A) as select item, qty from sale")
+    with pytest.raises(lftj.ProgramError, match="1 name for 2 columns of the view `v`"):
+        shop.sql("create view v (a) as select item, qty from sale")
+    shop.sql("create view v as select item from sale order by item")
+    assert len(shop.sql("select * from v")) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "line", "column"),
+    [
+        ("select item\nfrm sale", "syntax error at `sale`", 2, 5),
+        ("select item from", "syntax error at `from`", 1, 13),
+        ("select ((qty) from sale", "syntax error at `from`", 1, 15),
+        ("select 'abc", "syntax error: this is never closed", 1, 8),
+        ("select 1 /* and so", "syntax error: this is never closed", 1, 10),
+        ('select "a from sale', "syntax error: this is never closed", 1, 8),
+        ("selec 1", "syntax error at `1`", 1, 7),
+        ("", "there is no statement", 0, 0),
+        ("-- nothing", "there is no statement", 0, 0),
+        ("begin; delete from sale", "`begin` is not a statement of lftj", 1, 1),
+        ("delete from sale; commit", "`commit` is not a statement of lftj", 1, 19),
+        ("rollback", "`rollback` is not a statement of lftj", 1, 1),
+        ("explain select 1", "not supported yet: `explain`", 1, 1),
+        ("show tables", "not supported yet: `show`", 1, 1),
+    ],
+)
+def test_errors_of_syntax_have_a_place(shop: lftj.Database, text: str, what: str, line: int, column: int) -> None:
+    rows = list(shop["sale"])
+    with pytest.raises(lftj.ProgramError) as caught:
+        shop.sql(text)
+    found = caught.value.diagnostics[0]
+    assert found.what == what
+    assert (found.span.line, found.span.column if line else 0) == (line, column)
+    assert found.remedy
+    assert not line or "^" in str(caught.value)
+    assert list(shop["sale"]) == rows
+
+
+def test_transactions_of_sql_name_the_remedy(shop: lftj.Database) -> None:
+    with pytest.raises(lftj.ProgramError) as caught:
+        shop.sql("begin")
+    assert "with db.transaction() as tx:" in caught.value.diagnostics[0].remedy
+
+
+def test_how_a_view_is_kept_may_be_asked_for(shop: lftj.Database) -> None:
+    shop.sql("create view n as select item, count(*) as n from sale group by item", maintain={"n": "recompute"})
+    len(shop["n"])
+    with shop.transaction() as tx:
+        tx.sql("insert into sale values ('tea', 1, null)")
+    assert tx.stats["heads"]["n"]["strategy"] == "recompute"
+    with pytest.raises(lftj.UnknownRelationError if hasattr(lftj, "UnknownRelationError") else KeyError):
+        shop.sql("create view m as select 1 as a", maintain={"n": "delta"})
+
+
+def test_without_the_package_the_remedy_is_told() -> None:
+    code = """
+import sys
+sys.modules["sqlglot"] = None
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "sqlglot" else found(name, *more)
+import lftj
+try:
+    lftj.Database().sql("select 1")
+except lftj.errors.Error as error:
+    print(error)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told == (
+        "SQL needs the package sqlglot, which is not installed\n"
+        "  why: lftj parses SQL with it, and rules without it\n"
+        '  do: pip install "lftj[sql]"\n'
+    )
+
+
+def test_importing_lftj_imports_no_parser() -> None:
+    code = "import sys, lftj; lftj.Database('.decl e(x:number)'); print('sqlglot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
