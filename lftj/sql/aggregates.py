@@ -35,7 +35,14 @@ from lftj.values.type_table import family_of
 if TYPE_CHECKING:
     from lftj.sql.grouping import Grouping
 
-_OPS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "mean", exp.Min: "min", exp.Max: "max", exp.Count: "count", exp.AnyValue: "min"}
+_OPS: dict[type[exp.Expr], str] = {
+    exp.Sum: "sum",
+    exp.Avg: "mean",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Count: "count",
+    exp.AnyValue: "min",
+}
 ZERO = ast.Constant(0, NUMBER)
 
 
@@ -256,7 +263,11 @@ class AggregateHeads:
         if family_of(type_) != FLOAT:
             as_float = ast.Functor("to_float" if family_of(type_) == DECIMAL else "itof", (total,))
         result = ast.Functor("/", (as_float, ast.Functor("itof", (number,))))
-        body = [ast.Atom(sums, (*key, total)), ast.Atom(counts, (*key, number)), ast.Comparison(">", number, ZERO)]
+        body: list[ast.Literal] = [
+            ast.Atom(sums, (*key, total)),
+            ast.Atom(counts, (*key, number)),
+            ast.Comparison(">", number, ZERO),
+        ]
         self.heads.rule(name, (*key, result), [*body, *or_null(self.heads, key)])
         return name
 

@@ -2,7 +2,7 @@
 
     l left join r on c      @v.join1(l.., r..)     :- l(..), r(..), c.
                             @v.join1(l.., null..)  :- l(..), !@v.match2(l's columns in c).
-                            @v.match2(l's columns) :- r(..), c.                                where an equality gives them
+                            @v.match2(l's columns) :- r(..), c.
 
 The head has the columns that the query names and those that tell the rows of a side apart; so that a row of it comes
 from one row of each side, and its copies are the product of theirs.

@@ -31,9 +31,7 @@ from lftj.sql.view import OutputColumn, View
 from lftj.sql.with_clause import CommonTable
 
 
-def translated(
-    query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()
-) -> View:
+def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()) -> View:
     """The rules of a query, whose head is to be called `name`.
 
     `text`: where it stands, for errors · `named`: names of its columns, where not as the query has them.
@@ -185,7 +183,8 @@ class Queries:
         before = self._common
         try:
             for node in clause.expressions if clause is not None else ():
-                table = CommonTable(self, node, self._common, recursive=bool(clause.args.get("recursive")))
+                recursive = clause is not None and bool(clause.args.get("recursive"))
+                table = CommonTable(self, node, self._common, recursive=recursive)
                 self._common = {**self._common, table.name.casefold(): table}
             yield
         finally:
