@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Rows = npt.NDArray[np.int64]
-#: (relation, +1 or -1, rows).
-Block = tuple[str, int, Rows]
+#: (relation, +1 or -1, rows): int64[n, 5], or tuples of Python.
+Block = tuple[str, int, Any]
 SIDES = ("bids", "asks")
 COLUMNS = ("t", "id", "broker_id", "volume", "price")
 MIDDLE, DISTANCE, LARGEST, BROKERS = 1_000_000, 200_000.0, 100_000, 10
@@ -69,8 +70,8 @@ class Book:
     def batches(self, size: int, *, fine: bool) -> Iterator[list[Block]]:
         """The events, by `size` of them, as blocks.
 
-        With `fine` in the order in which they happen, an event or a few of a kind a block. Without it, of every batch
-        what comes is before what goes, and bids before asks each: as many events, in an order of four blocks.
+        With `fine` in the order in which they happen, an event or a few of a kind a block, as tuples. Without it,
+        of every batch what comes is before what goes, and bids before asks each: as many events in four blocks.
         """
         side = self.side[self.event]
         for begin in range(0, len(side), size):
@@ -80,7 +81,7 @@ class Book:
     def _in_order(self, side: Rows, sign: Rows, event: Rows) -> Iterator[Block]:
         cuts = np.flatnonzero((np.diff(side) != 0) | (np.diff(sign) != 0)) + 1
         for begin, end in pairwise([0, *cuts.tolist(), len(side)]):
-            yield SIDES[side[begin]], int(sign[begin]), self.rows[event[begin:end]]
+            yield SIDES[side[begin]], int(sign[begin]), [tuple(row) for row in self.rows[event[begin:end]].tolist()]
 
     def _by_kind(self, side: Rows, sign: Rows, event: Rows) -> Iterator[Block]:
         for way in (1, -1):

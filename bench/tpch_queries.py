@@ -11,41 +11,71 @@ name; Q15's view is a `with`; substrings are `substring(text from 1 for 2)`, as 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+
+def _table(name: str, key: str, columns: str) -> str:
+    """`create table`: no column admits null, as in the specification."""
+    declared = ", ".join(f"{column} not null" for column in re.split(r",\s+(?!2\))", columns))
+    return f"create table {name} ({declared}, primary key ({key}))"
+
 
 #: `create table` of each table; what a table refers to comes before it.
 TABLES = {
-    "region": """create table region (
-    r_regionkey integer, r_name varchar, r_comment varchar,
-    primary key (r_regionkey))""",
-    "nation": """create table nation (
-    n_nationkey integer, n_name varchar, n_regionkey integer, n_comment varchar,
-    primary key (n_nationkey))""",
-    "supplier": """create table supplier (
-    s_suppkey integer, s_name varchar, s_address varchar, s_nationkey integer, s_phone varchar,
-    s_acctbal decimal(15, 2), s_comment varchar,
-    primary key (s_suppkey))""",
-    "part": """create table part (
-    p_partkey integer, p_name varchar, p_mfgr varchar, p_brand varchar, p_type varchar, p_size integer,
-    p_container varchar, p_retailprice decimal(15, 2), p_comment varchar,
-    primary key (p_partkey))""",
-    "partsupp": """create table partsupp (
-    ps_partkey integer, ps_suppkey integer, ps_availqty integer, ps_supplycost decimal(15, 2), ps_comment varchar,
-    primary key (ps_partkey, ps_suppkey))""",
-    "customer": """create table customer (
-    c_custkey integer, c_name varchar, c_address varchar, c_nationkey integer, c_phone varchar,
-    c_acctbal decimal(15, 2), c_mktsegment varchar, c_comment varchar,
-    primary key (c_custkey))""",
-    "orders": """create table orders (
-    o_orderkey integer, o_custkey integer, o_orderstatus varchar, o_totalprice decimal(15, 2), o_orderdate date,
-    o_orderpriority varchar, o_clerk varchar, o_shippriority integer, o_comment varchar,
-    primary key (o_orderkey))""",
-    "lineitem": """create table lineitem (
-    l_orderkey integer, l_partkey integer, l_suppkey integer, l_linenumber integer, l_quantity decimal(15, 2),
-    l_extendedprice decimal(15, 2), l_discount decimal(15, 2), l_tax decimal(15, 2), l_returnflag varchar,
-    l_linestatus varchar, l_shipdate date, l_commitdate date, l_receiptdate date, l_shipinstruct varchar,
-    l_shipmode varchar, l_comment varchar,
-    primary key (l_orderkey, l_linenumber))""",
+    name: _table(name, key, columns)
+    for name, key, columns in (
+        (
+            "region",
+            "r_regionkey",
+            "r_regionkey integer, r_name varchar, r_comment varchar",
+        ),
+        (
+            "nation",
+            "n_nationkey",
+            "n_nationkey integer, n_name varchar, n_regionkey integer, n_comment varchar",
+        ),
+        (
+            "supplier",
+            "s_suppkey",
+            """s_suppkey integer, s_name varchar, s_address varchar, s_nationkey integer, s_phone varchar,
+            s_acctbal decimal(15, 2), s_comment varchar""",
+        ),
+        (
+            "part",
+            "p_partkey",
+            """p_partkey integer, p_name varchar, p_mfgr varchar, p_brand varchar, p_type varchar, p_size integer,
+            p_container varchar, p_retailprice decimal(15, 2), p_comment varchar""",
+        ),
+        (
+            "partsupp",
+            "ps_partkey, ps_suppkey",
+            """ps_partkey integer, ps_suppkey integer, ps_availqty integer, ps_supplycost decimal(15, 2),
+            ps_comment varchar""",
+        ),
+        (
+            "customer",
+            "c_custkey",
+            """c_custkey integer, c_name varchar, c_address varchar, c_nationkey integer, c_phone varchar,
+            c_acctbal decimal(15, 2), c_mktsegment varchar, c_comment varchar""",
+        ),
+        (
+            "orders",
+            "o_orderkey",
+            """o_orderkey integer, o_custkey integer, o_orderstatus varchar, o_totalprice decimal(15, 2),
+            o_orderdate date, o_orderpriority varchar, o_clerk varchar, o_shippriority integer,
+            o_comment varchar""",
+        ),
+        (
+            "lineitem",
+            "l_orderkey, l_linenumber",
+            """l_orderkey integer, l_partkey integer, l_suppkey integer, l_linenumber integer,
+            l_quantity decimal(15, 2), l_extendedprice decimal(15, 2), l_discount decimal(15, 2),
+            l_tax decimal(15, 2), l_returnflag varchar, l_linestatus varchar, l_shipdate date,
+            l_commitdate date, l_receiptdate date, l_shipinstruct varchar, l_shipmode varchar,
+            l_comment varchar""",
+        ),
+    )
 }
 
 

@@ -52,14 +52,17 @@ class Pair:
         return {name: rows[: self.half] for name, rows in self.made.items()}
 
     def blocks(self, run: int) -> Iterator[Block]:
-        """`run` rows come to r, and as many go; then the same of s; and so on."""
+        """`run` rows come to r, and as many go; then the same of s; and so on. One row is a tuple of Python."""
         for at in itertools.count(0, run):
             for name in RELATIONS:
                 goes = self.goes[name][at : at + run]
                 if not len(goes):
                     return
-                yield name, 1, self.made[name][self.half + at : self.half + at + len(goes)]
-                yield name, -1, self.made[name][goes]
+                for sign, rows in (
+                    (1, self.made[name][self.half + at : self.half + at + len(goes)]),
+                    (-1, self.made[name][goes]),
+                ):
+                    yield name, sign, rows if run > 1 else [tuple(row) for row in rows.tolist()]
 
     def answer(self, turns: int) -> list[tuple[int, int]]:
         """(b, total) after `turns` rows came to each relation, and as many went."""
@@ -99,10 +102,9 @@ def _ones(db: Any, blocks: list[Block]) -> tuple[list[float], list[float]]:
     """Wall and CPU seconds of each transaction of one block."""
     wall, cpu = [], []
     for name, sign, rows in blocks:
-        row = tuple(rows[0].tolist())
         now, used = time.perf_counter(), time.process_time()
         with db.transaction() as tx:
-            (tx.insert if sign > 0 else tx.erase)(name, [row])
+            (tx.insert if sign > 0 else tx.erase)(name, rows)
         wall.append(time.perf_counter() - now)
         cpu.append(time.process_time() - used)
     return wall, cpu

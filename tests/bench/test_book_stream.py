@@ -16,7 +16,7 @@ def test_orders_come_once_and_go_when_they_are_there(live: int, events: int, fin
     counted = -live
     for blocks in [book.start(), *book.batches(50, fine=fine)]:
         for name, sign, rows in blocks:
-            for row in map(tuple, rows.tolist()):
+            for row in map(tuple, np.asarray(rows).tolist()):
                 assert (row in there[name]) == (sign < 0)
                 (there[name].add if sign > 0 else there[name].remove)(row)
                 counted += 1

@@ -98,7 +98,7 @@ def test_answers_of_the_join_are_those_of_its_pairs(run: int) -> None:
     pair = triggers_join.Pair(200, 80)
     held = {name: list(map(tuple, rows.tolist())) for name, rows in pair.start().items()}
     for name, sign, rows in pair.blocks(run):
-        for row in map(tuple, rows.tolist()):
+        for row in map(tuple, rows):
             (held[name].append if sign > 0 else held[name].remove)(row)
     totals: dict[int, int] = {}
     for a, b in held["r"]:
