@@ -52,7 +52,6 @@ from lftj.evaluate.key_conflicts import check_facts
 from lftj.explain.bytes_held import bytes_held
 from lftj.explain.explanation import Explanation
 from lftj.explain.maintenance import maintenance_of
-from lftj.explain.overview import table_of
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.language import ast
@@ -84,6 +83,7 @@ if TYPE_CHECKING:
     from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
     from lftj.results.event_stream import AppliedEvents
+    from lftj.results.transaction_delta import Deltas
     from lftj.sql.results import SqlResult
     from lftj.streams.circuit import Circuit
 
