@@ -8,9 +8,14 @@ a statement has a weight for each of its *members*.
     READ      values of an entry whose keys are known multiply the weights; without entry the statement ends
     TEST      a comparison of two registers: if it does not hold, back to the last loop
     TIMES     a register multiplies one weight, or all (B is -1)
-    ADD, SUBTRACT, MULTIPLY, MOVE   a register is computed
+    ADD, SUBTRACT, MULTIPLY, MOVE, FLOOR, GREATEST, LEAST   a register is computed
     EMIT      the weights are to be added to an entry
+    VALUE     a register gets the value of a map without keys
+    FIRST_KEY a register gets the key at which a running sum passes a bound, as an end of an interval (thresholds.py)
+    KEEP      the first weight is added to a register, and weights are 1 again
+    SET       the values of a table without keys become those of registers
     RANGE     sums over an interval of one key multiply the weights (order_kernel.py); an empty one ends the statement
+    ADD_UP    the same, and goes on
     SLICE     for every entry that agrees with the known keys: the others are bound, values multiply the weights
     ALL       for every entry of a table
 
@@ -31,7 +36,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.triggers.order_kernel import ENTRIES, FREE, add_under, fits, has_nodes, new_node, sum_below, sum_of
+from lftj.triggers.order_kernel import (
+    ENTRIES,
+    FREE,
+    add_under,
+    first_above,
+    fits,
+    has_nodes,
+    new_node,
+    sum_below,
+    sum_of,
+)
 from lftj.triggers.table_kernel import (
     CAP,
     FIRST,
@@ -57,14 +72,15 @@ from scantree._jit import inlined, kernel
 
 Words = npt.NDArray[np.int64]
 
-READ, TEST, TIMES, ADD, SUBTRACT, MULTIPLY, MOVE, EMIT, RANGE, SLICE, ALL = range(11)
+READ, TEST, TIMES, ADD, SUBTRACT, MULTIPLY, MOVE, FLOOR, GREATEST, LEAST, EMIT, VALUE, FIRST_KEY, KEEP, SET = range(15)
+ADD_UP, RANGE, SLICE, ALL = range(15, 19)
 # Comparisons, in the order of numbers that `lowered.py` gives them.
 EQ, NE, LT, LE, GT, GE = range(6)
 # Columns of `code`: the instruction, and what it is about: a table (or a comparison); registers or lists; where in
 # `lists` the registers of its keys stand, and those of the values that its members read; how many members.
 OP, TABLE, A, B, C, LIST, READS, MEMBERS, CELLS = range(9)
 # Cells of `state`.
-EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, STATE = range(9)
+EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, FINAL, STATE = range(10)
 EVALUATING, WRITING = 0, 1
 DONE, OVERFLOW, GROW_MEMORY, GROW_ADDITIONS, GROW_LOG, GROW_NODES = range(6)
 # Columns of an addition before its amounts, one for each value of a table, which its keys follow; and of a line of the
@@ -72,6 +88,7 @@ DONE, OVERFLOW, GROW_MEMORY, GROW_ADDITIONS, GROW_LOG, GROW_NODES = range(6)
 TARGET, AMOUNTS = 0, 1
 WHEN, LOG_TABLE, OLD = 0, 1, 2
 SAFE = 9.2e18
+KEY_MIN, KEY_MAX = np.int64(np.iinfo(np.int64).min), np.int64(np.iinfo(np.int64).max)
 # How many events later the slots are asked for.
 AHEAD = 6
 
@@ -81,7 +98,8 @@ class Code(NamedTuple):
 
     `lists` int64[...]: registers · `begins` int64[statements + 1]: in `code` · `spans` int64[kinds + 1]: the statements
     of each kind of event · `asks` int64[n, 2]: (table, the list of columns that are its keys) of slots that events of a
-    kind need, from `asked` int64[kinds + 1] on.
+    kind need, from `asked` int64[kinds + 1] on · `final` int64[1]: the instruction by which maps are worked out anew
+    after an event, -1 if none are.
     """
 
     code: Words
@@ -90,6 +108,7 @@ class Code(NamedTuple):
     spans: Words
     asks: Words
     asked: Words
+    final: Words
 
 
 class Work(NamedTuple):
@@ -167,6 +186,32 @@ def _times_entry(tables, code, i, word, before, weight):
 
 
 @kernel
+def _first_key(tables, code, work, i):
+    """Find the end of an interval; whether the interval is not empty. The order has no prefix.
+
+    Of the instruction, TABLE is the order, A the register of the bound, B the value that is added up, LIST 1 for a low
+    end and 0 for a high one, READS what is added to the key that is found.
+    """
+    is_low, bound, nodes = code.code[i, LIST] == 1, work.registers[code.code[i, A]], tables.trees.nodes
+    t, made = code.code[i, TABLE], code.code[i, C]
+    word = find(tables.mem, tables.desc, t, work.buffer, 0)
+    if bound < 0:
+        work.registers[made] = KEY_MIN
+        return is_low
+    key, there = np.int64(0), False
+    if word >= 0:
+        key, there = first_above(nodes, tables.mem[word + 1], code.code[i, B], bound)
+    if not there:
+        work.registers[made] = KEY_MAX
+        return not is_low
+    more = code.code[i, READS]
+    if (more > 0 and key == KEY_MAX) or (more < 0 and key == KEY_MIN):
+        return False
+    work.registers[made] = key + more
+    return True
+
+
+@kernel
 def _times_range(tables, code, work, i):
     """Multiply the weights by sums over an interval: 1, 0 if all are 0, -1 if too large.
 
@@ -176,6 +221,7 @@ def _times_range(tables, code, work, i):
     _keys_of(code, i, work)
     word = find(tables.mem, tables.desc, t, work.buffer, 0)
     if word < 0:
+        work.weight[: code.code[i, MEMBERS]] = 0
         return np.int64(0)
     root, at, alive = tables.mem[word + 1 + tables.desc[t, KEYS]], code.code[i, READS], np.int64(0)
     low, high, is_open = code.code[i, A], code.code[i, B], code.code[i, C]
@@ -292,11 +338,39 @@ def _evaluate(tables, code, work, i):
             if alive != 0:
                 state[ADDITIONS] = at + 1
             goes_on = False
-        elif op == RANGE:
+        elif op == VALUE:
+            word = find(mem, desc, m, work.buffer, 0)
+            registers[ops[i, C]] = mem[word + 1 + ops[i, A]] if word >= 0 else 0
+        elif op == FIRST_KEY:
+            if not _first_key(tables, code, work, i):
+                i = ops[i, MEMBERS]  # the interval is empty, and with it all sums
+                continue
+        elif op == KEEP:
+            value = registers[ops[i, C]] + weight[0]
+            if _sum_overflows(registers[ops[i, C]], weight[0], value):
+                return OVERFLOW
+            registers[ops[i, C]] = value
+            weight[:] = 1
+        elif op == SET:
+            if state[ADDITIONS] == last:
+                return GROW_ADDITIONS
+            word, alive = find(mem, desc, m, work.buffer, 0), np.int64(0)
+            addition = work.additions[state[ADDITIONS]]
+            addition[TARGET] = m
+            for v in range(desc[m, VALUES]):
+                old, new = mem[word + 1 + v] if word >= 0 else np.int64(0), registers[code.lists[ops[i, LIST] + 1 + v]]
+                if ((new ^ old) & (new ^ (new - old))) < 0:
+                    return OVERFLOW
+                addition[AMOUNTS + v] = new - old
+                alive |= new - old
+            if alive != 0:
+                state[ADDITIONS] += 1
+            goes_on = False
+        elif op == RANGE or op == ADD_UP:
             found = _times_range(tables, code, work, i)
             if found < 0:
                 return OVERFLOW
-            goes_on = found > 0
+            goes_on = found > 0 or op == ADD_UP
         elif op >= SLICE:
             word = _first(tables, code, i, work)
             if word < 0:
@@ -324,6 +398,12 @@ def _evaluate(tables, code, work, i):
                 value = a * b
                 if _overflows(a, b, value):
                     return OVERFLOW
+            elif op == FLOOR:
+                value = a // b
+            elif op == GREATEST:
+                value = max(a, b)
+            elif op == LEAST:
+                value = min(a, b)
             else:
                 value = a
             registers[ops[i, C]] = value
@@ -477,12 +557,20 @@ def run_events(tables, code, work, kinds, rows, upto, logs):
                 if status != DONE:
                     state[STATEMENT] = s
                     return status
-            state[PHASE], state[AT] = WRITING, 0
-        while state[AT] < state[ADDITIONS]:
-            status = _add(tables, work, work.additions[state[AT]], event, logs)
+            state[PHASE], state[AT], state[FINAL] = WRITING, 0, 0
+        while True:
+            while state[AT] < state[ADDITIONS]:
+                status = _add(tables, work, work.additions[state[AT]], event, logs)
+                if status != DONE:
+                    return status
+                state[AT] += 1
+            # What is worked out anew is wanted after each event only where it is logged.
+            if state[FINAL] == 1 or code.final[0] < 0 or not (logs or event + 1 == len(kinds)):
+                break
+            status = _evaluate(tables, code, work, code.final[0])
             if status != DONE:
                 return status
-            state[AT] += 1
+            state[FINAL] = 1
         state[PHASE] = EVALUATING
         state[EVENT] = event + 1
     return DONE

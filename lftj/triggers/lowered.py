@@ -19,6 +19,7 @@ from lftj.language.clause import Apply, Parameter, Term, Value, Var
 from lftj.triggers import event_kernel as k
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import DELETION, EVENT, INSERTION, Cmp, Factor, Lift, MapRead, Statement, TriggerProgram, Val
+from lftj.triggers.lowered_final import lower_final
 from lftj.triggers.ranges import Interval, interval_of
 from lftj.triggers.twins import Twins, skeleton, twins_of
 from lftj.values.type_table import family_of, to_stored
@@ -93,10 +94,11 @@ class Lowered:
                         _StatementLowering(self, table, row)
                 spans.append(len(self.statements))
         self._begins.append(len(self._rows))
+        final = -1 if program.final is None else lower_final(self, program.final)
         # Which order it is can be said once it is known how many indexes there are.
         firsts = np.cumsum([len(self.twins) + sum(map(len, self.indexes)), *map(len, self.orders)]).tolist()
         for cells in self._rows:
-            if cells[k.OP] == k.RANGE:
+            if cells[k.OP] in (k.RANGE, k.ADD_UP, k.FIRST_KEY):
                 table, order = self._ranges[cells[k.TABLE]]
                 cells[k.TABLE] = firsts[table] + order
         asks = [(table, self.listed(columns)) for found in self._asks for table, columns in found]
@@ -108,6 +110,7 @@ class Lowered:
             np.array(spans, np.int64),
             np.array(asks, np.int64).reshape(-1, 2),
             asked.astype(np.int64),
+            np.array([final], np.int64),
         )
 
     @property
@@ -167,6 +170,10 @@ class Lowered:
     def emit(self, op: int, *cells: int) -> None:
         """Append an instruction."""
         self._rows.append([op, *cells])
+
+    def patch(self, at: int, cell: int, value: int) -> None:
+        """Change a cell of an instruction."""
+        self._rows[at][cell] = value
 
     def ask(self, table: int, registers: Sequence[int]) -> None:
         """Events of the present kind need the slot of this key, if it is known from the start."""

@@ -111,6 +111,8 @@ class Maps:
         state = self.work.state
         if state[k.PHASE] == k.EVALUATING:
             return self.lowered.statements[int(state[k.STATEMENT])]
+        if state[k.AT] == state[k.ADDITIONS]:
+            return Statement(self.program.tops[0], (), ())  # what is worked out anew
         names = self.lowered.twins[int(self.work.additions[state[k.AT], k.TARGET])].names
         return next(statement for statement in self.lowered.statements if statement.target in names)
 
