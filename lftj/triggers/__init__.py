@@ -11,7 +11,8 @@ evaluation_order.py   the order in which the factors of a product are evaluated
 extraction.py         what a product sums over relations becomes maps
 worth_keeping.py      which components of a delta get a map, by estimates
 compilation.py        from the definitions of maps to what every event does to them
-m3f.py                programs as text, m3f_reader.py and m3f.lark back from it, syntax_error.py where it goes wrong
+m3f.py                programs as text (m3f_final.py what comes last), m3f_reader.py and m3f.lark back from it,
+                      syntax_error.py where it goes wrong
 hierarchy.py          the maps as a picture
 
 from_clauses.py       the clause of a count, sum or mean as formulas over derived relations (derived_relations.py)
