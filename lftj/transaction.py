@@ -507,7 +507,8 @@ class Transaction:
         """How the commit went: `heads` (a dict per derived head), `rules` (one per rule of these), `total`, `derived`.
 
         Per head `strategy` (the name of one of `lftj.maintain.choose.STRATEGIES`), `why` it was derived so, `steps` of
-        joins and scans (of path counts, the pairs that were touched), records `removed` and `added`, `seconds`; and,
+        joins and scans (of path counts, the pairs that were touched; of triggers, instructions of statements), records
+        `removed` and `added`, `seconds`; and,
         where its rules were taken apart, `parts`: the same per part (`@deg.1`), which the figures of the head count in.
         A head of which only parts were derived, since they came out as before, has strategy "none". An output of a
         circuit with watermarks has `late`: by stream and column, how many rows the commit dropped as too late. Per rule
