@@ -37,9 +37,7 @@ from __future__ import annotations
 
 import os
 import threading
-import traceback
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -76,6 +74,7 @@ from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
 from lftj.results.transaction_delta import Delta, Deltas
+from lftj.results.watchers import Watchers
 from lftj.store.stored import StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
@@ -125,9 +124,7 @@ class Database(Answers):
         self._rejects: dict[str, Rejects | None] = {}
         self._open: Transaction | None = None  # set and read by the thread that holds the lock
         self._attached: list[object] = []  # circuits, which clauses know by a number
-        self._watchers: dict[object, tuple[str, Callable[[Delta], object]]] = {}
-        self._undelivered: deque[tuple[Callable[[Delta], object], Delta]] = deque()
-        self._delivering = False
+        self._watchers = Watchers()
         self._feeds: dict[object, ref[CommitFeed]] = {}
         if program is not None:
             self._add_rules(program, RuleOptions.of(None, None, None))
@@ -504,13 +501,7 @@ class Database(Answers):
         """
         self._stored(name)
         arguments.function("callback", callback, "callback(delta)")
-        handle = object()
-        self._watchers[handle] = (name, callback)
-
-        def stop() -> None:
-            self._watchers.pop(handle, None)
-
-        return stop
+        return self._watchers.add(name, callback)
 
     def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
         self._journal.evaluated(heads, seconds)
@@ -535,36 +526,10 @@ class Database(Answers):
         return [feed for held in tuple(self._feeds.values()) if (feed := held()) is not None]
 
     def _deliver(self, deltas: Deltas) -> list[str]:
-        """Tell feeds; call the callbacks of the relations that changed; returns the messages of those that failed.
-
-        A transaction of a callback only adds to the queue, which is emptied here. So every callback gets the commits in
-        their order.
-        """
+        """Tell feeds, and those who watch; returns the messages of callbacks that failed."""
         for feed in self._all_feeds():
             feed.give(deltas)
-        for name, callback in tuple(self._watchers.values()):
-            if name in deltas:
-                self._undelivered.append((callback, deltas[name]))
-        failures: list[str] = []
-        if self._delivering:
-            return failures
-        self._delivering = True
-        stop: BaseException | None = None
-        try:
-            while self._undelivered:
-                callback, delta = self._undelivered.popleft()
-                try:
-                    callback(delta)
-                except Exception as error:
-                    shown = "".join(traceback.format_exception(error)).rstrip()
-                    failures.append(f"a callback of on_commit failed; the commit stands\n{shown}")
-                except BaseException as error:
-                    stop = stop or error
-        finally:
-            self._delivering = False
-        if stop is not None:
-            raise stop
-        return failures
+        return self._watchers.deliver(deltas)
 
     @property
     def _strata(self) -> Strata:

@@ -3,8 +3,9 @@
 `commit` (the next state, and the change of every relation) · `strategy` (the seam: how a head follows a change) ·
 `choose` (the list of strategies, and the choice) · `cost` (what following or evaluating takes) · `report` (what a
 commit says of a head) · `refresh` (stale heads on demand) · `recompute`, `alias` (a head that is another relation),
-`scan`, `rounds` (recursive components), `paths` (path counts), `delta`, `trace` (a strategy each) · `derivations`,
-`prepare` (what deltas and traces keep of a head, and how it is made) · `clause_delta` (a clause followed by joins of
-what changed) · `clause_trace`, `text_trace`, `trace_layout` (a clause followed by its trace) ·
+`scan`, `rounds` (recursive components), `paths` (path counts), `triggers`, `delta`, `trace` (a strategy each) ·
+`streams` (what comes and goes event by event) · `derivations`, `prepare` (what deltas and traces keep of a head, and
+how it is made) · `clause_delta` (a clause followed by joins of what changed) · `clause_trace`, `text_trace`,
+`trace_layout` (a clause followed by its trace) ·
 `all_kernels` (everything once, so that all is compiled).
 """
