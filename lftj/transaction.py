@@ -58,8 +58,6 @@ from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applie
 from lftj.store.copies import missing as missing_copies
 from lftj.store.keys import replacing
 from lftj.store.stored import StoredRelation
-from lftj.triggers.derived_relations import NoEvents
-from lftj.triggers.head_rows import RowLog
 from lftj.values import gate
 from scantree.memory import ArenaFullError
 from scantree.version import Version
@@ -116,7 +114,7 @@ class Transaction:
         self._deltas: Deltas | None = None
         self._done: Commit | None = None
         self._kept: dict[str, int] = {}
-        self._streams: Streams | None = None  # the events, where it is a stream of them (results/event_stream.py)
+        self._streams: Streams | None = None  # of a stream of events
         self._phase = _UNUSED
         self._apart: AsyncBlock | None = None
 
@@ -511,15 +509,15 @@ class Transaction:
     def stats(self) -> dict[str, Any]:
         """How the commit went: `heads` (a dict per derived head), `rules` (one per rule of these), `total`, `derived`.
 
-        Per head `strategy` (the name of one of `lftj.maintain.choose.STRATEGIES`), `why` it was derived so, `steps` of
-        joins and scans (of path counts, the pairs that were touched), records `removed` and `added`, `seconds`; and,
-        where its rules were taken apart, `parts`: the same per part (`@deg.1`), which the figures of the head count in.
-        A head of which only parts were derived, since they came out as before, has strategy "none". An output of a
-        circuit with watermarks has `late`: by stream and column, how many rows the commit dropped as too late. Per rule
-        its text `rule`, its `head`, the `clause` that was evaluated, the same, and `surgeries`, the changed branches of
-        what it reads that were looked at, and, if there were any, the steps of walks that were `abandoned` for a better
-        key order. In total the sums, and the `seconds` of the whole commit. `derived`: per relation, how many rows were
-        erased in vain, since they are no facts and rules derive them. Empty before the commit, and if it failed.
+        Per head `strategy`, `why` it was derived so, `steps` of joins and scans (of path counts, pairs that were
+        touched; of triggers, instructions), records `removed` and `added`, `seconds`; and, where its rules were taken
+        apart, `parts`: the same per part (`@deg.1`), which the head's figures count in. A head of which only parts were
+        derived has strategy "none". An output of a circuit with watermarks has `late`: by stream and column, how many
+        rows the commit dropped as too late. Per rule its text `rule`, its `head`, the `clause` that was evaluated, the
+        same, `surgeries`, the changed branches that were looked at, and, if any, the steps of walks that were
+        `abandoned` for a better key order. In total the sums, and the `seconds` of the whole commit. `derived`: per
+        relation, how many rows were erased in vain, since they are no facts and rules derive them. Empty before the
+        commit, and if it failed.
         """
         if self._done is None:
             return {}
@@ -555,24 +553,6 @@ class Transaction:
             raise
         self._commit = commit
         return commit
-
-    def _log_of(self, name: str) -> RowLog:
-        """The rows of `name` that come and go event by event, in a transaction that is a stream of events."""
-        commit = self._computed()
-        assert self._streams is not None
-        state = commit.state
-        try:
-            log = self._streams.of(name, state.strata.by_head, state.relations)
-            why = "triggers do not keep it: `db.explain` says how it follows changes"
-        except NoEvents as refused:
-            log, why = None, str(refused.args[0])
-        if log is not None:
-            return log
-        raise DataError(
-            f"`{name}` is not known event by event",
-            why=f"{why}; nothing was done",
-            remedy=f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`',
-        )
 
     def _limits(self) -> Callable[[str], Limits]:
         """What the derivation of a head is allowed, for whoever is about to derive it; raises when the time is up."""

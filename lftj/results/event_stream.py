@@ -16,22 +16,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from lftj import arguments
 from lftj.errors import DataError
+from lftj.evaluate.evaluator import Evaluator
 from lftj.io.change_feed import meaning
 from lftj.io.changes import few_rows, rows_to_insert
 from lftj.io.read_options import DEFAULTS
 from lftj.maintain.streams import Streams
+from lftj.program.state import State
 from lftj.results.tabular import with_number
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import ERASE, INSERT, Batch, Rows
 from lftj.store.stored import StoredRelation
+from lftj.triggers.derived_relations import NoEvents
 from lftj.triggers.head_rows import RowLog
 from lftj.values import gate
 from lftj.values.codes import Schema
@@ -41,8 +45,6 @@ from scantree.version import Version
 
 if TYPE_CHECKING:
     import pyarrow
-
-    from lftj.database import Database
 
 Kinds = npt.NDArray[np.int8]
 Marks = npt.NDArray[np.bool_]
@@ -98,7 +100,18 @@ class _Given:
             self.waiting, self.kinds, self.keyed, self.numbers = [], [], [], []
 
 
-def apply(db: Database, events: Iterable[Sequence[Any]], watch: Iterable[str], timeout: float | None) -> AppliedEvents:
+class Applying(Protocol):
+    """What events are applied to: a `Database`."""
+
+    _evaluator: Evaluator
+
+    @property
+    def transaction(self) -> Callable[..., AbstractContextManager[Any]]:
+        """A transaction."""
+        ...
+
+
+def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], timeout: float | None) -> AppliedEvents:
     """Apply blocks of events in one transaction (see `Database.apply`)."""
     began = time.perf_counter()
     watched = arguments.names("watch", watch, 'name heads, as in `watch=["vwap"]`') if watch else ()
@@ -115,10 +128,27 @@ def apply(db: Database, events: Iterable[Sequence[Any]], watch: Iterable[str], t
             if len(log.kinds) and not tx._evaluator.state.strata.of(name):
                 streams[name] = log
         tx._streams = Streams(streams, max(0, count - 1))
-        found = {name: tx._log_of(name) for name in watched}
-    schemas = {name: db._state.relations[name].schema for name in watched}
-    logs = {name: _table(schemas[name], log, db._symbols) for name, log in found.items()}
+        commit = tx._computed()
+        found = {name: _log_of(tx._streams, commit.state, name) for name in watched}
+    schemas = {name: db._evaluator.state.relations[name].schema for name in watched}
+    logs = {name: _table(schemas[name], log, db._evaluator.symbols) for name, log in found.items()}
     return AppliedEvents(count, effective, time.perf_counter() - began, tx.delta, tx.stats, logs)
+
+
+def _log_of(streams: Streams, state: State, name: str) -> RowLog:
+    """The rows of `name` that come and go event by event, in the commit to `state`."""
+    try:
+        log = streams.of(name, state.strata.by_head, state.relations)
+        why = "triggers do not keep it: `db.explain` says how it follows changes"
+    except NoEvents as refused:
+        log, why = None, str(refused.args[0])
+    if log is not None:
+        return log
+    raise DataError(
+        f"`{name}` is not known event by event",
+        why=f"{why}; nothing was done",
+        remedy=f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`',
+    )
 
 
 def _table(schema: Schema, log: RowLog, symbols: SymbolTable) -> pyarrow.Table:

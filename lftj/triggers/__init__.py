@@ -10,7 +10,14 @@ canonical.py          equal texts for definitions that are equal up to names
 evaluation_order.py   the order in which the factors of a product are evaluated
 extraction.py         what a product sums over relations becomes maps
 worth_keeping.py      which components of a delta get a map, by estimates
+from_clauses.py       from the clause of an aggregate to formulas
+derived_relations.py  what a formula reads of one relation, for batches of rows; events
+head_rows.py          from what maps logged to rows of the head
 compilation.py        from the definitions of maps to what every event does to them
-m3f.py                programs as text, m3f_reader.py and m3f.lark back from it, syntax_error.py where it goes wrong
+m3f.py                programs as text (m3f_final.py what comes last), m3f_reader.py and m3f.lark back from it,
+                      syntax_error.py where it goes wrong
 hierarchy.py          the maps as a picture
+ranges.py, twins.py   reads that add up an interval of keys; maps that share a table
+lowered.py            statements as instructions; lowered_final.py those that come after an event
+maps.py               the maps in memory, and events over them: event_kernel.py, table_kernel.py, order_kernel.py
 """

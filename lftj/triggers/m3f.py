@@ -13,7 +13,7 @@ In a product `name(..)` is a relation, `name[..]` an entry of a map, a name or a
 of a term, `{a < b}` a comparison, `{x ^= t}` a lift, `Sum[k](..)` an AggSum, `(f + g)` a sum. An event's parameters
 have the names of the columns. `-=` begins with the factor -1. What is no plain name stands in backticks.
 
-`m3f_reader.parsed(text(program)) == program`.
+What is worked out anew after an event stands at the end (m3f_final.py). `m3f_reader.parsed(text(program)) == program`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ from lftj.triggers.algebra import (
     Val,
 )
 from lftj.triggers.formulas import variables_of_all
+from lftj.triggers.m3f_final import final_lines
 from lftj.values.codes import Column, Schema
 from lftj.values.spelling import symbol_text
 from lftj.values.type_table import type_of
 
-KEYWORDS = frozenset(("relation", "map", "top", "on", "Sum", "null"))
+KEYWORDS = frozenset(("relation", "map", "top", "on", "interval", "run", "final", "none", "including", "Sum", "null"))
 _PLAIN = re.compile(r"(?![0-9])[\w?@·][\w?@·.']*")
 # The functors that are written between their operands, with how tightly they bind; others are written as calls.
 INFIX = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
@@ -62,7 +63,10 @@ def text(program: TriggerProgram) -> str:
     lines += [definition_text(definition) for definition in program.maps.values()]
     if program.tops:
         lines.append(f"top {', '.join(map(name_text, program.tops))}")
-    return "\n".join([*lines, *statement_lines(program)]) + "\n"
+    lines += statement_lines(program)
+    if program.final is not None:
+        lines += final_lines(program.final, name_text)
+    return "\n".join(lines) + "\n"
 
 
 def statement_lines(program: TriggerProgram, sign: int | None = None) -> list[str]:

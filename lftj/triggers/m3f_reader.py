@@ -37,6 +37,7 @@ from lftj.triggers.algebra import (
 )
 from lftj.triggers.formulas import renamed, variables_of_all
 from lftj.triggers.m3f import common_type
+from lftj.triggers.m3f_final import final_of
 from lftj.triggers.syntax_error import parse_tree
 from lftj.values.codes import Column, Schema
 from lftj.values.type_table import is_type, type_of
@@ -98,7 +99,9 @@ class _ProgramReader:
                     tops.append(self.name(child))
                     self.known(child, tops[-1], self.keys, "map")
         found_all = {event: tuple(found) for event, found in statements.items()}
-        return TriggerProgram(self.relations, self.maps, found_all, tuple(tops))
+        intervals, targets = ([item for item in items if item.data == kind] for kind in ("interval", "final"))
+        final = final_of(intervals, targets, self.map_name)
+        return TriggerProgram(self.relations, self.maps, found_all, tuple(tops), final)
 
     # --- items ---
 
@@ -334,6 +337,12 @@ class _ProgramReader:
         """A name, without its backticks."""
         token = str(tree.children[0] if hasattr(tree, "children") else tree)
         return token[1:-1].replace("``", "`") if token.startswith("`") else token
+
+    def map_name(self, tree: Any) -> str:
+        """The name of a map that exists."""
+        name = self.name(tree)
+        self.known(tree, name, self.keys, "map")
+        return name
 
     def type(self, token: Token) -> str:
         """A type that exists."""

@@ -26,6 +26,8 @@ from lftj.triggers.normalise import Atomic, components
 
 # How much less than the whole component's map another way must cost.
 _BETTER = 2 / 3
+# How many times as large a relation must be as another one that is taken for one of keys.
+_ANOTHER_SIZE = 2
 # Components of more relations are kept whole: the ways to cut one of 6 relations are 203 at most.
 _MOST_RELATIONS = 6
 
@@ -34,8 +36,11 @@ _MOST_RELATIONS = 6
 class EventStatistics:
     """What is known of relations, for estimates.
 
-    `rows`: of each relation (1,000 if unknown) · `distinct`: of each of its columns (a tenth of the rows if unknown) ·
-    `events`: how many of each come in a unit of time (as many as there are rows if unknown)
+    `rows`: of each relation (1,000 if unknown) · `distinct`: of each of its columns · `events`: how many of each come
+    in a unit of time (as many as there are rows if unknown)
+
+    Where distinct values are unknown, a column that joins relations of different sizes is taken for a key of the
+    smallest one, as of customers whose orders are joined; any other one has a tenth of its relation's rows.
     """
 
     rows: Mapping[str, float] = field(default_factory=dict)
@@ -46,11 +51,14 @@ class EventStatistics:
         """The rows of a relation, 1 at least."""
         return max(1.0, self.rows.get(relation, 1000.0))
 
-    def distinct_of(self, relation: str, column: int) -> float:
-        """The distinct values of a column, between 1 and the rows."""
+    def distinct_of(self, relation: str, column: int, joined: Sequence[str] = ()) -> float:
+        """The distinct values of a column that joins it with the relations `joined`, between 1 and the rows."""
         rows = self.rows_of(relation)
         known = self.distinct.get(relation)
-        return min(rows, max(1.0, rows / 10 if known is None else known[column]))
+        if known is not None:
+            return min(rows, max(1.0, known[column]))
+        sizes = [rows, *map(self.rows_of, joined)]
+        return min(sizes) if min(sizes) * _ANOTHER_SIZE <= max(sizes) else max(1.0, rows / 10)
 
     def events_of(self, relation: str) -> float:
         """How often a row of a relation comes or goes, compared with the others."""
@@ -132,12 +140,16 @@ class _Estimate:
 
     def __init__(self, statistics: EventStatistics, atoms: Sequence[Rel]) -> None:
         self.statistics = statistics
-        # By variable: the distinct values in each relation that has it.
-        self.values: dict[str, list[float]] = {}
+        # By variable: where it stands, and the distinct values there.
+        places: dict[str, list[tuple[str, int]]] = {}
         for atom in atoms:
             for column, arg in enumerate(atom.args):
                 if isinstance(arg, Var):
-                    self.values.setdefault(arg.name, []).append(statistics.distinct_of(atom.name, column))
+                    places.setdefault(arg.name, []).append((atom.name, column))
+        self.values: dict[str, list[float]] = {}
+        for name, found in places.items():
+            joined = [relation for relation, _ in found]
+            self.values[name] = [statistics.distinct_of(relation, column, joined) for relation, column in found]
 
     def distinct(self, name: str) -> float:
         """Of a variable, over the join."""
@@ -149,9 +161,10 @@ class _Estimate:
         for atom in atoms:
             count *= self.statistics.rows_of(atom.name)
             for column, arg in enumerate(atom.args):
-                if not isinstance(arg, Var) or arg.name in seen:
-                    most = max(self.values[arg.name]) if isinstance(arg, Var) else 1.0
-                    count /= max(most, self.statistics.distinct_of(atom.name, column))
+                if not isinstance(arg, Var):
+                    count /= self.statistics.distinct_of(atom.name, column)
+                elif arg.name in seen:
+                    count /= max(self.values[arg.name])
             seen |= binds(atom)
         return count
 

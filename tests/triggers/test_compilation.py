@@ -186,3 +186,17 @@ def test_statements_read_the_smaller_slice_first():
     (statement,) = [s for s in program.statements[INSERTION, "customer"] if s.target == "q"]
     reads = [program.maps[factor.name].body for factor in statement.factors]
     assert [next(iter(relations_of(read))) for read in reads] == ["orders", "lines", "supplier"]
+
+
+def test_of_relations_of_different_sizes_the_smaller_one_has_the_key():
+    """Without counts of distinct values the maps are those that the true counts give: orders have one customer each."""
+    tables = {"lines": ("number", "number"), "orders": ("number", "number"), "customer": ("number", "number")}
+    o, c, n = map(var, "ocn")
+    body = Mul((Rel("lines", (o, p)), Rel("orders", (o, c)), Rel("customer", (c, n)), Val(p)))
+    rows = {"lines": 6e6, "orders": 1.5e6, "customer": 1.5e5}
+    distinct = {"lines": (1.5e6, 1e5), "orders": (1.5e6, 1.5e5), "customer": (1.5e5, 25)}
+    for keys in ((), (c,), (n,)):
+        known, guessed = (
+            compiled({"q": (keys, body)}, tables, statistics=EventStatistics(rows, counts)) for counts in (distinct, {})
+        )
+        assert known == guessed

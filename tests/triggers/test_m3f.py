@@ -14,11 +14,15 @@ from lftj.triggers.algebra import (
     Add,
     AggSum,
     Cmp,
+    Final,
+    KeyEnd,
     Lift,
+    Linear,
     MapDefinition,
     MapRead,
     Mul,
     Rel,
+    RunEnd,
     TriggerProgram,
     Val,
 )
@@ -148,3 +152,25 @@ def test_a_program_read_from_text_runs():
     keys, values = maps.entries("q")
     assert keys.shape == (0, 1)
     assert list(values) == [50]
+
+
+counts = st.integers(-9, 9)
+names = st.sampled_from(["a map", "q", "low", "run"])
+bounds = st.builds(Linear, st.lists(st.tuples(counts, names), max_size=2).map(tuple), counts, st.integers(1, 9))
+ends = st.builds(KeyEnd, st.booleans(), bounds) | st.builds(
+    RunEnd, names, st.booleans(), st.booleans(), st.booleans(), bounds
+)
+products = st.tuples(counts, st.lists(names, max_size=2).map(tuple))
+finals = st.builds(
+    Final,
+    st.lists(st.lists(ends, max_size=2).map(tuple), max_size=2).map(tuple),
+    st.lists(st.tuples(names, st.lists(products, max_size=2).map(tuple)), min_size=1, max_size=2).map(tuple),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(finals)
+def test_what_is_worked_out_after_an_event_is_read_as_it_was_written(final):
+    maps = {name: MapDefinition(name, (), Mul()) for name in ("a map", "q", "low", "run")}
+    program = TriggerProgram({}, maps, {}, ("q",), final)
+    assert parsed(text(program)) == program
