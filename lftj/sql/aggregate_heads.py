@@ -215,20 +215,14 @@ class AggregateHeads:
             name = self._mean(parts, written.type)
         elif written.op == "sum":
             name = self._added(parts, written.type)
-            if self.grouping.always and name:
-                of_nothing = None if found.zeros or self.grouping.partial else ast.Constant(None, type_)
-                name = self._of_some(name, self._counted(parts), of_nothing)
-                if of_nothing is not None:
-                    return name, True
+            if self.grouping.always:
+                return self._of_all(name, found, type_), not self.grouping.partial
+            if found.zeros:
+                name = self._with_zero(name, found, constant(0, type_))
         else:
             folded = [self.heads.folded(written.op, term, choice.terms, choice.branch) for choice, term in parts]
             name = self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns, written.op)
         always = found.always and not self.grouping.single
-        if found.zeros:
-            zero = self.heads.name("zero")
-            for choice in found.zeros:
-                self.heads.rule(zero, choice.terms, choice.branch.body)
-            name = self._with_zero(name, zero, constant(0, type_))
         nullable = not (name and (always or self.grouping.partial))
         return self._complete(name, ast.Constant(None, type_), always=always), nullable
 
@@ -277,22 +271,33 @@ class AggregateHeads:
 
     # Groups in which nothing contributes
 
-    def _of_some(self, name: str, count: str, of_nothing: ast.Term | None) -> str:
-        """The sum of all rows, where there are some, and else `of_nothing`; the engine's sum of none is 0."""
-        made = self.heads.name("some")
+    def _of_all(self, name: str, found: _Found, type_: str) -> str:
+        """The sum of all rows, null if there are none; the engine's sum of none is 0."""
+        made = self.heads.name("total")
         total, number = self.heads.variable("sum", False), self.heads.variable("count", False)
-        some = (ast.Atom(name, (total,)), ast.Atom(count, (number,)), ast.Comparison(">", number, ZERO))
-        self.heads.rule(made, (total,), some)
-        if of_nothing is not None:
-            self.heads.rule(made, (of_nothing,), (ast.Atom(count, (number,)), ast.Comparison("=", number, ZERO)))
-        return made
+        contributing = [*found.contributions, *((choice, ZERO) for choice in found.zeros)]
+        count = self.rows_of_groups() if found.always else self._counted(contributing)
+        atoms: list[ast.Literal] = [ast.Atom(count, (number,))] if count else []
+        if count and name:
+            some = (ast.Atom(name, (total,)), *atoms, ast.Comparison(">", number, ZERO))
+            self.heads.rule(made, (total,), some)
+        elif count:
+            self.heads.rule(made, (constant(0, type_),), (*atoms, ast.Comparison(">", number, ZERO)))
+        if not self.grouping.partial:
+            nothing = (*atoms, ast.Comparison("=", number, ZERO)) if count else ()
+            self.heads.rule(made, (ast.Constant(None, type_),), nothing)
+        return self.heads.sure(made, [OutputColumn("sum", type_, True)])
 
-    def _with_zero(self, name: str, zero: str, value: ast.Term) -> str:
-        """A sum with 0 for the groups of `zero` that it does not have."""
+    def _with_zero(self, name: str, found: _Found, value: ast.Term) -> str:
+        """A sum with 0 for the groups in which only zeros contribute."""
         made = self.heads.name("total")
         key, null_too = self._key()
         lacking = self._copied(name, made) if name else []
-        self.heads.rule(made, (*key, value), [ast.Atom(zero, tuple(key)), *null_too, *(part(key) for part in lacking)])
+        if found.always:
+            groups = self.grouping.group(key)
+        else:
+            groups = [ast.Atom(self._counted([(choice, ZERO) for choice in found.zeros]), (*key, ast.Wildcard()))]
+        self.heads.rule(made, (*key, value), [*groups, *null_too, *(part(key) for part in lacking)])
         return made
 
     def _copied(self, name: str, made: str) -> list[Callable[[Sequence[ast.Term]], ast.Literal]]:
