@@ -35,7 +35,14 @@ from lftj.values.type_table import family_of
 if TYPE_CHECKING:
     from lftj.sql.grouping import Grouping
 
-_OPS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "mean", exp.Min: "min", exp.Max: "max", exp.Count: "count", exp.AnyValue: "min"}
+_OPS: dict[type[exp.Expr], str] = {
+    exp.Sum: "sum",
+    exp.Avg: "mean",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Count: "count",
+    exp.AnyValue: "min",
+}
 ZERO = ast.Constant(0, NUMBER)
 
 
@@ -85,16 +92,16 @@ class AggregateHeads:
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
         self.heads = grouping.heads
-        self._read: dict[str, Aggregate] = {}
+        self.written: dict[str, Aggregate] = {}
 
     # What is written
 
     def read(self, node: exp.Expr) -> Aggregate:
         """An aggregate; what it takes is translated once."""
         text = node.sql("duckdb")
-        if text not in self._read:
-            self._read[text] = self._translated(node)
-        return self._read[text]
+        if text not in self.written:
+            self.written[text] = self._translated(node)
+        return self.written[text]
 
     def _translated(self, node: exp.Expr) -> Aggregate:
         rows, source = self.grouping.rows, self.grouping.rows.source
@@ -209,7 +216,10 @@ class AggregateHeads:
         elif written.op == "sum":
             name = self._added(parts, written.type)
             if self.grouping.always and name:
-                name = self._of_some(name, self._counted(parts))
+                of_nothing = None if found.zeros or self.grouping.partial else ast.Constant(None, type_)
+                name = self._of_some(name, self._counted(parts), of_nothing)
+                if of_nothing is not None:
+                    return name, True
         else:
             folded = [self.heads.folded(written.op, term, choice.terms, choice.branch) for choice, term in parts]
             name = self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns, written.op)
@@ -219,7 +229,8 @@ class AggregateHeads:
             for choice in found.zeros:
                 self.heads.rule(zero, choice.terms, choice.branch.body)
             name = self._with_zero(name, zero, constant(0, type_))
-        return self._complete(name, ast.Constant(None, type_), always=always), not always
+        nullable = not (name and (always or self.grouping.partial))
+        return self._complete(name, ast.Constant(None, type_), always=always), nullable
 
     def _added(self, parts: Sequence[tuple[Choice, ast.Term]], type_: str) -> str:
         """The head of a sum; "" if nothing contributes."""
@@ -256,18 +267,24 @@ class AggregateHeads:
         if family_of(type_) != FLOAT:
             as_float = ast.Functor("to_float" if family_of(type_) == DECIMAL else "itof", (total,))
         result = ast.Functor("/", (as_float, ast.Functor("itof", (number,))))
-        body = [ast.Atom(sums, (*key, total)), ast.Atom(counts, (*key, number)), ast.Comparison(">", number, ZERO)]
+        body: list[ast.Literal] = [
+            ast.Atom(sums, (*key, total)),
+            ast.Atom(counts, (*key, number)),
+            ast.Comparison(">", number, ZERO),
+        ]
         self.heads.rule(name, (*key, result), [*body, *or_null(self.heads, key)])
         return name
 
     # Groups in which nothing contributes
 
-    def _of_some(self, name: str, count: str) -> str:
-        """The sum of all rows, where there are some; the engine's sum of none is 0."""
+    def _of_some(self, name: str, count: str, of_nothing: ast.Term | None) -> str:
+        """The sum of all rows, where there are some, and else `of_nothing`; the engine's sum of none is 0."""
         made = self.heads.name("some")
         total, number = self.heads.variable("sum", False), self.heads.variable("count", False)
         some = (ast.Atom(name, (total,)), ast.Atom(count, (number,)), ast.Comparison(">", number, ZERO))
         self.heads.rule(made, (total,), some)
+        if of_nothing is not None:
+            self.heads.rule(made, (of_nothing,), (ast.Atom(count, (number,)), ast.Comparison("=", number, ZERO)))
         return made
 
     def _with_zero(self, name: str, zero: str, value: ast.Term) -> str:
@@ -287,7 +304,7 @@ class AggregateHeads:
 
     def _complete(self, name: str, nothing: ast.Term, *, always: bool) -> str:
         """A head with `nothing` for the groups that are not in `name`; `always`: all are, of those that have rows."""
-        if always and name and not self.grouping.by_domain:
+        if name and (self.grouping.partial or (always and not self.grouping.by_domain)):
             return name
         made = self.heads.name("total")
         key, null_too = self._key()

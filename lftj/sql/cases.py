@@ -205,8 +205,16 @@ def computed(
     for literals, chosen in ways:
         term, type = result([Known(literals, case.term, case.type) for case in chosen if case.term is not None])
         found.append(Case(literals, term, type, nullable=False))
-    type = found[0].type if found else ""
+    type = found[0].type if found else _type_of_null(arguments, result)
     return [*found, *(null_case(literals, type) for literals in nulls)]
+
+
+def _type_of_null(
+    arguments: Sequence[Sequence[Case]], result: Callable[[Sequence[Known]], tuple[ast.Term, str]]
+) -> str:
+    """The type of a function whose arguments are null wherever it is asked for; "" if nothing tells it."""
+    types = [next((case.type for case in cases if case.type), "") for cases in arguments]
+    return result([Known((), ast.Variable("null"), type) for type in types])[1] if all(types) else ""
 
 
 def plain(node: exp.Expr) -> exp.Expr:

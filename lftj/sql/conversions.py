@@ -101,7 +101,8 @@ def _rescaled(term: ast.Term, type: str, scale: int) -> ast.Term:
 
 def with_room(terms: Sequence[ast.Term], types: Sequence[str]) -> list[ast.Term]:
     """Decimals of one scale, of which a constant may have more digits than a column beside it is declared with."""
-    most = max((abs(term.value) for term in terms if isinstance(term, ast.Constant)), default=0)
+    constants = [term.value for term in terms if isinstance(term, ast.Constant)]
+    most = max((abs(value) for value in constants if isinstance(value, Decimal)), default=0)
     narrow = [isinstance(made := type_of(type), Decimals) and made.high < most * 10**made.scale for type in types]
     one = ast.Constant(Decimal(1), f"{DECIMAL}(1,0)")
     return [

@@ -392,6 +392,20 @@ def anonymous(of: Translator, node: exp.Anonymous) -> list[Case]:
         return of.value(exp.EndsWith(this=arguments[0], expression=arguments[1]))
     if name == "prefix" and len(arguments) == 2:
         return of.value(exp.StartsWith(this=arguments[0], expression=arguments[1]))
-    raise of.scope.source.unsupported(
-        f"the function `{name}`", node, did_you_mean(name, NAMED, "rewrite the statement without it")
+    if name in ("now", "today", "get_current_timestamp"):
+        raise clock(of, node)
+    raise of.scope.source.error(
+        f"unknown function `{name}`",
+        node,
+        why="lftj computes no function of that name",
+        remedy=did_you_mean(name, NAMED, "rewrite the statement without it"),
+    )
+
+
+def clock(of: Translator, node: exp.Expr) -> Exception:
+    """The error to raise about a function that reads the clock."""
+    return of.scope.source.unsupported(
+        f"`{node.sql('duckdb').lower()}`",
+        node,
+        "views follow changes of tables, not the clock: give the time as a parameter, `$now`",
     )

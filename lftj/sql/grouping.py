@@ -107,6 +107,8 @@ class Grouping:
         self.single = select.args.get("group") is None
         self.always = self.single and not self.parameters
         self.by_domain = self.single and bool(self.parameters) and not scalar
+        # Of a value with one aggregate, what it is where nothing contributes is what it is of no rows.
+        self.partial = scalar and self.single and len(self.aggregates.written) == 1 and self.having is None
         choices = self._choices([cases for _, cases in found])
         for at, (node, cases) in enumerate(found):
             nullable = any(may_be_null(choice.keys[at], choice.branch, self.heads.nullable) for choice in choices)

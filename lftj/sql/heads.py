@@ -127,7 +127,8 @@ class Heads:
 
     def sure(self, name: str, columns: Sequence[OutputColumn], *, copies: bool = False) -> str:
         """The head, declared if no rule derives it: it has no rows then. `copies`: it has one more column."""
-        if not any(head.name == name for item in self.items if isinstance(item, ast.Rule) for head in item.heads):
+        derived = (head.name for item in self.items if isinstance(item, ast.Rule) for head in item.heads)
+        if name != self.view and name not in derived:
             attributes = [ast.Attribute(f"c{at}", column.declared) for at, column in enumerate(columns)]
             attributes += [ast.Attribute(COPIES, NUMBER)] if copies else []
             self.items.append(ast.Declaration(name, tuple(attributes), functional=copies))

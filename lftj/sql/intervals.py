@@ -20,7 +20,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.types import DATE, DURATION, NUMBER, TIMESTAMP
 from lftj.sql.cases import Known, Translator, computed, plain
-from lftj.sql.conversions import call
+from lftj.sql.conversions import call, shown
 from lftj.sql.scope import Case
 from lftj.values.type_table import family_of
 
@@ -163,7 +163,7 @@ def _instant(of: Translator, time: Known, node: exp.Expr) -> Known:
         return time
     if time.type != DATE:
         raise of.scope.source.error(
-            f"an interval is added to a value of type {time.type}",
+            f"an interval is added to a value of type {shown(time.type)}",
             node,
             why="intervals are added to dates, timestamps and intervals",
             remedy="cast the value to date or timestamp",

@@ -39,9 +39,7 @@ class Ordering:
             at = self._position(queries, node.this, names, block, width)
             self.columns.append(_order(at, node))
 
-    def _position(
-        self, queries: Queries, node: exp.Expr, names: list[str], block: Block | None, width: int
-    ) -> int:
+    def _position(self, queries: Queries, node: exp.Expr, names: list[str], block: Block | None, width: int) -> int:
         from lftj.sql.select import Output
 
         if isinstance(node, exp.Literal) and not node.is_string:

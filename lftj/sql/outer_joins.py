@@ -2,10 +2,11 @@
 
     l left join r on c      @v.join1(l.., r..)     :- l(..), r(..), c.
                             @v.join1(l.., null..)  :- l(..), !@v.match2(l's columns in c).
-                            @v.match2(l's columns) :- r(..), c.                                where an equality gives them
+                            @v.match2(l's columns) :- r(..), c.
 
 The head has the columns that the query names and those that tell the rows of a side apart; so that a row of it comes
-from one row of each side, and its copies are the product of theirs.
+from one row of each side, and its copies are the product of theirs. That of a full join has a column that says of which
+rule a row is: a row of nulls may be one of either side.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.types import NUMBER
 from lftj.sql.branches import Body, product_of
 from lftj.sql.expressions import holds, value
 from lftj.sql.query_scope import Beside, Derived, QueryParameter, QueryScope, Source
@@ -132,8 +134,8 @@ class _Join:
             if side in sides:
                 self._unmatched(at)
         self.parameters = {key: p for scope, _ in self.bodies for key, p in scope.parameters.items()}
-        for scope, found in self.bodies:
-            self._rules_of(scope, found)
+        for number, (scope, found) in enumerate(self.bodies):
+            self._rules_of(scope, found, [ast.Constant(number, NUMBER)] if side == "FULL" else [])
 
     def _unmatched(self, at: int) -> None:
         """The rows of a side that no row of the other matches."""
@@ -155,7 +157,7 @@ class _Join:
         scope.body.conditions.append(negative(scope, found))
         self.bodies.append((scope, [columns, None] if at == 0 else [None, columns]))
 
-    def _rules_of(self, scope: QueryScope, found: list[list[list[Case]] | None]) -> None:
+    def _rules_of(self, scope: QueryScope, found: list[list[list[Case]] | None], number: list[ast.Constant]) -> None:
         own = [scope.parameter(list(key), p.variable.name)[0].term for key, p in self.parameters.items()]
         terms = [term for term in own if term is not None]
         for side, kept, columns in zip(self.sides, self.kept, found, strict=True):
@@ -165,7 +167,7 @@ class _Join:
         for branch in scope.body.branches(self.heads.nullable):
             args = [branch.term(term) for term in terms]
             copies = [product_of(branch.copies)] if self.bag else []
-            self.heads.rule(self.name, [*args, *copies], scope.closed(branch, args).body, functional=self.bag)
+            self.heads.rule(self.name, [*args, *number, *copies], scope.closed(branch, args).body, functional=self.bag)
 
     def show(self, scope: QueryScope, side: str) -> None:
         """Put the tables of both sides, over the head, into a scope."""
@@ -180,6 +182,9 @@ class _Join:
                     keys.add(len(columns))
                 column = of.derived.columns[at]
                 columns.append(OutputColumn(column.name, column.type, column.nullable or side in nulls))
+        if side == "FULL":
+            keys.add(len(columns))
+            columns.append(OutputColumn("part", NUMBER, False))
         rows = Rows(self.heads.sure(self.name, columns, copies=self.bag), tuple(columns), self.bag, (frozenset(keys),))
         cases = list(scope.add(Derived(rows, tuple(self.parameters.values())), "").columns.values())
         for of, place in zip(self.sides, places, strict=True):

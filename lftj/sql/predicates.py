@@ -33,7 +33,7 @@ from lftj.sql.cases import (
     products,
     split,
 )
-from lftj.sql.conversions import call, common, compared
+from lftj.sql.conversions import call, common, compared, shown
 from lftj.sql.scope import Case, Conjunction
 
 COMPARED: dict[type[exp.Expr], str] = {
@@ -406,7 +406,7 @@ def _texts(of: Translator, values: Sequence[Known], node: exp.Expr) -> list[ast.
     for value in values:
         if value.type != SYMBOL:
             raise of.scope.source.error(
-                f"`{node.sql('duckdb')}` takes texts, and a value is {value.type}",
+                f"`{node.sql('duckdb')}` takes texts, and a value is {shown(value.type)}",
                 node,
                 why="patterns are about texts",
                 remedy="cast the value to text",
@@ -424,7 +424,7 @@ def _of_value(of: Translator, node: exp.Expr, wanted: Truth) -> list[Conjunction
         (value,) = values
         if value.type != BOOL:
             raise of.scope.source.error(
-                f"`{node.sql('duckdb')}` is {value.type}, and a condition is true or false",
+                f"`{node.sql('duckdb')}` is {shown(value.type)}, and a condition is true or false",
                 node,
                 why="numbers and texts are no conditions",
                 remedy="compare it, as in `x <> 0`",

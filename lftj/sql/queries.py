@@ -31,9 +31,7 @@ from lftj.sql.view import OutputColumn, View
 from lftj.sql.with_clause import CommonTable
 
 
-def translated(
-    query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()
-) -> View:
+def translated(query: exp.Expr, catalogue: Catalogue, name: str, text: SqlText, named: Sequence[str] = ()) -> View:
     """The rules of a query, whose head is to be called `name`.
 
     `text`: where it stands, for errors · `named`: names of its columns, where not as the query has them.
@@ -62,7 +60,7 @@ class Queries:
                 order.resolve(self, [column.name for column in found.columns], None)
             else:
                 order.resolve(self, [output.name for output in block.outputs], block)
-                found = self.rows_of_block(block)
+                found = rows_of(self, [block], name=self.heads.view)
         return self._view(found, named, order)
 
     def _view(self, found: Derived, named: Sequence[str], order: Ordering) -> View:
@@ -81,11 +79,11 @@ class Queries:
             columns.append(OutputColumn(_unlike(wanted, [c.name for c in columns]), column.type, column.nullable))
         bag, name = found.rows.bag, self.heads.view
         attributes = [ast.Attribute(column.name, column.declared) for column in columns]
-        variables = [self.heads.variable(column.name, column.nullable) for column in columns]
         if bag:
             attributes.append(ast.Attribute(_unlike(COPIES, [column.name for column in columns]), "number"))
-            variables.append(self.heads.variable(COPIES, False))
-        self.heads.rule(name, variables, [ast.Atom(found.rows.name, tuple(variables))], functional=bag)
+        if found.rows.name != name:
+            variables = [self.heads.variable(attribute.name, False) for attribute in attributes]
+            self.heads.rule(name, variables, [ast.Atom(found.rows.name, tuple(variables))], functional=bag)
         declared = ast.Declaration(name, tuple(attributes), (BAG,) if bag else (), functional=bag)
         items = (declared, *self.heads.items)
         return View(items, name, tuple(columns), bag, order.hidden, tuple(order.columns), order.limit, order.offset)
@@ -136,17 +134,22 @@ class Queries:
                 inner.set("limit", None)
         return self.rows_of(inner, around, distinct=True)
 
-    def scalar(self, query: exp.Expr, around: Outside) -> Derived:
-        """The head with the value of a query that has at most one row for each value of its parameters."""
+    def scalar(self, query: exp.Expr, around: Outside) -> tuple[Derived, bool]:
+        """The head with the value of a query that has at most one row for each value of its parameters.
+
+        And whether it has a row for all of them: it is an aggregate of all rows, without parameters.
+        """
         inner = self._subquery(query)
         if isinstance(inner, exp.Select):
             with self._with(inner):
                 block = block_of(self, inner, around, scalar=True)
                 if len(block.outputs) == 1:
                     single = block.grouping is not None and block.grouping.single
-                    return rows_of(self, [block], distinct=True, word="value", functional=not single)
-                return rows_of(self, [block], distinct=True)
-        return self.rows_of(inner, around, distinct=True)
+                    every = block.grouping is not None and block.grouping.always and not block.grouping.partial
+                    derived = rows_of(self, [block], distinct=True, word="value", functional=not single)
+                    return derived, every and block.grouping.having is None  # type: ignore[union-attr]
+                return rows_of(self, [block], distinct=True), False
+        return self.rows_of(inner, around, distinct=True), False
 
     def _subquery(self, query: exp.Expr) -> exp.Expr:
         """A query within another: without parentheses, and refused if it asks for some of its rows only."""
@@ -185,7 +188,8 @@ class Queries:
         before = self._common
         try:
             for node in clause.expressions if clause is not None else ():
-                table = CommonTable(self, node, self._common, recursive=bool(clause.args.get("recursive")))
+                recursive = clause is not None and bool(clause.args.get("recursive"))
+                table = CommonTable(self, node, self._common, recursive=recursive)
                 self._common = {**self._common, table.name.casefold(): table}
             yield
         finally:

@@ -148,7 +148,8 @@ class QueryScope:
             (source, name)
             for source in self.sources
             if not node.table or self._is_named(source, node.table)
-            if (name := source.find(node.name)) is not None
+            for name in [source.find(node.name)]
+            if name is not None
         ]
         if len(having) > 1:
             first, second = (source.name or "a subquery" for source, _ in having[:2])

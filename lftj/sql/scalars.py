@@ -35,7 +35,7 @@ from lftj.sql.cases import (
 from lftj.sql.constants import number_constant
 from lftj.sql.conversions import NUMBERS, call, common, shown, with_room
 from lftj.sql.ddl import type_name
-from lftj.sql.functions import FUNCTIONS, NAMED, anonymous
+from lftj.sql.functions import FUNCTIONS, NAMED, anonymous, clock
 from lftj.sql.intervals import interval_value, of_times, with_interval
 from lftj.sql.predicates import is_predicate
 from lftj.sql.scope import Case, Conjunction
@@ -75,11 +75,7 @@ def value(of: Translator, node: exp.Expr) -> list[Case]:
 def _unsupported(of: Translator, node: exp.Expr) -> Exception:
     source = of.scope.source
     if isinstance(node, _CLOCKS):
-        return source.unsupported(
-            f"`{node.sql('duckdb').lower()}`",
-            node,
-            "views follow changes of tables, not the clock: give it as $parameter",
-        )
+        return clock(of, node)
     if isinstance(node, exp.AggFunc):
         return source.error(
             f"`{node.sql('duckdb').lower()}` is an aggregate, and stands where each row has a value",
@@ -232,7 +228,8 @@ def _cast(of: Translator, node: exp.Expr) -> list[Case]:
         if all(family_of(case.type) in NUMBERS for case in cases if case.type):
             zero = exp.Literal.number(0)
             return _predicate(of, exp.NEQ(this=node.this, expression=zero))
-    return computed([of.value(node.this)], lambda v: (of.cast(v[0], wanted, node), wanted)) or [null_case((), wanted)]
+    cases = computed([of.value(node.this)], lambda v: (of.cast(v[0], wanted, node), wanted))
+    return [Case(case.literals, case.term, wanted, case.nullable) for case in cases]
 
 
 # Operators

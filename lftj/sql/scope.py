@@ -48,7 +48,7 @@ class SqlScope(Protocol):
         """The text, for errors: `raise scope.source.error(what, node, why=..., remedy=...)`."""
 
     def cases(self, node: exp.Column) -> list[Case]:
-        """The value of a column: a variable, or what a subquery in `from` computes; an error if there is no such one."""
+        """The value of a column: a variable, or what a subquery in `from` computes; an error if there is none."""
 
     def fresh(self) -> ast.Variable:
         """A variable of its own."""

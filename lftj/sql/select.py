@@ -159,7 +159,7 @@ def rows_of(
         key = None if distinct else _key(made, len(columns), fixed)
         rows = Rows.of(name, columns, bag=False, key=key)
     elif told_apart:
-        name = heads.name(word)
+        name = name or heads.name(word)
         for branch, terms in made:
             heads.rule(name, [*terms, product_of(branch.copies)], branch.body, functional=True)
         heads.sure(name, columns, copies=True)
@@ -171,7 +171,11 @@ def rows_of(
             else heads.folded("count", None, terms, branch)
             for branch, terms in made
         ]
-        rows = Rows.of(heads.added_up(parts, len(columns), columns) or heads.sure(heads.name(word), columns, copies=True), columns, bag=True)
+        rows = Rows.of(
+            heads.added_up(parts, len(columns), columns) or heads.sure(heads.name(word), columns, copies=True),
+            columns,
+            bag=True,
+        )
     return Derived(rows, parameters)
 
 
@@ -202,7 +206,7 @@ def _column(outputs: Sequence[Output]) -> OutputColumn:
 
 
 def _key(made: Sequence[tuple[Branch, list[ast.Term]]], width: int, fixed: Sequence[str]) -> tuple[int, ...]:
-    """The positions of as few columns as tell the rows apart. The rows of two branches differ in what they come from."""
+    """The positions of as few columns as tell the rows apart; those of two branches come from different rows."""
     key = list(range(width))
     for at in reversed(range(width)):
         fewer = [position for position in key if position != at]

@@ -10,20 +10,22 @@ Null is one value here, as in `group by`. Columns meet in a common type: whole n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.types import NUMBER
-from lftj.sql.branches import RowAtom
-from lftj.sql.cases import computed
+from lftj.sql.branches import Branch
+from lftj.sql.cases import Known, computed
 from lftj.sql.conversions import common
 from lftj.sql.expressions import Expressions
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
 from lftj.sql.select import Block, Output, rows_of
-from lftj.sql.view import Rows
+from lftj.sql.view import OutputColumn, Rows
 
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
@@ -42,17 +44,18 @@ def set_operation(queries: Queries, node: exp.SetOperation, around: Outside | No
         rows_of(queries, [block], distinct=each_once or (distinct and isinstance(node, exp.Intersect)), word="side")
         for block in _unified(queries, sides, node)
     )
-    scope = QueryScope(queries, around)
-    left, right = (scope.add(Derived(side.rows, side.parameters), "") for side in (one, two))
-    del left, right
-    return _combined(scope, node, Beside(scope), one, two)
+    return _Combined(QueryScope(queries, around), node, one, two).rows()
 
 
 def _operands(queries: Queries, node: exp.Expr, around: Outside | None, each_once: bool) -> list[Block]:
     """The blocks of a union; of a union of unions of the same kind all of them."""
     inner = node.unnest() if isinstance(node, exp.Subquery) else node
-    same = isinstance(inner, exp.Union) and bool(inner.args.get("distinct")) == each_once
-    if same and not any(inner.args.get(name) for name in ("with_", "limit", "offset", "by_name")):
+    same = bool(inner.args.get("distinct")) == each_once
+    if (
+        isinstance(inner, exp.Union)
+        and same
+        and not any(inner.args.get(name) for name in ("with_", "limit", "offset", "by_name"))
+    ):
         return [block for part in (inner.left, inner.right) for block in _operands(queries, part, around, each_once)]
     return [_side(queries, node, around)]
 
@@ -60,7 +63,7 @@ def _operands(queries: Queries, node: exp.Expr, around: Outside | None, each_onc
 def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> Block:
     """An operand as a block."""
     block = queries.block(node, around)
-    if block is not None and (block.grouping is not None or not block.distinct):
+    if block is not None and not block.distinct:
         return block
     scope = QueryScope(queries, around)
     derived = queries.rows_of(node, Beside(scope)) if block is None else queries.rows_of_block(block)
@@ -82,67 +85,60 @@ def _unified(queries: Queries, blocks: list[Block], node: exp.Expr) -> list[Bloc
         terms = [(case.term, case.type) for output in outputs for case in output.cases]
         wanted = common(terms, node, queries.text)
         for output, block in zip(outputs, blocks, strict=True):
-            of = Expressions(block.scope)
             if any(case.type != wanted for case in output.cases if case.term is not None):
-                output.cases = computed(
-                    [output.cases], lambda known, of=of, wanted=wanted: (of.cast(known[0], wanted, node), wanted)
-                )
+                output.cases = computed([output.cases], partial(_cast, Expressions(block.scope), wanted, node))
     return blocks
 
 
-def _combined(scope: QueryScope, node: exp.SetOperation, _: Beside, one: Derived, two: Derived) -> Derived:
-    """The head of `intersect` and `except`."""
-    heads, every = scope.heads, not node.args.get("distinct")
-    name = heads.name("intersect" if isinstance(node, exp.Intersect) else "except")
-    made = [heads.variable(column.name, True) for column in one.columns]
-    nullable = [a.nullable or b.nullable for a, b in zip(one.columns, two.columns, strict=True)]
-    for variable, may in zip(made, nullable, strict=True):
-        heads.nullable[variable.name] = may
-    scope.body.atoms.clear()
-    args = [
-        [*(scope.parameter(list(p.outside), p.variable.name)[0].term for p in side.parameters)] for side in (one, two)
-    ]
-    parameters = tuple(scope.parameters.values())
-    key = [*(p.variable for p in parameters), *made]
-    left, right = (
-        ast.Atom(side.rows.name, (*(a for a in own if a is not None), *made))
-        for side, own in zip((one, two), args, strict=True)
-    )
-    columns = (*_columns(scope), *one.columns)
+def _cast(of: Expressions, wanted: str, node: exp.Expr, values: Sequence[Known]) -> tuple[ast.Term, str]:
+    return of.cast(values[0], wanted, node), wanted
 
-    def rule(copies: ast.Term | None, *body: ast.Literal) -> None:
-        from lftj.sql.branches import Branch
 
-        branch = scope.closed(Branch((), body, {}), key)
-        terms = [*key, *([copies] if copies is not None else [])]
-        heads.rule(name, terms, (*branch.body, *or_null(heads, key)), functional=copies is not None)
+class _Combined:
+    """The head of `intersect` and `except`. `scope`: sees the query around, of which the sides have parameters."""
 
-    if not every:
-        if isinstance(node, exp.Intersect):
-            rule(None, left, right)
+    def __init__(self, scope: QueryScope, node: exp.SetOperation, one: Derived, two: Derived) -> None:
+        self.scope, self.heads, self.sides = scope, scope.heads, (one, two)
+        self.intersect, self.every = isinstance(node, exp.Intersect), not node.args.get("distinct")
+        self.name = self.heads.name("intersect" if self.intersect else "except")
+        self.given = [
+            self.heads.variable(a.name, a.nullable or b.nullable) for a, b in zip(one.columns, two.columns, strict=True)
+        ]
+        self.atoms = [ast.Atom(side.rows.name, (*self._parameters(side), *self.given)) for side in self.sides]
+        self.parameters = tuple(scope.parameters.values())
+
+    def _parameters(self, side: Derived) -> list[ast.Term]:
+        found = [self.scope.parameter(list(p.outside), p.variable.name)[0].term for p in side.parameters]
+        return [term for term in found if term is not None]
+
+    def rows(self) -> Derived:
+        """The head with its rows."""
+        (left, n), (right, m) = (self._counted(at) for at in (0, 1))
+        lacking = ast.Negation(ast.Atom(right.name, (*right.args[:-1], ast.Wildcard())) if self._bag(1) else right)
+        if not self.every:
+            self._rule(None, left, right if self.intersect else lacking)
+        elif self.intersect:
+            self._rule(ast.Functor("min", (n, m)), left, right)
         else:
-            rule(None, left, ast.Negation(right))
-        return Derived(Rows.of(name, columns, bag=False), parameters)
-    n, m = heads.variable("copies", False), heads.variable("copies", False)
-    bags = [
-        (ast.Atom(a.name, (*a.args, x)), x) if side.rows.bag else (a, ast.Constant(1, NUMBER))
-        for a, x, side in ((left, n, one), (right, m, two))
-    ]
-    (left, n_term), (right, m_term) = bags
-    if isinstance(node, exp.Intersect):
-        rule(ast.Functor("min", (n_term, m_term)), left, right)
-    else:
-        lacking = ast.Atom(right.name, (*right.args[:-1], ast.Wildcard())) if two.rows.bag else right
-        rule(n_term, left, ast.Negation(lacking))
-        if one.rows.bag:
-            rule(ast.Functor("-", (n_term, m_term)), left, right, ast.Comparison(">", n_term, m_term))
-    return Derived(Rows.of(name, columns, bag=True), parameters)
+            self._rule(n, left, lacking)
+            if self._bag(0):
+                self._rule(ast.Functor("-", (n, m)), left, right, ast.Comparison(">", n, m))
+        own = (OutputColumn(p.variable.name, p.type, p.nullable) for p in self.parameters)
+        return Derived(Rows.of(self.name, (*own, *self.sides[0].columns), bag=self.every), self.parameters)
 
+    def _bag(self, at: int) -> bool:
+        return self.sides[at].rows.bag
 
-def _columns(scope: QueryScope) -> list:  # type: ignore[type-arg]
-    from lftj.sql.view import OutputColumn
+    def _counted(self, at: int) -> tuple[ast.Atom, ast.Term]:
+        """The atom of a side, and how often it has a row."""
+        atom = self.atoms[at]
+        if not self._bag(at):
+            return atom, ast.Constant(1, NUMBER)
+        copies = self.heads.variable("copies", False)
+        return ast.Atom(atom.name, (*atom.args, copies)), copies
 
-    return [OutputColumn(p.variable.name, p.type, p.nullable) for p in scope.parameters.values()]
-
-
-__all__ = ["RowAtom", "set_operation"]
+    def _rule(self, copies: ast.Term | None, *body: ast.Literal) -> None:
+        key = [*(p.variable for p in self.parameters), *self.given]
+        closed = self.scope.closed(Branch((), body, {}), key)
+        terms = [*key, *([] if copies is None else [copies])]
+        self.heads.rule(self.name, terms, (*closed.body, *or_null(self.heads, key)), functional=copies is not None)

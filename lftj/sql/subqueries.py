@@ -18,16 +18,34 @@ from itertools import product
 from sqlglot import exp
 
 from lftj.language import ast
+from lftj.language.functors import OR_NULL
+from lftj.language.visitors import nodes
+from lftj.sql.aggregates import is_aggregate
+from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import is_null, joined, not_null, products
 from lftj.sql.expressions import holds, value
 from lftj.sql.grouping import is_grouped
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.scope import Case, Conjunction
+from lftj.sql.view import OutputColumn, Rows
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
-_NEGATED = {exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT}
-_MIRRORED = {exp.LT: exp.GT, exp.GT: exp.LT, exp.LTE: exp.GTE, exp.GTE: exp.LTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ}
+_NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.EQ: exp.NEQ,
+    exp.NEQ: exp.EQ,
+    exp.LT: exp.GTE,
+    exp.GTE: exp.LT,
+    exp.GT: exp.LTE,
+    exp.LTE: exp.GT,
+}
+_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GT,
+    exp.GT: exp.LT,
+    exp.LTE: exp.GTE,
+    exp.GTE: exp.LTE,
+    exp.EQ: exp.EQ,
+    exp.NEQ: exp.NEQ,
+}
 
 
 # Reading a head
@@ -144,49 +162,41 @@ def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list
     cases = [value(part, scope) for part in parts]
     if len(parts) > 1 and (nullable or any(case.nullable for part in cases for case in part)):
         raise scope.source.unsupported("`not in` of several columns that may be null", left, "use `not exists`")
-    lacking: list[ast.Literal] = []
+    lacking: dict[ast.Literal, None] = {}
     for conjunction in products([equal, atoms]):
-        binding = [part for part in conjunction if not _outside(part, found)]
-        within = [part for part in conjunction if part not in binding]
-        lacking += [*_kept(binding), ast.Negation(_shortened(within, found))]
-    known = [(*case.literals, *_known(case)) for case in cases[0] if case.term is not None] if len(cases) == 1 else [()]
-    both: list[list[Conjunction]] = [[c for c in known if c is not None], [tuple(dict.fromkeys(lacking))]]
+        within = [part for part in conjunction if _names(part, found)]
+        lacking.update((part, None) for part in conjunction if isinstance(part, ast.Comparison) and part.op == OR_NULL)
+        lacking[ast.Negation(_shortened(within, found))] = None
+    conditions: list[Sequence[Conjunction]] = [[tuple(lacking)]]
     if nullable:
-        both.append(negative(scope, _nulls(scope, derived, query), ()))
-    result = products(both)
+        conditions.append(negative(scope, _nulls(scope, derived, query), ()))
+    if len(parts) > 1:
+        return products(conditions)
+    known = [(*case.literals, *_known(case)) for case in cases[0] if case.term is not None]
+    result = products([known, *conditions])
     nulls = [
         (*case.literals, *([is_null(case.term)] if case.term is not None else [])) for case in cases[0] if case.nullable
     ]
-    if len(cases) == 1 and nulls:
-        result += products([nulls, negative(scope, derived)])
-    return result
+    return result + products([nulls, negative(scope, derived)]) if nulls else result
 
 
-def _kept(literals: Sequence[ast.Literal]) -> list[ast.Literal]:
-    return [part for part in literals if isinstance(part, ast.Comparison) and part.op == "or_null"]
-
-
-def _outside(literal: ast.Literal, found: Sequence[ast.Variable]) -> bool:
-    from lftj.language.visitors import nodes
-
+def _names(literal: ast.Literal, found: Sequence[ast.Variable]) -> bool:
+    """Whether a literal names one of the variables."""
     return any(node in found for node in nodes((literal,)) if isinstance(node, ast.Variable))
 
 
 def _shortened(within: Sequence[ast.Literal], found: Sequence[ast.Variable]) -> ast.Literal:
     """The conjunction to negate: one atom, where equalities say what its values are."""
-    from lftj.sql.branches import renamed
-
     names: dict[str, ast.Term] = {}
-    rest = []
+    rest: list[ast.Literal] = []
     for literal in within:
+        place = None
         if isinstance(literal, ast.Comparison) and literal.op == "=":
-            for side, other in ((literal.left, literal.right), (literal.right, literal.left)):
-                if isinstance(side, ast.Variable) and side in found and side.name not in names:
-                    names[side.name] = other
-                    break
-            else:
-                rest.append(literal)
-        elif not (isinstance(literal, ast.Negation) and literal in [not_null(v) for v in found]):
+            sides = ((literal.left, literal.right), (literal.right, literal.left))
+            place = next((s for s in sides if s[0] in found and s[0].name not in names), None)  # type: ignore[union-attr]
+        if place is not None and isinstance(place[0], ast.Variable):
+            names[place[0].name] = place[1]
+        elif literal not in [not_null(variable) for variable in found]:
             rest.append(literal)
     made = tuple(renamed(literal, names) for literal in rest)
     return made[0] if len(made) == 1 else ast.Disjunction((made,))
@@ -204,8 +214,6 @@ def _nulls(scope: QueryScope, derived: Derived, query: exp.Expr) -> Derived:
         name = scope.heads.name("null")
         atom = ast.Atom(derived.rows.name, tuple(columns))
         scope.heads.rule(name, columns[:-1], [atom, is_null(columns[-1])])
-        from lftj.sql.view import Rows
-
         scope.subqueries[key] = Derived(Rows.of(name, derived.rows.columns[:-1], bag=False), derived.parameters)
     found: Derived = scope.subqueries[key]
     return found
@@ -213,9 +221,6 @@ def _nulls(scope: QueryScope, derived: Derived, query: exp.Expr) -> Derived:
 
 def _extreme(scope: QueryScope, derived: Derived, query: exp.Expr, op: str) -> Derived:
     """The head with the least or the greatest value of a subquery for its parameters."""
-    from lftj.sql.branches import Branch, RowAtom
-    from lftj.sql.view import OutputColumn, Rows
-
     key = f"{op} {query.sql('duckdb')}"
     if key not in scope.subqueries:
         columns = [scope.heads.variable(c.name, c.nullable) for c in derived.rows.columns]
@@ -283,7 +288,7 @@ def scalar(scope: QueryScope, node: exp.Expr) -> list[Case]:
 
 
 def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
-    derived = scope.queries.scalar(query, scope)
+    derived, every = scope.queries.scalar(query, scope)
     if len(derived.columns) != 1:
         raise scope.source.error(
             f"a subquery with {len(derived.columns)} columns as a value",
@@ -294,15 +299,15 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
     (column,) = derived.columns
     variable = scope.heads.variable(column.name, column.nullable)
     cases = [Case(c, variable, column.type, column.nullable) for c in positive(scope, derived, [variable])]
-    inner = query
+    if every:
+        return cases
+    inner = query.unnest() if isinstance(query, exp.Subquery) else query
+    nothing = [Case((), None, column.type, nullable=True)]
     if isinstance(inner, exp.Select) and is_grouped(inner) and inner.args.get("group") is None:
-        if not derived.parameters:
-            return cases
-        if inner.args.get("having") is not None:
+        if derived.parameters and inner.args.get("having") is not None:
             raise scope.source.unsupported("`having` without `group by` in such a subquery", inner.args["having"])
-        nothing = value(_of_no_rows(inner.expressions[0]), scope)
-    else:
-        nothing = [Case((), None, column.type, nullable=True)]
+        if inner.args.get("having") is None:
+            nothing = value(_of_no_rows(inner.expressions[0]), scope)
     for conjunction in negative(scope, derived):
         cases += [
             Case((*conjunction, *case.literals), case.term, case.type or column.type, case.nullable) for case in nothing
@@ -312,7 +317,6 @@ def _scalar(scope: QueryScope, query: exp.Expr) -> list[Case]:
 
 def _of_no_rows(node: exp.Expr) -> exp.Expr:
     """An expression over aggregates, of no rows."""
-    from lftj.sql.aggregates import is_aggregate
 
     def place(part: exp.Expr) -> exp.Expr:
         if not is_aggregate(part):

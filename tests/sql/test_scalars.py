@@ -12,10 +12,15 @@ from typing import Any
 
 import pytest
 
+import lftj
+from lftj.errors import EvaluationError
+from lftj.language.text import literal_source
+
 pytest.importorskip("sqlglot")
 pytest.importorskip("duckdb")
 
-from tests.sql.scalar_cases import duckdb_table, keys, values
+from lftj.sql import expressions
+from tests.sql.scalar_cases import ROWS, Scope, duckdb_table, keys, parsed, values
 
 VALUES = """
 i + 1; i + j; i * 2 - j; d + e; d * e; d * (1 - e); d + i; i * d; f + d; f * i; d / 4 + 1; i / 4; j / 2; i // 2
@@ -115,3 +120,100 @@ def test_predicates(text: str, duck: Any) -> None:
     for truth in (True, False, None):
         assert keys(text, truth) == [k for k, value in expected.items() if value is truth], truth
     assert dict(values(text)) == expected
+
+
+REFUSED = [
+    ("i + substrng(w, 2)", "unknown function `substrng`", "substrng(w, 2", "did you mean `substring`?"),
+    ("i + sqrt(j)", "not supported yet: the function `sqrt`", "sqrt(j", "rewrite it with others"),
+    ("try_cast(w as int)", "`try_cast`", "w", "use `cast`"),
+    ("d = w", "`d = w` has values of type decimal(9,2) and of type text", "d = w", "cast one of them"),
+    ("w + 1", "`+` of text and bigint", "w + 1", "cast one of them"),
+    ("not i", "`i` is bigint, and a condition is true or false", "i", "as in `x <> 0`"),
+    ("cast(t as bigint)", "a cast from date to bigint", "t", "cast to another type"),
+    ("i + sum(j)", "`sum(j)` is an aggregate", "sum(j", "having"),
+    ("t < now()", "not supported yet: `now()`", "now", "not the clock"),
+    ("w like s", "a pattern that is no constant", "w like s", "starts_with"),
+    ("e * e * e * e * e * e * e", "has 21 digits behind the point", "e * e * e * e * e * e * e", "round a factor"),
+    ("d < 1234567890123456789.5", "has more than 18 digits", "1234567890123456789.5", "as a double"),
+    ("t + interval '1' fortnight", "`fortnight` is no unit of time", "'1'", "one of these units"),
+    ("interval '3' month", "an interval of months as a value", "'3'", "add it to a date"),
+    ("extract(week from t)", "the field `week`", "t", "use one of `year`"),
+    ("abs(w)", "`w` is text, and `abs` takes bigint, decimal or double", "w", "cast(w as bigint)"),
+    ("t < '1995-02-30'", "`1995-02-30` is no date", "t < '1995-02-30'", "correct the text"),
+    ("case when b then i else w end", "values of type bigint and of type text", "b then i else w", "cast one of them"),
+    ("cast(i as hugeint)", "the type `int128`", "i", "use bigint, double"),
+    ("(i, j) = (1, 2, 3)", "compares 2 values with 3", "i, j) = (1, 2, 3", "as many on both sides"),
+    ("substring(w, j)", "a start that is no constant", "w, j", "write the number out"),
+]
+
+
+@pytest.mark.parametrize(("text", "what", "where", "remedy"), REFUSED)
+def test_refused(text: str, what: str, where: str, remedy: str) -> None:
+    with pytest.raises(lftj.ProgramError) as caught:
+        expressions.value(parsed(text), Scope(f"select {text}"))
+    (found,) = caught.value.diagnostics
+    assert what in found.what
+    assert remedy in found.remedy
+    span = found.span
+    assert span.line_text[span.column - 1 : span.end_column - 1] == where
+
+
+def test_too_many_alternatives() -> None:
+    text = " and ".join(f"(i = {n} or d > e + {n} or s = w or t = u)" for n in range(5))
+    with pytest.raises(lftj.ProgramError, match=r"splits into \d+ alternatives"):
+        expressions.holds(parsed(text), Scope(f"select {text}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("w like 'PROMO%'", 'substr(w, 0, 5) = "PROMO"'),
+        ("w like '%tea%'", 'contains("tea", w)'),
+        ("u >= date '1994-01-01' and u < date '1994-01-01' + interval '1' year", "u >= @1994-01-01, u < @1995-01-01"),
+        ("e between 0.06 - 0.01 and 0.06 + 0.01", "e >= 0.050d, e <= 0.070d"),
+        ("j < 2.5", "j <= 2"),
+        ("(j = 1 and w = 'a') or (j = 1 and w = 'b')", 'j = 1, w = "a" | j = 1, w = "b"'),
+        ("j in (1, 2)", "values0(j)"),
+        ("d > 1", "d > 1.00d"),
+        ("i is not null and d + i > 1", "!is_null(i), d + i * 1.00d > 1.00d"),
+        ("not (j = 1 or w = 'a')", 'j != 1, w != "a"'),
+        ("e * (1 - e) > 0", "e * (1.000d - e) > 0.000000d"),
+    ],
+)
+def test_conditions_stay_plain(text: str, rules: str) -> None:
+    """Ranges, prefixes and joins are conditions that plans know, and alternatives that cannot meet need no negation."""
+    found = expressions.holds(parsed(text), Scope(f"select {text}"))
+    assert " | ".join(", ".join(map(literal_source, conjunction)) for conjunction in found) == rules
+
+
+def test_overflow_and_division_by_zero_are_errors() -> None:
+    for text, what in (("j / (j - 2)", "division by zero"), ("d * 10000000000000000", "range of its type")):
+        with pytest.raises(EvaluationError, match=what):
+            values(text)
+    # The branch that is not taken computes nothing.
+    assert dict(values("case when j <> 2 then 6 / (j - 2) end"))[4] == 6.0
+
+
+def test_what_a_cast_fails_on_is_an_error_of_its_row() -> None:
+    with pytest.raises(EvaluationError, match="is not an integer"):
+        values("w::int")
+    assert [value for _, value in values("case when w = '12' then w::int end")] == [None] * (len(ROWS) - 1) + [12]
+
+
+def test_types() -> None:
+    """The types that a view declares its columns with."""
+    for text, type in (
+        ("d + e", "decimal(18,3)"),
+        ("d", "decimal(9,2)"),
+        ("d * (1 - e) * 2", "decimal(18,5)"),
+        ("d / 2", "float"),
+        ("0.2 * f", "float"),
+        ("i // 2", "number"),
+        ("t + interval '1' month", "timestamp"),
+        ("t - u", "number"),
+        ("case when i > 0 then d end", "decimal(9,2)"),
+        ("coalesce(i, 1.5)", "decimal(18,1)"),
+        ("null", ""),
+        ("1.50", "decimal(3,2)"),
+    ):
+        assert {case.type for case in expressions.value(parsed(text), Scope(text))} == {type}, text

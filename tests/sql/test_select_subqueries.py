@@ -52,12 +52,15 @@ SUBQUERIES = [
     "select b, (select count(*) from u) as n from t group by b",
     "select b, count(*) from t group by b having count(*) > (select count(*) from u where u.b = t.b)",
     "select b, sum(c) from t where a in (select a from u where n > 0) group by b",
-    "select id from t where exists (select 1 from u where u.a = t.a and u.n > (select min(n) from u v where v.b = u.b))",
-    "select id from t where exists (select 1 from u where u.a = t.a and not exists (select 1 from w where w.k = u.n and w.k > t.id))",
+    "select id from t where exists (select 1 from u where u.a = t.a and u.n > (select min(n) from u "
+    "v where v.b = u.b))",
+    "select id from t where exists (select 1 from u where u.a = t.a and not exists (select 1 from w "
+    "where w.k = u.n and w.k > t.id))",
     "select id from t where exists (select u.a from u group by u.a having count(*) > t.id)",
     "select id from t where a in (select a from u group by a having sum(n) > 3)",
     "select id, (select max(s.m) from (select u.n + t.id as m from u where u.a = t.a) s) as m from t",
-    "select id from t where exists (select 1 from u left join w on u.n = w.k and w.k > t.id where u.a = t.a and w.x is null)",
+    "select id from t where exists (select 1 from u left join w on u.n = w.k and w.k > t.id where "
+    "u.a = t.a and w.x is null)",
     "select t.id from t join u on t.a = u.a and exists (select 1 from w where w.k = u.n)",
     "select id from t where (select count(*) from u where u.a = t.a) > 1 or b = 'x'",
     "select id, case when exists (select 1 from u where u.a = t.a) then 1 else 0 end as there from t",
@@ -87,7 +90,8 @@ SETS = [
 ]
 RECURSION = [
     "with recursive r as (select 1 as x union select x + 1 from r where x < 5) select * from r",
-    "with recursive r (a, b) as (select id, a from t union select r.a, t.a from r join t on r.b = t.id) select * from r",
+    "with recursive r (a, b) as (select id, a from t union select r.a, t.a from r join t on r.b = "
+    "t.id) select * from r",
     "with recursive r as (select a from t where id = 1 union select t.a from r join t on r.a = t.id) "
     "select t.id from t where t.a in (select a from r)",
     "with recursive r as (select id, a from t union select r.id, u.n from r join u on r.a = u.a) "
