@@ -54,7 +54,7 @@ from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, of_bag
 from lftj.store.copies import missing as missing_copies
-from lftj.store.keys import replacing
+from lftj.store.primary_keys import replacing
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from scantree.memory import ArenaFullError
