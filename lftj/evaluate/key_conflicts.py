@@ -34,7 +34,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause, Compare, Value
 from lftj.language.notation import literal_text
 from lftj.store.change import INSERTED, Change
-from lftj.store.keys import as_declared, key_first
+from lftj.store.primary_keys import as_declared, key_first
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.codes import Schema

@@ -26,9 +26,9 @@ from lftj.language.types import DECIMAL, FLOAT, NUMBER
 from lftj.sql.branches import Branch, RowAtom, may_be_null, product_of
 from lftj.sql.cases import not_null
 from lftj.sql.constants import constant
-from lftj.sql.expressions import holds, value
 from lftj.sql.heads import or_null
 from lftj.sql.scope import Case, Conjunction
+from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.values.type_table import family_of
 

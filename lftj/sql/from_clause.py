@@ -19,10 +19,10 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.sql.branches import renamed
-from lftj.sql.expressions import holds
 from lftj.sql.outer_joins import outer_join
 from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
 from lftj.sql.scope import Case
+from lftj.sql.sql_expressions import holds
 from lftj.sql.view import Rows, column_of
 
 if TYPE_CHECKING:

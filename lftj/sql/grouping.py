@@ -21,10 +21,10 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.sql.aggregate_heads import AggregateHeads, KeyedBranch, is_aggregate
 from lftj.sql.branches import RowAtom, may_be_null
-from lftj.sql.expressions import holds, value
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import QueryScope, null_of
 from lftj.sql.scope import Case, Conjunction
+from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 
 Columns = Sequence[tuple[str, exp.Expr, list[Case] | None]]

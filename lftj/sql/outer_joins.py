@@ -18,9 +18,9 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.types import NUMBER
 from lftj.sql.branches import QueryBody, product_of
-from lftj.sql.expressions import holds, value
 from lftj.sql.query_scope import Beside, Derived, FromTable, QueryParameter, QueryScope
 from lftj.sql.scope import Case
+from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 
 # The name of what is no table but the columns that joins have merged.

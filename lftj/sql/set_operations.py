@@ -21,10 +21,10 @@ from lftj.language.types import NUMBER
 from lftj.sql.branches import Branch
 from lftj.sql.cases import Known, computed
 from lftj.sql.conversions import common
-from lftj.sql.expressions import Expressions
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
 from lftj.sql.select import Output, SelectBlock, rows_of
+from lftj.sql.sql_expressions import Expressions
 from lftj.sql.view import OutputColumn, Rows
 
 if TYPE_CHECKING:
