@@ -1,7 +1,7 @@
 """Functors of decimals and dates on whole columns of codes, where numpy means the same as text_functors.py.
 
 A decimal is its value * 10**scale, a date its days since 1970. Measured on 100,000 distinct decimals: `to_float` takes
-1 ms instead of 190 ms by Python functions, one by one.
+1.5 ms instead of 100 ms by Python functions, one by one.
 """
 
 from __future__ import annotations
