@@ -52,7 +52,6 @@ from lftj.evaluate.key_conflicts import check_facts
 from lftj.explain.bytes_held import bytes_held
 from lftj.explain.explanation import Explanation
 from lftj.explain.maintenance import maintenance_of
-from lftj.explain.overview import table_of
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
 from lftj.language import ast
@@ -71,6 +70,7 @@ from lftj.results.listing import as_html, as_text
 from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
+from lftj.results.transaction_delta import Deltas
 from lftj.store.stored import StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
