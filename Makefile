@@ -17,7 +17,7 @@ BOUNDS := tests/storage tests/streams tests/join tests/trace tests/recursion tes
 	tests/engine/test_programs.py tests/engine/test_scans.py tests/engine/test_stored_scans.py tests/engine/test_delta.py \
 	tests/engine/test_transactions.py tests/engine/test_undefined.py tests/engine/test_small_commits.py
 
-.PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow thorough quick lint format types docs bench bench-micro report wheel clean
+.PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow thorough fuzz quick lint format types docs bench bench-micro report wheel clean
 .DEFAULT_GOAL := test
 
 $(BIN)/python:
@@ -58,6 +58,11 @@ test-bounds: $(VENV)/.dev
 thorough: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) $(SPREAD) -m "not spark"
 	HYPOTHESIS_PROFILE=thorough NUMBA_BOUNDSCHECK=1 $(PYTEST) $(SPREAD) -m "not spark" $(BOUNDS)
+
+# Random programs with random histories under all strategies; seeds are printed, and failing cases reduced.
+MINUTES ?= 5
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 # One session for all, so one process; where Java is missing one line says so.
 test-spark: $(VENV)/.dev

@@ -37,17 +37,15 @@ from __future__ import annotations
 
 import os
 import threading
-import traceback
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import ref
 
 import numpy as np
 
 from lftj import arguments
+from lftj.durable.in_file import InFile
 from lftj.errors import DataWarning, TransactionError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
@@ -68,13 +66,11 @@ from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.program.strata import Strata
 from lftj.progress import Progress
-from lftj.results.answers import Answers
-from lftj.results.commit_feed import CommitFeed
 from lftj.results.listing import as_html, as_text
 from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
-from lftj.results.transaction_delta import Delta, Deltas
+from lftj.results.transaction_delta import Deltas
 from lftj.store.stored import StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction
@@ -87,6 +83,7 @@ if TYPE_CHECKING:
 
     from lftj.io.change_feed import ChangeReport
     from lftj.io.rejects import Rejects
+    from lftj.results.event_stream import AppliedEvents
     from lftj.sql.results import SqlResult
     from lftj.streams.circuit import Circuit
 
@@ -94,12 +91,17 @@ if TYPE_CHECKING:
 _OUTSIDE = "use `tx.insert`, or do it outside of the block"
 
 
-class Database(Answers):
+class Database(InFile):
     """Relations, rules over them, and their answers.
 
     `program` is rule text, a `lftj.Program`, or nothing. `memory_limit` caps the bytes of stored pages, a number or a
     text such as "2GiB" (`MemoryLimitError` beyond). `threads` may work at a time on what is large enough for several
     (`lftj.store.threads` lists what); the answers are those of one.
+
+    `path`: the file that everything is kept in (`lftj.durable`); made if it is not there, else opened, with what is in
+    it; a `program` that it was opened with before is not added again. `sync`: what a commit that returned survives:
+    "full" a loss of power, "normal" the end of the process, "off" nothing that comes within a second. `retain`: how
+    many entries of the log are kept beyond the last checkpoint, with the changes of derived relations (None: all).
     """
 
     # Of pages and buffers, where not the usual ones (`_sized`).
@@ -111,6 +113,10 @@ class Database(Answers):
         *,
         memory_limit: int | str | None = None,
         threads: int = 1,
+        path: str | os.PathLike[str] | None = None,
+        read_only: bool = False,
+        sync: str = "full",
+        retain: int | None = 0,
     ) -> None:
         self._arena = Arena(arguments.size(memory_limit))
         self._arena.crew = crew_of(threads)
@@ -124,11 +130,10 @@ class Database(Answers):
         self._rejects: dict[str, Rejects | None] = {}
         self._open: Transaction | None = None  # set and read by the thread that holds the lock
         self._attached: list[object] = []  # circuits, which clauses know by a number
-        self._watchers: dict[object, tuple[str, Callable[[Delta], object]]] = {}
-        self._undelivered: deque[tuple[Callable[[Delta], object], Delta]] = deque()
-        self._delivering = False
-        self._feeds: dict[object, ref[CommitFeed]] = {}
-        if program is not None:
+        self._begin_watching()
+        if path is not None:
+            self._open_file(path, read_only, sync, retain)
+        if program is not None and not self._has_program(program):
             self._add_rules(program, RuleOptions.of(None, None, None))
 
     @classmethod
@@ -166,8 +171,9 @@ class Database(Answers):
         What may be asked for the rules of a head, never changing an answer: `key_orders` forces the order in which
         they bind their variables, `{"tri": ("y", "x", "z")}` (delta joins of recursive rules, each of which begins with
         what changed, have orders of their own). `maintain` says how transactions keep it up to date:
-        "trace", "delta" (key orders instead of records), "recompute" (neither) or "auto", which chooses by what is
-        estimated to be quicker; recursive heads follow by rounds, with "trace" or "delta" however much changes.
+        "trace", "delta" (key orders instead of records), "triggers" (maps; a count, sum or mean), "recompute" (none of
+        these) or "auto", which chooses by what is estimated to be quicker; recursive heads follow by rounds, with
+        "trace" or "delta" however much changes.
         `granularity` says what traces keep where there is a choice, "node" (few records) or "interval" (few lookups),
         or "auto".
         """
@@ -180,6 +186,7 @@ class Database(Answers):
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
                 state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))
+            self._write_rules(program, options, state)
             self._evaluator.state = state
         for warning in added.warnings:
             warnings.warn(warning.render(), stacklevel=3)
@@ -205,6 +212,7 @@ class Database(Answers):
             self._evaluator.state = declared(before, relation, into, self._new)
             try:
                 self._refresh((big_counts_of(into),), None)
+                self._write_steps({"paths": [relation, into]})
             except BaseException:
                 self._evaluator.state = before
                 raise
@@ -230,6 +238,7 @@ class Database(Answers):
         from lftj.streams.attached import attach
 
         with self._alone("attach"):
+            self._refuse_file("a circuit is attached", "a circuit is made of Python functions, which no file keeps")
             before = self._state
             try:
                 attached = attach(self._evaluator, self._new, circuit, inputs, outputs)
@@ -281,6 +290,7 @@ class Database(Answers):
                 loaded = read(source, relation.given, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
+                self._write_load(name, relation.facts, facts)
                 self._evaluator.state = self._state.with_facts(name, facts)
                 given(loaded.rows)
             self._rejects[name] = loaded.rejects
@@ -337,7 +347,8 @@ class Database(Answers):
         with self._alone("read_inputs"):
             state, rejects = self._state, dict(self._rejects)
             try:
-                yield
+                with self._written_together():
+                    yield
             except BaseException:
                 self._evaluator.state = state
                 self._rejects = rejects
@@ -488,6 +499,19 @@ class Database(Answers):
         """
         return Transaction(self, missing, timeout)
 
+    def apply(
+        self, events: Iterable[Sequence[Any]], *, watch: Iterable[str] = (), timeout: float | None = None
+    ) -> AppliedEvents:
+        """Apply a stream of events in one transaction: rows that come and go, one after the other.
+
+        `events`: blocks (relation, op, rows) in order; `op` as in `load_changes`, one for the block or one for each
+        row, `rows` as for `load`. `watch`: heads that triggers keep, of which the report has a log: every row that
+        came or went, with the number of its event (`lftj.results.event_stream`). `timeout` as for `transaction`.
+        """
+        from lftj.results.event_stream import apply
+
+        return apply(self, events, watch, timeout)
+
     def snapshot(self) -> Snapshot:
         """The database as it is now, for reading: it never changes, and any thread may read it.
 
@@ -500,76 +524,8 @@ class Database(Answers):
                 state = self._state
         return Snapshot(self._evaluator, state)
 
-    def on_commit(self, name: str, callback: Callable[[Delta], object]) -> Callable[[], None]:
-        """Call `callback(delta)` after every transaction that changed relation `name`; returns what ends that.
-
-        Once per commit, in the order of the commits and, within one, of the calls of `on_commit`, in the thread that
-        commits. The commit stands whatever a callback does: an exception becomes a warning when all callbacks have
-        run. A callback may open a transaction; who watches is told of that one afterwards. Loads are no commits.
-        """
-        self._stored(name)
-        arguments.function("callback", callback, "callback(delta)")
-        handle = object()
-        self._watchers[handle] = (name, callback)
-
-        def stop() -> None:
-            self._watchers.pop(handle, None)
-
-        return stop
-
     def _evaluated(self, heads: frozenset[str], seconds: float) -> None:
         self._journal.evaluated(heads, seconds)
-
-    def changes(self, *names: str, limit: int | None = None) -> CommitFeed:
-        """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
-
-        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
-        closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
-        many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
-        number. Loads are no commits. See `lftj.results.commit_feed`.
-        """
-        for name in names:
-            self._stored(name)
-        feeds, handle = self._feeds, object()
-        waiting = arguments.count("limit", limit, "commits that may wait to be read")
-        feed = CommitFeed(names, waiting, lambda: feeds.pop(handle, None))
-        feeds[handle] = ref(feed, lambda _: feeds.pop(handle, None))
-        return feed
-
-    def _all_feeds(self) -> list[CommitFeed]:
-        return [feed for held in tuple(self._feeds.values()) if (feed := held()) is not None]
-
-    def _deliver(self, deltas: Deltas) -> list[str]:
-        """Tell feeds; call the callbacks of the relations that changed; returns the messages of those that failed.
-
-        A transaction of a callback only adds to the queue, which is emptied here. So every callback gets the commits in
-        their order.
-        """
-        for feed in self._all_feeds():
-            feed.give(deltas)
-        for name, callback in tuple(self._watchers.values()):
-            if name in deltas:
-                self._undelivered.append((callback, deltas[name]))
-        failures: list[str] = []
-        if self._delivering:
-            return failures
-        self._delivering = True
-        stop: BaseException | None = None
-        try:
-            while self._undelivered:
-                callback, delta = self._undelivered.popleft()
-                try:
-                    callback(delta)
-                except Exception as error:
-                    shown = "".join(traceback.format_exception(error)).rstrip()
-                    failures.append(f"a callback of on_commit failed; the commit stands\n{shown}")
-                except BaseException as error:
-                    stop = stop or error
-        finally:
-            self._delivering = False
-        if stop is not None:
-            raise stop
-        return failures
 
     @property
     def _strata(self) -> Strata:
@@ -590,6 +546,7 @@ class Database(Answers):
         for feed in self._all_feeds():
             feed.close()
         self._progress.close()
+        self.close()
 
     def __repr__(self) -> str:
         return as_text(self._state, self._arena.used)

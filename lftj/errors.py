@@ -244,6 +244,12 @@ class MemoryLimitError(Error, MemoryError):
     """The memory limit, or the machine's memory, ran out. Nothing was changed."""
 
 
+class DatabaseFileError(Error, OSError):
+    """A database's file cannot be opened, read or written, or is damaged. Nothing was changed."""
+
+    __str__ = Error.__str__
+
+
 class TransactionError(Error, RuntimeError):
     """A transaction was used before its block began or after it ended, or within another."""
 

@@ -45,6 +45,7 @@ from lftj.maintain.commit import Commit
 from lftj.maintain.commit_stats import stats_of
 from lftj.maintain.erased_in_vain import erased_in_vain, only_derived
 from lftj.maintain.journal import INFO, LOG
+from lftj.maintain.streams import Streams
 from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
@@ -56,6 +57,8 @@ from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applie
 from lftj.store.copies import missing as missing_copies
 from lftj.store.primary_keys import replacing
 from lftj.store.stored import StoredRelation
+from lftj.triggers.derived_relations import NoEvents
+from lftj.triggers.head_rows import RowLog
 from lftj.values import gate
 from scantree.memory import ArenaFullError
 from scantree.version import Version
@@ -94,6 +97,8 @@ class Transaction:
         "_missing",
         "_phase",
         "_program",
+        "_steps",
+        "_streams",
         "_timeout",
     )
 
@@ -107,10 +112,12 @@ class Transaction:
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
         self._heads = self._dropped = _NO_HEADS
+        self._steps: list[dict[str, Any]] = []
         self._commit: Commit | None = None
         self._deltas: Deltas | None = None
         self._done: Commit | None = None
         self._kept: dict[str, int] = {}
+        self._streams: Streams | None = None  # the events, where it is a stream of them (results/event_stream.py)
         self._phase = _UNUSED
         self._apart: AsyncBlock | None = None
 
@@ -178,7 +185,7 @@ class Transaction:
                 commit = self._computed()
                 if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
                     self._kept = dict(erased_in_vain(commit, self._batches))
-                commit.publish()
+                self._database._write_commit(commit, self._steps)
         finally:
             self._close()
         database = self._database
@@ -434,12 +441,14 @@ class Transaction:
                 self._add(name, added.state.relations[name], Batch(rows, count, INSERT))
         self._discard()
         self._program, self._heads = added.state, self._heads | added.heads
+        self._database._note_rules(self._steps, program, options)
         return added.warnings
 
     @contextmanager
     def _restoring(self) -> Iterator[None]:
         """Several calls that are one: if the block raises, the transaction holds what it held before."""
         before = self._batches, self._current, self._program, self._heads, self._dropped
+        steps = len(self._steps)
         self._batches = {name: list(batches) for name, batches in self._batches.items()}
         self._current = dict(self._current)
         try:
@@ -448,6 +457,7 @@ class Transaction:
             self._discard()
             self._batches, self._current, self._program, self._heads, self._dropped = before
             self._applied = {}
+            del self._steps[steps:]
             raise
 
     def sql(self, text: str, /, **parameters: Any) -> SqlResult | None:
@@ -473,12 +483,14 @@ class Transaction:
             )
         self._discard()
         self._program = state.without_rules(head)
+        self._steps.append({"remove": head})
         # Internal heads that this transaction has added may be gone again.
         self._heads = (self._heads | {head}).intersection(self._program.relations)
 
     def _drop(self, name: str) -> None:
         """Drop a relation that no rule reads, with its rules and its facts; no delta tells of it."""
         self._discard()
+        self._steps.append({"drop": name})
         self._program = (self._program or self._evaluator.state).without_relation(name)
         self._dropped |= {name}
         self._heads = self._heads.intersection(self._program.relations)
@@ -558,6 +570,7 @@ class Transaction:
             self._heads,
             self._limits(),
             self._database._kept,
+            self._streams,
             self._dropped,
         )
         try:
@@ -574,6 +587,24 @@ class Transaction:
             raise
         self._commit = commit
         return commit
+
+    def _log_of(self, name: str) -> RowLog:
+        """The rows of `name` that come and go event by event, in a transaction that is a stream of events."""
+        commit = self._computed()
+        assert self._streams is not None
+        state = commit.state
+        try:
+            log = self._streams.of(name, state.strata.by_head, state.relations)
+            why = "triggers do not keep it: `db.explain` says how it follows changes"
+        except NoEvents as refused:
+            log, why = None, str(refused.args[0])
+        if log is not None:
+            return log
+        raise DataError(
+            f"`{name}` is not known event by event",
+            why=f"{why}; nothing was done",
+            remedy=f'watch a count, sum or mean that is kept so, by `maintain={{"{name}": "triggers"}}`',
+        )
 
     def _limits(self) -> Callable[[str], Limits]:
         """What the derivation of a head is allowed, for whoever is about to derive it; raises when the time is up."""

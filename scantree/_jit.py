@@ -3,7 +3,7 @@
 A kernel is a plain function over numpy arrays and integers. `@kernel` compiles it on first use (never at import, and
 as `_compile.py` tells), without the GIL, and keeps the machine code in a directory of lftj's own:
 
-    <cache>/kernels-<hash of every kernel source, the numba version and the mode>
+    <cache>/kernels-<hash of every kernel source, the numba version and the mode>[/leaves-<hash of the leaves' sources>]
 
 numba looks only at a kernel's own file when it decides whether cached code is stale, so a kernel would keep the old
 body of a callee that was edited in another file (numba issue 1833). Hashing all sources into the directory name closes
@@ -36,20 +36,24 @@ from scantree._compile import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_PACKAGES = ("scantree", "sensitivity", "lftj/join")
+# The files that hold kernels; those of `_LEAVES` are called by no kernel of others, and have a folder of their own: an
+# edit there does not compile the rest again.
+_PACKAGES = ("scantree/*.py", "sensitivity/*.py", "lftj/join/*.py")
+_LEAVES = ("lftj/triggers/*_kernel.py",)
 
 
-def _source_hash() -> str:
-    """Digest of all files that hold kernels, of numba's version and of the bounds-checking mode."""
+def _source_hash(*patterns: str) -> str:
+    """Digest of files that hold kernels, of numba's version and of the bounds-checking mode."""
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(f"{numba.__version__} {config.BOUNDSCHECK}".encode())
-    for package in _PACKAGES:
-        for path in sorted((root / package).glob("*.py")):
+    for pattern in patterns:
+        for path in sorted(root.glob(pattern)):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-CACHE_DIR = cache_root() / f"kernels-{_source_hash()}"
+CACHE_DIR = cache_root() / f"kernels-{_source_hash(*_PACKAGES)}"
+_LEAF_DIR = CACHE_DIR / f"leaves-{_source_hash(*_LEAVES)}"
 
 
 # Seconds of compiling after which it is told; kernels that end a pause, by seconds between them; those that take long,
@@ -177,7 +181,8 @@ def _compile(function: F, forceinline: bool) -> F:
         return function
     options = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "boundscheck": None}
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(CACHE_DIR)
+    leaf = function.__module__.startswith("lftj.") and not function.__module__.startswith("lftj.join.")
+    config.CACHE_DIR = str(_LEAF_DIR if leaf else CACHE_DIR)
     try:
         compiled: Any = Kernel(function, targetoptions={**options, "forceinline": forceinline})
         compiled.enable_caching()

@@ -61,15 +61,28 @@ def public(kind: type) -> list[str]:
 
 def test_what_only_tests_ask_for_is_no_parameter() -> None:
     """`help(Database)` showed the sizes of pages, which users have no use for."""
-    assert list(inspect.signature(lftj.Database).parameters) == ["program", "memory_limit", "threads"]
+    assert list(inspect.signature(lftj.Database).parameters) == [
+        "program",
+        "memory_limit",
+        "threads",
+        "path",
+        "read_only",
+        "sync",
+        "retain",
+    ]
     assert lftj.Database._sized(page_rows=4)._evaluator.page_rows == 4
     assert lftj.Database()._evaluator.page_rows == 256
 
 
 def test_methods() -> None:
     assert public(lftj.Database) == [
+        "at",
         "attach",
+        "branch",
         "changes",
+        "checkpoint",
+        "close",
+        "diff",
         "directives",
         "evaluate",
         "explain",
@@ -78,13 +91,16 @@ def test_methods() -> None:
         "memory",
         "metrics",
         "on_commit",
+        "path",
         "path_counts",
         "prepare",
         "prepare_query",
         "query",
         "read_inputs",
+        "refresh",
         "rejects",
         "rules",
+        "seq",
         "snapshot",
         "sql",
         "transaction",

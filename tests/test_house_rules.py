@@ -104,7 +104,7 @@ ROOMS = (
     ("explain",),
     ("io",),
     ("results",),
-    ("streams",),
+    ("streams", "durable"),
     ("sql",),
     ("transaction.py", "database.py"),
     ("__init__.py",),

@@ -9,6 +9,7 @@
         --maintain HEAD=trace|delta|recompute    how HEAD follows changes (auto: what is estimated to be quicker)
         --granularity HEAD=node|interval   what its trace keeps, where there is a choice
         --updates FILE|-                   then apply the changes in FILE, and print what each commit changed
+        --database FILE                    keep everything in a database, which is made if it is not there
         --stats                            how each rule was evaluated, and how long it took, on stderr
         -w, --no-warn                      keep warnings about the program to yourself
         -j, --jobs, --threads N            threads that work at a time (auto: one per core)
@@ -17,9 +18,13 @@
     lftj stream CIRCUIT.py --input NAME=FILE   a circuit of lftj.streams over files; each step prints what changed
         --rows N  --follow  --stats        rows a step; wait for more; the circuit with its last step, on stderr
     lftj check PROGRAM... [--json]         every finding with its place, at once; no data is read
+    lftj check DATABASE... [--evaluate]    what is damaged in a database in a file; what is derived against evaluation
+    lftj backup DATABASE COPY              a copy, while others read and write; `compact DATABASE` gives space back
+    lftj log DATABASE [--since N] [--json] what was committed to it
     lftj fmt PROGRAM... [--check] [--diff] programs in their standard form, rewritten in place; `-` is stdin to stdout
     lftj lsp                               the language server, for editors (needs lftj[lsp])
     lftj explain PROGRAM [RELATION]        key orders and estimates; [-F DIR] [--run] [--json] and limits as in `run`
+    lftj triggers FILE [--naive]           how sums and counts of rules, or of the calculus, are kept by triggers
     lftj functors [--json]                 operators, functors and tests of the language, each with an example
     lftj doctor [--json]                   versions, cache, machine, Java, extras: each with what to do about it
     lftj demo [--quick]                    two real graphs: triangles, cliques, paths, and a live stream
@@ -79,6 +84,6 @@ def _plain_check(arguments: Sequence[str]) -> Callable[[], int] | None:
     # typer expands `*.dl` on Windows
     if list(arguments[:1]) != ["check"] or not programs or not plain or os.name == "nt":
         return None
-    from lftj.cli.check_command import check_programs
+    from lftj.cli.check_command import check_all
 
-    return partial(check_programs, programs, as_json=len(programs) < len(arguments) - 1)
+    return partial(check_all, programs, as_json=len(programs) < len(arguments) - 1)

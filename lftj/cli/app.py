@@ -10,12 +10,14 @@ import difflib
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from lftj.cli.app_options import (
+    DatabasePath,
     Facts,
     Granularity,
     Jobs,
@@ -89,6 +91,15 @@ def run(
         ),
     ] = None,
     stats: Annotated[bool, typer.Option("--stats", help="Say how rules were evaluated, and how long.")] = False,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database",
+            metavar="FILE",
+            help="Keep everything in this database; it is made if it is not there.",
+            show_default=False,
+        ),
+    ] = None,
     no_warn: Quiet = False,
     jobs: Jobs = "1",
 ) -> Job:
@@ -103,7 +114,7 @@ def run(
     from lftj.cli.run_command import Settings, run_program
 
     settings = Settings.of(program, facts, timeout, memory_limit, key_order, maintain, granularity, no_warn, jobs)
-    return partial(run_program, settings, output, on_error, stats, updates)
+    return partial(run_program, replace(settings, database=database), output, on_error, stats, updates)
 
 
 @app.command(short_help="Ask a program questions; the answers go to stdout.")
@@ -199,12 +210,46 @@ def warmup(
     return compile_updates if updates else compile_all
 
 
-@app.command(short_help="Find all mistakes of programs, without any data.")
-def check(programs: Programs, json: Json = False) -> Job:
-    """Check programs without reading any data: all findings, each with its place."""
-    from lftj.cli.check_command import check_programs
+@app.command(short_help="Find all mistakes of programs, without any data; or damage of databases.")
+def check(
+    programs: Programs,
+    json: Json = False,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate", help="Of databases: compare what is derived with an evaluation.")
+    ] = False,
+) -> Job:
+    """Check programs without reading any data: all findings, each with its place. Databases are checked for damage."""
+    from lftj.cli.check_command import check_all
 
-    return partial(check_programs, programs, as_json=json)
+    return partial(check_all, programs, as_json=json, evaluate=evaluate)
+
+
+@app.command(short_help="Copy a database in a file, while it is in use.")
+def backup(path: DatabasePath, to: Annotated[str, typer.Argument(metavar="COPY", show_default=False)]) -> Job:
+    """Copy a database in a file as it is at one moment; others may read and write it meanwhile."""
+    from lftj.cli.file_commands import back_up
+
+    return partial(back_up, path, to)
+
+
+@app.command(short_help="Give back the space that a database in a file does not take any more.")
+def compact(path: DatabasePath) -> Job:
+    """Write a checkpoint, drop what nothing names any more, and give back the space."""
+    from lftj.cli.file_commands import compact_file
+
+    return partial(compact_file, path)
+
+
+@app.command(short_help="Show what was committed to a database in a file.")
+def log(
+    path: DatabasePath,
+    since: Annotated[str, typer.Option("--since", metavar="N", help="Entries after this one.")] = "0",
+    json: Json = False,
+) -> Job:
+    """Show the entries of the log: number, time, and how many rows came (+) and went (-) by relation."""
+    from lftj.cli.file_commands import show_log
+
+    return partial(show_log, path, since, as_json=json)
 
 
 @app.command(short_help="Format programs; comments stay.")
@@ -217,6 +262,20 @@ def fmt(
     from lftj.cli.fmt_command import format_programs
 
     return partial(format_programs, programs, check=check, diff=diff)
+
+
+@app.command(short_help="Show how sums and counts are kept by triggers.")
+def triggers(
+    program: Annotated[
+        str, typer.Argument(metavar="FILE", help="Rules (.dl), queries in the calculus (.calc), or M3F (.m3f).")
+    ],
+    form: Annotated[str, typer.Option("--format", metavar="m3f|dot|svg", help="How it is printed.")] = "m3f",
+    naive: Annotated[bool, typer.Option("--naive", help="A view for every delta (viewlet transform).")] = False,
+) -> Job:
+    """Print what a row that comes or goes does to the maps that keep sums, counts and means: M3F, or a picture."""
+    from lftj.cli.triggers_command import print_triggers
+
+    return partial(print_triggers, program, form=form, naive=naive)
 
 
 @app.command(short_help="Start the language server, for editors.")

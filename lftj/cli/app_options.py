@@ -54,6 +54,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Programs = Annotated[
     list[str], typer.Argument(metavar="PROGRAM", help="Files of rules; - is stdin.", show_default=False)
 ]
+DatabasePath = Annotated[str, typer.Argument(metavar="DATABASE", help="A file that lftj made.", show_default=False)]
 Jobs = Annotated[
     str,
     typer.Option("-j", "--jobs", "--threads", metavar="N", help="Threads that work at a time; auto: one per core."),

@@ -12,6 +12,15 @@ from lftj.cli.sql_report import check_report
 from lftj.errors import Diagnostic, ProgramError, Span
 
 
+def check_all(paths: Sequence[str], *, as_json: bool, evaluate: bool = False) -> int:
+    """Check programs for mistakes, or databases in files for damage."""
+    from lftj.cli.file_commands import check_files, database_files
+
+    if database_files(paths):
+        return check_files(paths, as_json=as_json, evaluate=evaluate)
+    return check_programs(paths, as_json=as_json)
+
+
 def check_programs(programs: Sequence[str], *, as_json: bool) -> int:
     """Print the findings of all programs. 1 if one of them is an error, 2 if a program could not be read."""
     found: list[Diagnostic] = []

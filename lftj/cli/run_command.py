@@ -43,6 +43,7 @@ class Settings:
     granularity: dict[str, str]
     no_warn: bool
     threads: int = 1
+    database: str | None = None
 
     @classmethod
     def of(
@@ -195,6 +196,7 @@ def _evaluated(
             phases["updated"] = updated - evaluated
         phases["written"] = clock() - updated
         say("\n".join([str(db.explain()), ", ".join(f"{phase} in {t:.3f} s" for phase, t in phases.items())]))
+    db.close()
     return Code.DONE
 
 
@@ -205,7 +207,9 @@ def database(settings: Settings, program: CheckedProgram) -> Database:
             say(worded(warning.render()))
     from lftj.database import Database
 
-    db = Database(memory_limit=settings.memory_limit, threads=settings.threads)
+    db = Database(memory_limit=settings.memory_limit, threads=settings.threads, path=settings.database)
+    if db._has_program(program.program):
+        return db
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they have just been told
         try:

@@ -125,7 +125,7 @@ class Folding(NamedTuple):
 
 
 @cache
-def _range_of_sums(operand: str) -> tuple[int, int] | None:
+def range_of_sums(operand: str) -> tuple[int, int] | None:
     """The least and the greatest code of a sum of values of a type; None if every code is one."""
     made = type_of(AGGREGATES["sum"].result_of(operand))
     return None if made.low <= NUMBER_MIN and made.high >= NUMBER_MAX else (made.low, made.high)
@@ -333,7 +333,7 @@ class Accumulators:
         sums: Ints = (high << BITS) | values[LOWER]
         codes = sums if storage == "number" else sums ^ SIGN
         without = (high < bound[0]) | (high >= bound[1])
-        if (narrow := _range_of_sums(self.folding.operand)) is not None:
+        if (narrow := range_of_sums(self.folding.operand)) is not None:
             without |= (codes < narrow[0]) | (codes > narrow[1])
         return codes, without
 
@@ -344,8 +344,8 @@ class Accumulators:
             return self._rounded(groups, values, counts)
         operand = self.folding.operand
         if family_of(operand) in AGGREGATES["mean"].keeps:
-            return _nearest(values[HIGH], values[LOWER], counts, type_of(operand))
-        return encode_float(_quotients(values[HIGH], values[LOWER], counts, 10 ** scale_of(operand))), None
+            return nearest_means(values[HIGH], values[LOWER], counts, type_of(operand))
+        return encode_float(quotients(values[HIGH], values[LOWER], counts, 10 ** scale_of(operand))), None
 
     def count(self, groups: Ints, values: Ints) -> Results:
         """The number of bindings of every group."""
@@ -384,7 +384,7 @@ def carried(folding: Folding, values: Ints) -> Ints:
     return np.stack([values[COUNT], values[HIGH] + (low >> BITS), low & LOW])
 
 
-def _quotients(high: Ints, low: Ints, counts: Ints, unit: int) -> npt.NDArray[np.float64]:
+def quotients(high: Ints, low: Ints, counts: Ints, unit: int) -> npt.NDArray[np.float64]:
     """The floats nearest to (high * 2**32 + low) / (counts * unit)."""
     small = (np.abs(high) < EXACT >> BITS) & (counts < EXACT // unit)
     means: npt.NDArray[np.float64] = ((high << BITS) + low) / (counts * np.where(small, unit, 1))
@@ -393,7 +393,7 @@ def _quotients(high: Ints, low: Ints, counts: Ints, unit: int) -> npt.NDArray[np
     return means
 
 
-def _nearest(high: Ints, low: Ints, counts: Ints, type: ValueType) -> Results:
+def nearest_means(high: Ints, low: Ints, counts: Ints, type: ValueType) -> Results:
     """The integers nearest to (high * 2**32 + low) / counts, the even one of two; those beyond the type are none.
 
     A mean leaves the range of what it is the mean of where weights of both signs are added up.

@@ -225,7 +225,7 @@ class FeedReader:
         meant = []
         for number, code in enumerate(distinct.tolist()):
             value = self._texts.value(code, kind)
-            found = _meaning(str(value), self._schema)
+            found = meaning(str(value), self._schema)
             if isinstance(found, str):
                 row = first + int(np.argmax(at == number))
                 raise FeedError(
@@ -240,7 +240,7 @@ class FeedReader:
         return kinds[at], keyed[at]
 
 
-def _meaning(word: str, schema: Schema) -> tuple[int, bool] | str:
+def meaning(word: str, schema: Schema) -> tuple[int, bool] | str:
     """INSERT or ERASE, and whether the key counts; or why it is neither."""
     word = word.strip().lower()
     if word in _EXACT:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lftj.errors import Diagnostic, Span
 from lftj.language import ast
@@ -34,6 +34,9 @@ from lftj.language.notation import (
     literal_text,
 )
 from lftj.values.codes import Column, Schema
+
+if TYPE_CHECKING:
+    from lftj.language.thresholds import ThresholdClause
 
 __all__ = [
     "INTERNAL",
@@ -211,6 +214,8 @@ class Clause:
     `acyclic`: its component is evaluated key by key (acyclic.py); its first atom is over the rows along which that is
     done, and an aggregate may have a clause for each alternative in its braces.
 
+    `threshold`: it is a sum over intervals that running sums decide (thresholds.py); its atoms only say what it reads.
+
     `best`, "min" or "max", makes a functional predicate in recursion one of best values: what all clauses of the head
     derive under a key, and the fact that may be there, are candidates, of which the least or the greatest value stands.
 
@@ -229,6 +234,7 @@ class Clause:
     aggregate: Aggregate | None = None
     best: str = ""
     acyclic: bool = False
+    threshold: ThresholdClause | None = None
     or_null: frozenset[str] = frozenset()
     # How its texts are split off, once that was asked for (`program/text_split.py`); a changed clause has its own.
     text_split: list[object] = field(default_factory=list, init=False, compare=False, repr=False)

@@ -26,12 +26,13 @@ from lftj.maintain.scan import Scan
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Declined, Kept, Staged, Strategy
 from lftj.maintain.trace import Trace
+from lftj.maintain.triggers import Triggers
 from lftj.program.strata import Heads
 
 # Nanoseconds up to which what following takes is read from the wall clock: little else comes between, and asking for
 # CPU time is a system call of some microseconds.
 BRIEF = 1e6
-STRATEGIES: list[Strategy] = [Levels(), Rounds(), Paths(), Alias(), Scan(), Delta(), Trace(), RECOMPUTE]
+STRATEGIES: list[Strategy] = [Levels(), Rounds(), Paths(), Alias(), Scan(), Triggers(), Delta(), Trace(), RECOMPUTE]
 
 
 def register(strategy: Strategy, *, asked: bool = True) -> None:

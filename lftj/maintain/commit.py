@@ -22,18 +22,21 @@ from lftj.evaluate.key_conflicts import check_content, check_facts
 from lftj.evaluate.undefined_groups import undefined_of, with_undefined
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
-from lftj.maintain.choose import follow
+from lftj.language.options import TRIGGERS
+from lftj.maintain.choose import follow, named
 from lftj.maintain.recompute import ticking
 from lftj.maintain.refresh import refresh
 from lftj.maintain.report import Causes, HeadReport, RuleWork
 from lftj.maintain.step import KeptHeads, Step
 from lftj.maintain.strategy import Staged
+from lftj.maintain.streams import Streams
 from lftj.plan.join_stats import JoinStatsByJoin
 from lftj.program.state import State
 from lftj.program.strata import Heads, Strata
 from lftj.program.undefined import alike, groups_of
 from lftj.store.change import INSERTED, Batch, Change, applied
 from lftj.store.stored import Built, StoredRelation
+from lftj.triggers.derived_relations import NoEvents
 from lftj.values.codes import Schema
 from scantree.version import Version
 
@@ -47,11 +50,12 @@ class Commit:
     `evaluator` holds the state before. `program`: a state with the strata (and new, empty relations) to be, None if the
     rules do not change; `new_heads`: those whose rules do, and the commit adds those that enter or leave a recursion.
     `limits` is asked once per derived head, and raises when the time is up. `kept`: what is kept of heads from one
-    commit to the next. `dropped`: relations that go, and of which nothing is told; one of them may be in `program`
-    again, as another.
+    commit to the next. `streams`: the events, where they come in an order (results/event_stream.py). `dropped`:
+    relations that go, and of which nothing is told; one of them may be in `program` again, as another.
 
-    After `run`: `state`, `changes` (those that are not empty), `unknown` (heads without a known change, and the error),
-    `reports` (of each derived head), `work` (what it took, by rule) and `join_stats` (of recursive heads).
+    After `run`: `state`, `changes` (those that are not empty), `fact_changes` (of facts alone), `unknown` (heads whose
+    change is not known, and the error), `reports` (of each derived head), `work` (what it took, by rule) and
+    `join_stats` (of recursive heads).
     """
 
     __slots__ = (
@@ -69,9 +73,11 @@ class Commit:
         "_ruled",
         "_staged",
         "_stale",
+        "_streams",
         "_ticking",
         "base",
         "changes",
+        "fact_changes",
         "join_stats",
         "reports",
         "seconds",
@@ -88,10 +94,11 @@ class Commit:
         new_heads: frozenset[str],
         limits: Limit,
         kept: KeptHeads,
+        streams: Streams | None = None,
         dropped: frozenset[str] = frozenset(),
     ) -> None:
         self._evaluator, self._batches, self._program = evaluator, batches, program
-        self._limits, self._kept = limits, kept
+        self._limits, self._kept, self._streams = limits, kept, streams
         # What is kept of a head (its content's form, plans, traces) belongs to how it is derived: by which rules, and
         # by rounds or not.
         moved = frozenset() if program is None else program.strata.moved_since(evaluator.state.strata)
@@ -100,6 +107,7 @@ class Commit:
         for name in dropped & self.base.relations.keys():
             self._before = self._before.without_relation(name)
         self.changes: dict[str, Change] = {}
+        self.fact_changes: dict[str, Change] = {}
         self.unknown: dict[str, EvaluationError] = {}
         self.reports: dict[str, HeadReport] = {}
         self.work: dict[str, tuple[Sequence[Clause], Sequence[RuleWork]]] = {}
@@ -121,18 +129,23 @@ class Commit:
         """Compute everything; nothing that others see changes."""
         started = time.perf_counter()
         facts, changed = self._facts()
+        self.fact_changes = changed
         strata = (self._program or self.base).strata
         if strata.marked:
             self._ticking = ticking(self._before, strata.marked)
-        if not facts and self._program is None and not self._ticking:
+        streamed = () if self._streams is None else self._streams.logs
+        if not facts and self._program is None and not self._ticking and not streamed:
             return
-        concerned, derived = strata.affected((*changed, *self._new_heads, *self._ticking))
+        concerned, derived = strata.affected(
+            tuple(dict.fromkeys((*changed, *self._new_heads, *self._ticking, *streamed)))
+        )
         before = self._before
         if before.stale and (concerned or self._new_heads):
             before = self._refreshed(strata, concerned)
         self.state = self._with_facts(before, strata, concerned, facts, changed)
         if derived:
             step = Step(before, self._evaluator.over(self.state), self.changes, self._new_heads, self._kept)
+            step.streams = self._streams
             for heads in derived:
                 self._follow(step, heads, facts)
             self.state = step.evaluator.state
@@ -265,7 +278,7 @@ class Commit:
         """Derive heads together if anything that concerns them changed, and look at what is undefined in them."""
         if self._failed and self._blocked(heads):
             return
-        causes = self._causes(heads, facts)
+        causes = self._causes(step, heads, facts)
         if causes is None:
             if not self._other_undefined.isdisjoint(heads.reads):
                 self._look_for_undefined(step, heads, None, self._limits(heads.name))
@@ -285,6 +298,8 @@ class Commit:
         for head, relation in staged.relations.items():
             if relation.schema.functional or relation.schema.key:
                 check_content(step.evaluator, head, relation, staged.changes[head], limits)
+        if self._streams is not None:
+            self._streams.derived.update(heads.names)
         step.after.update(staged.relations)
         step.evaluator.state.evaluations.update(staged.evaluations)
         self._report(step, heads, staged, causes, time.perf_counter() - started)
@@ -302,13 +317,24 @@ class Commit:
             self.unknown[head] = self._failed[head] = error
             self._stale.add(head)
 
-    def _causes(self, heads: Heads, facts: Mapping[str, Version]) -> Causes | None:
+    def _causes(self, step: Step, heads: Heads, facts: Mapping[str, Version]) -> Causes | None:
         """Why heads have to be derived; None if nothing that concerns them changed."""
         names = list(filter(self.changes.__contains__, heads.reads))
         rules, moved = not self._ruled.isdisjoint(heads.names), not self._new_heads.isdisjoint(heads.names)
         own = not facts.keys().isdisjoint(heads.names)
-        ticks = heads.name in self._ticking
+        ticks = heads.name in self._ticking or self._streamed(step, heads)
         return Causes(rules, moved, own, names) if names or moved or own or ticks else None
+
+    def _streamed(self, step: Step, heads: Heads) -> bool:
+        """Whether triggers keep a head for which there are events, whatever they add up to."""
+        if self._streams is None or named(TRIGGERS).fits(step, heads):
+            return False
+        by_head = step.evaluator.state.strata.by_head
+        try:
+            logs = [self._streams.of(name, by_head, step.after) for name in heads.reads]
+        except NoEvents:
+            return True
+        return any(log is not None and len(log.kinds) for log in logs)
 
     def _note_built(self, names: Iterable[str]) -> None:
         """Note the key orders and scans of relations before this commit builds others."""

@@ -17,6 +17,8 @@ from typing import NamedTuple
 from lftj.maintain.report import CostComparison
 from lftj.program.strata import Heads
 from lftj.store.change import Change
+from lftj.triggers.from_clauses import ClauseFormulas
+from lftj.triggers.thresholds import ThresholdFormulas
 from scantree.version import Version
 
 # Evaluating: a node opened, a seek, a row derived, stored or compared, a text computed; planning and the like.
@@ -30,6 +32,8 @@ JOINED, JOINED_STEP = 600.0, 45.0
 # Steps of an evaluation, spread over the rows of a relation, beside the steps that a changed row of it concerns in a
 # trace: old ones go, new ones come, and they are looked for (measured: 1.5 to 5).
 CONCERNED = 3.0
+# Following by triggers: whatever changes; a changed row, and an instruction of the statements that it runs.
+FOLLOWED_BY_TRIGGERS, EVENT, EVENT_STEP = 20_000.0, 150.0, 12.0
 # Following by scans: a changed row.
 SCANNED = 4_000.0
 # Planning how changed rows of an atom are joined, and making the arrays for it.
@@ -127,7 +131,8 @@ class HeadCosts:
     changed row of each relation is expected to take by deltas and by traces, where both were planned · `why_not`: why
     derivations cannot be followed (None: not looked at) · `favoured`: the
     one of them that was turned to ("": none yet) · `regret`: nanoseconds that the one in use took beyond what the other
-    was expected to take; `turns`: how often that was too much.
+    was expected to take; `turns`: how often that was too much · `formulas`: what triggers keep, or why they cannot
+    (None: not looked at).
     """
 
     heads: Heads
@@ -139,6 +144,7 @@ class HeadCosts:
     favoured: str = ""
     regret: float = 0.0
     turns: int = 0
+    formulas: ClauseFormulas | ThresholdFormulas | str | None = None
 
     def pace(self, strategy: str, rows: int) -> float:
         """What to multiply the estimate for so many changed rows by."""

@@ -20,7 +20,7 @@ from lftj.evaluate.overdue import finish
 from lftj.evaluate.undefined_terms import look_for_error
 from lftj.join.run import Counters, Limits, Run
 from lftj.language.clause import Clause
-from lftj.language.options import AUTO
+from lftj.language.options import AUTO, TRIGGERS
 from lftj.maintain import background
 from lftj.maintain.clause_delta import ClauseDelta, variants_of
 from lftj.maintain.cost import (
@@ -85,7 +85,7 @@ def deltas_of(
     None if traces are wished for, or expected to be better. Planned over `state`, in which the clauses may have been
     evaluated. `costs`: what is known of the head's; it is told what both are expected to take.
     """
-    asked = {state.maintain.get(c.rule, AUTO) for c in clauses}
+    asked = {AUTO if (wish := state.maintain.get(c.rule, AUTO)) == TRIGGERS else wish for c in clauses}
     if any(split_text(clause) is not None for clause in clauses):
         return [], "its rules compute texts"
     if not asked <= {AUTO, "delta"}:

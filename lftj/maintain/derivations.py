@@ -60,6 +60,8 @@ def why_not_followed(heads: Heads) -> str:
     """Why the derivations of `heads` cannot be followed; empty if they can."""
     if heads.recursive or not heads.clauses:
         return "its rules are recursive" if heads.recursive else "no rule derives it"
+    if heads.clauses[0].threshold is not None:
+        return "running sums decide which rows it adds up"
     bodies = [body_of(part) for clause in heads.clauses for part in parts_of(clause)]
     if any(body.guards or body.voids for body in bodies):
         return "a rule asks whether a relation is empty"

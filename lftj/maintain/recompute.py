@@ -19,6 +19,7 @@ from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.undefined_groups import undefined_groups_of
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
+from lftj.language.thresholds import THRESHOLDS
 from lftj.maintain.derivations import DECLARED, kept_content, why_not_followed
 from lftj.maintain.report import Reason, RuleWork
 from lftj.maintain.step import Step
@@ -35,6 +36,7 @@ from lftj.recursion.key_by_key import KeyByKey
 from lftj.recursion.key_rules import key_rules_of
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
+from lftj.triggers.thresholds import by_sorting
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
@@ -57,7 +59,11 @@ class Evaluated:
 
 
 # What makes the contents of heads that no rule derives, by the first word of their mark (`Aggregate.op`).
-MAKERS: dict[str, Callable[[Evaluator, Clause, Limits], Version]] = {PATHS: derive_paths, NUMBERS: derive_paths}
+MAKERS: dict[str, Callable[[Evaluator, Clause, Limits], Version]] = {
+    PATHS: derive_paths,
+    NUMBERS: derive_paths,
+    THRESHOLDS: by_sorting,
+}
 
 # Whether such a head may change in a commit that changes nothing it reads, by the same word.
 TICKING: dict[str, Callable[[State, Clause], bool]] = {}

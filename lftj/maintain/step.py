@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.evaluate.evaluator import Evaluator
-from lftj.language.options import AUTO
+from lftj.language.options import AUTO, TRIGGERS
 from lftj.maintain import background
 from lftj.maintain.cost import HeadCosts
 from lftj.maintain.report import HeadReport
@@ -30,12 +30,13 @@ from scantree.version import Version
 if TYPE_CHECKING:
     from lftj.maintain.clause_delta import ClauseDelta
     from lftj.maintain.strategy import Kept
+    from lftj.maintain.streams import Streams
 
 Ints = npt.NDArray[np.int64]
 Versions = Mapping[Order, Version]
 
 _NO_KEYS = np.empty(0, np.int64)
-_ONLY_AUTO = frozenset({AUTO})
+_ONLY_AUTO, _ONLY_TRIGGERS = frozenset({AUTO}), frozenset({TRIGGERS})
 
 
 @dataclass(slots=True)
@@ -92,12 +93,24 @@ class Step:
     `before`: the state before it, in which every head that it concerns is up to date · `evaluator`: evaluates over the
     state after it, as far as that is made: everything below the heads in hand · `changes` of these relations, where
     they are not empty · `new_heads`: those whose rules change · `kept`: what is kept of heads · `deltas`: those planned
-    for heads in this step, and why so (delta.py).
+    for heads in this step, and why so (delta.py) · `streams`: what comes and goes event
+    by event, where the commit is a stream of events.
 
     A step without changes is *at rest*: `explain` looks at it.
     """
 
-    __slots__ = ("_surgeries", "_unkept", "after", "before", "changes", "deltas", "evaluator", "kept", "new_heads")
+    __slots__ = (
+        "_surgeries",
+        "_unkept",
+        "after",
+        "before",
+        "changes",
+        "deltas",
+        "evaluator",
+        "kept",
+        "new_heads",
+        "streams",
+    )
 
     def __init__(
         self,
@@ -112,6 +125,7 @@ class Step:
         self.after: dict[str, StoredRelation] = evaluator.state.relations
         self.new_heads, self.kept = new_heads, kept
         self.deltas: dict[str, tuple[list[ClauseDelta], str]] = {}
+        self.streams: Streams | None = None
         self._surgeries: dict[Order, TraceChange] = {}
         self._unkept: dict[str, str] = {}
 
@@ -123,7 +137,11 @@ class Step:
     def asked(self, heads: Heads) -> Set[str]:
         """What users ask for as the strategy of these heads ("auto" where nothing is asked for)."""
         maintain = self.evaluator.state.maintain
-        return {maintain.get(clause.rule, AUTO) for clause in heads.clauses} if maintain else _ONLY_AUTO
+        if not maintain:
+            return _ONLY_AUTO
+        asked = {maintain.get(clause.rule, AUTO) for clause in heads.clauses}
+        # Of a rule with an aggregate, that is kept by triggers: what reads it is a head like any other.
+        return _ONLY_AUTO if asked == _ONLY_TRIGGERS and heads.clauses[0].aggregate is None else asked
 
     def changes_in(self, orders: Sequence[Order], whole: Set[Order]) -> dict[Order, TraceChange]:
         """The changes of relations in these key orders, where there are any; of those in `whole`, every row counts."""

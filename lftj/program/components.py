@@ -39,3 +39,9 @@ class ComponentRounds:
         """What is known of the rounds of all `contents`, those of one component; None if one's are not known."""
         noted = [self._noted.get(content) for content in contents]
         return None if None in noted else max(found for found in noted if found is not None)
+
+    def apart(self) -> ComponentRounds:
+        """The same notes, with plans of their own: for another database over the same contents."""
+        made = ComponentRounds()
+        made._noted.update(self._noted)
+        return made

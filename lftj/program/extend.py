@@ -18,6 +18,7 @@ from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.checker import check
 from lftj.language.parse import parse
+from lftj.language.thresholds import folded
 from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
@@ -63,23 +64,24 @@ def extended(
     for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
         refuse_rows(state, name)
     options.check(checked.clauses)
-    fresh = {name: new(schema) for name, schema in checked.schemas.items() if name not in known}
+    clauses, gone = folded(checked.clauses)
+    fresh = {name: new(schema) for name, schema in checked.schemas.items() if name not in known and name not in gone}
     relations = {**state.relations, **fresh}
     facts = {}
     for name, rows in checked.facts.items():
         codes = [gate.encode_row(row, relations[name].schema, symbols) for row in rows]
         columns = np.array(codes, np.int64).reshape(len(codes), relations[name].arity).T
         facts[name] = (np.ascontiguousarray(columns), len(codes))
-    order = [name for stratum in checked.strata for name in stratum]
+    order = [name for stratum in checked.strata for name in stratum if name not in gone]
     after = state._replace(
         relations=relations,
-        strata=state.strata.extended(checked.clauses, order),
+        strata=state.strata.extended(clauses, order),
         key_orders={**state.key_orders, **options.orders_by_rule(checked)},
         directives=(*state.directives, *checked.directives),
         maintain={**state.maintain, **options.by_rule(checked, "maintain")},
         granularity={**state.granularity, **options.by_rule(checked, "granularity")},
     )
-    heads = frozenset(clause.head for clause in checked.clauses)
+    heads = frozenset(clause.head for clause in clauses)
     for name in heads:
         if name in checked.facts or (name in state.relations and len(state.relations[name].facts)):
             refuse_rules(after, name)

@@ -214,6 +214,14 @@ class StoredRelation:
             return self._stores.setdefault(built, made)
         return self._stores[built]
 
+    def declared_store(self) -> Store:
+        """The store of facts, and of contents without rounds."""
+        return self._store(self._declared)
+
+    def has_rounds_store(self) -> bool:
+        """Whether the relation has ever had rounds."""
+        return "rounds" in self._stores
+
     def rounds_store(self) -> Store:
         """The store of contents whose rows have a round each, which readers do not see (lftj/recursion)."""
         if "rounds" not in self._stores:

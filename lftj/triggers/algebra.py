@@ -116,14 +116,59 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class Linear:
+    """The floor of (the sum of `terms`, each a coefficient and a map without keys, + `constant`) / `divisor` > 0."""
+
+    terms: tuple[tuple[int, str], ...]
+    constant: int = 0
+    divisor: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEnd:
+    """An interval ends at `bound`, which belongs to it: a low end, or a high one."""
+
+    is_low: bool
+    bound: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """An interval has the keys for which a running sum of `run`, a map with one key, is at most `bound`, or above it.
+
+    `above`: the sum is that of the larger keys, else of the smaller ones; `inclusive`: and of the key itself. No value
+    of `run` is negative, so the keys are those of an interval.
+    """
+
+    run: str
+    above: bool
+    inclusive: bool
+    at_most: bool
+    bound: Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """Maps without keys that are worked out anew after an event, by ranges of others that have one key.
+
+    `intervals`: the ends of each · `targets`: each map, and the products that it adds up: a coefficient, and a map for
+    each interval, whose values in it are added up.
+    """
+
+    intervals: tuple[tuple[KeyEnd | RunEnd, ...], ...]
+    targets: tuple[tuple[str, tuple[tuple[int, tuple[str, ...]], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TriggerProgram:
     """What events on `relations` do to `maps`.
 
     `statements`: by (INSERTION or DELETION, relation) · `tops`: the maps that were asked for, in that order; the others
-    serve them.
+    serve them · `final`: what is worked out anew (thresholds.py).
     """
 
     relations: Mapping[str, Schema]
     maps: Mapping[str, MapDefinition]
     statements: Mapping[tuple[int, str], tuple[Statement, ...]]
     tops: tuple[str, ...] = field(default=())
+    final: Final | None = None

@@ -82,7 +82,7 @@ def cannot(found: dict[str, Rows]) -> set[str]:
 class Functions(RuleBasedStateMachine):
     """Loads and transactions on functional predicates, base and derived."""
 
-    @initialize(maintain=st.sampled_from(("auto", "trace", "delta", "recompute")))
+    @initialize(maintain=st.sampled_from(("auto", "trace", "delta", "triggers", "recompute")))
     def begin(self, maintain: str) -> None:
         self.db = lftj.Database._sized(page_rows=2, directory_rows=2, buffer_rows=3)
         self.db.rules(PROGRAM, maintain=dict.fromkeys(READS, maintain))

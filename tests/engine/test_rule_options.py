@@ -116,8 +116,8 @@ WRONG = [
     (
         {"maintain": {"tri": "fast"}},
         "<rules>:3:1: maintain of `tri`: 'fast' is unknown\n"
-        "  why: what rules derive follows changes by their traces, by delta joins, or they are evaluated again\n"
-        '  do: give "auto", "trace", "delta" or "recompute"',
+        "  why: what rules derive follows changes by traces, delta joins or triggers, or they are evaluated again\n"
+        '  do: give "auto", "trace", "delta", "triggers" or "recompute"',
     ),
     (
         {"granularity": {"two": None}},
@@ -164,8 +164,8 @@ def test_what_the_builder_refuses() -> None:
         p.rule(one(x), e(x), maintain="recompte")
     assert str(caught.value) == (
         f"{__file__}:{frame.f_lineno - 2}: maintain='recompte' is unknown\n"
-        "  why: what rules derive follows changes by their traces, by delta joins, or they are evaluated again\n"
-        '  do: give "auto", "trace", "delta" or "recompute"'
+        "  why: what rules derive follows changes by traces, delta joins or triggers, or they are evaluated again\n"
+        '  do: give "auto", "trace", "delta", "triggers" or "recompute"'
     )
     with pytest.raises(BuilderError) as caught:
         p.rule(one(x), e(x), granularity="point")

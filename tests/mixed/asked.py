@@ -121,7 +121,7 @@ def make_program(draw: Draw) -> Mixed:
     mixed.base = sorted(BASE)
     for i in range(pick(draw, (1, 1, 2, 3))):
         add_rule(draw, mixed, f"p{i}")
-        mixed.maintain[f"p{i}"] = pick(draw, ("trace", "delta", "recompute", "auto"))
+        mixed.maintain[f"p{i}"] = pick(draw, ("trace", "delta", "triggers", "recompute", "auto"))
         mixed.granularity[f"p{i}"] = pick(draw, ("node", "interval", "auto"))
     mixed.sizes = {"page_rows": 2, "directory_rows": 2}
     return mixed

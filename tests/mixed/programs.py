@@ -300,7 +300,7 @@ def make_program(draw: Draw) -> Mixed:
     for i in range(pick(draw, range(1, 6))):
         form = add_dividing if not pick(draw, range(25)) else pick(draw, FORMS)
         form(draw, mixed, f"p{i}")
-        mixed.maintain[f"p{i}"] = pick(draw, ("trace", "trace", "delta", "recompute", "auto"))
+        mixed.maintain[f"p{i}"] = pick(draw, ("trace", "triggers", "triggers", "delta", "recompute", "auto"))
         mixed.granularity[f"p{i}"] = pick(draw, ("node", "interval", "auto"))
     mixed.sizes = programs.make_sizes(draw)
     return mixed

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
 
 @examples(300, 20)
-@given(programs.seeds, st.sampled_from(("mixed", "trace", "delta", "recompute", "auto")))
+@given(programs.seeds, st.sampled_from(("mixed", "trace", "delta", "triggers", "recompute", "auto")))
 def test_sums_out_of_range(rng: Random, strategy: str) -> None:
     mixed = make_program(rng)
     note(f"{mixed.text}\nmaintain={mixed.maintain} granularity={mixed.granularity}")

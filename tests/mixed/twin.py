@@ -26,12 +26,18 @@ class Twin:
     def __init__(self, mixed: Mixed, strategy: str = "mixed") -> None:
         self.mixed, self.program = mixed, parse(mixed.text)
         self.facts: dict[str, set[Row]] = {name: set() for name in mixed.base}
-        self.db = lftj.Database._sized(**mixed.sizes)
-        maintain = mixed.maintain if strategy == "mixed" else dict.fromkeys(mixed.maintain, strategy)
-        self.db.rules(mixed.text, maintain=maintain, granularity=mixed.granularity)
+        self.strategy = strategy
+        self.begin()
         self.contents = evaluate(self.program, self.facts)
         self.failed = self.committed = 0
         self.verify()
+
+    def begin(self) -> None:
+        """Set up the database."""
+        mixed, strategy = self.mixed, self.strategy
+        self.db = lftj.Database._sized(**mixed.sizes)
+        maintain = mixed.maintain if strategy == "mixed" else dict.fromkeys(mixed.maintain, strategy)
+        self.db.rules(mixed.text, maintain=maintain, granularity=mixed.granularity)
 
     def verify(self) -> None:
         """Contents of all relations, in order and of the right types; no other relation shows."""

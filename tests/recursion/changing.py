@@ -51,7 +51,7 @@ KEYED = {
 # What only the plain evaluator knows: all sums of which d0 and d1 hold the least.
 SUMS = {"d0": "s0", "d1": "s1"}
 PATHS = "paths"
-WISHES = ("auto", "auto", "auto", "trace", "delta", "recompute")
+WISHES = ("auto", "auto", "triggers", "trace", "delta", "recompute")
 AGGREGATES = ("count", "sum y", "min y", "max y")
 
 

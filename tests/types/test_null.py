@@ -132,7 +132,7 @@ def test_null_is_sqls(type: str) -> None:
         pair.check()
 
 
-@pytest.mark.parametrize("maintain", ["trace", "delta", "recompute"])
+@pytest.mark.parametrize("maintain", ["trace", "delta", "triggers", "recompute"])
 def test_null_under_every_strategy(maintain: str) -> None:
     for type in ("number", "symbol", "unsigned"):
         rng = Random(f"{maintain} {type}")

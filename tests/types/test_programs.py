@@ -106,13 +106,13 @@ def run(rng: Random, type: str, strategy: str) -> None:
 
 
 @examples(120, 8)
-@given(programs.seeds, st.sampled_from(ORDERED), st.sampled_from(("auto", "delta", "recompute")))
+@given(programs.seeds, st.sampled_from(ORDERED), st.sampled_from(("auto", "delta", "triggers", "recompute")))
 def test_programs_over_every_type(rng: Random, type: str, strategy: str) -> None:
     run(rng, type, strategy)
 
 
 @pytest.mark.parametrize("type", ORDERED)
-@pytest.mark.parametrize("strategy", ["auto", "trace", "delta", "recompute"])
+@pytest.mark.parametrize("strategy", ["auto", "trace", "delta", "triggers", "recompute"])
 def test_a_program_over_each_type(type: str, strategy: str) -> None:
     for seed in range(2 if JIT else 1):
         run(Random(f"{type} {seed}"), type, strategy)

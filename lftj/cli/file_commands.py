@@ -1,0 +1,95 @@
+"""`lftj check`, `backup`, `compact` and `log` of databases in files (`lftj.durable`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lftj.cli.outcome import Code, UsageError, say
+
+if TYPE_CHECKING:
+    from lftj.durable.care import Damage
+
+
+def database_files(paths: Sequence[str]) -> bool:
+    """Whether all paths are databases in files; an error if only some of them are."""
+    from lftj.durable.care import is_file
+
+    found = [path for path in paths if path != "-" and is_file(path)]
+    if found and len(found) < len(paths):
+        raise UsageError(
+            f"{found[0]} is a database, and others of the files are programs",
+            why="a program is checked for mistakes, a database for damage",
+            remedy="check them one after the other",
+        )
+    return bool(found)
+
+
+def check_files(paths: Sequence[str], *, as_json: bool, evaluate: bool) -> int:
+    """Print what is wrong with databases in files; 3 if anything is."""
+    from lftj.durable import care
+
+    findings = [(path, found) for path in paths for found in care.check(path)]
+    if evaluate and not findings:
+        findings = [(path, found) for path in paths for found in _evaluated(path)]
+    if as_json:
+        print(json.dumps([{"file": path, **found._asdict()} for path, found in findings], indent=2))
+    else:
+        for path, found in findings:
+            print(f"{path}: {'error' if found.lost else 'warning'}: {found.what}\n  do: {found.remedy}")
+        files = "1 database" if len(paths) == 1 else f"{len(paths)} databases"
+        say(f"lftj: {files} checked, {len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}")
+    return Code.DATA if findings else Code.DONE
+
+
+def _evaluated(path: str) -> list[Damage]:
+    """The derived relations of a database that are not what its rules derive."""
+    from lftj.database import Database
+    from lftj.durable import care
+
+    with Database(path=path, read_only=True) as kept, Database(path=path, read_only=True) as anew:
+        return care.check(path, opened=(kept, anew))
+
+
+def back_up(path: str, to: str) -> int:
+    """Copy a database in a file."""
+    from lftj.durable import care
+
+    size = care.backup(path, to)
+    say(f"lftj: {to} is a copy, {size / 1e6:,.1f} MB")
+    return Code.DONE
+
+
+def compact_file(path: str) -> int:
+    """Give back the space that nothing in a file takes any more."""
+    from lftj.database import Database
+    from lftj.durable import care
+
+    care.look(path).close()  # a file that is not there is not made
+    with Database(path=path) as database:
+        before, after = care.compact(database)
+    say(f"lftj: {path} took {before / 1e6:,.1f} MB, and takes {after / 1e6:,.1f} MB")
+    return Code.DONE
+
+
+def show_log(path: str, since: str, *, as_json: bool) -> int:
+    """Print the entries of the log of a database in a file."""
+    from lftj.durable import care
+
+    if not since.isascii() or not since.isdigit():
+        raise UsageError(
+            f"--since {since} is no entry",
+            why="entries are numbered from 1 on",
+            remedy="give the number of the last entry that you have seen, such as 7",
+        )
+    row = None
+    for row in care.log(path, int(since)):
+        when = row.time.isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
+        if as_json:
+            print(json.dumps({"seq": row.seq, "time": row.time.isoformat(), "what": row.what, "bytes": row.size}))
+        else:
+            print(f"{row.seq:>8}  {when}  {row.what}")
+    if row is None:
+        say(f"lftj: no entry after {since} is kept; a checkpoint drops all but those that `retain=` asks to keep")
+    return Code.DONE

@@ -1,0 +1,78 @@
+"""`lftj triggers FILE`: what events do to the maps of sums and counts, as M3F or as a picture.
+
+prog.dl       every rule that triggers can keep: its count, and its sum, over the relations that it reads
+query.calc    the queries of a text in the calculus of Cumulus (lftj/triggers/calculus.py)
+prog.m3f      a program that was printed before
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from lftj.cli.outcome import Code, UsageError, say
+from lftj.cli.program_file import checked, read_program
+from lftj.triggers.algebra import TriggerProgram
+from lftj.triggers.calculus_algebra import tops
+from lftj.triggers.calculus_reader import parsed as parsed_calculus
+from lftj.triggers.compilation import compiled
+from lftj.triggers.from_clauses import DoesNotFit, formulas_of
+from lftj.triggers.hierarchy import MapHierarchy
+from lftj.triggers.m3f import text
+from lftj.triggers.m3f_reader import parsed as parsed_m3f
+
+FORMS = ("m3f", "dot", "svg")
+SUFFIXES = (".dl", ".calc", ".m3f")
+
+
+def print_triggers(named: str, *, form: str, naive: bool) -> int:
+    """Print the programs of a file. `naive`: as the naive viewlet transform makes them."""
+    if form not in FORMS:
+        raise UsageError(f"unknown form {form!r}", why="--format names how it is printed", remedy=f"give {_or(FORMS)}")
+    suffix = PurePath(named).suffix
+    if suffix == ".calc":
+        calculus = parsed_calculus(*read_program(named))
+        found = {"": compiled(tops(calculus), calculus.relations, naive=naive)}
+    elif suffix == ".m3f":
+        found = {"": parsed_m3f(*read_program(named))}
+    elif suffix == ".dl":
+        found = _of_rules(named, naive=naive)
+        if not found:
+            say("lftj: no rule of the program is a sum, count or mean that triggers can keep")
+            return Code.PROGRAM
+    else:
+        raise UsageError(
+            f"what {named} holds is not known",
+            why="the end of its name tells rules from the calculus and from M3F",
+            remedy=f"call it by a name that ends in {_or(SUFFIXES)}",
+        )
+    for about, program in found.items():
+        if form != "svg":
+            print("".join(f"{'#' if form == 'dot' else '//'} {line}\n" for line in about.splitlines()), end="")
+        picture = MapHierarchy(program)
+        shown = picture.dot() if form == "dot" else picture._repr_svg_() if form == "svg" else text(program)
+        print(shown.rstrip("\n"))
+    return Code.DONE
+
+
+def _of_rules(named: str, *, naive: bool) -> dict[str, TriggerProgram]:
+    """The programs of rules that triggers can keep, by rule and derived relations; the reason of others to stderr."""
+    program = checked(named)
+    made: dict[str, TriggerProgram] = {}
+    for clause in program.clauses:
+        if clause.aggregate is None:
+            continue
+        try:
+            formulas = formulas_of(clause, program.schemas)
+        except DoesNotFit as why:
+            say(f"lftj: `{clause.head}` {why}")
+            continue
+        wanted = {"count": (formulas.keys, formulas.bindings)}
+        if formulas.total is not None:
+            wanted["total"] = formulas.keys, formulas.total
+        about = "\n".join([clause.text, *map(str, formulas.relations)])
+        made[about] = compiled(wanted, formulas.schemas(), naive=naive)
+    return made
+
+
+def _or(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"

@@ -1,0 +1,25 @@
+"""A database in a file: one SQLite file, through the standard library's `sqlite3`.
+
+What is committed is written before it is published, so nothing that returned is ever lost; what was derived comes back
+evaluated. The file holds
+
+    log            every transaction, load and change of rules, numbered (`seq`), with the net changes of facts
+    checkpoints    the pages of all relations at some `seq`; pages that did not change are not written again
+    symbols        texts, in the order of their codes
+    deltas         the changes of derived relations, where history is kept
+
+    container.py        the SQLite file: its tables, who writes to it, what is refused
+    entry.py            an entry of the log as bytes, and back
+    packed_rows.py      rows as bytes, and back
+    segments.py         which pages of a version are in the file, and writing those that are not
+    checkpoint.py       a checkpoint: writing it, and a state made of it
+    program_log.py      the rules of a database as the steps that made them
+    file.py             a database's file: what it writes when
+    opening.py          a database from a file, and the entries after its last checkpoint
+    refreshing.py       what other processes have committed since
+    history.py          what was: changes since, the database at a moment, branches and their differences
+    care.py             check, compact, backup
+    in_file.py          the methods of a database that are about its file
+
+Nothing in a file is executed, and nothing damaged is answered from: every row of it has a hash.
+"""

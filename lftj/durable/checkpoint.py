@@ -1,0 +1,161 @@
+"""A checkpoint: the relations of a database at one moment, as lists of pages; and a state made of one.
+
+    header     a line of JSON: the steps of the program, how many symbols there are, whose versions follow, which of
+               them are the facts and the content of each relation, what was stale, and the rules of each head as text
+    bodies     the page lists of these versions
+
+Contents come with what their rows carry (the rounds of recursion), so recursive heads are followed at once after a
+start. A version that is two things (facts and content; an alias) is there once. Traces, key orders and maps are made
+again when they are first needed.
+
+A head whose rules are not, word for word, those that its content was derived by is stale: it is evaluated again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lftj.durable.container import Container, hash_of, intact
+from lftj.durable.segments import PageList, Segments
+from lftj.errors import DatabaseFileError
+from lftj.program.components import ComponentRounds
+from lftj.program.state import State
+from lftj.store.stored import StoredRelation
+from scantree.version import Store, Version
+
+DECLARED, ROUNDS = "declared", "rounds"
+
+
+class Taken(NamedTuple):
+    """What a checkpoint is made of: the state after entry `seq`, the steps of its program, the number of symbols."""
+
+    seq: int
+    state: State
+    steps: tuple[dict[str, Any], ...]
+    symbols: int
+
+
+def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
+    """Whose each store is."""
+    found: dict[int, tuple[str, str]] = {}
+    for relation in relations:
+        found[id(relation.declared_store())] = relation.name, DECLARED
+        if relation.has_rounds_store():
+            found[id(relation.rounds_store())] = relation.name, ROUNDS
+    return found
+
+
+def write(container: Container, segments: Segments, moment: Taken, rounds: ComponentRounds) -> None:
+    """Write what is not in the file yet, then the checkpoint; earlier ones, and what only they named, go."""
+    state, owners = moment.state, _stores(moment.state.relations.values())
+    numbers: dict[int, int] = {}
+    versions: list[tuple[list[str], bytes]] = []
+    used: set[str] = set()
+    named: set[int] = set()
+
+    def number(role: str, name: str, version: Version) -> int:
+        if id(version) not in numbers:
+            whose = f"{role} {name}"
+            listed = segments.save(whose, version)
+            used.add(whose)
+            named.update(listed.segments())
+            numbers[id(version)] = len(versions)
+            versions.append(([whose, *owners[id(version.store)]], listed.encoded()))
+        return numbers[id(version)]
+
+    # A head without a value for some group keeps that beside its content: it is evaluated again.
+    lost = state.strata.above(state.undefined)
+    relations: dict[str, dict[str, int]] = {}
+    for name, relation in state.relations.items():
+        kept = {"facts": number("facts", name, relation.facts)}
+        if name not in state.stale and name not in lost and id(relation.content.store) in owners:
+            kept["content"] = number("content", name, relation.content)
+        relations[name] = kept
+    header = {
+        "steps": moment.steps,
+        "symbols": moment.symbols,
+        "versions": [[*whose, len(body)] for whose, body in versions],
+        "relations": relations,
+        "rules": {head: rules_of(state, head) for head in state.strata.order},
+        "rounds": {name: noted for name in relations if (noted := rounds.of([state.relations[name].content]))},
+    }
+    body = b"".join([json.dumps(header).encode(), b"\n", *(body for _, body in versions)])
+    with container.failing("write to"), container.transaction() as connection:
+        row = (moment.seq, time.time(), body, hash_of(body, moment.seq))
+        connection.execute("insert or replace into checkpoints values (?, ?, ?, ?)", row)
+        connection.execute("delete from checkpoints where seq < ?", (moment.seq,))
+    segments.forget(used)
+
+
+def rules_of(state: State, head: str) -> list[str]:
+    """The rules of a head as text."""
+    return [str(clause) for clause in state.strata.of(head)]
+
+
+class SavedCheckpoint(NamedTuple):
+    """A checkpoint as it is in the file: its number, its header, the lists of the pages of its versions."""
+
+    seq: int
+    header: dict[str, Any]
+    lists: list[PageList]
+
+    @classmethod
+    def last(cls, container: Container) -> SavedCheckpoint | None:
+        """The last one; None if there is none."""
+        sql = "select seq, body, hash from checkpoints order by seq desc limit 1"
+        found = container.connection.execute(sql).fetchone()
+        if found is None:
+            return None
+        seq, body, hash = found
+        body = intact(body, hash, "checkpoints", seq)
+        end = body.index(b"\n")
+        header, at, lists = json.loads(body[:end]), end + 1, []
+        for *_, size in header["versions"]:
+            lists.append(PageList.decoded(body[at : at + size]))
+            at += size
+        return cls(seq, header, lists)
+
+    def read(self, container: Container, segments: Segments, state: State, rounds: ComponentRounds) -> State:
+        """`state`, which has the program's relations and rules, with what the checkpoint holds of them."""
+        needed = {kept["facts"] for kept in self.header["relations"].values()}
+        versions: list[Version | None] = []
+        for (whose, owner, kind, _), listed in zip(self.header["versions"], self.lists, strict=True):
+            version = None
+            if owner in state.relations:
+                try:
+                    version = listed.read(container, _store(state.relations[owner], kind))
+                    segments.adopt(whose, version, listed)
+                except DatabaseFileError as error:
+                    if len(versions) in needed:
+                        raise
+                    text = f"what `{owner}` derived is evaluated again: {error.what}"
+                    warnings.warn(text, RuntimeWarning, stacklevel=6)
+            versions.append(version)
+        relations, lost = dict(state.relations), set[str]()
+        heads = state.strata.by_head
+        for name, relation in state.relations.items():
+            kept = self.header["relations"].get(name)
+            if kept is None:
+                lost.add(name)
+                continue
+            facts = versions[kept["facts"]]
+            assert facts is not None, "facts are there, or reading them raised"
+            content = versions[kept["content"]] if "content" in kept else None
+            same = name not in heads or self.header["rules"].get(name) == rules_of(state, name)
+            if content is not None and same:
+                relations[name] = relation.successor(content, facts)
+                if name in self.header["rounds"]:
+                    top, as_written = self.header["rounds"][name]
+                    rounds.note(content, top, as_written=as_written)
+            else:
+                relations[name] = relation.successor(relation.content if name in heads else facts, facts)
+                lost.add(name)
+        return state._replace(relations=relations, stale=state.strata.above(lost & heads.keys()))
+
+
+def _store(relation: StoredRelation, kind: str) -> Store:
+    return relation.rounds_store() if kind == ROUNDS else relation.declared_store()

@@ -1,0 +1,307 @@
+"""The file of a database: what is written when.
+
+    a transaction       its net changes of facts, and new texts, before it is published
+    a load              the rows that are new; many rows into an empty relation as pages, which they stay
+    rules               the step of the program, and the facts in it
+    a checkpoint        when the log has grown, beside the work of others; at the end; and when somebody asks
+
+Each is one transaction of SQLite, and it has returned before anybody sees the change: a write that fails leaves the
+database as it was. With sync="off" entries wait in memory until a thread writes them, some times a second.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lftj.durable.checkpoint import Taken, write
+from lftj.durable.container import Container, hash_of
+from lftj.durable.entry import LogEntry, Step, encoded
+from lftj.durable.segments import Segments
+from lftj.errors import DatabaseFileError
+from lftj.store.change import Change
+from lftj.values.symbols import SymbolTable
+
+if TYPE_CHECKING:
+    from lftj.durable.in_file import InFile
+    from scantree.version import Version
+
+# Rows of a load into an empty relation from which they are written as pages.
+BULK = 50_000
+# Bytes of the log after which a checkpoint is made, and what part of the last checkpoint they must be.
+TAIL, TAIL_PART = 16 << 20, 1 / 8
+# Seconds that entries may wait with sync="off", and how many.
+WAIT, WAITING = 0.2, 50_000
+
+
+class Waiting(NamedTuple):
+    """An entry that is not written yet."""
+
+    seq: int
+    time: float
+    entry: LogEntry
+    deltas: Mapping[str, Change]
+    symbols: int
+
+
+class DatabaseFile:
+    """What a database writes to its file. `seq`: the number of the last entry; `steps`: those of the program.
+
+    `retain`: entries before the last checkpoint that are kept, with the changes of derived relations; None: all.
+    """
+
+    def __init__(self, container: Container, symbols: SymbolTable, retain: int | None) -> None:
+        self.container, self.symbols, self.retain = container, symbols, retain
+        self.segments = Segments(container)
+        self.seq = 0
+        self.steps: list[Step] = []
+        self.symbols_written = 0
+        self.checkpoint_seq = 0
+        self._tail = 0
+        self._size = 0
+        self._waiting: list[Waiting] = []
+        self._failure: BaseException | None = None
+        self._closing = threading.Event()
+        self._writer: threading.Thread | None = None
+        self._checkpointing: threading.Thread | None = None
+        self._finalizer = weakref.finalize(self, container.close)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing may be written."""
+        return self.container.read_only
+
+    @property
+    def keeps_history(self) -> bool:
+        """Whether the changes of derived relations are written."""
+        return self.retain != 0
+
+    # -- entries ------------------------------------------------------------------------------------------------------
+
+    def append(self, entry: LogEntry, deltas: Mapping[str, Change] | None = None) -> int:
+        """Write an entry; it holds once this returns. Returns its number."""
+        if self.read_only:
+            raise DatabaseFileError(
+                f"{self.container.path} was opened read-only",
+                why="a change must be written before it holds",
+                remedy="open it without read_only=True; or change a copy in memory, `db.branch()`",
+            )
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        made = Waiting(self.seq + 1, time.time(), entry, deltas or {}, len(self.symbols))
+        if self.container.sync == "off":
+            self._wait(made)
+        else:
+            with self.container.failing("write to"):
+                self._write([made])
+        self.seq = made.seq
+        self.steps += entry.steps
+        return made.seq
+
+    def _write(self, entries: Sequence[Waiting]) -> None:
+        """Write entries, and the texts that they may name, as one transaction of SQLite."""
+        symbols = entries[-1].symbols
+        if len(entries) == 1 and symbols == self.symbols_written and not entries[0].deltas:
+            body = entries[0].entry.encoded()
+            self.container.insert("log", (*entries[0][:2], body, hash_of(body, *entries[0][:2])))
+            self._tail += len(body)
+            return
+        with self.container.transaction() as connection:
+            if symbols > self.symbols_written:
+                texts = _texts(self.symbols, self.symbols_written, symbols)
+                first = self.symbols_written
+                kept = (first, symbols - first, texts, hash_of(texts, first))
+                connection.execute("insert into symbols values (?, ?, ?, ?)", kept)
+            for made in entries:
+                body = made.entry.encoded()
+                row = (made.seq, made.time, body, hash_of(body, made.seq, made.time))
+                connection.execute("insert into log values (?, ?, ?, ?)", row)
+                self._tail += len(body)
+                for name, change in made.deltas.items():
+                    body = encoded(change)
+                    delta = (name, made.seq, body, hash_of(body, name, made.seq))
+                    connection.execute("insert into deltas values (?, ?, ?, ?)", delta)
+        self.symbols_written = symbols
+
+    def take_back(self, seq: int) -> None:
+        """The last entry was written, and what it says was not published after all."""
+        if self._waiting and self._waiting[-1].seq == seq:
+            self._waiting.pop()
+        else:
+            with self.container.failing("write to"), self.container.transaction() as connection:
+                connection.execute("delete from log where seq = ?", (seq,))
+                connection.execute("delete from deltas where seq = ?", (seq,))
+        self.seq = seq - 1
+
+    # -- later --------------------------------------------------------------------------------------------------------
+
+    def _wait(self, made: Waiting) -> None:
+        """Let an entry wait for the thread that writes."""
+        self._waiting.append(made)
+        if self._writer is None:
+            self._writer = threading.Thread(target=_write_later, args=(weakref.ref(self), self._closing), daemon=True)
+            self._writer.start()
+        if len(self._waiting) >= WAITING:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        with self.container.lock:
+            waiting, self._waiting = self._waiting, []
+            if waiting:
+                try:
+                    with self.container.failing("write to"):
+                        self._write(waiting)
+                except BaseException:
+                    self._waiting = waiting + self._waiting
+                    raise
+
+    def note_failure(self, error: BaseException) -> None:
+        """Writing what waited failed: the next who writes is told."""
+        self._failure = error
+
+    # -- what is written of loads and rules ---------------------------------------------------------------------------
+
+    def loaded(self, name: str, before: Version, facts: Version) -> None:
+        """Write a load: `facts` are to take the place of `before`."""
+        if not len(before) and len(facts) >= BULK and self.container.sync != "off":
+            with self.group():
+                listed = self.segments.save(f"facts {name}", facts)
+                self.append(LogEntry(pages={name: listed.encoded()}))
+            return
+        change = Change.between(before, facts)
+        if len(change.kinds):
+            self.append(LogEntry(changes={name: change}))
+
+    @contextmanager
+    def group(self) -> Iterator[None]:
+        """All that is written in the block holds together, or none of it."""
+        before = self.seq, list(self.steps), self.symbols_written, dict(self.segments.saved)
+        waiting = len(self._waiting)
+        if self.container.is_grouped:
+            yield  # within another group, which undoes all
+            return
+        try:
+            with self.container.group():
+                yield
+        except BaseException:
+            self.seq, self.steps, self.symbols_written, self.segments.saved = before
+            del self._waiting[waiting:]
+            raise
+
+    # -- checkpoints --------------------------------------------------------------------------------------------------
+
+    def checkpoint(self, database: InFile) -> None:
+        """Write a checkpoint of the database as it is."""
+        running = self._checkpointing
+        if running is not None and running is not threading.current_thread():
+            running.join()
+        with database._lock:
+            self.flush()
+            moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
+            tail = self._tail
+        write(self.container, self.segments, moment, database._evaluator.rounds)
+        self.checkpoint_seq = moment.seq
+        self._tail -= tail
+        self.drop_old()
+
+    def drop_old(self) -> None:
+        """Drop the entries that nobody asks for any more, and the segments that nothing names."""
+        if self.retain is None:
+            return
+        last = self.checkpoint_seq - self.retain
+        with self.container.failing("write to"), self.container.transaction() as connection:
+            connection.execute("delete from log where seq <= ?", (last,))
+            connection.execute("delete from deltas where seq <= ?", (last,))
+            named = self._named(connection)
+            there = [id for (id,) in connection.execute("select id from segments")]
+            connection.executemany("delete from segments where id = ?", [(id,) for id in there if id not in named])
+
+    def _named(self, connection: Any) -> set[int]:
+        """The segments that versions or entries name."""
+        named: set[int] = set()
+        for saved in self.segments.saved.values():
+            named |= saved.list.segments()
+        for (entry,) in connection.execute("select entry from log where instr(entry, cast('\"pages\"' as blob)) > 0"):
+            from lftj.durable.segments import PageList
+
+            for listed in LogEntry.decoded(entry).pages.values():
+                named |= PageList.decoded(listed).segments()
+        return named
+
+    def due(self) -> bool:
+        """Whether the log has grown so that a checkpoint is worth its while."""
+        running = self._checkpointing
+        return self._tail > TAIL and (running is None or not running.is_alive())
+
+    def checkpoint_beside(self, database: InFile) -> None:
+        """Begin a checkpoint in a thread of its own."""
+        known = weakref.ref(database)
+
+        def run() -> None:
+            alive = known()
+            if alive is not None:
+                try:
+                    self.checkpoint(alive)
+                except Exception as error:
+                    self.note_failure(error)
+
+        self._checkpointing = threading.Thread(target=run, name="lftj checkpoint", daemon=True)
+        self._checkpointing.start()
+
+    def close(self, database: InFile) -> None:
+        """Write what waits and a last checkpoint, and let go of the file."""
+        if not self._finalizer.alive:
+            return
+        try:
+            if not self.read_only:
+                if self._checkpointing is not None:
+                    self._checkpointing.join()
+                self.flush()
+                if self.seq > self.checkpoint_seq:
+                    self.checkpoint(database)
+        finally:
+            self._closing.set()
+            self._finalizer()
+
+
+def _write_later(file: weakref.ref[DatabaseFile], closing: threading.Event) -> None:
+    """Write what waits, some times a second, for as long as the file is open."""
+    while not closing.wait(WAIT):
+        alive = file()
+        if alive is None:
+            return
+        try:
+            alive.flush()
+        except BaseException as error:
+            alive.note_failure(error)
+        del alive
+
+
+def _texts(symbols: SymbolTable, low: int, high: int) -> bytes:
+    """The texts of the codes [low, high) as an Arrow IPC stream."""
+    import pyarrow as pa
+
+    texts = pa.array(symbols.few(np.arange(low, high)), pa.large_string())
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch([texts], names=["text"])
+    options = pa.ipc.IpcWriteOptions(compression="zstd" if high - low > 1000 else None)
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
+        stream.write_batch(batch)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def texts_of(body: bytes) -> list[str]:
+    """The texts of such bytes."""
+    import pyarrow as pa
+
+    found: list[str] = pa.ipc.open_stream(pa.py_buffer(body)).read_all().column(0).to_pylist()
+    return found

@@ -1,0 +1,183 @@
+"""What was: the changes of a relation since an entry of the log, the database as it was then, and copies to try things.
+
+    db.changes("tri", since=7)     (seq, time, delta) of every entry after 7 that changed the relation, exact
+    db.at(7), db.at(datetime)      a snapshot of the database as it was after that entry
+    db.branch()                    a writable copy in memory, which shares all pages with the original
+    branch.diff(db)                how the relations of the one differ from those of the other
+
+Changes of derived relations are kept beside the log (`retain=`), so that asking costs no more than the rows that come
+back. A database as it was is a branch from which the entries since are taken back: facts share pages with the present
+ones, and what is derived follows the net change as in any transaction.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from lftj.durable.container import intact
+from lftj.durable.database_file import DatabaseFile
+from lftj.durable.entry import decoded, inverse, netted
+from lftj.durable.opening import changed_facts, committed, rows_after
+from lftj.durable.program_log import after
+from lftj.errors import DataError
+from lftj.language.clause import INTERNAL
+from lftj.program.state import State
+from lftj.results.transaction_delta import Delta, Deltas
+from lftj.store.change import Change
+
+if TYPE_CHECKING:
+    from lftj.durable.in_file import InFile
+
+
+Held = TypeVar("Held", bound="InFile")
+
+
+class Changed(NamedTuple):
+    """What entry `seq`, which was written at `time`, changed in a relation."""
+
+    seq: int
+    time: dt.datetime
+    delta: Delta
+
+
+def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -> Iterator[Changed]:
+    """What each entry after number `since` changed in a relation, in order; entries that did not are left out."""
+    _check_since(file, since)
+    relation, symbols = database._state.relations[name], database._symbols
+    if name in database._state.strata.by_head:
+        if not file.keeps_history:
+            raise DataError(
+                f"the changes of `{name}` were not kept",
+                why="it is derived, and the file keeps changes of derived relations only where history is asked for",
+                remedy="open the database with `retain=`, the number of entries to keep, or None for all",
+            )
+        sql = """select d.seq, l.time, d.delta, d.hash from deltas d join log l on l.seq = d.seq
+                 where d.relation = ? and d.seq > ? order by d.seq"""
+        for seq, time, body, hash in file.container.connection.execute(sql, (name, since)):
+            change = decoded(intact(body, hash, "deltas", name, seq))
+            yield Changed(seq, _moment(time), Delta(relation.schema, change, symbols))
+        return
+    for row in rows_after(file.container, since):
+        if name in row.entry.pages:
+            raise _loaded(name, row.seq)
+        if name in row.entry.changes:
+            yield Changed(row.seq, _moment(row.time), Delta(relation.schema, row.entry.changes[name], symbols))
+
+
+def _loaded(name: str, seq: int) -> DataError:
+    return DataError(
+        f"entry {seq} loaded `{name}` as a whole",
+        why="rows that are loaded in bulk are not kept one by one as changes",
+        remedy=f"ask for the changes since {seq}",
+    )
+
+
+def _check_since(file: DatabaseFile, since: object) -> None:
+    if type(since) is not int or since < 0:
+        raise DataError(
+            f"since={since!r} is no number of an entry",
+            why="transactions, loads and rules are numbered from 1 on",
+            remedy="give the number that `db.seq` had, as in since=7",
+        )
+    if since > file.seq:
+        raise DataError(
+            f"there is no entry {since} yet", why=f"the last one is {file.seq}", remedy="give one that was written"
+        )
+    oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
+    if since < file.seq and (oldest is None or oldest > since + 1):
+        raise DataError(
+            f"what came after entry {since} is not kept any more",
+            why=f"the oldest entry that is kept is {file.seq + 1 if oldest is None else oldest}",
+            remedy="open the database with a larger `retain=`, or retain=None to keep all, from now on",
+        )
+
+
+def _moment(time: float) -> dt.datetime:
+    return dt.datetime.fromtimestamp(time, dt.UTC)
+
+
+def as_of(database: InFile, file: DatabaseFile, when: int | dt.datetime) -> InFile:
+    """A copy in memory of the database as it was after entry `when`, or at that time."""
+    seq = _number_at(file, when)
+    _check_since(file, seq)
+    made: InFile = branch_of(database)
+    taken: dict[str, list[Change]] = {}
+    emptied: set[str] = set()
+    steps = 0
+    for row in rows_after(file.container, seq):
+        steps += len(row.entry.steps)
+        for name, change in row.entry.changes.items():
+            if name not in emptied:
+                taken.setdefault(name, []).append(inverse(change))
+        emptied |= {name for name in row.entry.pages if name not in taken}
+    net = {name: change for name, changes in taken.items() if len((change := netted(changes)).kinds)}
+    if not steps and not emptied:
+        if net:
+            committed(made, net)
+        return made
+    _rebuild(made, file, steps, net, emptied)
+    return made
+
+
+def _number_at(file: DatabaseFile, when: int | dt.datetime) -> int:
+    if not isinstance(when, dt.datetime):
+        return when
+    sql = "select max(seq) from log where time <= ?"
+    found = file.container.connection.execute(sql, (when.timestamp(),)).fetchone()[0]
+    if found is None:
+        oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
+        return file.seq if oldest is None else int(oldest) - 1
+    return int(found)
+
+
+def _rebuild(made: InFile, file: DatabaseFile, steps: int, net: Mapping[str, Change], emptied: set[str]) -> None:
+    """Make a branch have the program without its last steps, and the facts of then; heads are evaluated when read."""
+    now = made._state
+    state = State()
+    for step in file.steps[: len(file.steps) - steps]:
+        state = after(state, step, made._new, made._symbols)
+    for name, relation in state.relations.items():
+        held = now.relations.get(name)
+        if held is None or held.schema != relation.schema or name.startswith(INTERNAL) or name in emptied:
+            continue
+        facts = changed_facts(held.facts, net[name]) if name in net else held.facts
+        content = relation.content if name in state.strata.by_head else facts
+        state.relations[name] = (
+            held.successor(content, facts) if content is facts else relation.successor(content, facts)
+        )
+    made._evaluator.state = state.made_stale(state.relations)
+
+
+def branch_of(database: Held) -> Held:
+    """A writable copy of a database, in memory, that shares all pages and texts with it."""
+    made = type(database)()
+    with database._lock:
+        made._arena, made._symbols = database._arena, database._symbols
+        relations = {name: relation.frozen() for name, relation in database._state.relations.items()}
+        made._evaluator = database._evaluator.over(database._state._replace(relations=relations), apart=True)
+        made._evaluator.rounds = database._evaluator.rounds.apart()
+    return made
+
+
+def difference(database: InFile, other: InFile) -> Deltas:
+    """What `database` has and `other` has not is inserted, the reverse is erased; of relations that both have."""
+    if database._arena is not other._arena:
+        raise DataError(
+            "the two databases share no pages",
+            why="differences are taken between a database and its branches",
+            remedy="compare a branch with the database that it was made of, `branch.diff(db)`",
+        )
+    for one in (database, other):
+        with one._lock:
+            one._refresh_all(None)
+    mine, theirs = database._state.relations, other._state.relations
+    changes = {
+        name: change
+        for name, relation in mine.items()
+        if name in theirs
+        and theirs[name].schema == relation.schema
+        and len((change := Change.between(theirs[name].content, relation.content)).kinds)
+    }
+    return Deltas(changes, {}, database._evaluator, {})

@@ -1,0 +1,246 @@
+"""What a database offers beside its relations and rules: its file, its history, and copies to try things in.
+
+`Database` is made of this and of `Answers`. A database in memory has branches and differences, and nothing else of it;
+`sqlite3` is imported where a path is given.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Self, overload
+
+from lftj import arguments
+from lftj.errors import DatabaseFileError, DataError
+from lftj.language.clause import INTERNAL
+from lftj.results.watching import Watched
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Iterator, Sequence
+
+    from lftj.durable.database_file import DatabaseFile
+    from lftj.durable.history import Changed
+    from lftj.maintain.commit import Commit
+    from lftj.maintain.step import KeptHeads
+    from lftj.program.rule_options import RuleOptions
+    from lftj.program.state import State
+    from lftj.results.commit_feed import CommitFeed
+    from lftj.results.snapshot import Snapshot
+    from lftj.results.transaction_delta import Deltas
+    from lftj.store.change import Change
+    from lftj.values.symbols import SymbolTable
+    from scantree.memory import Arena
+    from scantree.version import Version
+
+
+class InFile(Watched):
+    """The parts of `Database` that are about its file."""
+
+    _file: DatabaseFile | None = None
+    _kept: KeptHeads
+    _arena: Arena
+    _symbols: SymbolTable
+
+    @property
+    def path(self) -> str | None:
+        """The path of the database's file; None of one in memory."""
+        return None if self._file is None else os.fspath(self._file.container.path)
+
+    @property
+    def seq(self) -> int:
+        """The number of the last entry of the file's log: of transactions, loads and changes of rules; 0 in memory."""
+        return 0 if self._file is None else self._file.seq
+
+    def _open_file(self, path: Any, read_only: bool, sync: str, retain: int | None) -> None:
+        """Open the file of an empty database."""
+        from lftj.durable.opening import opened
+
+        if retain:
+            arguments.count("retain", retain, "entries of the log that are kept beyond the last checkpoint")
+        self._file = opened(self, path, read_only=read_only, sync=sync, retain=retain)
+
+    def _in_file(self, what: str) -> DatabaseFile:
+        if self._file is None:
+            raise DatabaseFileError(
+                f"`{what}` of a database in memory",
+                why="it has no file, and so no log",
+                remedy='give it one, as in lftj.Database(path="shop.lftj")',
+            )
+        return self._file
+
+    def checkpoint(self) -> None:
+        """Write all relations to the file as they are, so that opening it need not go through the log.
+
+        It writes only pages that changed since the last one. It is made now and then without being asked for, beside
+        the work of others, and when the database is closed. What was derived is part of it where it is up to date.
+        """
+        self._in_file("checkpoint").checkpoint(self)
+
+    def refresh(self) -> Deltas:
+        """Of a database that was opened read-only: take up what its writer has committed since; returns what changed.
+
+        What is derived follows the net change, and who watches (`on_commit`, `changes`) is told.
+        """
+        from lftj.durable.refreshing import refreshed
+
+        return refreshed(self, self._in_file("refresh"))
+
+    def at(self, when: int | dt.datetime) -> Snapshot:
+        """A snapshot of the database as it was after entry number `when` of the log, or at a time.
+
+        As far back as `retain=` keeps the log. Raises `DataError` for what is not kept.
+        """
+        from lftj.durable.history import as_of
+        from lftj.results.snapshot import Snapshot
+
+        then = as_of(self, self._in_file("at"), when)
+        then._refresh_all(None)
+        return Snapshot(then._evaluator, then._state)
+
+    def branch(self) -> Self:
+        """A writable copy in memory, to try things in: it shares all pages with this one, and costs a moment.
+
+        Neither sees the changes of the other, and what the copy changes is in no file.
+        """
+        from lftj.durable.history import branch_of
+
+        return branch_of(self)
+
+    def diff(self, other: Self) -> Deltas:
+        """How the relations of this database differ from those of `other`, of which it is a branch, or that of it.
+
+        A row that only this one has is inserted, one that only `other` has is erased.
+        """
+        from lftj.durable.history import difference
+
+        return difference(self, other)
+
+    def close(self) -> None:
+        """Write what waits and a last checkpoint, and let go of the file; a database in memory has nothing to do."""
+        if self._file is not None:
+            self._file.close(self)
+
+    @overload
+    def changes(self, *names: str, limit: int | None = None) -> CommitFeed: ...
+    @overload
+    def changes(self, *names: str, since: int) -> Iterator[Changed]: ...
+    def changes(self, *names: str, limit: int | None = None, since: int | None = None) -> Any:
+        """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
+
+        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
+        closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
+        many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
+        number. Loads are no commits. See `lftj.results.commit_feed`.
+
+        `since`: of a database in a file, and one relation, what each entry of the log after that number changed in it
+        instead, as (seq, time, delta), as far back as `retain=` keeps them.
+        """
+        if since is None:
+            return super().changes(*names, limit=limit)
+        from lftj.durable.history import changes_since
+
+        file = self._in_file("changes(since=)")
+        if len(names) != 1:
+            raise DataError(
+                f"`changes(since=)` of {len(names)} relations",
+                why="it goes through the log of one",
+                remedy='name one, as in db.changes("tri", since=7)',
+            )
+        self._stored(names[0])
+        return changes_since(self, file, names[0], since)
+
+    # -- what is written ----------------------------------------------------------------------------------------------
+
+    def _write_commit(self, commit: Commit, steps: Sequence[dict[str, Any]]) -> None:
+        """Write a commit that is about to be published, and publish it; it is in the file if it was."""
+        file, changes = self._file, commit.fact_changes
+        if file is None or not (changes or steps):
+            commit.publish()
+            return
+        from lftj.durable.entry import LogEntry
+
+        entry = LogEntry({name: change for name, change in changes.items() if len(change.kinds)}, {}, tuple(steps))
+        seq = file.append(entry, _derived(commit) if file.keeps_history else {})
+        try:
+            commit.publish()
+        except BaseException:
+            if commit.state is not self._evaluator.state:
+                file.take_back(seq)
+            raise
+        if file.due():
+            file.checkpoint_beside(self)
+
+    def _write_rules(self, program: Any, options: RuleOptions, state: State) -> None:
+        """Write rules that are about to be added, and the facts that come with them."""
+        if self._file is None:
+            return
+        from lftj.durable.entry import LogEntry
+        from lftj.store.change import Change
+
+        steps: list[dict[str, Any]] = []
+        self._note_rules(steps, program, options)
+        before = self._evaluator.state.relations
+        facts = {}
+        for name, relation in state.relations.items():
+            if name not in before:
+                empty = relation.declared_store().empty()
+                facts[name] = Change.between(empty, relation.facts)
+            elif before[name].facts is not relation.facts:
+                facts[name] = Change.between(before[name].facts, relation.facts)
+        self._file.append(LogEntry({name: c for name, c in facts.items() if len(c.kinds)}, {}, tuple(steps)))
+
+    def _note_rules(self, steps: list[dict[str, Any]], program: Any, options: RuleOptions) -> None:
+        """Note the step that adds a program, if there is a file to keep it in."""
+        if self._file is not None:
+            from lftj.durable.program_log import rules_step
+
+            steps.append(rules_step(program, options))
+
+    def _write_steps(self, *steps: dict[str, Any]) -> None:
+        if self._file is not None:
+            from lftj.durable.entry import LogEntry
+
+            self._file.append(LogEntry(steps=steps))
+
+    def _write_load(self, name: str, before: Version, facts: Version) -> None:
+        """Write a load that is about to be published."""
+        if self._file is not None and before is not facts:
+            self._file.loaded(name, before, facts)
+
+    def _written_together(self) -> AbstractContextManager[None]:
+        """What is written in the block holds together, or none of it."""
+        return nullcontext() if self._file is None else self._file.group()
+
+    def _refuse_file(self, what: str, why: str) -> None:
+        if self._file is not None:
+            raise DatabaseFileError(
+                f"{what} in a database that has a file",
+                why=why,
+                remedy="do it in a branch, `db.branch()`, or in a database in memory",
+            )
+
+    def _has_program(self, program: Any) -> bool:
+        """Whether the file was opened with this program before. `DatabaseFileError` if it has other rules."""
+        if self._file is None or not self._file.steps:
+            return False
+        from lftj.durable.program_log import rules_step
+        from lftj.program.rule_options import RuleOptions
+
+        step = rules_step(program, RuleOptions({}, {}, {}))
+        if any(step["rules"] == kept.get("rules") for kept in self._file.steps):
+            return True
+        file, self._file = self._file, None
+        file._finalizer()
+        raise DatabaseFileError(
+            f"{file.container.path} has a program already, and another one is given",
+            why="a program that is opened with its file again must be the one that the file was made with",
+            remedy="open the file without a program; `db.rules` and `tx.remove_rules` change the rules in it",
+        )
+
+
+def _derived(commit: Commit) -> Mapping[str, Change]:
+    """The changes of derived relations that users name."""
+    heads = commit.state.strata.by_head
+    return {name: c for name, c in commit.changes.items() if name in heads and not name.startswith(INTERNAL)}

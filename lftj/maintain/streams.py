@@ -1,0 +1,96 @@
+"""Streams: what comes and goes event by event in a commit, beside the net changes that all heads follow.
+
+A stream of events on relations without rules goes into a commit (`Database.apply`). Heads that triggers keep add the
+stream of their own rows, and so do heads that have the rows of such a head: an alias, and the sum or count of nothing,
+which is 0 as long as there is no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lftj.language.clause import Clause, Value, Var
+from lftj.maintain.alias import alias_of
+from lftj.store.change import ERASED, INSERTED
+from lftj.store.stored import StoredRelation
+from lftj.triggers.head_rows import RowLog
+
+
+@dataclass(slots=True)
+class Streams:
+    """`logs`: the rows that come and go, by relation · `last`: the number of the last event.
+
+    A log that is not asked for yet may be what makes it. `derived`: the heads that the commit has derived so far;
+    others have not changed.
+    """
+
+    logs: dict[str, RowLog | Callable[[], RowLog]]
+    last: int
+    derived: set[str] = field(default_factory=set)
+
+    def of(
+        self, name: str, by_head: Mapping[str, Sequence[Clause]], relations: Mapping[str, StoredRelation]
+    ) -> RowLog | None:
+        """The stream of a relation; None if it is not known event by event.
+
+        Raises `NoEvents` where a group has no result after one of the events.
+        """
+        found = self.logs.get(name)
+        if found is not None:
+            if not isinstance(found, RowLog):
+                found = self.logs[name] = found()
+            return found
+        clauses, relation = by_head.get(name, ()), relations[name]
+        if clauses and not len(relation.facts):
+            if below := alias_of(clauses, relations):
+                return self.of(below, by_head, relations)
+            if below := _total_or_zero(clauses):
+                found = self.of(below, by_head, relations)
+                return None if found is None else _with_zero(found)
+        return None if name in self.derived else RowLog.none(relation.arity)
+
+
+def _total_or_zero(clauses: Sequence[Clause]) -> str:
+    """The relation of one column whose row the head has, or 0 where it has none; else empty."""
+    if len(clauses) != 2:
+        return ""
+    there, zero = sorted(clauses, key=lambda clause: len(clause.negated))
+    if there.negated or there.compares or len(there.atoms) != 1 or zero.atoms or len(zero.negated) != 1:
+        return ""
+    atom, none = there.atoms[0], zero.negated[0]
+    if atom.predicate != none.predicate or none.args != (None,) or len(atom.args) != 1:
+        return ""
+    (shown,), (given,) = there.head_args, zero.head_args
+    if not isinstance(shown, Var) or atom.args[0] != shown:
+        return ""
+    for compare in zero.compares:
+        if compare.op == "=" and compare.left == given:
+            given = compare.right
+        elif compare.op == "=" and compare.right == given:
+            given = compare.left
+    # The code of 0 is 0 but for unsigned numbers, whose sums no stream has.
+    return atom.predicate if isinstance(given, Value) and given.value == 0 and given.type != "unsigned" else ""
+
+
+def _with_zero(log: RowLog) -> RowLog:
+    """The stream of one row at most, with 0 where there is none."""
+    if not len(log.kinds):
+        return log
+    before = np.flatnonzero(np.diff(log.numbers, prepend=-1))
+    rows, kinds, numbers = [], [], []
+    for begin, end in zip(before.tolist(), [*before[1:].tolist(), len(log.kinds)], strict=True):
+        gone = [
+            row for row, kind in zip(log.rows[0, begin:end].tolist(), log.kinds[begin:end], strict=True) if kind < 0
+        ]
+        come = [
+            row for row, kind in zip(log.rows[0, begin:end].tolist(), log.kinds[begin:end], strict=True) if kind > 0
+        ]
+        gone, come = gone or [0], come or [0]
+        if gone != come:
+            rows += [*gone, *come]
+            kinds += [ERASED, INSERTED]
+            numbers += [int(log.numbers[begin])] * 2
+    return RowLog(np.array([rows], np.int64).reshape(1, -1), np.array(kinds, np.int8), np.array(numbers, np.int64))

@@ -1,0 +1,365 @@
+"""Triggers: counts, sums and means are kept by maps that say what every changed row does to them (lftj/triggers).
+
+What is kept of a head is a program and its maps. The changed rows of what it reads become events, the kernel runs
+these in order, and the entries that changed of the count and of the sum are rows that go and come. Where a commit is a
+stream of events (`Database.apply`), the rows of the head go and come event by event, and are the events of heads above.
+
+The maps are one state, which is changed in place: what a step did to them is taken back if it is not adopted. Whatever
+disturbs that leaves them `unsettled`; then they hold for no state, and are made anew.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.join.run import Limits
+from lftj.language.clause import Value
+from lftj.language.options import TRIGGERS
+from lftj.language.thresholds import THRESHOLDS
+from lftj.maintain.cost import EVENT, EVENT_STEP, FOLLOWED_BY_TRIGGERS, RebuildCost
+from lftj.maintain.derivations import DECLARED
+from lftj.maintain.recompute import RECOMPUTE
+from lftj.maintain.report import CostComparison, Reason, RuleWork, amount, size
+from lftj.maintain.step import Step
+from lftj.maintain.strategy import Cost, Declined, Staged
+from lftj.program.evaluation import Evaluation
+from lftj.program.strata import Heads
+from lftj.store.change import Change
+from lftj.store.stored import StoredRelation
+from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoEvents
+from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
+from lftj.triggers.head_rows import GroupStates, HeadRows, Logged, NoResult, RowLog
+from lftj.triggers.maps import Maps, SumOverflow
+from lftj.triggers.thresholds import ThresholdFormulas
+from lftj.triggers.worth_keeping import EventStatistics
+from lftj.values.symbols import SymbolTable
+from scantree.version import Version
+
+Ints = npt.NDArray[np.int64]
+_AT_ONCE = np.zeros(1, np.int64)
+# Lines of the log up to which they are read one by one.
+FEW = 24
+
+
+class KeptTriggers:
+    """The maps of one head, and the program that keeps them.
+
+    `seen`: the contents that they hold for (None: for none) · `unsettled`: whether they are being changed.
+    """
+
+    strategy = TRIGGERS
+    __slots__ = (
+        "clauses",
+        "count",
+        "events",
+        "formulas",
+        "head",
+        "maps",
+        "rebuild",
+        "rows",
+        "seen",
+        "steps_per_event",
+        "total",
+        "unsettled",
+        "values",
+    )
+
+    def __init__(
+        self,
+        heads: Heads,
+        formulas: ClauseFormulas | ThresholdFormulas,
+        statistics: EventStatistics,
+        symbols: SymbolTable,
+        rebuild: RebuildCost,
+    ) -> None:
+        self.clauses, self.head, self.formulas, self.rebuild = heads.clauses, heads.name, formulas, rebuild
+        clause = heads.clauses[0]
+        aggregate = clause.aggregate
+        assert aggregate is not None
+        program, self.count, self.total = formulas.program(statistics)
+        self.maps = Maps(program)
+        self.values = [len(twins.names) for twins in self.maps.lowered.twins]
+        self.events = EventMaker(formulas.relations, self.maps.kinds, self.maps.lowered.width, formulas.checked)
+        shown, constants = [], list[int]()
+        for place in formulas.shown:
+            if isinstance(place, Value):
+                constants.append(symbols.intern_value(place.value, place.type))
+            shown.append(-len(constants) if isinstance(place, Value) else place)
+        operand = clause.head_args[aggregate.groups].type if self.total is not None else ""
+        self.rows = HeadRows(aggregate.op.removeprefix(f"{THRESHOLDS} "), operand, len(formulas.keys), shown, constants)
+        self.seen: dict[str, weakref.ref[Version]] | None = None
+        self.unsettled = False
+        self.steps_per_event = 0.0
+
+    # -- what it holds for --------------------------------------------------------------------------------------------
+
+    def holds_for(self, step: Step, heads: Heads) -> bool:
+        """Whether the maps are those of the contents before the step."""
+        if self.seen is None or self.unsettled or heads.name in step.new_heads or self.clauses != heads.clauses:
+            return False
+        relations = step.before.relations
+        return all(name in relations and ref() is relations[name].content for name, ref in self.seen.items())
+
+    def hold_for(self, relations: Mapping[str, StoredRelation], content: Version) -> None:
+        """They hold for the contents in `relations`, and `content` of the head, from now on."""
+        seen = {name: weakref.ref(relations[name].content) for name in self.events.by_predicate}
+        seen[self.head] = weakref.ref(content)
+        self.seen, self.unsettled = seen, False
+
+    # -- what it costs ------------------------------------------------------------------------------------------------
+
+    def estimate(self, step: Step, heads: Heads) -> Cost:
+        """Running the events beside evaluating again; worth it where declared."""
+        if TRIGGERS in step.asked(heads):
+            return Cost(DECLARED)
+        if _is_threshold(heads):
+            return Cost("its running sums are found by descents")
+        rows = step.changed(heads)
+        following = FOLLOWED_BY_TRIGGERS + rows * (EVENT + EVENT_STEP * self.steps_per_event)
+        anew = self.rebuild.nanoseconds(len(step.after[self.head].content), 1.0)
+        return Cost(CostComparison(rows, following, anew))
+
+    def memory(self) -> dict[str, int]:
+        """The bytes of the maps."""
+        return {"triggers: maps": self.maps.memory()}
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def fill(self, relations: Mapping[str, StoredRelation], symbols: SymbolTable, limits: Limits) -> None:
+        """Run all rows of what the head reads as insertions. Raises `NoEvents`, `SumOverflow`."""
+        done = steps = 0
+        for name in self.events.by_predicate:
+            rows = relations[name].content.columns()
+            n = rows.shape[1]
+            zeros = np.zeros(n, np.int64)
+            made = self.events.of([ChangedRows(name, rows, np.ones(n, np.int8), zeros)], symbols)
+            self.maps.run(made.kinds, made.rows, logs=False, look=limits.look)
+            done, steps = done + n, steps + self.maps.steps
+        self.steps_per_event = steps / max(1, done)
+
+    def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> StagedTriggers:
+        """Run the changed rows as events."""
+        began = time.perf_counter()
+        try:
+            events = self._events(step)
+            self.unsettled = True
+            self.maps.run(events.kinds, events.rows, look=limits.look)
+        except (NoEvents, SumOverflow) as refused:
+            self.unsettled = False  # the maps are as before
+            raise Declined(str(refused.args[0])) from None
+        relation = step.after[self.head]
+        staged = StagedTriggers(self.strategy, why, {}, {}, kept=self, triggers=self, events=events, after=step.after)
+        try:
+            change = self._change(events)
+            content = relation.content
+            if len(change.kinds):
+                content, _ = content.update(change.rows, change.kinds)
+        except NoResult as refused:
+            staged.discard()
+            raise Declined(str(refused.args[0])) from None
+        except BaseException:
+            staged.discard()
+            raise
+        if step.streams is not None:
+            step.streams.logs[self.head] = partial(self._stream, events.numbers)
+        staged.content = content
+        staged.relations = {self.head: relation.successor(content, change=change)}
+        staged.changes = {self.head: change}
+        staged.steps = steps = self.maps.steps
+        staged.work = (RuleWork(0, steps, 0, 0, len(events.kinds), time.perf_counter() - began),)
+        return staged
+
+    def _events(self, step: Step) -> Events:
+        """The events of the step, numbered as those of its stream; all 0 where it is none."""
+        blocks, streams = list[ChangedRows](), step.streams
+        for name in self.events.by_predicate:
+            log = None if streams is None else streams.of(name, step.evaluator.state.strata.by_head, step.after)
+            if log is not None:
+                blocks.append(ChangedRows(name, log.rows, log.kinds, log.numbers))
+            elif (change := step.changes.get(name)) is not None:
+                # What follows the net change does so after the last event.
+                n, last = len(change.kinds), 0 if streams is None else streams.last
+                numbers = _AT_ONCE if n == 1 and not last else np.full(n, last, np.int64)
+                blocks.append(ChangedRows(name, change.rows, change.kinds, numbers))
+        return self.events.of(blocks, step.evaluator.symbols)
+
+    def _change(self, events: Events) -> Change:
+        """The net change of the head by what the last run logged. Raises `NoResult`."""
+        maps = self.maps
+        if len(lines := maps.lines()) > FEW:
+            return self._log(np.zeros_like(events.numbers)).net()
+        places = maps.lowered.places
+        total = None if self.total is None else places[self.total]
+        return self.rows.change(Logged(lines, places[self.count], total, self.values, maps.value))
+
+    def _stream(self, numbers: Ints) -> RowLog:
+        """The rows of the head that go and come event by event, until the maps run again. Raises `NoEvents`."""
+        try:
+            return self._log(numbers)
+        except NoResult as refused:
+            raise NoEvents(refused.args[0]) from None
+
+    def _log(self, numbers: Ints) -> RowLog:
+        """The rows of the head that go and come, by what the last run logged. Raises `NoResult`.
+
+        `numbers`: of the events of that run.
+        """
+        maps = self.maps
+        places = maps.lowered.places
+        if self.total is None or places[self.count].table == places[self.total].table:
+            counted = maps.log(self.count, together=True)
+            summed = None if self.total is None else maps.log(self.total, together=True)
+            return self.rows.log(GroupStates.of_one(counted, summed), numbers)
+        counted, summed = maps.log(self.count), maps.log(self.total)
+        keys = np.concatenate([counted.keys, summed.keys], axis=1)
+        final = maps.values(self.count, keys), maps.values(self.total, keys)
+        return self.rows.log(GroupStates.of_two(counted, summed, final), numbers)
+
+
+@dataclass(slots=True, kw_only=True)
+class StagedTriggers(Staged):
+    """Maps as they are to be after a commit. `events`: those that were run; `content`: the head's next."""
+
+    triggers: KeptTriggers
+    events: Events
+    after: Mapping[str, StoredRelation]
+    content: Version | None = None
+
+    def adopt(self) -> None:
+        """The maps hold for the contents after the step."""
+        assert self.content is not None
+        self.triggers.hold_for(self.after, self.content)
+
+    def discard(self) -> None:
+        """Take the events back."""
+        self.triggers.maps.undo(self.events.kinds, self.events.rows)
+        self.triggers.unsettled = False
+
+
+def _is_threshold(heads: Heads) -> bool:
+    """Whether the head is a sum over intervals that running sums decide: nothing else follows it."""
+    return bool(heads.clauses) and heads.clauses[0].threshold is not None
+
+
+class Triggers:
+    """The strategy that keeps maps."""
+
+    name = TRIGGERS
+
+    def _formulas(self, step: Step, heads: Heads) -> ClauseFormulas | ThresholdFormulas | str:
+        """What the head's clause says as formulas; or why they do not say it. Worked out once for rules."""
+        costs = step.kept.costs_of(heads)
+        if costs.formulas is None:
+            relations = step.after
+            try:
+                if heads.recursive or len(heads.clauses) != 1:
+                    raise DoesNotFit("is recursive" if heads.recursive else "has no rule, or several")
+                clause = heads.clauses[0]
+                schemas = {name: relations[name].schema for name in clause.reads}
+                made = formulas_of if clause.threshold is None else ThresholdFormulas
+                costs.formulas = made(clause, schemas)
+            except DoesNotFit as why:
+                costs.formulas = f"it {why}"
+        return costs.formulas
+
+    def fits(self, step: Step, heads: Heads) -> str:
+        """It fits counts, sums and means whose clauses formulas say, where it is asked for; and all thresholds."""
+        if TRIGGERS not in step.asked(heads) and not _is_threshold(heads):
+            return "triggers are not asked for"
+        formulas = self._formulas(step, heads)
+        if isinstance(formulas, str):
+            return formulas
+        return "it has facts of its own" if len(step.after[heads.name].facts) else ""
+
+    def kept(self, step: Step, heads: Heads) -> KeptTriggers | None:
+        """Where the step is a stream of events: maps of the content before it, which the events go on from.
+
+        Otherwise nothing is at hand.
+        """
+        before = step.before
+        if step.streams is None or heads.name in step.new_heads or heads.name in before.undefined:
+            return None
+        return self._made(step, heads, before.relations, before.evaluations.get(heads.clauses[0]), Limits())
+
+    def _made(
+        self,
+        step: Step,
+        heads: Heads,
+        relations: Mapping[str, StoredRelation],
+        done: Evaluation | None,
+        limits: Limits,
+    ) -> KeptTriggers | None:
+        """Maps over `relations`, the head among them; None if there is something that they cannot hold."""
+        formulas = self._formulas(step, heads)
+        if isinstance(formulas, str):
+            return None
+        content = relations[heads.name].content
+        rebuild = RebuildCost(stored=len(content))
+        if done is not None and done.counters is not None:
+            counters = done.counters
+            rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content)).measured(done.cpu)
+        symbols = step.evaluator.symbols
+        rows = {made.name: float(len(relations[made.predicate])) for made in formulas.relations}
+        kept = KeptTriggers(heads, formulas, EventStatistics(rows), symbols, rebuild)
+        try:
+            kept.fill(relations, symbols, limits)
+        except (NoEvents, SumOverflow) as refused:
+            step.kept.costs_of(heads).formulas = str(refused.args[0])
+            return None
+        kept.hold_for(relations, content)
+        return kept
+
+    def unprepared(self, step: Step, heads: Heads) -> Reason:
+        """The maps are to be made."""
+        return "its maps are not made yet"
+
+    def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+        """Evaluate the head, and fill its maps."""
+        staged = RECOMPUTE.prepare(step, heads, why, limits)
+        if not staged.undefined:
+            relations = {**step.after, **staged.relations}
+            kept = self._made(step, heads, relations, staged.evaluations.get(heads.clauses[0]), limits)
+            if kept is not None:
+                staged.strategy, staged.kept = self.name, kept
+        return staged
+
+    def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+        """The maps that are kept, or would be."""
+        kept = step.kept.heads.get(heads.name)
+        held = kept if isinstance(kept, KeptTriggers) and kept.clauses == heads.clauses else None
+        found: dict[str, Any] = {
+            "why": DECLARED if self.name in step.asked(heads) else "",
+            "recorded": held is not None,
+            "current": held is not None
+            and heads.name not in step.evaluator.state.stale
+            and held.holds_for(step, heads),
+            "relations": [str(made) for made in self._relations(step, heads)],
+        }
+        if held is not None:
+            found["maps"] = {name: len(held.maps.entries(name)[1]) for name in held.maps.program.maps}
+            found["bytes"] = held.maps.memory()
+            found["steps_per_event"] = round(held.steps_per_event, 1)
+        return found
+
+    def _relations(self, step: Step, heads: Heads) -> Sequence[Any]:
+        formulas = self._formulas(step, heads)
+        return () if isinstance(formulas, str) else formulas.relations
+
+    def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:
+        """How it follows, and what it keeps."""
+        declared = ", as declared" if explained["why"] == DECLARED else ""
+        lines = [f"{indent}follows changes by triggers{declared}: what changed is looked up in maps"]
+        if "maps" in explained:
+            entries = sum(explained["maps"].values())
+            named = f"{amount(len(explained['maps']), 'map')}, {entries:,} entries, {size(explained['bytes'])}"
+            lines.append(f"{indent}  {named}; about {explained['steps_per_event']:,.0f} steps for a changed row")
+        lines += [f"{indent}  {shown}" for shown in explained["relations"]]
+        return lines

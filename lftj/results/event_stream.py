@@ -1,0 +1,256 @@
+"""Streams of events: rows that come and go one after the other, applied in one transaction.
+
+    done = db.apply([("orders", "+1", new), ("orders", -1, filled), ("bids", ops, rows)], watch=["vwap"])
+    done.events;  done.seconds;  done.logs["vwap"]
+
+An event is a row of a block: it comes or goes, or of a functional predicate is the row of its key from now on. Events
+have numbers, from 0 on through all blocks. What rules derive is as after a transaction of the last word about each row;
+but heads that triggers keep (lftj/maintain/triggers.py) go through the events in order, and the *log* of such a head
+has its rows that came and went, each with the number of the event: what a transaction for each event would have told.
+
+A row that comes and is there already, or goes and is not there, is no event for what follows. That is worked out for
+all events of a relation at once: sorted by row, each finds what the one before it left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj import arguments
+from lftj.errors import DataError
+from lftj.io.change_feed import meaning
+from lftj.io.changes import few_rows, rows_to_insert
+from lftj.io.read_options import DEFAULTS
+from lftj.maintain.streams import Streams
+from lftj.results.tabular import with_number
+from lftj.results.transaction_delta import Deltas
+from lftj.store.change import ERASE, INSERT, Batch, Rows
+from lftj.store.stored import StoredRelation
+from lftj.triggers.head_rows import RowLog
+from lftj.values import gate
+from lftj.values.codes import Schema
+from lftj.values.symbols import SymbolTable
+from scantree.consolidate import runs_of
+from scantree.version import Version
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from lftj.database import Database
+
+Kinds = npt.NDArray[np.int8]
+Marks = npt.NDArray[np.bool_]
+_BLOCKS = 'give (relation, op, rows), as in `[("edge", "+1", [(1, 2)]), ("edge", -1, [(2, 3)])]`'
+
+
+@dataclass(frozen=True)
+class AppliedEvents:
+    """What `Database.apply` did: `events` that were given, those that were `effective`, the `seconds` it took.
+
+    `delta`, `stats`: of the transaction · `logs`: of each watched head an Arrow table with the columns `event` (the
+    number of the event, from 0), those of the head, and `change` (-1: the row went, 1: it came), in order.
+    """
+
+    events: int
+    effective: int
+    seconds: float
+    delta: Deltas
+    stats: Mapping[str, Any]
+    logs: Mapping[str, pyarrow.Table]
+
+    def __str__(self) -> str:
+        return f"{self.events:,} events, {self.effective:,} of them effective, in {self.seconds:.3f} s"
+
+
+@dataclass(slots=True)
+class _Given:
+    """The events of one relation, in pieces: rows, what becomes of each and whether keys count, and their numbers.
+
+    Rows of small blocks wait to be read together: `waiting`, with `kinds`, `keyed` and `numbers` of each.
+    """
+
+    relation: StoredRelation
+    pieces: list[tuple[Rows, Kinds, Marks, Rows]] = field(default_factory=list)
+    waiting: list[Any] = field(default_factory=list)
+    kinds: list[int] = field(default_factory=list)
+    keyed: list[bool] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+
+    def wait(self, source: Sequence[Any], meant: tuple[int, bool], first: int) -> None:
+        """Keep the rows of a block with one op."""
+        size = len(source)
+        self.waiting += source
+        self.kinds += [meant[0]] * size
+        self.keyed += [meant[1]] * size
+        self.numbers += range(first, first + size)
+
+    def flush(self, symbols: SymbolTable) -> None:
+        """Read the rows that wait."""
+        if self.waiting:
+            marks = np.array(self.kinds, np.int8), np.array(self.keyed, np.bool_), np.array(self.numbers, np.int64)
+            self.pieces.append((_rows(self.relation, self.waiting, symbols), *marks))
+            self.waiting, self.kinds, self.keyed, self.numbers = [], [], [], []
+
+
+def apply(db: Database, events: Iterable[Sequence[Any]], watch: Iterable[str], timeout: float | None) -> AppliedEvents:
+    """Apply blocks of events in one transaction (see `Database.apply`)."""
+    began = time.perf_counter()
+    watched = arguments.names("watch", watch, 'name heads, as in `watch=["vwap"]`') if watch else ()
+    with db.transaction(timeout=timeout) as tx:
+        for name in watched:
+            tx._relation(name)
+        given, count = _read(tx, events)
+        streams: dict[str, RowLog | Callable[[], RowLog]] = {}
+        effective = 0
+        for name, of_relation in given.items():
+            log = _effective(of_relation)
+            effective += int(np.count_nonzero(np.diff(log.numbers, prepend=-1)))
+            tx._add(name, of_relation.relation, Batch(log.rows, len(log.kinds), INSERT, log.kinds))
+            if len(log.kinds) and not tx._evaluator.state.strata.of(name):
+                streams[name] = log
+        tx._streams = Streams(streams, max(0, count - 1))
+        found = {name: tx._log_of(name) for name in watched}
+    schemas = {name: db._state.relations[name].schema for name in watched}
+    logs = {name: _table(schemas[name], log, db._symbols) for name, log in found.items()}
+    return AppliedEvents(count, effective, time.perf_counter() - began, tx.delta, tx.stats, logs)
+
+
+def _table(schema: Schema, log: RowLog, symbols: SymbolTable) -> pyarrow.Table:
+    """The log of a head as a table; underscores keep its own names apart from those of the head."""
+    event = with_number(schema, "event").columns[-1]
+    shown = Schema(schema.name, (event, *with_number(schema, "change").columns))
+    columns = [log.numbers, *log.rows, log.kinds.astype(np.int64)]
+    return gate.to_arrow(shown, columns, symbols, rows=len(log.kinds))
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def _read(tx: Any, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], int]:
+    """(the events by relation, how many there are)."""
+    given: dict[str, _Given] = {}
+    known: dict[tuple[str, str | int], tuple[int, bool]] = {}
+    symbols, count = tx._evaluator.symbols, 0
+    for block in events:
+        if not isinstance(block, tuple | list) or len(block) != 3:
+            raise arguments.refused("events", block, "it is an iterable of blocks of events", _BLOCKS)
+        name, op, source = block
+        if name not in given:
+            given[name] = _Given(tx._relation(name))
+        here = given[name]
+        if isinstance(op, str | int) and isinstance(source, list | tuple):
+            meant = known.get((name, op))
+            if meant is None:
+                meant = known[name, op] = _meant(op, here.relation.schema)
+            here.wait(source, meant, count)
+            count += len(source)
+            continue
+        here.flush(symbols)
+        rows = _rows(here.relation, source, symbols)
+        size = rows.shape[1]
+        here.pieces.append((rows, *_ops(op, here.relation.schema, size), np.arange(count, count + size)))
+        count += size
+    for here in given.values():
+        here.flush(symbols)
+    return given, count
+
+
+def _rows(relation: StoredRelation, source: Any, symbols: SymbolTable) -> Rows:
+    """The codes of rows, by the readers that loads use."""
+    rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
+    return rows_to_insert(source, relation.schema, symbols, DEFAULTS).rows if rows is None else rows
+
+
+def _ops(op: Any, schema: Schema, size: int) -> tuple[Kinds, Marks]:
+    """(whether each row comes or goes, whether its key counts). `op`: of the block, or one for each row."""
+    if isinstance(op, str | int | np.integer):
+        kind, by_key = _meant(op, schema)
+        return np.full(size, kind, np.int8), np.full(size, by_key)
+    each = np.asarray(op)
+    if each.shape != (size,):
+        raise arguments.refused("op", op, f"the block has {size:,} rows", "give one op, or one for each row")
+    words, at = np.unique(each, return_inverse=True)
+    meant = [_meant(word, schema) for word in words.tolist()]
+    kinds = np.array([kind for kind, _ in meant], np.int8)
+    keyed = np.array([by_key for _, by_key in meant], np.bool_)
+    return kinds[at], keyed[at]
+
+
+def _meant(op: Any, schema: Schema) -> tuple[int, bool]:
+    found = meaning(str(op), schema)
+    if isinstance(found, str):
+        raise DataError(
+            f"op {op!r} of `{schema.name}` {found}",
+            why="an event says of its row what happened to it; nothing was done",
+            remedy="give +1 or -1, insert or delete, or of a functional predicate update",
+        )
+    return found
+
+
+# What is effective ----------------------------------------------------------------------------------------------------
+
+
+def _effective(given: _Given) -> RowLog:
+    """The rows that come and go, each with its event: those that change something."""
+    relation = given.relation
+    if not given.pieces:
+        return RowLog.none(relation.arity)
+    rows = np.concatenate([piece[0] for piece in given.pieces], axis=1)
+    kinds, keyed, numbers = (np.concatenate([piece[i] for piece in given.pieces]) for i in (1, 2, 3))
+    if not keyed.any():
+        return _by_row(relation.facts, rows, kinds, numbers)
+    if not keyed.all():
+        raise DataError(
+            f"some events of `{relation.schema.name}` are about rows (+1, -1), and others about keys",
+            why="in one call a functional predicate follows one of both; nothing was done",
+            remedy="give all of them as insert, update and delete, or all as +1 and -1",
+        )
+    return _by_key(relation.facts, rows, kinds, numbers)
+
+
+def _by_row(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> RowLog:
+    """The events after which a row is there and was not, or the other way round."""
+    ordered, order, starts = _runs(rows)
+    comes: Marks = kinds[order] == INSERT
+    before: Marks = np.empty(len(comes), np.bool_)
+    before[1:] = comes[:-1]
+    before[starts] = facts.contains(ordered.take(starts, axis=1))
+    kept = np.sort(order[comes != before])
+    return RowLog(rows.take(kept, axis=1), kinds[kept], numbers[kept])
+
+
+def _by_key(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> RowLog:
+    """The rows that go and come where an event gives its key another value, or none."""
+    ordered, order, starts = _runs(rows[:-1])
+    comes: Marks = kinds[order] == INSERT
+    values = rows[-1][order]
+    there, value = np.empty(len(comes), np.bool_), np.empty(len(comes), np.int64)
+    there[1:], value[1:] = comes[:-1], values[:-1]
+    found, which = facts.matches(ordered.take(starts, axis=1))
+    there[starts] = False
+    there[starts[which]], value[starts[which]] = True, found[-1]
+    goes = there & (~comes | (value != values))
+    new = comes & (~there | (value != values))
+    gone = np.concatenate([ordered[:, goes], value[None, goes]])
+    come = np.concatenate([ordered[:, new], values[None, new]])
+    # Of one event the row that goes is the first.
+    places = np.concatenate([2 * order[goes], 2 * order[new] + 1])
+    by_event = np.argsort(places)
+    both = np.concatenate([np.full(gone.shape[1], ERASE, np.int8), np.full(come.shape[1], INSERT, np.int8)])
+    return RowLog(
+        np.concatenate([gone, come], axis=1).take(by_event, axis=1), both[by_event], numbers[places[by_event] // 2]
+    )
+
+
+def _runs(keys: Rows) -> tuple[Rows, Rows, Rows]:
+    """(keys in order, where each stood, where runs of equal ones begin); equal ones stay in their order."""
+    if not len(keys):
+        return keys, np.arange(keys.shape[1]), np.zeros(min(1, keys.shape[1]), np.int64)
+    ordered, order, starts = runs_of(np.ascontiguousarray(keys))
+    return ordered, np.arange(keys.shape[1]) if order is None else order, starts

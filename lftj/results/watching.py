@@ -1,0 +1,97 @@
+"""Watching a database: callbacks, and feeds of commits.
+
+db.on_commit("tri", callback)      callback(delta) after every transaction that changed `tri`
+db.changes("tri")                  the deltas of every commit from now on, as an iterator (commit_feed.py)
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import deque
+from collections.abc import Callable
+from weakref import ref
+
+from lftj import arguments
+from lftj.results.answers import Answers
+from lftj.results.commit_feed import CommitFeed
+from lftj.results.transaction_delta import Delta, Deltas
+
+
+class Watched(Answers):
+    """The parts of `Database` that tell of its commits."""
+
+    _watchers: dict[object, tuple[str, Callable[[Delta], object]]]
+    _undelivered: deque[tuple[Callable[[Delta], object], Delta]]
+    _delivering: bool
+    _feeds: dict[object, ref[CommitFeed]]
+
+    def _begin_watching(self) -> None:
+        self._watchers, self._undelivered, self._delivering, self._feeds = {}, deque(), False, {}
+
+    def on_commit(self, name: str, callback: Callable[[Delta], object]) -> Callable[[], None]:
+        """Call `callback(delta)` after every transaction that changed relation `name`; returns what ends that.
+
+        Once per commit, in the order of the commits and, within one, of the calls of `on_commit`, in the thread that
+        commits. The commit stands whatever a callback does: an exception becomes a warning when all callbacks have
+        run. A callback may open a transaction; who watches is told of that one afterwards. Loads are no commits.
+        """
+        self._stored(name)
+        arguments.function("callback", callback, "callback(delta)")
+        handle = object()
+        self._watchers[handle] = (name, callback)
+
+        def stop() -> None:
+            self._watchers.pop(handle, None)
+
+        return stop
+
+    def changes(self, *names: str, limit: int | None = None) -> CommitFeed:
+        """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
+
+        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
+        closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
+        many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
+        number. Loads are no commits. See `lftj.results.commit_feed`.
+        """
+        for name in names:
+            self._stored(name)
+        feeds, handle = self._feeds, object()
+        waiting = arguments.count("limit", limit, "commits that may wait to be read")
+        feed = CommitFeed(names, waiting, lambda: feeds.pop(handle, None))
+        feeds[handle] = ref(feed, lambda _: feeds.pop(handle, None))
+        return feed
+
+    def _all_feeds(self) -> list[CommitFeed]:
+        return [feed for held in tuple(self._feeds.values()) if (feed := held()) is not None]
+
+    def _deliver(self, deltas: Deltas) -> list[str]:
+        """Tell feeds; call the callbacks of the relations that changed; returns the messages of those that failed.
+
+        A transaction of a callback only adds to the queue, which is emptied here. So every callback gets the commits in
+        their order.
+        """
+        for feed in self._all_feeds():
+            feed.give(deltas)
+        for name, callback in tuple(self._watchers.values()):
+            if name in deltas:
+                self._undelivered.append((callback, deltas[name]))
+        failures: list[str] = []
+        if self._delivering:
+            return failures
+        self._delivering = True
+        stop: BaseException | None = None
+        try:
+            while self._undelivered:
+                callback, delta = self._undelivered.popleft()
+                try:
+                    callback(delta)
+                except Exception as error:
+                    shown = "".join(traceback.format_exception(error)).rstrip()
+                    failures.append(f"a callback of on_commit failed; the commit stands\n{shown}")
+                except BaseException as error:
+                    stop = stop or error
+        finally:
+            self._delivering = False
+        if stop is not None:
+            raise stop
+        return failures

@@ -1,0 +1,213 @@
+"""Derived relations: what a formula reads of one relation, worked out for whole batches of rows.
+
+Whatever concerns one atom only is not done event by event: conditions on its columns, arithmetic, texts, dates, `case`.
+An atom becomes a derived relation, the rows that meet its conditions, with the columns that the rest needs:
+
+    lineitem(k, _, p, d, t), t < date(1998, 9, 2), ... p * (100 - d)
+    ->   lineitem.1(k, p * (100 - d))       of the rows with t < date(1998, 9, 2)
+
+Its rows are a multiset: one for each row that meets the conditions. An event is a row of a derived relation that comes
+or goes; `Events` has those of many rows of the relations below, in the order in which these come and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.text_steps import TextColumns
+from lftj.language.clause import Apply, Compare, Term, Value, Var
+from lftj.triggers.algebra import DELETION, INSERTION
+from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import type_of
+
+Ints = npt.NDArray[np.int64]
+# The variable of a column of the relation below.
+COLUMN = "c{}"
+
+
+class NoEvents(Exception):
+    """Rows that cannot become events; `args[0]` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedRelation:
+    """The rows of `predicate` that meet `conditions`, as the values of `columns`; both over the variables c0, c1, ...
+
+    `name`: in formulas · `positive`: the columns that hold no negative number, or events cannot tell them ·
+    `measured`: the columns that statements compute with, each with the variable that it is there.
+    """
+
+    name: str
+    predicate: str
+    conditions: tuple[Compare, ...]
+    columns: tuple[Term, ...]
+    positive: frozenset[int] = frozenset()
+    measured: tuple[tuple[int, str], ...] = ()
+    # The columns of the relation below, where nothing is computed.
+    plain: tuple[int, ...] | None = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        copied = [int(term.name[1:]) for term in self.columns if isinstance(term, Var)]
+        bare = not self.conditions and not self.positive and len(copied) == len(self.columns)
+        object.__setattr__(self, "plain", tuple(copied) if bare else None)
+
+    def __str__(self) -> str:
+        where = "".join(f", {condition}" for condition in self.conditions)
+        return f"{self.name}({', '.join(map(str, self.columns))}) of {self.predicate}{where}"
+
+    def of(self, rows: Ints, symbols: SymbolTable) -> tuple[Ints, Ints | None]:
+        """Of `rows` int64[arity, n] of the relation below: (its rows int64[columns, m], of which row each is made).
+
+        None: from all. Raises `NoEvents` where a term has no value for a row.
+        """
+        if self.plain is not None:
+            return rows[list(self.plain)], None
+        n = rows.shape[1]
+        columns = TextColumns({COLUMN.format(i): column for i, column in enumerate(rows)}, n, symbols)
+        kept = None
+        if self.conditions:
+            met, without = columns.met(self.conditions)
+            if without.any():
+                raise NoEvents(f"a condition on `{self.predicate}` has no value for some row")
+            columns.take(met)
+            kept = np.flatnonzero(met)
+        made = np.empty((len(self.columns), columns.count), np.int64)
+        for i, term in enumerate(self.columns):
+            made[i] = columns.codes(term)
+        if not columns.defined.all():
+            raise NoEvents(f"what is computed of `{self.predicate}` has no value for some row")
+        if any(made.shape[1] and int(made[i].min()) < 0 for i in self.positive):
+            raise NoEvents("it adds unsigned numbers of 2^63 or more")
+        return made, kept
+
+
+class Magnitudes:
+    """How large what statements compute with has been, and what follows for what they compute: `checked` terms.
+
+    The rules wrap, or have no value, where a term leaves its type; statements, which may add up before they multiply,
+    do neither. So what could leave it is not kept by triggers.
+    """
+
+    def __init__(self, checked: Sequence[Term]) -> None:
+        self.checked = checked
+        # What each variable is at most, in absolute value: rounded up, so that it seldom grows, where that may be.
+        self._most: dict[str, int] = {}
+
+    def measure(self, relation: DerivedRelation, rows: Ints) -> None:
+        """Take rows int64[columns, n] of a relation into account. Raises `NoEvents` if a term could leave its type."""
+        if rows.shape[1]:
+            for column, name in relation.measured:
+                values = rows[column]
+                self.take(name, max(int(values.max()), -int(values.min())))
+
+    def take(self, name: str, value: int) -> None:
+        """A variable may have this absolute value. Raises `NoEvents` if a term could leave its type then."""
+        if value <= self._most.get(name, -1):
+            return
+        self._most[name] = 1 << value.bit_length()
+        try:
+            self._check()
+        except NoEvents:
+            self._most[name] = value
+            self._check()
+
+    def _check(self) -> None:
+        for term in self.checked:
+            self._magnitude(term)
+
+    def _magnitude(self, term: Term) -> int:
+        """The largest absolute value that a term can have."""
+        if isinstance(term, Var):
+            return self._most.get(term.name, 0)
+        if isinstance(term, Value):
+            return abs(int(type_of(term.type).read(term.value)))
+        assert isinstance(term, Apply)
+        parts = [self._magnitude(arg) for arg in term.args]
+        largest = parts[0] * parts[1] if term.op == "*" else sum(parts)
+        made = type_of(term.type)
+        if largest > min(made.high, -(made.low + 1)):
+            raise NoEvents(f"`{term}` may leave the range of {term.type}")
+        return largest
+
+
+class Events(NamedTuple):
+    """Events in order: `kinds` int64[n] · `rows` int64[n, columns] · `numbers` int64[n], of the changes."""
+
+    kinds: Ints
+    rows: Ints
+    numbers: Ints
+
+
+class ChangedRows(NamedTuple):
+    """Changes of one relation below: `rows` int64[arity, n], `signs` int8[n] (1, -1), `numbers` int64[n] in order."""
+
+    relation: str
+    rows: Ints
+    signs: npt.NDArray[np.int8]
+    numbers: Ints
+
+
+class EventMaker:
+    """Makes events of changes. `kinds`: the number of each event, by sign and derived relation; `width`: of rows."""
+
+    def __init__(
+        self,
+        relations: Iterable[DerivedRelation],
+        kinds: Mapping[tuple[int, str], int],
+        width: int,
+        checked: Sequence[Term],
+    ) -> None:
+        self.by_predicate: dict[str, list[tuple[DerivedRelation, int, int]]] = {}
+        self._one = {kind: np.array([kind], np.int64) for kind in kinds.values()}
+        for made in relations:
+            known = kinds[INSERTION, made.name], kinds[DELETION, made.name]
+            self.by_predicate.setdefault(made.predicate, []).append((made, *known))
+        self.width = width
+        self.magnitudes = Magnitudes(checked)
+
+    def of(self, blocks: Sequence[ChangedRows], symbols: SymbolTable) -> Events:
+        """The events of blocks of changes, ordered by the numbers of these, the relations of a change in their order.
+
+        Raises `NoEvents`.
+        """
+        if len(blocks) == 1 and len(made := self.by_predicate[blocks[0].relation]) == 1:
+            if len(blocks[0].signs) == 1 and made[0][0].plain is not None:
+                return self._one_event(made[0], blocks[0])
+            return self._of(made[0], blocks[0], symbols)
+        parts = [self._of(made, block, symbols) for block in blocks for made in self.by_predicate[block.relation]]
+        numbers = np.concatenate([part.numbers for part in parts])
+        kinds = np.concatenate([part.kinds for part in parts])
+        rows = np.concatenate([part.rows for part in parts])
+        if len(numbers) and (np.diff(numbers) < 0).any():
+            order = np.argsort(numbers, kind="stable")
+            numbers, kinds, rows = numbers[order], kinds[order], rows[order]
+        return Events(kinds, rows, numbers)
+
+    def _one_event(self, made: tuple[DerivedRelation, int, int], block: ChangedRows) -> Events:
+        """The event of one row, of which nothing is computed: every call counts here."""
+        relation, insertion, deletion = made
+        assert relation.plain is not None
+        row = block.rows[:, 0].tolist()
+        values = [row[column] for column in relation.plain]
+        for column, name in relation.measured:
+            self.magnitudes.take(name, abs(values[column]))
+        values += [0] * (self.width - len(values))
+        kind = insertion if block.signs[0] > 0 else deletion
+        return Events(self._one[kind], np.array([values], np.int64), block.numbers)
+
+    def _of(self, made: tuple[DerivedRelation, int, int], block: ChangedRows, symbols: SymbolTable) -> Events:
+        relation, insertion, deletion = made
+        columns, kept = relation.of(block.rows, symbols)
+        if relation.measured:
+            self.magnitudes.measure(relation, columns)
+        signs, numbers = block.signs, block.numbers
+        if kept is not None:
+            signs, numbers = signs[kept], numbers[kept]
+        rows = np.zeros((columns.shape[1], self.width), np.int64)
+        rows[:, : len(columns)] = columns.T
+        return Events(np.where(signs > 0, insertion, deletion), rows, numbers)

@@ -1,0 +1,367 @@
+"""From the clause of a count, sum or mean to formulas over derived relations.
+
+    @revenue.1(d, sum p * r) :- orders(k, d, r), lineitem(k, p, x), x < 10.
+
+    relations    orders, and lineitem.1(k, p) of the rows of lineitem with x < 10
+    count        AggSum([d], orders(k, d, r) * lineitem.1(k, p))
+    total        AggSum([d], orders(k, d, r) * lineitem.1(k, p) * p * r)
+
+Every combination of rows that agree is a binding: wildcards are variables, and relations are sets. So the number of
+bindings is the product of how often the rows are there, and a negated atom, all of whose variables are bound, is
+1 - how often its row is there. Variables that equations define are replaced by what defines them.
+
+What concerns one atom is computed with its relation (derived_relations.py): conditions, and each largest part of a term
+whose variables one atom has. Across atoms a formula adds and multiplies integers, and compares codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.functors import TEXT_TESTS
+from lftj.plan.partial_functions import partial_terms
+from lftj.triggers.algebra import Add, Cmp, Formula, Lift, Mul, Rel, TriggerProgram, Val
+from lftj.triggers.compilation import compiled
+from lftj.triggers.derived_relations import COLUMN, DerivedRelation
+from lftj.triggers.lowered import INTEGERS
+from lftj.triggers.worth_keeping import EventStatistics
+from lftj.values.codes import Column, Schema
+from lftj.values.type_table import family_of, in_dictionary
+
+# The names of the maps of a head.
+COUNT, TOTAL = "count", "total"
+ADDING = {"+": 1, "-": -1}
+FOLDED = ("count", "sum", "mean")
+ORDERED = ("<", "<=", ">", ">=")
+
+
+class DoesNotFit(Exception):
+    """A clause that formulas do not say; `args[0]` says why, in words that follow "it ..."."""
+
+
+class ClauseFormulas(NamedTuple):
+    """What is kept of a clause.
+
+    `relations`: the derived ones that the formulas read · `keys`: of both maps · `shown`: of each column of the group,
+    which key it is, or the constant · `bindings`, `total`: the bodies of the count and of the sum (None: there is no
+    operand) · `checked`: terms across atoms.
+    """
+
+    relations: tuple[DerivedRelation, ...]
+    keys: tuple[Var, ...]
+    shown: tuple[int | Value, ...]
+    bindings: Formula
+    total: Formula | None
+    checked: tuple[Term, ...]
+
+    def program(self, statistics: EventStatistics | None) -> tuple[TriggerProgram, str, str | None]:
+        """(the program, its map of the count, that of the sum if there is one)."""
+        tops = {COUNT: (self.keys, self.bindings)}
+        if self.total is not None:
+            tops[TOTAL] = self.keys, self.total
+        made = compiled(tops, self.schemas(), statistics=statistics)
+        return made, made.tops[0], made.tops[1] if self.total is not None else None
+
+    def schemas(self) -> dict[str, Schema]:
+        """The schemas of the derived relations."""
+        return {
+            made.name: Schema(made.name, tuple(Column(f"c{i}", term.type) for i, term in enumerate(made.columns)))
+            for made in self.relations
+        }
+
+
+def formulas_of(clause: Clause, schemas: Mapping[str, Schema]) -> ClauseFormulas:
+    """The formulas of a clause; `schemas` of the relations that it reads. Raises `DoesNotFit`."""
+    aggregate = clause.aggregate
+    if aggregate is None or aggregate.op not in FOLDED:
+        raise DoesNotFit("is no count, sum or mean")
+    if clause.acyclic:
+        raise DoesNotFit("is evaluated key by key")
+    if not clause.atoms:
+        raise DoesNotFit("reads no relation")
+    return _Translation(clause, schemas).made()
+
+
+@dataclass(slots=True)
+class _Occurrence:
+    """An atom of the body. `columns`: of each of its variables; `wanted`: what the formula needs of it, by variable.
+
+    `known`: the variable of each term that is computed of it.
+    """
+
+    predicate: str
+    columns: dict[str, Var] = field(default_factory=dict)
+    conditions: list[Compare] = field(default_factory=list)
+    wanted: dict[str, Term] = field(default_factory=dict)
+    known: dict[Term, Var] = field(default_factory=dict)
+    positive: set[str] = field(default_factory=set)
+
+    def has(self, names: set[str]) -> bool:
+        """Whether it binds all these variables."""
+        return names <= self.columns.keys()
+
+    def inside(self, term: Term) -> Term:
+        """A term over its columns."""
+        return replaced(term, self.columns)
+
+
+def replaced(term: Term, by: Mapping[str, Term]) -> Term:
+    """A term with terms in the place of variables."""
+    if isinstance(term, Var):
+        return by.get(term.name, term)
+    if isinstance(term, Apply):
+        return Apply(term.op, tuple(replaced(arg, by) for arg in term.args), term.type)
+    return term
+
+
+def _names(*terms: Term) -> set[str]:
+    return {var.name for term in terms for var in variables_of(term)}
+
+
+class _Translation:
+    """One clause on its way. `defined`: what equations define, by variable; `made_up`: variables that formulas add."""
+
+    def __init__(self, clause: Clause, schemas: Mapping[str, Schema]) -> None:
+        self.clause, self.schemas = clause, schemas
+        self.atoms = [self.occurrence(atom) for atom in clause.atoms]
+        self.made_up = 0
+        self.checked: list[Term] = []
+        self.factors: list[Formula] = []
+        self.defined: dict[str, Term] = {}
+        self.conditions = self.without_definitions()
+
+    def made(self) -> ClauseFormulas:
+        aggregate = self.clause.aggregate
+        assert aggregate is not None
+        for names in self.shared():
+            for atom in self.atoms:
+                if names in atom.columns:
+                    atom.wanted[names] = atom.columns[names]
+        for condition in self.conditions:
+            self.condition(condition)
+        negated = [self.negated(atom) for atom in self.clause.negated]
+        shown = [self.key(self.plain(term)) for term in self.clause.head_args[: aggregate.groups]]
+        keys = tuple(dict.fromkeys(key for key in shown if isinstance(key, Var)))
+        operand = None
+        if aggregate.op != "count":
+            operand = self.operand(self.plain(self.clause.head_args[aggregate.groups]))
+        named = _Named()
+        rels: list[Formula] = [named.rel(atom) for atom in self.atoms]
+        without = [Add((Mul(), Mul((Val(Value(-1, "number")), named.rel(atom))))) for atom in negated]
+        count = Mul((*rels, *self.factors, *without))
+        total = None if operand is None else Mul((*count.parts, operand))
+        places = tuple(keys.index(key) if isinstance(key, Var) else key for key in shown)
+        return ClauseFormulas(named.relations(self.checked), keys, places, count, total, tuple(self.checked))
+
+    # -- atoms --------------------------------------------------------------------------------------------------------
+
+    def occurrence(self, atom: BodyAtom) -> _Occurrence:
+        """A positive atom: constants and repeated variables become conditions."""
+        made = _Occurrence(atom.predicate)
+        for i, (arg, type_) in enumerate(zip(atom.args, self.schemas[atom.predicate].types, strict=True)):
+            if arg is None:
+                continue
+            if isinstance(arg, Var):
+                here = Var(COLUMN.format(i), arg.type)
+                if arg.name not in made.columns:
+                    made.columns[arg.name] = here
+                    continue
+                arg = made.columns[arg.name]
+            elif isinstance(arg, Value):
+                here = Var(COLUMN.format(i), type_.removesuffix("?"))
+            else:
+                raise DoesNotFit("has parameters")
+            made.conditions.append(Compare("=", here, arg))
+        return made
+
+    def negated(self, atom: BodyAtom) -> _Occurrence:
+        """A negated atom, which has each row of its columns once at most."""
+        made, schema = _Occurrence(atom.predicate), self.schemas[atom.predicate]
+        for i, arg in enumerate(atom.args):
+            if arg is None:
+                if not (schema.functional and i == len(atom.args) - 1):
+                    raise DoesNotFit(f"asks whether any row of `{atom.predicate}` is there")
+                continue
+            here = Var(COLUMN.format(i), schema.types[i].removesuffix("?"))
+            outer = self.key(self.plain(arg))
+            if isinstance(outer, Value):
+                made.conditions.append(Compare("=", here, outer))
+            elif outer.name in made.columns:
+                made.conditions.append(Compare("=", here, made.columns[outer.name]))
+            else:
+                made.columns[outer.name] = made.wanted[outer.name] = here
+        return made
+
+    def shared(self) -> list[str]:
+        """The variables that several atoms bind."""
+        seen: dict[str, int] = {}
+        for atom in self.atoms:
+            for name in atom.columns:
+                seen[name] = seen.get(name, 0) + 1
+        return [name for name, times in seen.items() if times > 1]
+
+    def home(self, *terms: Term) -> _Occurrence | None:
+        """The first atom that binds all variables of the terms."""
+        names = _names(*terms)
+        return next((atom for atom in self.atoms if atom.has(names)), None)
+
+    # -- equations ----------------------------------------------------------------------------------------------------
+
+    def without_definitions(self) -> list[Compare]:
+        """The comparisons but for equations that define variables, which become `defined`."""
+        bound = {name for atom in self.atoms for name in atom.columns}
+        left, partial = list(self.clause.compares), set[str]()
+        grew = True
+        while grew:
+            grew = False
+            for compare in left:
+                found = self.definition(compare, bound)
+                if found is not None:
+                    var, term = found
+                    if any(True for _ in partial_terms(term)):
+                        partial.add(var.name)
+                    self.defined[var.name] = self.plain(term)
+                    bound.add(var.name)
+                    left.remove(compare)
+                    grew = True
+                    break
+        terms = [*self.clause.head_args, *(t for c in self.clause.compares for t in (c.left, c.right))]
+        used = [var.name for term in terms for var in variables_of(term)]
+        used += [var.name for atom in self.clause.negated for arg in atom.args for var in variables_of(arg)]
+        for name in partial:
+            if used.count(name) < 2:
+                raise DoesNotFit(f"computes `{name}`, which nothing else needs")
+        return [Compare(c.op, self.plain(c.left), self.plain(c.right)) for c in left]
+
+    def definition(self, compare: Compare, bound: set[str]) -> tuple[Var, Term] | None:
+        """The variable that an equation defines, and as what."""
+        if compare.op != "=":
+            return None
+        for side, other in ((compare.left, compare.right), (compare.right, compare.left)):
+            if isinstance(side, Var) and side.name not in bound and _names(other) <= bound:
+                return side, other
+        return None
+
+    def plain(self, term: Term) -> Term:
+        """A term without defined variables."""
+        return replaced(term, self.defined)
+
+    # -- what the formula says ----------------------------------------------------------------------------------------
+
+    def condition(self, compare: Compare) -> None:
+        """A condition of one atom, or a comparison across atoms."""
+        home = self.home(compare.left, compare.right)
+        if home is not None:
+            home.conditions.append(Compare(compare.op, home.inside(compare.left), home.inside(compare.right)))
+            return
+        if compare.op in TEXT_TESTS:
+            raise DoesNotFit(f"looks for a text of one atom in that of another (`{compare}`)")
+        if compare.op in ORDERED and in_dictionary(compare.left.type):
+            raise DoesNotFit(f"compares texts of two atoms by order (`{compare}`)")
+        self.factors.append(Cmp(compare.op, self.across(compare.left), self.across(compare.right)))
+
+    def key(self, term: Term) -> Var | Value:
+        """A term as a key of a map: a variable, or a constant."""
+        made = self.across(term)
+        if isinstance(made, Var | Value):
+            return made
+        var = self.fresh(made.type)
+        self.factors.append(Lift(var, made))
+        return var
+
+    def fresh(self, type: str) -> Var:
+        """A variable that the clause does not have."""
+        self.made_up += 1
+        return Var(f"·{self.made_up}", type)
+
+    def across(self, term: Term) -> Term:
+        """A term over variables of the formula: what one atom has is a column of it, and the rest integers."""
+        if isinstance(term, Value):
+            return term
+        home = self.home(term)
+        if home is not None:
+            return self.column(home, term)
+        if not isinstance(term, Apply):
+            raise DoesNotFit("has parameters")
+        self.check_arithmetic(term)
+        made = Apply(term.op, tuple(self.across(arg) for arg in term.args), term.type)
+        self.checked.append(made)
+        return made
+
+    def check_arithmetic(self, term: Apply) -> None:
+        """Raise `DoesNotFit` unless a term across atoms is a sum or product of integers."""
+        types = {part.type for part in (term, *term.args)}
+        if term.op not in ("+", "-", "*", "neg") or not {family_of(type_) for type_ in types} <= INTEGERS:
+            raise DoesNotFit(f"computes `{term}` across atoms, which is no sum or product of integers")
+
+    def column(self, home: _Occurrence, term: Term) -> Var:
+        """A term over the variables of one atom as a column of it."""
+        if isinstance(term, Var):
+            home.wanted[term.name] = home.columns[term.name]
+            return term
+        if term not in home.known:
+            var = home.known[term] = self.fresh(term.type)
+            home.wanted[var.name] = home.inside(term)
+        return home.known[term]
+
+    def operand(self, term: Term) -> Formula:
+        """What is summed, as a sum of products."""
+        family = family_of(term.type)
+        if family == "unsigned" and (home := self.home(term)) is not None and not isinstance(term, Value):
+            # Sums are of signed numbers.
+            column = self.column(home, Apply("utoi", (term,), "number"))
+            home.positive.add(column.name)
+            return Val(column)
+        if family not in INTEGERS:
+            raise DoesNotFit(f"adds up {term.type}")
+        self.across(term)
+        return self.polynomial(term)
+
+    def polynomial(self, term: Term) -> Formula:
+        if isinstance(term, Apply) and self.home(term) is None:
+            parts = [self.polynomial(arg) for arg in term.args]
+            if term.op == "*":
+                return Mul(tuple(parts))
+            minus = Val(Value(-1, "number"))
+            if term.op == "neg":
+                return Mul((minus, parts[0]))
+            return Add((parts[0], parts[1] if term.op == "+" else Mul((minus, parts[1]))))
+        return Val(self.across(term))
+
+
+class _Named:
+    """Derived relations get names: one for all that are equal."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[str, tuple[Compare, ...], tuple[Term, ...], frozenset[int]], str] = {}
+        self.variables: dict[str, list[tuple[str, int]]] = {}
+
+    def rel(self, atom: _Occurrence) -> Rel:
+        """What the formula reads of an atom: columns in the order of the relation, then what is computed."""
+        names = sorted(atom.wanted, key=lambda name: _place(atom.wanted[name]))
+        conditions = tuple(sorted(dict.fromkeys(atom.conditions), key=str))
+        columns = tuple(atom.wanted[name] for name in names)
+        positive = frozenset(i for i, name in enumerate(names) if name in atom.positive)
+        form = (atom.predicate, conditions, columns, positive)
+        if form not in self.made:
+            number = sum(predicate == atom.predicate for predicate, *_ in self.made) + 1
+            self.made[form] = f"{atom.predicate}.{number}"
+        name = self.made[form]
+        for i, variable in enumerate(names):
+            self.variables.setdefault(variable, []).append((name, i))
+        return Rel(name, tuple(Var(variable, atom.wanted[variable].type) for variable in names))
+
+    def relations(self, checked: Sequence[Term]) -> tuple[DerivedRelation, ...]:
+        """All of them, in the order in which they are first read."""
+        measured: dict[str, set[tuple[int, str]]] = {name: set() for name in self.made.values()}
+        for variable in _names(*checked):
+            for name, column in self.variables.get(variable, ()):
+                measured[name].add((column, variable))
+        return tuple(DerivedRelation(name, *form, tuple(sorted(measured[name]))) for form, name in self.made.items())
+
+
+def _place(term: Term) -> tuple[int, int, str]:
+    return (0, int(term.name[1:]), "") if isinstance(term, Var) else (1, 0, str(term))

@@ -1,0 +1,221 @@
+"""The maps of a program in memory, and running events over them.
+
+    maps = Maps(program)
+    maps.run(kinds, rows)           events in order: `kinds` int64[n] of `maps.kinds`, `rows` int64[n, columns]
+    maps.undo(kinds, rows)          the same events taken back, in reverse: maps are rings, so that is exact
+    maps.entries("q")               keys int64[k, n] and values int64[n]
+    maps.log()                      what changed in top maps: event, map, old and new value, keys
+
+A run that fails takes back what it did, and raises. It runs in slices, between which Ctrl-C is heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.errors import EvaluationError
+from lftj.triggers import event_kernel as k
+from lftj.triggers import order_kernel as o
+from lftj.triggers import table_kernel as t
+from lftj.triggers.algebra import Statement, TriggerProgram
+from lftj.triggers.lowered import Lowered, Place
+
+Ints = npt.NDArray[np.int64]
+
+# Events between two looks at Ctrl-C and limits.
+AT_A_TIME = 20_000
+
+
+class SumOverflow(EvaluationError):
+    """A sum, or a product in one, is no 64-bit integer: at event number `event`, in `statement`."""
+
+    def __init__(self, event: int, statement: Statement) -> None:
+        self.event, self.statement = event, statement
+        super().__init__(
+            f"a sum kept by triggers leaves the range of 64 bits, in `{statement.target}`",
+            why=f"event {event:,} brings a product or a sum that no 64-bit integer holds; nothing was changed",
+            remedy='sum smaller numbers, or keep the head by another strategy, as in maintain={"q": "delta"}',
+        )
+
+
+class LogLines(NamedTuple):
+    """Changes of one top map in order: `events` int64[n], `keys` int64[k, n], `old` and `new` values int64[n]."""
+
+    events: Ints
+    keys: Ints
+    old: Ints
+    new: Ints
+
+
+class Maps:
+    """The maps of one program. `kinds`: the number of each event, by sign and relation."""
+
+    def __init__(self, program: TriggerProgram) -> None:
+        self.program, self.lowered = program, Lowered(program)
+        self.kinds = self.lowered.kinds
+        lowered = self.lowered
+        desc, columns = lowered.described()
+        heap = np.zeros(o.FREE + lowered.most_values + 1, np.int64)
+        heap[o.TOP] = 1  # no node is number 0
+        trees = o.Trees(np.zeros(1, np.int64), heap, np.zeros((2, o.LEVELS), np.int64))
+        self.tables = t.Tables(np.zeros(0, np.int64), desc, columns, np.zeros(1, np.int64), trees)
+        desc[:, t.CAP] = t.LEAST
+        self._regions(0)
+        keys, values, loops = max(1, lowered.most_keys), lowered.most_values, max(1, lowered.instructions)
+        self.work = k.Work(
+            np.array([*lowered.registers, 0], np.int64),
+            np.zeros(keys, np.int64),
+            np.zeros(values, np.int64),
+            np.zeros(loops, np.int64),
+            np.zeros((loops, values), np.int64),
+            np.zeros(loops, np.int64),
+            np.zeros((64, k.AMOUNTS + values + keys), np.int64),
+            np.zeros((64, k.OLD + 2 * values + keys), np.int64),
+            np.zeros(k.STATE, np.int64),
+        )
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def run(self, kinds: Ints, rows: Ints, *, logs: bool = True, look: Callable[[int], object] | None = None) -> None:
+        """Events in order. `look` is called now and then, and may raise. Whatever is raised, the maps are as before.
+
+        `logs`: changes of top maps are logged. Raises `SumOverflow` where no int64 holds a sum.
+        """
+        state, n = self.work.state, len(kinds)
+        state[:] = 0
+        try:
+            while self._slice(kinds, rows, min(n, int(state[k.EVENT]) + AT_A_TIME), logs=logs) < n:
+                if look is not None:
+                    look(int(state[k.EVENT]))
+        except BaseException:
+            self._take_back(kinds, rows, int(state[k.EVENT]))
+            raise
+
+    def _slice(self, kinds: Ints, rows: Ints, upto: int, *, logs: bool) -> int:
+        """Go on to event `upto`, making room on the way; the number of the next event."""
+        state = self.work.state
+        while True:
+            status = k.run_events(self.tables, self.lowered.code, self.work, kinds, rows, upto, logs)
+            if status == k.DONE:
+                return int(state[k.EVENT])
+            if status == k.OVERFLOW:
+                statement = self._failing()
+                raise SumOverflow(int(state[k.EVENT]), statement)
+            self._make_room(status)
+
+    def _failing(self) -> Statement:
+        state = self.work.state
+        if state[k.PHASE] == k.EVALUATING:
+            return self.lowered.statements[int(state[k.STATEMENT])]
+        if state[k.AT] == state[k.ADDITIONS]:
+            return Statement(self.program.tops[0], (), ())  # what is worked out anew
+        names = self.lowered.twins[int(self.work.additions[state[k.AT], k.TARGET])].names
+        return next(statement for statement in self.lowered.statements if statement.target in names)
+
+    def _make_room(self, status: int) -> None:
+        work = self.work
+        if status == k.GROW_MEMORY:
+            self._regions(int(work.state[k.NEED]))
+        elif status == k.GROW_NODES:
+            trees = self.tables.trees
+            nodes = np.zeros(max(1 << 12, 2 * len(trees.nodes)), np.int64)
+            nodes[: len(trees.nodes)] = trees.nodes
+            self.tables = self.tables._replace(trees=trees._replace(nodes=nodes))
+        elif status == k.GROW_ADDITIONS:
+            self.work = work._replace(additions=_doubled(work.additions))
+        else:
+            self.work = work._replace(log=_doubled(work.log))
+
+    def _take_back(self, kinds: Ints, rows: Ints, done: int) -> None:
+        """Take back what a run did: the present event by half, and those before it, the last one first."""
+        while (status := k.take_back(self.tables, self.work)) != k.DONE:
+            self._make_room(status)
+        self.undo(kinds[:done], rows[:done])
+
+    def undo(self, kinds: Ints, rows: Ints) -> None:
+        """Take back events that were run: those of the opposite sign, in reverse."""
+        self.work.state[:] = 0
+        if len(kinds):
+            opposite, reverse = np.ascontiguousarray(kinds[::-1] ^ 1), np.ascontiguousarray(rows[::-1])
+            self._slice(opposite, reverse, len(kinds), logs=False)
+
+    @property
+    def steps(self) -> int:
+        """Instructions that the last run took."""
+        return int(self.work.state[k.STEPS])
+
+    # -- what is in them ----------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """Entries in all tables."""
+        return int(self.tables.desc[: len(self.lowered.twins), t.COUNT].sum())
+
+    def entries(self, name: str) -> tuple[Ints, Ints]:
+        """(keys int64[k, n], values int64[n]) of a map, in no order."""
+        (table, value), desc = self.lowered.places[name], self.tables.desc
+        keys = int(desc[table, t.KEYS])
+        out = np.empty((keys + int(desc[table, t.VALUES]), int(desc[table, t.COUNT])), np.int64)
+        t.read_entries(self.tables.mem, desc, table, out)
+        here = out[keys + value] != 0
+        return out[:keys, here], out[keys + value, here]
+
+    def values(self, name: str, keys: Ints) -> Ints:
+        """The values of keys int64[k, n] in a map, 0 where it has none."""
+        out = np.empty(keys.shape[1], np.int64)
+        t.read_values(self.tables.mem, self.tables.desc, *self.lowered.places[name], np.ascontiguousarray(keys.T), out)
+        return out
+
+    def value(self, place: Place, key: Sequence[int]) -> int:
+        """The value of one key in the map at a place, 0 where it has none."""
+        out = np.empty(1, np.int64)
+        t.read_values(self.tables.mem, self.tables.desc, *place, np.array([key], np.int64).reshape(1, -1), out)
+        return int(out[0])
+
+    def lines(self) -> Ints:
+        """What the last run logged of all tables of top maps, in order: int64[n, OLD + 2 * values + keys]."""
+        return self.work.log[: self.work.state[k.LOGGED]]
+
+    def log(self, name: str, *, together: bool = False) -> LogLines:
+        """What the last run changed in a top map, in order; `together`: also where only its twins changed."""
+        lines = self.work.log[: self.work.state[k.LOGGED]]
+        (table, value), desc = self.lowered.places[name], self.tables.desc
+        old, first = k.OLD + 2 * value, k.OLD + 2 * int(desc[table, t.VALUES])
+        lines = lines[lines[:, k.LOG_TABLE] == table]
+        if not together:
+            lines = lines[lines[:, old] != lines[:, old + 1]]
+        keys = lines[:, first : first + int(desc[table, t.KEYS])].T
+        return LogLines(lines[:, k.WHEN], keys, lines[:, old], lines[:, old + 1])
+
+    def memory(self) -> int:
+        """Bytes that the maps take."""
+        return int(
+            self.tables.mem.nbytes + self.tables.trees.nodes.nbytes + self.work.additions.nbytes + self.work.log.nbytes
+        )
+
+    # -- room ---------------------------------------------------------------------------------------------------------
+
+    def _regions(self, need: int) -> None:
+        """Move all tables into a larger array that has room for `need` words more, without what they left behind."""
+        old, desc = self.tables.mem, self.tables.desc
+        sizes = desc[:, t.CAP] * desc[:, t.WIDTH]
+        live = int(sizes.sum())
+        mem, at = np.zeros(max(256, live + need + (live + need) // 2), np.int64), 0
+        for number, size in enumerate(sizes.tolist()):
+            begin = int(desc[number, t.OFF])
+            if len(old):
+                mem[at : at + size] = old[begin : begin + size]
+            desc[number, t.OFF] = at
+            at += size
+        self.tables.top[0] = at
+        self.tables = self.tables._replace(mem=mem)
+
+
+def _doubled(array: Ints) -> Ints:
+    """The same rows with as many again."""
+    made = np.zeros((2 * len(array), array.shape[1]), np.int64)
+    made[: len(array)] = array
+    return made

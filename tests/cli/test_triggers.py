@@ -1,0 +1,90 @@
+"""`lftj triggers`: rules, the calculus and M3F as programs of triggers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lftj.cli import main
+from lftj.triggers.m3f_reader import parsed
+
+QUERY = "q[] = Sum(p * r, O(k, r) and L(k, p))\n"
+M3F = """\
+relation O(k: number, r: number)
+relation L(k: number, p: number)
+map q[] = O(k, r) * r * L(k, p) * p
+map m_O[k: number] = L(k, p) * p
+map m_L[k: number] = O(k, r) * r
+top q
+on +O(k, r): q[] += r * m_O[k]
+on +O(k, r): m_L[k] += r
+on -O(k, r): q[] -= r * m_O[k]
+on -O(k, r): m_L[k] -= r
+on +L(k, p): q[] += p * m_L[k]
+on +L(k, p): m_O[k] += p
+on -L(k, p): q[] -= p * m_L[k]
+on -L(k, p): m_O[k] -= p
+"""
+RULES = """\
+.decl orders(k:number, d:number, r:number)
+.decl lineitem(k:number, p:number)
+.decl revenue(d:number, s:number)
+revenue(d, s) :- orders(_, d, _), s = sum p * r : { orders(k, d, r), lineitem(k, p) }.
+"""
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    code = main(["triggers", *args])
+    return code, *capsys.readouterr()
+
+
+def test_the_calculus_is_printed_as_m3f_which_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calculus, m3f = tmp_path / "query.calc", tmp_path / "query.m3f"
+    calculus.write_text(QUERY)
+    assert run(capsys, str(calculus)) == (0, M3F, "")
+    m3f.write_text(M3F)
+    assert run(capsys, str(m3f)) == (0, M3F, "")
+
+
+def test_the_naive_transform_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calculus = tmp_path / "query.calc"
+    calculus.write_text("Q[] = Sum(a, R(a, b) and S(b, c))")
+    code, out, _ = run(capsys, str(calculus), "--naive")
+    assert code == 0
+    assert len([line for line in out.splitlines() if line.startswith("map")]) == 5
+    assert run(capsys, str(calculus), "--format", "dot")[1].startswith("digraph maps {")
+    assert run(capsys, str(calculus), "--format", "svg")[1].startswith("<svg")
+
+
+def test_rules_are_printed_by_head(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "prog.dl"
+    rules.write_text(RULES)
+    code, out, err = run(capsys, str(rules))
+    assert (code, err) == (0, "")
+    assert "revenue" in out.splitlines()[0]
+    program = parsed(out)
+    assert len(program.tops) == 2
+    assert {relation for _, relation in program.statements} == set(program.relations)
+
+
+def test_what_cannot_be_printed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = tmp_path / "prog.dl"
+    rules.write_text(".decl e(a:number)\n.decl p(a:number)\np(x) :- e(x).\n")
+    code, out, err = run(capsys, str(rules))
+    assert (code, out) == (1, "")
+    assert "no rule" in err
+    other = tmp_path / "prog.txt"
+    other.write_text("")
+    code, _, err = run(capsys, str(other))
+    assert code == 2
+    assert ".dl, .calc or .m3f" in err
+    code, _, err = run(capsys, str(rules), "--format", "png")
+    assert code == 2
+    assert "m3f, dot or svg" in err
+    bad = tmp_path / "bad.calc"
+    bad.write_text("q[] = Sum(u, R(x))")
+    code, _, err = run(capsys, str(bad))
+    assert code == 1
+    assert "`u` is not bound" in err
+    assert "bad.calc:1:11" in err

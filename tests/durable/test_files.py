@@ -1,0 +1,224 @@
+"""Opening files: what is there, what is made, what is refused, and who may write."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lftj
+from lftj.errors import DatabaseFileError, DataError, KeyConflictError
+from tests.durable.shop import PROGRAM, contents, lose, opened
+
+
+def test_what_was_committed_is_there_again(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path) as db:
+        db.load("edge", [(1, 2), (2, 3)])
+        with db.transaction() as tx:
+            tx.insert("name", [(1, "ann"), (9, "bo")])
+            tx.upsert("price", [("tea", 3.5)])
+        before = contents(db)
+    with opened(path) as db:
+        assert db._state.stale == frozenset()
+        assert contents(db) == before
+        with db.transaction() as tx:
+            tx.erase("edge", [(1, 2)])
+        assert sorted(tx.delta["path"].erased) == [(0, 2), (0, 3), (1, 2), (1, 3)]
+
+
+def test_a_process_that_died_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    db = opened(path)
+    db.load("edge", [(1, 2), (2, 3)])
+    with db.transaction() as tx:
+        tx.insert("name", [(1, "ann")])
+        tx.rules("far(x, z) :- path(x, z), !edge(x, z).")
+    before = contents(db)
+    lose(db)
+    with opened(path) as again:
+        assert contents(again) == before
+
+
+def test_a_failed_transaction_is_not_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    db = opened(path)
+    seq = db.seq
+    with pytest.raises(KeyConflictError), db.transaction() as tx:
+        tx.insert("price", [("tea", 1.0), ("tea", 2.0)])
+    with pytest.raises(DataError), db.transaction(missing="error") as tx:
+        tx.erase("edge", [(5, 6)])
+    assert db.seq == seq
+    before = contents(db)
+    lose(db)
+    with opened(path) as again:
+        assert contents(again) == before
+
+
+def test_one_process_writes(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    db = opened(path)
+    with pytest.raises(DatabaseFileError, match="in use: this process"):
+        opened(path)
+    script = (
+        f"import lftj\ntry:\n    lftj.Database(path={str(path)!r})\nexcept lftj.Error as error:\n    print(error.what)"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    # the page shape of the tests is told first, or who writes
+    assert f"process {os.getpid()}" in told or "page_rows" in told
+    lose(db)
+    opened(path).close()
+
+
+def test_the_writer_that_died_is_no_writer(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    script = f"import lftj, os\ndb = lftj.Database({PROGRAM!r}, path={str(path)!r})\nos._exit(0)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    with lftj.Database(path=path) as db:
+        assert list(db["path"]) == [(0, 1)]
+
+
+def test_a_forked_process_may_not_write(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    db = opened(path)
+    child = os.fork()
+    if child == 0:
+        try:
+            with db.transaction() as tx:
+                tx.insert("edge", [(7, 8)])
+        except DatabaseFileError:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    with db.transaction() as tx:
+        tx.insert("edge", [(7, 8)])
+    db.close()
+
+
+def test_readers_follow(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    db = opened(path)
+    reader = opened(path, read_only=True)
+    seen: list[object] = []
+    reader.on_commit("path", lambda delta: seen.append(sorted(delta.inserted)))
+    with db.transaction() as tx:
+        tx.insert("edge", [(1, 2)])
+        tx.insert("name", [(1, "ann")])
+    assert sorted(reader["path"]) == [(0, 1)]
+    deltas = reader.refresh()
+    assert sorted(deltas["path"].inserted) == [(0, 2), (1, 2)]
+    assert seen == [[(0, 2), (1, 2)]]
+    db.load("edge", [(2, 3)])
+    db.checkpoint()  # the entries since are gone
+    reader.refresh()
+    assert contents(reader) == contents(db)
+    with pytest.raises(DatabaseFileError, match="read-only"), reader.transaction() as tx:
+        tx.insert("edge", [(4, 5)])
+    assert contents(reader) == contents(db)
+    with pytest.raises(DatabaseFileError, match="one writer"):
+        db.refresh()
+    reader.close()
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path.mkdir(), "is a folder"),
+        (lambda path: path.write_bytes(b"edge\t1\t2\n" * 100), "cannot open"),
+        (lambda path: sqlite3.connect(path).execute("create table t(a)").connection.commit(), "no database of lftj"),
+    ],
+)
+def test_what_is_no_database_is_refused(tmp_path: Path, make, words: str) -> None:
+    path = tmp_path / "other"
+    make(path)
+    with pytest.raises(DatabaseFileError, match=words):
+        lftj.Database(path=path)
+
+
+def test_other_formats_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    opened(path).close()
+    with pytest.raises(DatabaseFileError, match="page_rows"):
+        lftj.Database(path=path)
+    with sqlite3.connect(path) as raw:
+        raw.execute("pragma user_version = 99")
+    raw.close()
+    with pytest.raises(DatabaseFileError, match="format 99") as caught:
+        opened(path)
+    assert "upgrade lftj" in str(caught.value)
+
+
+def test_a_missing_file_is_not_made_for_readers(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseFileError, match="no file"):
+        lftj.Database(path=tmp_path / "shop.lftj", read_only=True)
+    assert not (tmp_path / "shop.lftj").exists()
+
+
+def test_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    opened(path).close()
+    with pytest.raises(DatabaseFileError, match="has a program already"):
+        lftj.Database._sized(".decl e(a:number)", page_rows=4, directory_rows=2, path=path)
+    opened(path).close()
+
+
+def test_circuits_are_refused(tmp_path: Path) -> None:
+    from lftj import streams
+
+    with opened(tmp_path / "shop.lftj") as db, pytest.raises(DatabaseFileError, match="circuit"):
+        db.attach(streams.from_rules(".decl edge(a:number, b:number)  back(y, x) :- edge(x, y)."))
+
+
+def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    db = opened(path)
+    assert db._file is not None
+    connection = db._file.container.connection
+    before = contents(db)
+    pages = connection.execute("pragma page_count").fetchone()[0]
+    connection.execute(f"pragma max_page_count = {pages + 1}")
+    rows = [(i, f"name {i}") for i in range(20_000)]
+    with pytest.raises(DatabaseFileError, match="write to") as caught, db.transaction() as tx:
+        tx.insert("name", rows)
+    assert "room on the disk" in str(caught.value)
+    with pytest.raises(DatabaseFileError):
+        db.load("name", rows)
+    assert contents(db) == before
+    connection.execute("pragma max_page_count = 1000000")
+    with db.transaction() as tx:
+        tx.insert("name", rows[:10])
+    after = contents(db)
+    lose(db)
+    with opened(path) as again:
+        assert contents(again) == after
+
+
+def test_loads_in_bulk_are_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lftj.durable import database_file
+
+    monkeypatch.setattr(database_file, "BULK", 10)
+    path = tmp_path / "shop.lftj"
+    db = lftj.Database._sized(".decl e(a:number, b:number)", page_rows=4, directory_rows=2, path=path)
+    db.load("e", [(i, i * i) for i in range(1000)])
+    lose(db)
+    db = lftj.Database._sized(page_rows=4, directory_rows=2, path=path)
+    assert sorted(db["e"]) == [(i, i * i) for i in range(1000)]
+    with db.transaction() as tx:
+        tx.erase("e", [(5, 25)])
+    assert db._file is not None
+    written = "select sum(rows) from segments"
+    assert db._file.container.connection.execute(written).fetchone() == (1000,)
+    db.checkpoint()
+    # pages that did not change were not written again
+    assert 1000 < db._file.container.connection.execute(written).fetchone()[0] <= 1000 + 16
+    db.close()
+
+
+def test_memory_does_not_import_sqlite() -> None:
+    script = "import lftj, sys; lftj.Database('.decl e(a:number) e(1).')['e']; assert 'sqlite3' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,0 +1,177 @@
+"""The event kernel: every map equals its definition after every event, whatever the batches, and can be undone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lftj.language.clause import Value, Var
+from lftj.triggers.algebra import Cmp, Mul, Rel, Val
+from lftj.triggers.compilation import compiled
+from lftj.triggers.maps import Maps, SumOverflow
+from lftj.triggers.twins import twins_of
+from tests.conftest import JIT
+from tests.triggers.plain_triggers import view
+from tests.triggers.random_queries import SCHEMA, SETS, queries, streams
+
+RELATIONS = {**SCHEMA, **SETS}
+EXAMPLES = 200 if JIT else 10
+
+
+def events_of(maps, stream):
+    """A stream as the kernel takes it."""
+    kinds = np.array([maps.kinds[sign, name] for sign, name, _ in stream], np.int64)
+    rows = np.zeros((len(stream), maps.lowered.width), np.int64)
+    for i, (_, _, row) in enumerate(stream):
+        rows[i, : len(row)] = row
+    return kinds, rows
+
+
+def held(maps, name):
+    """The entries of a map as a dict; no key is there twice."""
+    keys, values = maps.entries(name)
+    found = dict(zip(map(tuple, keys.T.tolist()), values.tolist(), strict=True))
+    assert len(found) == len(values)
+    return found
+
+
+def contents(maps):
+    return {name: held(maps, name) for name in maps.program.maps}
+
+
+def check(maps, rows):
+    """Every map equals its definition, also key by key."""
+    for name, made in maps.program.maps.items():
+        expected = view(made.keys, made.body, rows)
+        assert held(maps, name) == expected, name
+        keys = np.array([*expected, *expected], np.int64).reshape(2 * len(expected), len(made.keys)).T
+        assert maps.values(name, keys).tolist() == [*expected.values(), *expected.values()]
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(queries(), min_size=1, max_size=2), streams(), st.data())
+def test_maps_equal_their_definitions(several, stream, data):
+    maps = Maps(compiled({f"q{i}": query for i, query in enumerate(several)}, RELATIONS))
+    rows = {name: Counter() for name in RELATIONS}
+    kinds, events = events_of(maps, stream)
+    at = 0
+    while at < len(stream):
+        n = data.draw(st.integers(1, len(stream) - at))
+        before = contents(maps)
+        maps.run(kinds[at : at + n], events[at : at + n])
+        log = {top: maps.log(top) for top in maps.program.tops}
+        if data.draw(st.booleans()):
+            maps.undo(kinds[at : at + n], events[at : at + n])
+            assert contents(maps) == before
+            maps.run(kinds[at : at + n], events[at : at + n])
+        for sign, name, row in stream[at : at + n]:
+            rows[name][row] += sign
+            if not rows[name][row]:
+                del rows[name][row]
+        check(maps, rows)
+        for top, lines in log.items():
+            replayed = dict(before[top])
+            for key, old, new in zip(map(tuple, lines.keys.T.tolist()), lines.old, lines.new, strict=True):
+                assert replayed.get(key, 0) == old
+                replayed[key] = int(new)
+            assert {key: value for key, value in replayed.items() if value} == held(maps, top)
+        at += n
+
+
+@settings(max_examples=EXAMPLES // 4, deadline=None)
+@given(queries(), streams(events=20))
+def test_the_log_is_exact_after_each_event(query, stream):
+    maps = Maps(compiled({"q": query}, RELATIONS))
+    kinds, events = events_of(maps, stream)
+    maps.run(kinds, events)
+    lines, rows, now = maps.log("q"), {name: Counter() for name in RELATIONS}, {}
+    for i, (sign, name, row) in enumerate(stream):
+        rows[name][row] += sign
+        if not rows[name][row]:
+            del rows[name][row]
+        here = lines.events == i
+        for key, new in zip(map(tuple, lines.keys[:, here].T.tolist()), lines.new[here].tolist(), strict=True):
+            now[key] = new
+        assert {key: value for key, value in now.items() if value} == view(*query, rows)
+
+
+k, v, w = (Var(name, "number") for name in "kvw")
+JOIN = ((), Mul((Rel("R", (k, v)), Rel("S", (k, w)), Val(v), Val(w))))
+PAIR = {"R": ("number", "number"), "S": ("number", "number")}
+
+
+def test_sum_and_count_are_twins():
+    count = ((), Mul((Rel("R", (k, v)), Rel("S", (k, w)))))
+    twins = twins_of(compiled({"q": JOIN, "n": count}, PAIR))
+    assert [set(made.names) >= {"q", "n"} for made in twins] == [True, False, False]
+    assert sum(len(made.names) for made in twins) == 6
+
+
+def test_a_sum_that_no_integer_holds_leaves_all_as_it_was():
+    maps = Maps(compiled({"q": JOIN}, PAIR))
+    before = [(1, "R", (1, 2**40)), (1, "R", (2, 5)), (1, "S", (2, 7))]
+    maps.run(*events_of(maps, before))
+    there = contents(maps)
+    with pytest.raises(SumOverflow) as caught:
+        maps.run(*events_of(maps, [(1, "R", (3, 9)), (-1, "R", (2, 5)), (1, "S", (1, 2**30)), (1, "R", (4, 4))]))
+    assert caught.value.event == 2
+    assert contents(maps) == there
+    with pytest.raises(SumOverflow):
+        maps.run(*events_of(maps, [(1, "R", (1, 2**62)), (1, "R", (1, 2**62 + 1))]))
+    assert contents(maps) == there
+
+
+def test_what_is_raised_between_events_leaves_all_as_it_was(monkeypatch):
+    from lftj.triggers import maps as module
+
+    monkeypatch.setattr(module, "AT_A_TIME", 3)
+    maps = Maps(compiled({"q": JOIN}, PAIR))
+    maps.run(*events_of(maps, [(1, "R", (1, 2)), (1, "S", (1, 3))]))
+    there = contents(maps)
+
+    def look(done):
+        if done >= 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        maps.run(*events_of(maps, [(1, "S", (i % 4, i)) for i in range(20)]), look=look)
+    assert contents(maps) == there
+
+
+@pytest.mark.parametrize("n", [50, pytest.param(20_000, marks=pytest.mark.jit_only)])
+def test_slices_follow_entries_that_come_and_go(n):
+    """A comparison keeps the maps of R and S apart, and slices of them are read; entries come, go and come again."""
+    query = ((k,), Mul((Rel("R", (k, v)), Rel("S", (k, w)), Cmp("<", v, w))))
+    maps, rng = Maps(compiled({"q": query}, PAIR)), np.random.default_rng(3)
+    live, stream = set(), []
+    for _ in range(n):
+        row = (("R", "S")[rng.integers(2)], (int(rng.integers(max(3, n // 50))), int(rng.integers(4))))
+        stream.append((-1 if row in live else 1, *row))
+        live ^= {row}
+    maps.run(*events_of(maps, stream))
+    rows = {name: Counter(row for at, row in live if at == name) for name in PAIR}
+    check(maps, rows)
+    maps.run(*events_of(maps, [(-1, *row) for row in live]))
+    assert len(maps) == 0
+
+
+def test_steps_do_not_grow_with_the_data():
+    """A key's sum over a join: an event takes as many steps whatever there is (a q-hierarchical query)."""
+    query = ((k,), Mul((Rel("R", (k, v)), Rel("S", (k, w)), Val(v), Val(w))))
+    maps, taken = Maps(compiled({"q": query}, PAIR)), []
+    for i in range(4):
+        maps.run(*events_of(maps, [(1, "RS"[j % 2], (j % 7, i * 1000 + j)) for j in range(200)]))
+        maps.run(*events_of(maps, [(1, "R", (3, -1))]))
+        taken.append(maps.steps)
+    assert len(set(taken)) == 1
+
+
+def test_constants_and_comparisons_of_parameters():
+    query = ((v,), Mul((Rel("R", (k, v)), Cmp("=", k, Value(3, "number")), Cmp("!=", v, Value(5, "number")))))
+    maps = Maps(compiled({"q": query}, PAIR))
+    maps.run(*events_of(maps, [(1, "R", (3, 4)), (1, "R", (3, 5)), (1, "R", (2, 4)), (1, "R", (3, 4))]))
+    assert held(maps, "q") == {(4,): 2}

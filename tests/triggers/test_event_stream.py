@@ -1,0 +1,165 @@
+"""Streams of events: `Database.apply` beside one transaction for every event.
+
+Catches: a log that is not the head after each event; events that change nothing and count all the same, or the other
+way round; a stream that a head above misses, or gets in another order; a stream that fails and leaves something behind.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, note
+
+import lftj
+from lftj.errors import ArgumentError, DataError, EvaluationError, KeyConflictError, UnknownRelationError
+from tests.conftest import JIT, examples
+from tests.engine import programs
+
+RULES = """
+.decl o(k:number, d:number, r:number)
+.decl l(k:number, p:number, x:number, s:symbol)
+.decl f(k:number) -> v:number
+rev[d] = sum p * r : { o(k, d, r), l(k, p, x, s), x < 7, substr(s, 0, 1) = "a" }.
+cnt[d] = count : { o(k, d, _), l(k, _, _, _), !o(d, k, k) }.
+tot(s) :- s = sum p * (100 - x) : { l(_, p, x, _) }.
+num(n) :- n = count : { l(_, p, _, _), o(p, _, _) }.
+avg[s] = mean p - r : { o(k, _, r), l(k, p, _, s), p > r + 3 }.
+pairs[n] = count : { cnt[d] = n, o(_, d, _) }.
+sums[d] = sum v : { o(k, d, _), f[k] = v }.
+high(d, s) :- rev[d] = s, cnt[d] > 1.
+"""
+HEADS = ("rev", "cnt", "tot", "num", "avg", "pairs", "sums")
+Block = tuple[str, Any, list[tuple[Any, ...]]]
+
+
+def made() -> lftj.Database:
+    db = lftj.Database._sized(page_rows=4, directory_rows=4)
+    db.rules(RULES, maintain=dict.fromkeys(HEADS, "triggers"))
+    return db
+
+
+def random_row(rng: Random, name: str) -> tuple[Any, ...]:
+    def below(n: int) -> int:
+        return rng.randrange(n)
+
+    if name == "o":
+        return below(4), below(4), below(4)
+    return (below(4), below(9)) if name == "f" else (below(4), below(9), below(9), rng.choice("ab") + rng.choice("xy"))
+
+
+def random_blocks(rng: Random) -> list[Block]:
+    blocks: list[Block] = []
+    for _ in range(rng.choice((1, 3, 8))):
+        name, n = rng.choice("olf"), rng.choice((1, 1, 4, 0))
+        ops = [rng.choice(("insert", "insert", "delete")) for _ in range(n)]
+        op = ops if rng.random() < 0.5 or not n else ops[0]
+        blocks.append((name, op, [random_row(rng, name) for _ in range(n)]))
+    return blocks
+
+
+def one_by_one(db: lftj.Database, name: str, op: str, row: tuple[Any, ...]) -> None:
+    with db.transaction() as tx:
+        if name != "f":
+            getattr(tx, "insert" if op == "insert" else "erase")(name, [row])
+        elif op == "insert":
+            tx.upsert(name, [row])
+        else:
+            tx.erase(name, [(row[0], value) for value in range(9)])
+
+
+@examples(40, 3)
+@given(programs.seeds)
+@pytest.mark.filterwarnings("ignore:.*occurs only once")
+def test_the_log_is_the_head_after_each_event(rng: Random) -> None:
+    db, plain = made(), made()
+    for _ in range(6 if JIT else 2):
+        blocks = random_blocks(rng)
+        note(f"{blocks}")
+        state = {head: set(db[head]) for head in HEADS}
+        done = db.apply(blocks, watch=HEADS)
+        logs: dict[str, dict[int, list[tuple[tuple[Any, ...], int]]]] = {head: {} for head in HEADS}
+        for head in HEADS:
+            for line in done.logs[head].to_pylist():
+                number, *row, kind = line.values()
+                logs[head].setdefault(number, []).append((tuple(row), kind))
+        number = 0
+        for name, op, rows in blocks:
+            ops = [op] * len(rows) if isinstance(op, str) else op
+            for one, row in zip(ops, rows, strict=True):
+                one_by_one(plain, name, one, row)
+                for head in HEADS:
+                    for line, kind in logs[head].pop(number, []):
+                        assert (line in state[head]) == (kind < 0)
+                        (state[head].add if kind > 0 else state[head].remove)(line)
+                    assert state[head] == set(plain[head])
+                number += 1
+        assert done.events == number
+        assert not any(logs.values())
+        for head in (*HEADS, "high", "o", "l", "f"):
+            assert set(db[head]) == set(plain[head])
+
+
+def test_what_is_given_and_what_is_told() -> None:
+    db = made()
+    db.load("o", [(1, 1, 5)])
+    rows = np.array([[1, 2, 3], [1, 1, 5], [1, 2, 3], [7, 7, 7]])
+    done = db.apply([("o", np.array([1, -1, 1, -1]), rows), ("l", "+1", [(1, 4, 0, "a")])], watch=("rev", "num"))
+    assert (done.events, done.effective) == (5, 3)
+    assert sorted(done.delta["o"].inserted) == [(1, 2, 3)]
+    assert done.logs["rev"].to_pylist() == [{"event": 4, "d": 2, "c1": 12, "change": 1}]
+    assert done.logs["num"].num_rows == 0
+    assert done.stats["heads"]["rev"]["parts"]["@rev.1"]["strategy"] == "triggers"
+    assert "5 events, 3 of them effective" in str(done)
+    assert db.apply([]).events == 0
+
+
+def test_a_row_that_comes_and_goes_is_in_the_log_alone() -> None:
+    db = made()
+    db.load("o", [(1, 1, 5)])
+    done = db.apply([("l", "+1", [(1, 4, 0, "a")]), ("l", "-1", [(1, 4, 0, "a")])], watch=["rev", "tot"])
+    assert [tuple(line.values()) for line in done.logs["rev"].to_pylist()] == [(0, 1, 20, 1), (1, 1, 20, -1)]
+    told = [tuple(line.values()) for line in done.logs["tot"].to_pylist()]
+    assert told == [(0, 0, -1), (0, 400, 1), (1, 400, -1), (1, 0, 1)]
+    assert list(done.delta) == []
+
+
+@pytest.mark.parametrize(
+    ("events", "watch", "error", "told"),
+    [
+        ([("o", "+1")], (), ArgumentError, "iterable of blocks"),
+        ([("o", "swap", [(1, 2, 3)])], (), DataError, "is no operation"),
+        ([("o", ["+1", "-1"], [(1, 2, 3)])], (), ArgumentError, "1 rows"),
+        ([("q", "+1", [(1,)])], (), UnknownRelationError, "`q`"),
+        ([("o", "+1", [(1, 2)])], (), DataError, "has 2 values where 3 are due"),
+        ([("o", "+1", [(1, 2, 3)]), ("l", "+1", [(1, 1, 1, "a")])], ("high",), DataError, "not known event by event"),
+        ([("f", "+1", [(1, 2), (1, 3)])], (), KeyConflictError, "two values"),
+        ([("f", "+1", [(1, 2)]), ("f", "insert", [(1, 3)])], (), DataError, "about keys"),
+        ([("o", "+1", [(1, 1, 1)])], ("nothing",), UnknownRelationError, "`nothing`"),
+    ],
+)
+def test_what_is_refused_changes_nothing(events: Any, watch: Any, error: type[Exception], told: str) -> None:
+    db = made()
+    db.apply([("o", "+1", [(1, 1, 5), (1, 2, 6)]), ("l", "+1", [(1, 4, 0, "a"), (1, 5, 0, "a")])])
+    before = {name: sorted(db[name]) for name in (*HEADS, "high", "o", "l", "f")}
+    with pytest.raises(error, match=told):
+        db.apply(events, watch=watch)
+    assert {name: sorted(db[name]) for name in before} == before
+    db.apply([("l", -1, [(1, 4, 0, "a")])])
+    assert sorted(db["rev"]) == [(1, 25), (2, 30)]
+
+
+def test_a_division_by_zero_in_the_middle_changes_nothing() -> None:
+    db = lftj.Database()
+    db.rules(
+        ".decl a(k:number, n:number, z:number)\n.decl b(k:number)\ns[k] = sum n / z : { a(k, n, z), b(k) }.",
+        maintain={"s": "triggers"},
+    )
+    db.apply([("b", "+1", [(1,)]), ("a", "+1", [(1, 10, 2)])])
+    with pytest.raises(EvaluationError, match="division by zero"):
+        db.apply([("a", "+1", [(1, 9, 3), (1, 1, 0)])])
+    done = db.apply([("a", "+1", [(1, 9, 3)])], watch=["s"])
+    assert sorted(db["s"]) == [(1, 8)]
+    assert done.logs["s"].num_rows == 2

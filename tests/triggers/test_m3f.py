@@ -1,0 +1,150 @@
+"""M3F: what is printed is parsed back to the same program; errors name what and where."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lftj.errors import ProgramError
+from lftj.language.clause import Apply, Value, Var
+from lftj.triggers.algebra import (
+    INSERTION,
+    Add,
+    AggSum,
+    Cmp,
+    Lift,
+    MapDefinition,
+    MapRead,
+    Mul,
+    Rel,
+    TriggerProgram,
+    Val,
+)
+from lftj.triggers.compilation import compiled
+from lftj.triggers.m3f import statement_lines, text
+from lftj.triggers.m3f_reader import parsed
+from lftj.triggers.maps import Maps
+from lftj.values.codes import Column, Schema
+from tests.triggers.plain_triggers import PlainMaps
+from tests.triggers.random_queries import SCHEMA, SETS, const, queries, streams, var
+
+k, r, p = map(var, "krp")
+ORDERS = {
+    "O": Schema("O", (Column("k", "number"), Column("r", "number"))),
+    "L": Schema("L", (Column("k", "number"), Column("p", "number"))),
+}
+REVENUE = ((), Mul((Rel("O", (k, r)), Rel("L", (k, p)), Val(p), Val(r))))
+
+
+def test_orders_and_lines_print_the_four_insertion_triggers_of_the_paper():
+    """cumulus.txt, section 3.5."""
+    program = compiled({"q": REVENUE}, ORDERS)
+    assert statement_lines(program, INSERTION) == [
+        "on +O(k, r): q[] += r * m_O[k]",
+        "on +O(k, r): m_L[k] += r",
+        "on +L(k, p): q[] += p * m_L[k]",
+        "on +L(k, p): m_O[k] += p",
+    ]
+    assert statement_lines(program, -1) == [
+        line.replace("on +", "on -").replace("+=", "-=") for line in statement_lines(program, INSERTION)
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(queries(atoms=3), min_size=1, max_size=3), st.booleans())
+def test_programs_are_read_as_they_were_written(several, naive):
+    program = compiled({f"q{i}": query for i, query in enumerate(several)}, {**SCHEMA, **SETS}, naive=naive)
+    assert parsed(text(program)) == program
+
+
+@settings(max_examples=20, deadline=None)
+@given(queries(atoms=2), streams())
+def test_a_program_read_from_text_keeps_the_same_maps(query, stream):
+    program = compiled({"q": query}, {**SCHEMA, **SETS})
+    maps, again = PlainMaps(program), PlainMaps(parsed(text(program)))
+    for event in stream:
+        maps.event(*event)
+        again.event(*event)
+    assert maps.maps == again.maps
+
+
+terms = st.recursive(
+    st.sampled_from([k, r, p, const(-3), const(0), Value('a`"\n', "symbol"), Value(None, "number?")])
+    | st.builds(lambda n: Value(n, "unsigned"), st.integers(0, 2**64 - 1)),
+    lambda inner: st.builds(
+        Apply,
+        st.sampled_from(["+", "-", "*", "/", "%", "^", "neg", "max", "band"]),
+        st.lists(inner, min_size=1, max_size=2).map(tuple),
+        st.sampled_from(["number", "unsigned", "decimal(12,2)"]),
+    ),
+    max_leaves=6,
+)
+plain = st.sampled_from([k, r, p, const(5), Value("on", "symbol")])
+ops = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+atomic = (
+    st.builds(lambda args: Rel("on", args), st.tuples(plain, plain))
+    | st.builds(lambda key: MapRead("a map", (key,)), plain)
+    | st.builds(Lift, st.just(var("lifted")), st.just(const(1)))
+    | st.builds(Cmp, ops, terms, terms)
+    | st.builds(Val, terms)
+)
+formulas = st.recursive(
+    atomic,
+    lambda inner: (
+        st.builds(Mul, st.lists(inner, max_size=3).map(tuple))
+        | st.builds(Add, st.lists(inner, max_size=3).map(tuple))
+        | st.builds(AggSum, st.sampled_from([(), (k,), (k, r)]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(formulas)
+def test_any_formula_is_read_as_it_was_written(formula):
+    """Names that are no identifiers, typed constants, functors, nested products and sums of none or one."""
+    body = Mul((Rel("on", (k, r)), Rel("on", (p, Var("z'1", "number"))), formula))
+    relations = {"on": Schema("on", (Column("a-b", "number"), Column("top", "number")), functional=True)}
+    maps = {
+        "a map": MapDefinition("a map", (Var("k", "number"),), Mul()),
+        "q": MapDefinition("q", (k, r, p), body),
+    }
+    program = TriggerProgram(relations, maps, {}, ("q",))
+    assert parsed(text(program)) == program
+
+
+@pytest.mark.parametrize(
+    ("written", "what", "place"),
+    [
+        ("map q[] = R(x)", "there is no relation `R`", "1:11"),
+        ("relation R(a: number)\nmap q[] = R(x, y)", "`R` takes 1 arguments, not 2", "2:11"),
+        ("relation R(a: numbr)", "unknown type `numbr`", "1:15"),
+        ("map q[] = 1\nmap q[] = 1", "map `q` is defined twice", "2:1"),
+        ("relation R(a: number)\nmap q[] = R(x) * y", "variable `y` has no value", "2:1"),
+        ("relation R(a: number)\nmap q[] = R(x)\non +R(a, b): q[] += 1", "has 1 values", "3:1"),
+        ("relation R(a: number)\nmap q[] = R(x)\non +R(a): q[] += R(a)", "a statement reads maps", "3:11"),
+        ("relation R(a: number)\nmap q[] = R(x)\non +R(a): p[] += 1", "there is no map `p`", "3:11"),
+        ("map q[] = ", "the text ends too early", "1:10"),
+        ("map q[] == 1", "`=` cannot stand here", "1:10"),
+    ],
+)
+def test_errors_say_what_and_where(written, what, place):
+    with pytest.raises(ProgramError) as error:
+        parsed(written)
+    (found,) = error.value.diagnostics
+    assert what in found.what
+    assert str(found.span) == f"<m3f>:{place}"
+    assert found.why
+    assert found.remedy
+
+
+def test_a_program_read_from_text_runs():
+    maps = Maps(parsed(text(compiled({"q": REVENUE}, ORDERS))))
+    events = [(1, "O", (1, 10)), (1, "L", (1, 7)), (1, "L", (1, 5)), (-1, "L", (1, 7)), (1, "O", (2, 3))]
+    kinds = np.array([maps.kinds[sign, relation] for sign, relation, _ in events])
+    maps.run(kinds, np.array([row for _, _, row in events]))
+    keys, values = maps.entries("q")
+    assert keys.shape == (0, 1)
+    assert list(values) == [50]

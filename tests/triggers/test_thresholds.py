@@ -1,0 +1,165 @@
+"""Thresholds on running sums: what rules with them derive after every change, found by descents where that can be."""
+
+from __future__ import annotations
+
+import warnings
+from random import Random
+
+import pytest
+
+import lftj
+from lftj.errors import EvaluationError
+from lftj.language.thresholds import THRESHOLDS
+from tests.conftest import JIT
+
+BOOK = """
+.decl bids(id:number, broker:number, v:number, p:number)
+.decl asks(id:number, broker:number, v:number, p:number)
+"""
+TOTALS = "tb = sum v : { bids(_, _, v, _) }, ta = sum v : { asks(_, _, v, _) }"
+RULES = {
+    "vwap": "vwap[] = sum p * v : { bids(_, _, v, p), t = sum w : { bids(_, _, w, _) },"
+    " a = sum w : { bids(_, _, w, q), q > p }, t > 4 * a }.",
+    "below": "below[] = count : { bids(_, _, v, p), t = sum w : { bids(_, _, w, _) },"
+    " a = sum w : { bids(_, _, w, q), p >= q }, 3 * t - 1 <= 4 * a, v > 1 }.",
+    "spread": f"spread[] = sum ap - bp : {{ bids(_, _, bv, bp), asks(_, _, av, ap), {TOTALS},"
+    " bv * 6 > tb, 6 * av > ta }.",
+    "missed": f"missed[] = sum ap * av - bp * bv : {{ bids(_, _, bv, bp), asks(_, _, av, ap), {TOTALS},"
+    " ra = sum v : { asks(_, _, v, p), p > ap }, rb = sum v : { bids(_, _, v, p), p > bp },"
+    " ta > 4 * ra, tb > 4 * rb }.",
+    "counted": "counted[] = sum 2 * p + 1 : { asks(_, 1, _, p), n = count : { asks(_, 1, _, q), q < p },"
+    " a = count : { asks(_, 1, _, _) }, n < 3, a - n > 1 }.",
+}
+
+
+def total(rows):
+    return sum(v for _, _, v, _ in rows)
+
+
+def expected(bids, asks):
+    """What the rules say, by loops."""
+    above = lambda rows, p: sum(v for _, _, v, q in rows if q > p)  # noqa: E731
+    tb, ta = total(bids), total(asks)
+    best_bids = [row for row in bids if tb > 4 * above(bids, row[3])]
+    best_asks = [row for row in asks if ta > 4 * above(asks, row[3])]
+    large_bids, large_asks = [row for row in bids if row[2] * 6 > tb], [row for row in asks if row[2] * 6 > ta]
+    mine = [row for row in asks if row[1] == 1]
+    ranked = [(p, sum(1 for row in mine if row[3] < p)) for _, _, _, p in mine]
+    return {
+        "vwap": sum(p * v for _, _, v, p in best_bids),
+        "below": sum(1 for _, _, v, p in bids if 3 * tb - 1 <= 4 * sum(w for _, _, w, q in bids if q <= p) and v > 1),
+        "spread": sum(a[3] - b[3] for a in large_asks for b in large_bids),
+        "missed": sum(a[2] * a[3] - b[2] * b[3] for a in best_asks for b in best_bids),
+        "counted": sum(2 * p + 1 for p, n in ranked if n < 3 and len(mine) - n > 1),
+    }
+
+
+def answers(db):
+    return {name: next(iter(db[name]))[0] for name in RULES}
+
+
+@pytest.mark.parametrize("least", [0, -2])
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_are_those_of_loops_after_every_change(seed, least):
+    """With negative volumes running sums rise and fall: then it is worked out by sorting."""
+    rng, rows = Random(seed), {"bids": set(), "asks": set()}
+    db = lftj.Database(BOOK + "\n".join(RULES.values()))
+    for step in range(60 if JIT else 12):
+        with db.transaction() as tx:
+            for i in range(rng.choice((1, 1, 4))):
+                name = rng.choice(("bids", "asks"))
+                if rows[name] and rng.random() < 0.45:
+                    row = rng.choice(sorted(rows[name]))
+                    rows[name].discard(row)
+                    tx.erase(name, [row])
+                else:
+                    row = (
+                        step * 10 + i,
+                        rng.randrange(3),
+                        rng.randrange(least if step > 20 else 0, 6),
+                        rng.randrange(12),
+                    )
+                    rows[name].add(row)
+                    tx.insert(name, [row])
+        assert answers(db) == expected(**rows)
+        if not step % 20:
+            with pytest.raises(lftj.DataError), db.transaction(missing="error") as tx:
+                _discarded(tx, step)
+            assert answers(db) == expected(**rows)
+    followed = {strategy for head in tx.stats["heads"].values() for strategy in _strategies(head)}
+    assert ("recompute" if least else "triggers") in followed
+
+
+def _discarded(tx, step):
+    """A transaction that is computed, and then goes wrong."""
+    tx.insert("bids", [(-step - 1, 0, 5, 5)])
+    tx.preview()
+    tx.erase("bids", [(-step - 2, 0, 5, 5)])
+
+
+def _strategies(head):
+    return {part["strategy"] for part in head.get("parts", {}).values()}
+
+
+def test_prices_do_not_have_rows_of_their_own():
+    db = lftj.Database(BOOK + RULES["vwap"])
+    heads = db._state.strata.by_head
+    assert not any(name.startswith("@vwap.3") for name in (*heads, *db._state.relations))
+    (clause,) = heads["@vwap.1"]
+    assert clause.aggregate.op == f"{THRESHOLDS} sum"
+
+
+def test_steps_do_not_grow_with_the_prices():
+    """A change takes as many statements whatever is in the book."""
+    db, steps = lftj.Database(BOOK + RULES["vwap"]), []
+    for n in (20, 4000 if JIT else 40):
+        with db.transaction() as tx:
+            tx.insert("bids", [(i, 0, 1 + i % 5, 3 * i) for i in range(n)])
+        with db.transaction() as tx:
+            tx.insert("bids", [(-n, 0, 2, n)])
+        steps.append(tx.stats["heads"]["vwap"]["parts"]["@vwap.1"]["steps"])
+    assert steps[0] == steps[1]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "q[] = sum p : { bids(_, b, _, p), asks(_, b, _, _), a = sum w : { bids(_, _, w, r), r > p }, a < 5 }.",
+        "q[] = sum p : { bids(_, _, v, p), a = sum w : { bids(_, _, w, r), r > p }, a < v }.",
+        "q[] = sum p : { bids(_, _, _, p), a = sum w : { bids(_, _, w, r), r != p }, a < 5 }.",
+        "q[] = sum p : { bids(_, _, _, p), a = max w : { bids(_, _, w, r), r > p }, a < 5 }.",
+        "q[b] = sum p : { bids(_, b, _, p), a = sum w : { bids(_, _, w, r), r > p }, a < 5 }.",
+    ],
+)
+def test_other_rules_are_left_as_they_are(rule):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        db = lftj.Database(BOOK + rule)
+    assert all(clause.threshold is None for clause in db._state.strata.clauses)
+    db.load("bids", [(1, 1, 2, 3), (2, 1, 3, 2)])
+    db.evaluate()
+
+
+def test_the_rule_can_be_removed_and_come_again():
+    db = lftj.Database(BOOK + RULES["vwap"])
+    db.load("bids", [(1, 0, 4, 10), (2, 0, 1, 20)])
+    assert list(db["vwap"]) == [(60,)]
+    with db.transaction() as tx:
+        tx.remove_rules("vwap")
+        tx.insert("bids", [(3, 0, 100, 30)])
+    assert len(db["vwap"]) == 0
+    with db.transaction() as tx:
+        tx.rules(RULES["vwap"])
+    assert list(db["vwap"]) == [(3000,)]
+    with db.transaction() as tx:
+        tx.erase("bids", [(3, 0, 100, 30)])
+    assert list(db["vwap"]) == [(60,)]
+
+
+def test_a_sum_out_of_range_is_an_error_and_changes_nothing():
+    db = lftj.Database(BOOK + RULES["vwap"])
+    db.load("bids", [(1, 0, 2**31, 2**31)])
+    assert list(db["vwap"]) == [(2**62,)]
+    with pytest.raises(EvaluationError, match="out of the range"), db.transaction() as tx:
+        tx.insert("bids", [(2, 0, 2**31, 2**31)])
+    assert list(db["vwap"]) == [(2**62,)]
