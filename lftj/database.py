@@ -70,6 +70,7 @@ from lftj.results.listing import as_html, as_text
 from lftj.results.metrics import Metrics
 from lftj.results.path_counts import PathCounts
 from lftj.results.snapshot import Snapshot
+from lftj.results.transaction_delta import Deltas
 from lftj.store.stored import StoredRelation
 from lftj.store.threads import crew_of
 from lftj.transaction import Transaction

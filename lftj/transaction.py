@@ -56,7 +56,7 @@ from lftj.results.async_block import AsyncBlock
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch, Rows, applied, of_bag
 from lftj.store.copies import missing as missing_copies
-from lftj.store.keys import replacing
+from lftj.store.primary_keys import replacing
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from scantree.memory import ArenaFullError
@@ -82,6 +82,7 @@ class Transaction:
 
     __slots__ = (
         "_apart",
+        "_applied",
         "_batches",
         "_commit",
         "_current",
@@ -106,6 +107,7 @@ class Transaction:
         self._database, self._evaluator = database, database._evaluator
         self._missing, self._timeout = missing, None if timeout is None else arguments.seconds(timeout)
         self._batches: dict[str, list[Batch]] = {}
+        self._applied: dict[str, tuple[int, Version]] = {}  # by `_present`: how many batches, and the facts then
         self._current: dict[str, Version] = {}  # with missing="error": the facts after the calls so far
         self._program: State | None = None
         self._heads = self._dropped = _NO_HEADS
@@ -193,7 +195,7 @@ class Transaction:
     def _close(self) -> None:
         """Committed or discarded: which of the two, the database's state tells."""
         commit = self._commit
-        self._batches, self._current, self._program = {}, {}, None
+        self._batches, self._applied, self._current, self._program = {}, {}, {}, None
         if commit is not None and self._evaluator.state is commit.state:
             self._phase = _COMMITTED
             commit.finish()
@@ -436,6 +438,7 @@ class Transaction:
         except BaseException:
             self._discard()
             self._batches, self._current, self._program, self._heads, self._dropped = before
+            self._applied = {}
             del self._steps[steps:]
             raise
 
@@ -475,6 +478,7 @@ class Transaction:
         self._heads = self._heads.intersection(self._program.relations)
         self._batches.pop(name, None)
         self._current.pop(name, None)
+        self._applied.pop(name, None)
 
     def _present(self) -> State:
         """The state with the facts and rules that were collected so far; every head that they concern is stale."""
@@ -482,7 +486,11 @@ class Transaction:
             raise self._misuse()
         state = self._program or self._evaluator.state
         for name, batches in self._batches.items():
-            state = state.with_facts(name, applied(state.relations[name].facts, batches)[0])
+            done, facts = self._applied.get(name, (0, state.relations[name].facts))
+            if done < len(batches):
+                facts = self._database._guarded(applied, facts, batches[done:])[0]
+                self._applied[name] = len(batches), facts
+            state = state.with_facts(name, facts)
         return state.made_stale(self._heads)
 
     # -- what comes of it ---------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause, Compare, Value
 from lftj.language.notation import literal_text
 from lftj.store.change import INSERTED, Change
-from lftj.store.keys import as_declared, key_first
+from lftj.store.primary_keys import as_declared, key_first
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.codes import Schema
@@ -150,7 +150,7 @@ def shown_row(schema: Schema, row: Row) -> str:
 def _conflict(schema: Schema, first: Row, second: Row, derivations: tuple[str, str], where: str) -> KeyConflictError:
     shown = [shown_row(schema, row) for row in (first, second)]
     if schema.key and derivations == (A_FACT, A_FACT):
-        remedy = "give each row a key of its own; erase the row that is there, in the same transaction, to replace it"
+        remedy = "give each row a key of its own; `tx.upsert` replaces the row that is there"
     elif derivations == (A_FACT, A_FACT):
         remedy = "give each key one value; `tx.upsert` replaces the value that is there"
     elif A_FACT in derivations:

@@ -4,6 +4,11 @@
 statement after the other) · `ddl` (`create`, `drop`) · `dml` (`insert`, `delete`, `update`) · `one_off`, `results`
 (queries that are asked once) · `view_parts` (names of parts of views) · `catalogue` (tables and views as SQL sees
 them) · `places` (places in the text, refusals) · `scope` (what translators of queries and of expressions tell each
-other) · `expressions` (values and conditions) with `scalars`, `functions`, `intervals`, `predicates`, `conversions`
+other) ·
+`sql_expressions` (values and conditions) with `scalars`, `sql_functions`, `sql_intervals`, `predicates`, `conversions`
 (casts, where types meet), `constants`, `cases` (alternatives that exclude one another)
+
+Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads` ·
+`subqueries` · `set_operations` · `values` · `with_clause` · `ordering` · `query_scope` (columns, parameters of
+subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
 """

@@ -2,6 +2,7 @@
 
     insert into t values (1, 'x'), (2, null)     constants are read by the types of their columns
     insert into t (b, a) select y, x from u      what is left out is null
+    insert or replace into t values (1, 'x')     the row takes the place of the one with its primary key
     delete from t where a = 1                    the rows that `select * from t where a = 1` gives, all their copies
     update t set a = a + 1 where b = 'x'         the rows that go and those that come, from one select
 
@@ -29,7 +30,7 @@ from lftj.sql.catalogue import Catalogue, Table, find
 from lftj.sql.ddl import known_table, sql_type, type_name
 from lftj.sql.one_off import Answer, Asking, answer
 from lftj.sql.places import SqlText
-from lftj.store.change import COPIES, ERASE, INSERT, Batch
+from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch
 from lftj.store.copies import with_copies
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
@@ -57,7 +58,6 @@ def insert(room: Changing, statement: exp.Insert, catalogue: Catalogue, source: 
         statement,
         source,
         conflict="`on conflict`",
-        alternative="`insert or replace` and `insert or ignore`",
         returning="`returning`",
         overwrite="`insert overwrite`",
         by_name="`insert by name`",
@@ -80,7 +80,11 @@ def insert(room: Changing, statement: exp.Insert, catalogue: Catalogue, source: 
         copies = np.ones(rows.shape[1], np.int64)
     else:
         rows, copies = _selected(room, table, places, query, source)
-    _insert(room, table, rows, copies)
+    alternative = statement.args.get("alternative")
+    if alternative is None:
+        _insert(room, table, rows, copies)
+    else:
+        _replace(room, table, rows, str(alternative), statement, source)
 
 
 def delete(room: Changing, statement: exp.Delete, catalogue: Catalogue, source: SqlText) -> None:
@@ -407,6 +411,22 @@ def _insert(room: Changing, table: Table, rows: Codes, copies: Codes) -> None:
     room._add(table.name, relation, Batch(rows, rows.shape[1], INSERT))
 
 
+def _replace(
+    room: Changing, table: Table, rows: Codes, alternative: str, statement: exp.Expression, source: SqlText
+) -> None:
+    """`insert or replace`: rows take the place of those with their keys; of several with one key the last counts."""
+    if alternative.lower() != "replace":
+        raise source.unsupported(f"`insert or {alternative.lower()}`", statement, "use `insert ... select ... where`")
+    if not table.key:
+        raise source.error(
+            f"`insert or replace` into `{table.name}`, which has no primary key",
+            statement,
+            why="a row takes the place of the one that has its key",
+            remedy="use `insert`, or create the table with a primary key",
+        )
+    room._add(table.name, room._relation(table.name), Batch(rows, rows.shape[1], UPSERT))
+
+
 def _twice(room: Changing, table: Table, codes: Codes) -> KeyConflictError:
     row: tuple[Any, ...] = gate.decode_row(codes.tolist(), table.schema, room._evaluator.symbols)
     return KeyConflictError(
@@ -415,7 +435,7 @@ def _twice(room: Changing, table: Table, codes: Codes) -> KeyConflictError:
         rows=(row, row),
         derivations=("it is there", "it was to be inserted"),
         why=f"its primary key is ({', '.join(table.key)}); nothing was changed",
-        remedy="give each row a key of its own; `delete` the row that is there to replace it",
+        remedy="give each row a key of its own; `insert or replace` replaces the row that is there",
     )
 
 

@@ -35,10 +35,10 @@ from lftj.sql.cases import (
 from lftj.sql.constants import number_constant
 from lftj.sql.conversions import NUMBERS, call, common, shown, with_room
 from lftj.sql.ddl import type_name
-from lftj.sql.functions import FUNCTIONS, NAMED, anonymous, clock
-from lftj.sql.intervals import interval_value, of_times, with_interval
 from lftj.sql.predicates import is_predicate
 from lftj.sql.scope import Case, Conjunction
+from lftj.sql.sql_functions import FUNCTIONS, NAMED, anonymous, clock
+from lftj.sql.sql_intervals import interval_value, of_times, with_interval
 from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import family_of
 

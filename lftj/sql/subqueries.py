@@ -20,14 +20,14 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.functors import OR_NULL
 from lftj.language.visitors import nodes
-from lftj.sql.aggregates import is_aggregate
+from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import is_null, joined, not_null, products
-from lftj.sql.expressions import holds, value
 from lftj.sql.grouping import is_grouped
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.scope import Case, Conjunction
+from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 
 _NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {

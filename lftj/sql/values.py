@@ -11,8 +11,8 @@ from lftj.language import ast
 from lftj.language.types import NUMBER
 from lftj.sql.cases import Known
 from lftj.sql.conversions import common
-from lftj.sql.expressions import Expressions, value
 from lftj.sql.query_scope import Derived, QueryScope
+from lftj.sql.sql_expressions import Expressions, value
 from lftj.sql.view import OutputColumn, Rows
 
 if TYPE_CHECKING:

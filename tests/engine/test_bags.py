@@ -288,7 +288,7 @@ def test_a_key_conflict_names_key_rows_and_remedy() -> None:
     assert "`city` has two rows with the key id = 2: " in text
     assert 'city("Bonn", 2): a fact (loaded or inserted)' in text
     assert "why: the primary key of `city` is (id); nothing was changed" in text
-    assert "do: give each row a key of its own; erase the row that is there, in the same transaction" in text
+    assert "do: give each row a key of its own; `tx.upsert` replaces the row that is there" in text
     with db.transaction() as tx:
         tx.erase("city", [("Oslo", 2)])
         tx.insert("city", [("Bonn", 2)])

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 import lftj
 from lftj.language import ast
-from lftj.sql import expressions
+from lftj.sql import sql_expressions as expressions
 from lftj.sql.places import SqlText
 from lftj.sql.scope import Case, Conjunction
 

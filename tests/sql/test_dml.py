@@ -156,7 +156,8 @@ def test_values_are_computed_and_cast_where_they_have_to_be() -> None:
         ("delete from t using u where a = b", "not supported yet: `delete ... using`", ""),
         ("update t set a = 1 from u", "not supported yet: `update ... from`", ""),
         ("insert into t values (1, 1, 'c', 1) returning a", "not supported yet: `returning`", ""),
-        ("insert or replace into t values (1, 1, 'c', 1)", "not supported yet: `insert or replace`", "1:1"),
+        ("insert or replace into t values (1, 1, 'c', 1)", "`insert or replace` into `t`, which has no", "1:1"),
+        ("insert or ignore into t values (1, 1, 'c', 1)", "not supported yet: `insert or ignore`", "1:1"),
         ("insert into t values (1, 1, 'c', 1) on conflict do nothing", "not supported yet: `on conflict`", ""),
     ],
 )
@@ -169,6 +170,17 @@ def test_changes_that_are_wrong(text: str, what: str, place: str) -> None:
     assert found.what.startswith(what)
     assert str(found.span).startswith(f"<sql>:{place}")
     assert list(db["t"]) == before
+
+
+def test_insert_or_replace_goes_by_the_key() -> None:
+    db = lftj.Database()
+    db.sql("create table k (name text, id int primary key); insert into k values ('a', 1), ('b', 2)")
+    changed = db.sql(
+        "insert or replace into k select name || 'x', id from k where id = 2; insert into k values ('c', 3)"
+    )
+    assert set(changed["k"].inserted) == {("bx", 2), ("c", 3)}
+    db.sql("insert or replace into k values ('u', 1), ('v', 1), ('w', 4); delete from k where id = 3")
+    assert set(db["k"]) == {("v", 1), ("bx", 2), ("w", 4)}
 
 
 def test_parameters_are_values() -> None:

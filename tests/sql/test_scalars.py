@@ -19,7 +19,7 @@ from lftj.language.text import literal_source
 pytest.importorskip("sqlglot")
 pytest.importorskip("duckdb")
 
-from lftj.sql import expressions
+from lftj.sql import sql_expressions as expressions
 from tests.sql.scalar_cases import ROWS, Scope, duckdb_table, keys, parsed, values
 
 VALUES = """

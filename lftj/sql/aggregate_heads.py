@@ -26,9 +26,9 @@ from lftj.language.types import DECIMAL, FLOAT, NUMBER
 from lftj.sql.branches import Branch, RowAtom, may_be_null, product_of
 from lftj.sql.cases import not_null
 from lftj.sql.constants import constant
-from lftj.sql.expressions import holds, value
 from lftj.sql.heads import or_null
 from lftj.sql.scope import Case, Conjunction
+from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
 from lftj.values.type_table import family_of
 
@@ -46,7 +46,7 @@ _OPS: dict[type[exp.Expr], str] = {
 ZERO = ast.Constant(0, NUMBER)
 
 
-class Choice(NamedTuple):
+class KeyedBranch(NamedTuple):
     """A branch of the body, and the terms of the key in it: the parameters (`outside`), then the groups (`keys`)."""
 
     branch: Branch
@@ -67,7 +67,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 @dataclass(slots=True)
-class Aggregate:
+class WrittenAggregate:
     """An aggregate as it is written. `cases`: of what it takes (of `count(*)` none) · `filter`: alternatives."""
 
     op: str
@@ -81,8 +81,8 @@ class Aggregate:
 class _Found:
     """What contributes. `zeros`: what contributes 0 to a sum · `always`: every row contributes, with `zeros`."""
 
-    contributions: list[tuple[Choice, ast.Term]] = field(default_factory=list)
-    zeros: list[Choice] = field(default_factory=list)
+    contributions: list[tuple[KeyedBranch, ast.Term]] = field(default_factory=list)
+    zeros: list[KeyedBranch] = field(default_factory=list)
     always: bool = True
 
 
@@ -92,18 +92,18 @@ class AggregateHeads:
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
         self.heads = grouping.heads
-        self.written: dict[str, Aggregate] = {}
+        self.written: dict[str, WrittenAggregate] = {}
 
     # What is written
 
-    def read(self, node: exp.Expr) -> Aggregate:
+    def read(self, node: exp.Expr) -> WrittenAggregate:
         """An aggregate; what it takes is translated once."""
         text = node.sql("duckdb")
         if text not in self.written:
             self.written[text] = self._translated(node)
         return self.written[text]
 
-    def _translated(self, node: exp.Expr) -> Aggregate:
+    def _translated(self, node: exp.Expr) -> WrittenAggregate:
         rows, source = self.grouping.rows, self.grouping.rows.source
         conditions: list[Conjunction] = [()]
         inner = node
@@ -134,7 +134,7 @@ class AggregateHeads:
                     remedy="compute the inner one in a subquery",
                 )
         if isinstance(taken, exp.Star):
-            return Aggregate(op, False, [], conditions, NUMBER)
+            return WrittenAggregate(op, False, [], conditions, NUMBER)
         cases = value(taken, rows)
         type_ = next((case.type for case in cases if case.type), NUMBER)
         if op in ("sum", "mean"):
@@ -146,9 +146,9 @@ class AggregateHeads:
                     why=f"only numbers and intervals have a {'sum' if op == 'sum' else 'mean'}",
                     remedy="convert it with `cast`, or count it",
                 )
-        return Aggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_)
+        return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_)
 
-    # Heads
+    # QueryHeads
 
     def add(self, node: exp.Expr) -> Case:
         """Make the head of an aggregate and add it to what is over the groups; the value."""
@@ -163,7 +163,7 @@ class AggregateHeads:
         self.grouping.add(rows, (*self.grouping.variables, variable))
         return Case((), variable, type_, nullable)
 
-    def _contributions(self, written: Aggregate) -> _Found:
+    def _contributions(self, written: WrittenAggregate) -> _Found:
         found = _Found(always=written.filter == [()])
         nullable = self.heads.nullable
         if not written.cases:
@@ -188,8 +188,8 @@ class AggregateHeads:
         return found
 
     def _distinct(
-        self, contributions: Sequence[tuple[Choice, ast.Term]], written: Aggregate
-    ) -> list[tuple[Choice, ast.Term]]:
+        self, contributions: Sequence[tuple[KeyedBranch, ast.Term]], written: WrittenAggregate
+    ) -> list[tuple[KeyedBranch, ast.Term]]:
         """The contributions without repeats: one, over a head with the values of each group."""
         if not contributions:
             return []
@@ -201,9 +201,9 @@ class AggregateHeads:
         atom = RowAtom(Rows.of(name, columns, bag=False), tuple(variables))
         outside = len(self.grouping.parameters)
         branch = Branch((atom,), tuple(or_null(self.heads, variables[:-1])), {})
-        return [(Choice(branch, tuple(variables[:outside]), tuple(variables[outside:-1])), variables[-1])]
+        return [(KeyedBranch(branch, tuple(variables[:outside]), tuple(variables[outside:-1])), variables[-1])]
 
-    def _head(self, written: Aggregate, found: _Found) -> tuple[str, bool]:
+    def _head(self, written: WrittenAggregate, found: _Found) -> tuple[str, bool]:
         """The head of an aggregate with a row for each group, and whether its value may be null."""
         parts = found.contributions
         if written.op == "count":
@@ -215,24 +215,18 @@ class AggregateHeads:
             name = self._mean(parts, written.type)
         elif written.op == "sum":
             name = self._added(parts, written.type)
-            if self.grouping.always and name:
-                of_nothing = None if found.zeros or self.grouping.partial else ast.Constant(None, type_)
-                name = self._of_some(name, self._counted(parts), of_nothing)
-                if of_nothing is not None:
-                    return name, True
+            if self.grouping.always:
+                return self._of_all(name, found, type_), not self.grouping.partial
+            if found.zeros:
+                name = self._with_zero(name, found, constant(0, type_))
         else:
             folded = [self.heads.folded(written.op, term, choice.terms, choice.branch) for choice, term in parts]
             name = self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns, written.op)
         always = found.always and not self.grouping.single
-        if found.zeros:
-            zero = self.heads.name("zero")
-            for choice in found.zeros:
-                self.heads.rule(zero, choice.terms, choice.branch.body)
-            name = self._with_zero(name, zero, constant(0, type_))
         nullable = not (name and (always or self.grouping.partial))
         return self._complete(name, ast.Constant(None, type_), always=always), nullable
 
-    def _added(self, parts: Sequence[tuple[Choice, ast.Term]], type_: str) -> str:
+    def _added(self, parts: Sequence[tuple[KeyedBranch, ast.Term]], type_: str) -> str:
         """The head of a sum; "" if nothing contributes."""
         folded = []
         for choice, term in parts:
@@ -242,7 +236,7 @@ class AggregateHeads:
             folded.append(self.heads.folded("sum", product_of([term, *copies]), choice.terms, choice.branch))
         return self._up(folded)
 
-    def _counted(self, parts: Sequence[tuple[Choice, ast.Term]]) -> str:
+    def _counted(self, parts: Sequence[tuple[KeyedBranch, ast.Term]]) -> str:
         """The head of how many rows contribute; "" if none does."""
         return self._up(
             [
@@ -256,7 +250,7 @@ class AggregateHeads:
     def _up(self, folded: Sequence[str]) -> str:
         return self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns)
 
-    def _mean(self, parts: Sequence[tuple[Choice, ast.Term]], type_: str) -> str:
+    def _mean(self, parts: Sequence[tuple[KeyedBranch, ast.Term]], type_: str) -> str:
         """The head of a mean: the sum by the number of rows."""
         sums, counts = self._added(parts, type_), self._counted(parts)
         if not sums:
@@ -277,22 +271,33 @@ class AggregateHeads:
 
     # Groups in which nothing contributes
 
-    def _of_some(self, name: str, count: str, of_nothing: ast.Term | None) -> str:
-        """The sum of all rows, where there are some, and else `of_nothing`; the engine's sum of none is 0."""
-        made = self.heads.name("some")
+    def _of_all(self, name: str, found: _Found, type_: str) -> str:
+        """The sum of all rows, null if there are none; the engine's sum of none is 0."""
+        made = self.heads.name("total")
         total, number = self.heads.variable("sum", False), self.heads.variable("count", False)
-        some = (ast.Atom(name, (total,)), ast.Atom(count, (number,)), ast.Comparison(">", number, ZERO))
-        self.heads.rule(made, (total,), some)
-        if of_nothing is not None:
-            self.heads.rule(made, (of_nothing,), (ast.Atom(count, (number,)), ast.Comparison("=", number, ZERO)))
-        return made
+        contributing = [*found.contributions, *((choice, ZERO) for choice in found.zeros)]
+        count = self.rows_of_groups() if found.always else self._counted(contributing)
+        atoms: list[ast.Literal] = [ast.Atom(count, (number,))] if count else []
+        if count and name:
+            some = (ast.Atom(name, (total,)), *atoms, ast.Comparison(">", number, ZERO))
+            self.heads.rule(made, (total,), some)
+        elif count:
+            self.heads.rule(made, (constant(0, type_),), (*atoms, ast.Comparison(">", number, ZERO)))
+        if not self.grouping.partial:
+            nothing = (*atoms, ast.Comparison("=", number, ZERO)) if count else ()
+            self.heads.rule(made, (ast.Constant(None, type_),), nothing)
+        return self.heads.sure(made, [OutputColumn("sum", type_, True)])
 
-    def _with_zero(self, name: str, zero: str, value: ast.Term) -> str:
-        """A sum with 0 for the groups of `zero` that it does not have."""
+    def _with_zero(self, name: str, found: _Found, value: ast.Term) -> str:
+        """A sum with 0 for the groups in which only zeros contribute."""
         made = self.heads.name("total")
         key, null_too = self._key()
         lacking = self._copied(name, made) if name else []
-        self.heads.rule(made, (*key, value), [ast.Atom(zero, tuple(key)), *null_too, *(part(key) for part in lacking)])
+        if found.always:
+            groups = self.grouping.group(key)
+        else:
+            groups = [ast.Atom(self._counted([(choice, ZERO) for choice in found.zeros]), (*key, ast.Wildcard()))]
+        self.heads.rule(made, (*key, value), [*groups, *null_too, *(part(key) for part in lacking)])
         return made
 
     def _copied(self, name: str, made: str) -> list[Callable[[Sequence[ast.Term]], ast.Literal]]:

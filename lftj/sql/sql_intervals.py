@@ -38,25 +38,25 @@ _PART = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 _DAY = ast.Constant(dt.timedelta(days=1), DURATION)
 
 
-class Interval(NamedTuple):
+class SqlInterval(NamedTuple):
     """A constant interval."""
 
     months: int
     length: dt.timedelta
 
 
-def constant_interval(of: Translator, node: exp.Expr) -> Interval | None:
+def constant_interval(of: Translator, node: exp.Expr) -> SqlInterval | None:
     """The interval that an expression of constants is; None if it is no such expression."""
     node = plain(node)
     if isinstance(node, exp.Neg):
         inner = constant_interval(of, node.this)
-        return inner and Interval(-inner.months, -inner.length)
+        return inner and SqlInterval(-inner.months, -inner.length)
     if isinstance(node, exp.Add | exp.Sub):
         one, two = constant_interval(of, node.this), constant_interval(of, node.expression)
         if one is None or two is None:
             return None
         sign = 1 if isinstance(node, exp.Add) else -1
-        return Interval(one.months + sign * two.months, one.length + sign * two.length)
+        return SqlInterval(one.months + sign * two.months, one.length + sign * two.length)
     if not isinstance(node, exp.Interval):
         return None
     count, unit = plain(node.this), node.args.get("unit")
@@ -82,7 +82,7 @@ def constant_interval(of: Translator, node: exp.Expr) -> Interval | None:
             why="an interval is a number and a unit, as in `interval '3' month`",
             remedy="correct the text",
         )
-    return Interval(sign * months, sign * length)
+    return SqlInterval(sign * months, sign * length)
 
 
 def _unit(of: Translator, text: str, node: exp.Expr) -> str:
@@ -171,7 +171,7 @@ def _instant(of: Translator, time: Known, node: exp.Expr) -> Known:
     return Known(time.literals, of.cast(time, TIMESTAMP, node), TIMESTAMP)
 
 
-def _later(of: Translator, time: Known, interval: Interval, sign: int, node: exp.Expr) -> tuple[ast.Term, str]:
+def _later(of: Translator, time: Known, interval: SqlInterval, sign: int, node: exp.Expr) -> tuple[ast.Term, str]:
     instant = _instant(of, time, node)
     term = instant.term
     if interval.months and instant.type == DURATION:

@@ -28,14 +28,14 @@ _SIGNED = (NUMBER, DECIMAL, FLOAT)
 _TIMES = (DATE, TIMESTAMP)
 
 
-class Function(NamedTuple):
+class SqlFunction(NamedTuple):
     """One function. `takes`: the families of types of each argument · `of`: its term and type, of known arguments."""
 
     takes: tuple[tuple[str, ...], ...]
     of: Callable[[Translator, exp.Expr, Sequence[Known]], Result]
 
 
-def applied(of: Translator, node: exp.Expr, function: Function, arguments: Sequence[exp.Expr]) -> list[Case]:
+def applied(of: Translator, node: exp.Expr, function: SqlFunction, arguments: Sequence[exp.Expr]) -> list[Case]:
     """The cases of a function of arguments."""
 
     def result(values: Sequence[Known]) -> Result:
@@ -111,7 +111,7 @@ def _round(of: Translator, node: exp.Expr) -> list[Case]:
         type = decimal_of(min(scale_of(value.type), max(digits, 0))) if family_of(value.type) == DECIMAL else FLOAT
         return call("round", type, value.term, _number(digits)), type
 
-    return applied(of, node, Function((_SIGNED,), rounded), [node.this])
+    return applied(of, node, SqlFunction((_SIGNED,), rounded), [node.this])
 
 
 def _whole(name: str) -> Callable[[Translator, exp.Expr, Sequence[Known]], Result]:
@@ -132,8 +132,8 @@ def _power(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
 # Texts
 
 
-def _of_text(name: str, type: str = SYMBOL) -> Function:
-    return Function(((SYMBOL,),) * 3, lambda of, node, values: (call(name, type, *(v.term for v in values)), type))
+def _of_text(name: str, type: str = SYMBOL) -> SqlFunction:
+    return SqlFunction(((SYMBOL,),) * 3, lambda of, node, values: (call(name, type, *(v.term for v in values)), type))
 
 
 def _substring(of: Translator, node: exp.Expr) -> list[Case]:
@@ -156,7 +156,7 @@ def _substring(of: Translator, node: exp.Expr) -> list[Case]:
         end = call("max", NUMBER, call("+", NUMBER, place, _number(count)), _number(0))
         return call("substr", SYMBOL, text, begin, call("-", NUMBER, end, begin)), SYMBOL
 
-    return applied(of, node, Function(((SYMBOL,),), part), [node.this])
+    return applied(of, node, SqlFunction(((SYMBOL,),), part), [node.this])
 
 
 def _end(of: Translator, node: exp.Expr) -> list[Case]:
@@ -172,7 +172,7 @@ def _end(of: Translator, node: exp.Expr) -> list[Case]:
         begin = call("max", NUMBER, call("-", NUMBER, call("strlen", NUMBER, text), _number(count)), _number(0))
         return call("substr", SYMBOL, text, begin, _number(-1)), SYMBOL
 
-    return applied(of, node, Function(((SYMBOL,),), part), [node.this])
+    return applied(of, node, SqlFunction(((SYMBOL,),), part), [node.this])
 
 
 def _joined(of: Translator, node: exp.Expr) -> list[Case]:
@@ -209,7 +209,7 @@ def _position(of: Translator, node: exp.Expr) -> list[Case]:
         found = call("strpos", NUMBER, values[0].term, values[1].term)
         return call("+", NUMBER, found, _number(1)), NUMBER
 
-    return applied(of, node, Function(((SYMBOL,), (SYMBOL,)), place), [node.this, node.args["substr"]])
+    return applied(of, node, SqlFunction(((SYMBOL,), (SYMBOL,)), place), [node.this, node.args["substr"]])
 
 
 def _replace(of: Translator, node: exp.Expr) -> list[Case]:
@@ -240,7 +240,7 @@ def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr) -> list
             term = _functor("date_of", term)
         return _FIELDS[key](term), NUMBER
 
-    return applied(of, node, Function((takes,), result), [argument])
+    return applied(of, node, SqlFunction((takes,), result), [argument])
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -305,7 +305,7 @@ def _truncated(of: Translator, node: exp.Expr) -> list[Case]:
             )
         return _functor("to_timestamp", day), TIMESTAMP
 
-    return applied(of, node, Function((_TIMES,), start), [node.this])
+    return applied(of, node, SqlFunction((_TIMES,), start), [node.this])
 
 
 def _difference(of: Translator, node: exp.Expr) -> list[Case]:
@@ -327,26 +327,26 @@ def _difference(of: Translator, node: exp.Expr) -> list[Case]:
                 )
         return _functor("-", ends[0], ends[1]), NUMBER
 
-    return applied(of, node, Function((_TIMES, _TIMES), count), [node.this, node.expression])
+    return applied(of, node, SqlFunction((_TIMES, _TIMES), count), [node.this, node.expression])
 
 
 def _add_months(of: Translator, node: exp.Expr) -> list[Case]:
     def later(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         return call("add_months", values[0].type, values[0].term, values[1].term), values[0].type
 
-    return applied(of, node, Function((_TIMES, (NUMBER,)), later), [node.this, node.expression])
+    return applied(of, node, SqlFunction((_TIMES, (NUMBER,)), later), [node.this, node.expression])
 
 
-def _one(function: Function) -> Callable[[Translator, exp.Expr], list[Case]]:
+def _one(function: SqlFunction) -> Callable[[Translator, exp.Expr], list[Case]]:
     return lambda of, node: applied(of, node, function, [node.this])
 
 
 FUNCTIONS: dict[type[exp.Expr], Callable[[Translator, exp.Expr], list[Case]]] = {
-    exp.Abs: _one(Function((_SIGNED,), _abs)),
+    exp.Abs: _one(SqlFunction((_SIGNED,), _abs)),
     exp.Round: _round,
-    exp.Floor: _one(Function((_SIGNED,), _whole("floor"))),
-    exp.Ceil: _one(Function((_SIGNED,), _whole("ceil"))),
-    exp.Pow: lambda of, node: applied(of, node, Function((NUMBERS, NUMBERS), _power), [node.this, node.expression]),
+    exp.Floor: _one(SqlFunction((_SIGNED,), _whole("floor"))),
+    exp.Ceil: _one(SqlFunction((_SIGNED,), _whole("ceil"))),
+    exp.Pow: lambda of, node: applied(of, node, SqlFunction((NUMBERS, NUMBERS), _power), [node.this, node.expression]),
     exp.Lower: _one(_of_text("lower")),
     exp.Upper: _one(_of_text("upper")),
     exp.Length: _one(_of_text("strlen", NUMBER)),
