@@ -7,4 +7,8 @@ them) · `places` (places in the text, refusals) · `scope` (what translators of
 other) ·
 `sql_expressions` (values and conditions) with `scalars`, `sql_functions`, `sql_intervals`, `predicates`, `conversions`
 (casts, where types meet), `constants`, `cases` (alternatives that exclude one another)
+
+Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads` ·
+`subqueries` · `set_operations` · `values` · `with_clause` · `ordering` · `query_scope` (columns, parameters of
+subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
 """

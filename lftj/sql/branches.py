@@ -37,7 +37,7 @@ class RowAtom:
 
 
 @dataclass(slots=True)
-class Body:
+class QueryBody:
     """Atoms, and conditions of which each is a list of alternatives."""
 
     atoms: list[RowAtom] = field(default_factory=list)
@@ -52,9 +52,9 @@ class Body:
                 made.append(branch)
         return made
 
-    def copy(self) -> Body:
+    def copy(self) -> QueryBody:
         """A body of its own with the same atoms and conditions."""
-        return Body(list(self.atoms), list(self.conditions))
+        return QueryBody(list(self.atoms), list(self.conditions))
 
 
 @dataclass(frozen=True, slots=True)

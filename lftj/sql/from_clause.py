@@ -20,13 +20,13 @@ from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.sql.branches import renamed
 from lftj.sql.outer_joins import outer_join
-from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope, Source
+from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
 from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import holds
 from lftj.sql.view import Rows, column_of
 
 if TYPE_CHECKING:
-    from lftj.sql.select import Block
+    from lftj.sql.select import SelectBlock
 
 
 def add_from(scope: QueryScope, select: exp.Expr) -> None:
@@ -63,13 +63,13 @@ def _join(scope: QueryScope, join: exp.Join) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedColumn:
     """A column that both sides of a join have. `source`, `column`: the place of that of the right side."""
 
     name: str
     left: list[Case]
     right: list[Case]
-    source: Source
+    source: FromTable
     column: str
 
 
@@ -78,15 +78,19 @@ def equality(scope: QueryScope, left: list[Case], right: list[Case]) -> exp.Expr
     return exp.EQ(this=scope.placeholder(left), expression=scope.placeholder(right))
 
 
-def merge(scope: QueryScope, shared: Shared, cases: list[Case]) -> None:
+def merge(scope: QueryScope, shared: SharedColumn, cases: list[Case]) -> None:
     """Let one column stand for the two of a join."""
     scope.merged[shared.name] = cases
     shared.source.hidden.add(shared.column)
 
 
 def shared_columns(
-    scope: QueryScope, join: exp.Join, left: Sequence[Source], right: Sequence[Source], merged: dict[str, list[Case]]
-) -> list[Shared]:
+    scope: QueryScope,
+    join: exp.Join,
+    left: Sequence[FromTable],
+    right: Sequence[FromTable],
+    merged: dict[str, list[Case]],
+) -> list[SharedColumn]:
     """The columns that `using` names, or that both sides of a natural join have; `merged`: of joins on the left."""
     named = [(part.name, part) for part in join.args.get("using") or ()]
     if str(join.args.get("method") or "").upper() == "NATURAL":
@@ -106,11 +110,11 @@ def shared_columns(
             source, own_name = _side(scope, left, name, node)
             kept = source.columns[own_name]
         source, own_name = _side(scope, right, name, node)
-        found.append(Shared(name.casefold(), kept, source.columns[own_name], source, own_name))
+        found.append(SharedColumn(name.casefold(), kept, source.columns[own_name], source, own_name))
     return found
 
 
-def _side(scope: QueryScope, sources: Sequence[Source], name: str, node: exp.Expr) -> tuple[Source, str]:
+def _side(scope: QueryScope, sources: Sequence[FromTable], name: str, node: exp.Expr) -> tuple[FromTable, str]:
     found = [(source, own) for source in sources if (own := source.find(name)) is not None and own not in source.hidden]
     if len(found) == 1:
         return found[0]
@@ -127,6 +131,9 @@ def _side(scope: QueryScope, sources: Sequence[Source], name: str, node: exp.Exp
 
 def add_table(scope: QueryScope, node: exp.Expr) -> None:
     """Add a table, a view or a subquery of `from`."""
+    for name in ("sample", "pivots", "version", "ordinality", "partition"):
+        if node.args.get(name):
+            raise scope.source.unsupported(f"`{name.removesuffix('s')}` of a table", node)
     alias = node.args.get("alias")
     columns = [part.name for part in alias.args.get("columns") or ()] if alias is not None else []
     if isinstance(node, exp.Table):
@@ -185,7 +192,7 @@ def _add_query(
     append(scope, source, node)
 
 
-def append(scope: QueryScope, source: Source, node: exp.Expr) -> None:
+def append(scope: QueryScope, source: FromTable, node: exp.Expr) -> None:
     """Add a table to `from`; an error if another one has its name."""
     if source.name and any(other.name.casefold() == source.name.casefold() for other in scope.sources):
         raise scope.source.error(
@@ -207,7 +214,9 @@ def _check_names(scope: QueryScope, columns: Sequence[str], width: int, node: ex
         )
 
 
-def merged(scope: QueryScope, block: Block, name: str, columns: Sequence[str], *, lateral: bool = False) -> Source:
+def merged(
+    scope: QueryScope, block: SelectBlock, name: str, columns: Sequence[str], *, lateral: bool = False
+) -> FromTable:
     """Add the body of a subquery; the table that its columns are in `from`."""
     inner = block.scope
     names: dict[str, ast.Term] = {}
@@ -229,7 +238,7 @@ def merged(scope: QueryScope, block: Block, name: str, columns: Sequence[str], *
 
     scope.body.atoms += inner.body.atoms
     scope.body.conditions += [[literals(part) for part in alternatives] for alternatives in inner.body.conditions]
-    source = Source(name, {})
+    source = FromTable(name, {})
     for at, output in enumerate(block.outputs):
         called = columns[at] if at < len(columns) else output.name
         cases = [

@@ -6,8 +6,8 @@
     @v.count2[k] = count : { t(k, x), x > 0 }.
     v(k, s, n)  :- @v.sum1(k, s), @v.count2(k, n), n > 1, or_null(k).
 
-Each aggregate is a head of its own over the same body (`aggregates.py`), keyed by the groups; null is a group like any
-other. What stands behind `having`, and the columns that are given out, see the groups and aggregates instead of rows.
+Each aggregate is a head of its own over the same body (`aggregate_heads.py`), keyed by the groups; null is a group
+like any other. What stands behind `having`, and what is given out, sees the groups and aggregates instead of rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from itertools import product
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.sql.aggregates import AggregateHeads, Choice, is_aggregate
+from lftj.sql.aggregate_heads import AggregateHeads, KeyedBranch, is_aggregate
 from lftj.sql.branches import RowAtom, may_be_null
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import QueryScope, null_of
@@ -137,18 +137,18 @@ class Grouping:
         name = self.aggregates.rows_of_groups() or self.heads.sure(self.heads.name("groups"), self.columns, copies=True)
         return [ast.Atom(name, (*key, ast.Wildcard()))]
 
-    def choices(self, *more: Sequence[Conjunction]) -> list[Choice]:
+    def choices(self, *more: Sequence[Conjunction]) -> list[KeyedBranch]:
         """The rows by their groups: branches of the body with more conditions, and the terms of the key in each."""
         return self._choices([key.cases for key in self.scope.keys], *more)
 
-    def _choices(self, keys: Sequence[list[Case]], *more: Sequence[Conjunction]) -> list[Choice]:
+    def _choices(self, keys: Sequence[list[Case]], *more: Sequence[Conjunction]) -> list[KeyedBranch]:
         own = [p.variable for p in self.parameters]
         found = []
         for chosen in product(*keys):
             for branch in self.rows.body.branches(self.heads.nullable, *([case.literals] for case in chosen), *more):
                 outside = tuple(branch.term(variable) for variable in own)
                 terms = tuple(null_of(case) if case.term is None else branch.term(case.term) for case in chosen)
-                found.append(Choice(self.rows.closed(branch, outside), outside, terms))
+                found.append(KeyedBranch(self.rows.closed(branch, outside), outside, terms))
         return found
 
     def _grouped_by(self, select: exp.Select, columns: Columns) -> list[exp.Expr]:
@@ -166,7 +166,7 @@ class Grouping:
         for node in group.expressions:
             if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
                 raise source.unsupported(f"`{node.key}`", node, "write a `union all` of groupings")
-            if isinstance(node, exp.Literal) and not node.is_string:
+            if isinstance(node, exp.Literal) and node.is_int:
                 at = int(node.this)
                 if not 1 <= at <= len(columns):
                     raise source.error(
@@ -183,7 +183,7 @@ class Grouping:
             found += node.expressions if isinstance(node, exp.Tuple) else [node]
         return found
 
-    def _add_groups(self, choices: Sequence[Choice]) -> None:
+    def _add_groups(self, choices: Sequence[KeyedBranch]) -> None:
         """Add the head with the groups, where no aggregate has them."""
         name = self.heads.name("groups")
         if self.by_domain:

@@ -25,7 +25,7 @@ from lftj.sql.view import OutputColumn
 _WORDS = frozenset(RESERVED_VARIABLES) | frozenset(AGGREGATES)
 
 
-class Heads:
+class QueryHeads:
     """The rules made so far. `view`: the name of the query's head · `nullable`: which variables may be null."""
 
     def __init__(self, view: str) -> None:
@@ -154,7 +154,7 @@ class Heads:
         return total
 
 
-def or_null(heads: Heads, terms: Iterable[ast.Term]) -> list[ast.Literal]:
+def or_null(heads: QueryHeads, terms: Iterable[ast.Term]) -> list[ast.Literal]:
     """The literals that let null match null, for those of the terms that are variables and may be null."""
     names = dict.fromkeys(term for term in terms if isinstance(term, ast.Variable) and heads.nullable.get(term.name))
     return [ast.Comparison(OR_NULL, variable, variable) for variable in names]

@@ -16,7 +16,7 @@ from lftj.sql.view import Order
 
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
-    from lftj.sql.select import Block
+    from lftj.sql.select import SelectBlock
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Ordering:
     columns: list[Order] = field(default_factory=list)
     hidden: int = 0
 
-    def resolve(self, queries: Queries, names: list[str], block: Block | None) -> None:
+    def resolve(self, queries: Queries, names: list[str], block: SelectBlock | None) -> None:
         """Find the columns to sort by among those of the answer; others are added to the block."""
         width = len(names)
         for node in self.nodes:
@@ -39,10 +39,12 @@ class Ordering:
             at = self._position(queries, node.this, names, block, width)
             self.columns.append(_order(at, node))
 
-    def _position(self, queries: Queries, node: exp.Expr, names: list[str], block: Block | None, width: int) -> int:
+    def _position(
+        self, queries: Queries, node: exp.Expr, names: list[str], block: SelectBlock | None, width: int
+    ) -> int:
         from lftj.sql.select import Output
 
-        if isinstance(node, exp.Literal) and not node.is_string:
+        if isinstance(node, exp.Literal) and node.is_int:
             at = int(node.this)
             if not 1 <= at <= width:
                 raise queries.text.error(

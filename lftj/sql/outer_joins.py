@@ -17,8 +17,8 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.types import NUMBER
-from lftj.sql.branches import Body, product_of
-from lftj.sql.query_scope import Beside, Derived, QueryParameter, QueryScope, Source
+from lftj.sql.branches import QueryBody, product_of
+from lftj.sql.query_scope import Beside, Derived, FromTable, QueryParameter, QueryScope
 from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
@@ -27,10 +27,10 @@ from lftj.sql.view import OutputColumn, Rows
 _MERGED = "@merged"
 
 
-class _Side:
+class _JoinSide:
     """One side of a join: one relation, and the positions of the columns that its tables in `from` have in it."""
 
-    def __init__(self, derived: Derived, tables: Sequence[tuple[Source, dict[str, int]]]) -> None:
+    def __init__(self, derived: Derived, tables: Sequence[tuple[FromTable, dict[str, int]]]) -> None:
         self.derived = derived
         self.tables = tables
 
@@ -47,7 +47,7 @@ class _Side:
             if table.name == _MERGED:
                 scope.merged.update(given)
             else:
-                scope.sources.append(Source(table.name, given, set(table.hidden)))
+                scope.sources.append(FromTable(table.name, given, set(table.hidden)))
 
 
 def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
@@ -58,7 +58,7 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
     add_table(right, join.this)
     made = _Join(scope, join, _side(scope, join), _side(right, join))
     made.rules(side)
-    scope.body, scope.sources, scope.merged = Body(), [], {}
+    scope.body, scope.sources, scope.merged = QueryBody(), [], {}
     made.show(scope, side)
     before = len(scope.sources) - len(right.sources)
     for shared in shared_columns(scope, join, scope.sources[:before], scope.sources[before:], scope.merged):
@@ -69,11 +69,11 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
         merge(scope, shared, kept)
 
 
-def _side(scope: QueryScope, join: exp.Join) -> _Side:
+def _side(scope: QueryScope, join: exp.Join) -> _JoinSide:
     """The tables of a scope as one relation."""
-    from lftj.sql.select import Block, Output, rows_of
+    from lftj.sql.select import Output, SelectBlock, rows_of
 
-    sources = [*scope.sources, *([Source(_MERGED, scope.merged)] if scope.merged else [])]
+    sources = [*scope.sources, *([FromTable(_MERGED, scope.merged)] if scope.merged else [])]
     if len(scope.body.atoms) == 1 and not scope.body.conditions:
         row = scope.body.atoms[0]
         places = {variable: at for at, variable in enumerate(row.variables)}
@@ -83,18 +83,18 @@ def _side(scope: QueryScope, join: exp.Join) -> _Side:
                 (s, {name: places[c[0].term] for name, c in s.columns.items() if isinstance(c[0].term, ast.Variable)})
                 for s in sources
             ]
-            return _Side(Derived(row.rows), columns)
-    block, tables = Block(scope, []), []
+            return _JoinSide(Derived(row.rows), columns)
+    block, tables = SelectBlock(scope, []), []
     for source in sources:
         tables.append((source, {name: len(block.outputs) + at for at, name in enumerate(source.columns)}))
         block.outputs += [Output(name, cases, join) for name, cases in source.columns.items()]
-    return _Side(rows_of(scope.queries, [block], word="side"), tables)
+    return _JoinSide(rows_of(scope.queries, [block], word="side"), tables)
 
 
 class _Join:
     """The head of one join."""
 
-    def __init__(self, scope: QueryScope, join: exp.Join, left: _Side, right: _Side) -> None:
+    def __init__(self, scope: QueryScope, join: exp.Join, left: _JoinSide, right: _JoinSide) -> None:
         self.outer, self.join, self.sides = scope, join, (left, right)
         self.heads = scope.heads
         self.name = self.heads.name("join")
@@ -106,7 +106,7 @@ class _Join:
         self.parameters: dict[tuple[Case, ...], QueryParameter] = {}
 
     @staticmethod
-    def _kept(side: _Side, wanted: set[str] | None) -> list[int]:
+    def _kept(side: _JoinSide, wanted: set[str] | None) -> list[int]:
         """The positions among the columns of a side of those that the head has."""
         shift = len(side.derived.parameters)
         named = {
@@ -140,7 +140,7 @@ class _Join:
     def _unmatched(self, at: int) -> None:
         """The rows of a side that no row of the other matches."""
         from lftj.sql.from_clause import equality, shared_columns
-        from lftj.sql.select import Block, rows_of
+        from lftj.sql.select import SelectBlock, rows_of
         from lftj.sql.subqueries import negative
 
         scope = QueryScope(self.outer.queries, Beside(self.outer))
@@ -153,7 +153,7 @@ class _Join:
         for shared in shared_columns(match, self.join, left.sources, right.sources, left.merged):
             own, other = (shared.right, shared.left) if at == 0 else (shared.left, shared.right)
             match.body.conditions.append(holds(equality(match, match.parameter(other, shared.name), own), match))
-        found = rows_of(scope.queries, [Block(match, [])], distinct=True, word="match")
+        found = rows_of(scope.queries, [SelectBlock(match, [])], distinct=True, word="match")
         scope.body.conditions.append(negative(scope, found))
         self.bodies.append((scope, [columns, None] if at == 0 else [None, columns]))
 

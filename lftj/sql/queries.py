@@ -20,11 +20,11 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.names import BAG, COPIES
 from lftj.sql.catalogue import Catalogue
-from lftj.sql.heads import Heads
+from lftj.sql.heads import QueryHeads
 from lftj.sql.ordering import Ordering, ordering_of
 from lftj.sql.places import SqlText
 from lftj.sql.query_scope import Derived, Outside
-from lftj.sql.select import Block, block_of, rows_of
+from lftj.sql.select import SelectBlock, block_of, rows_of
 from lftj.sql.set_operations import set_operation
 from lftj.sql.values import values
 from lftj.sql.view import OutputColumn, View
@@ -46,7 +46,7 @@ class Queries:
     def __init__(self, catalogue: Catalogue, name: str, text: SqlText) -> None:
         self.catalogue = catalogue
         self.text = text
-        self.heads = Heads(name)
+        self.heads = QueryHeads(name)
         self._common: dict[str, CommonTable] = {}
 
     def view(self, query: exp.Expr, named: Sequence[str]) -> View:
@@ -105,7 +105,7 @@ class Queries:
             return self.rows_of_block(self._block(query, around), distinct=distinct)
         raise self.text.unsupported(f"`{query.key}` as a query", query, "write `select`, `values` or a set operation")
 
-    def block(self, query: exp.Expr, around: Outside | None) -> Block | None:
+    def block(self, query: exp.Expr, around: Outside | None) -> SelectBlock | None:
         """The block of a select; None of any other query."""
         query = self._subquery(query)
         if not isinstance(query, exp.Select):
@@ -113,10 +113,10 @@ class Queries:
         with self._with(query):
             return self._block(query, around)
 
-    def _block(self, query: exp.Select, around: Outside | None) -> Block:
+    def _block(self, query: exp.Select, around: Outside | None) -> SelectBlock:
         return block_of(self, query, around)
 
-    def rows_of_block(self, block: Block, *, distinct: bool = False) -> Derived:
+    def rows_of_block(self, block: SelectBlock, *, distinct: bool = False) -> Derived:
         """The head with the rows of a block."""
         return rows_of(self, [block], distinct=distinct)
 

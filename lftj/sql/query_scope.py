@@ -22,7 +22,7 @@ from lftj.language import ast
 from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.visitors import nodes
-from lftj.sql.branches import Body, Branch, RowAtom, variables
+from lftj.sql.branches import Branch, QueryBody, RowAtom, variables
 from lftj.sql.cases import is_null
 from lftj.sql.heads import or_null
 from lftj.sql.scope import Case, Conjunction
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Source:
+class FromTable:
     """A table of `from`: its name there, and the cases of its columns in order. `hidden`: those that `*` leaves out."""
 
     name: str
@@ -91,9 +91,9 @@ class QueryScope:
         self.queries = queries
         self.heads = queries.heads
         self.around = around
-        self.sources: list[Source] = []
+        self.sources: list[FromTable] = []
         self.merged: dict[str, list[Case]] = {}
-        self.body = Body()
+        self.body = QueryBody()
         self.parameters: dict[tuple[Case, ...], QueryParameter] = {}
         self.placeholders: dict[str, list[Case]] = {}
         self.subqueries: dict[str, Any] = {}
@@ -121,11 +121,14 @@ class QueryScope:
                     "name it in `from`, or correct the name",
                 ),
             )
+        names = self.names(node)
+        listed = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
+        otherwise = f"name one of {listed}" if names else "add a `from`"
         raise self.source.error(
             f"unknown column `{node.sql()}`",
             node,
             why="no table of `from` has it",
-            remedy=did_you_mean(node.name, self.names(node), "see `describe` for the columns of a table"),
+            remedy=did_you_mean(node.name, names, otherwise),
         )
 
     def found(self, node: exp.Column) -> list[Case] | None:
@@ -162,10 +165,10 @@ class QueryScope:
         return having[0][0].columns[having[0][1]] if having else None
 
     @staticmethod
-    def _is_named(source: Source, name: str) -> bool:
+    def _is_named(source: FromTable, name: str) -> bool:
         return source.name.casefold() == name.casefold()
 
-    def _all_sources(self) -> list[Source]:
+    def _all_sources(self) -> list[FromTable]:
         around = self.around
         return [*self.sources, *(around._all_sources() if isinstance(around, QueryScope) else ())]
 
@@ -228,7 +231,7 @@ class QueryScope:
 
     def domain(self, parameters: Sequence[QueryParameter]) -> str:
         """The name of a head with the values that parameters of a subquery have in the rows of this query."""
-        body = Body(list(self.body.atoms), [part for part in self.body.conditions if len(part) == 1])
+        body = QueryBody(list(self.body.atoms), [part for part in self.body.conditions if len(part) == 1])
         name = self.heads.name("values")
         for chosen in product(*(p.outside for p in parameters)):
             for branch in body.branches(self.heads.nullable, *([case.literals] for case in chosen)):
@@ -236,7 +239,7 @@ class QueryScope:
                 self.heads.rule(name, terms, self.closed(branch, terms).body)
         return self.heads.sure(name, [OutputColumn(p.variable.name, p.type, p.nullable) for p in parameters])
 
-    def add(self, derived: Derived, name: str, columns: Sequence[str] = ()) -> Source:
+    def add(self, derived: Derived, name: str, columns: Sequence[str] = ()) -> FromTable:
         """Add a relation to the body; the table that it is in `from`, under other names of its `columns`."""
         made = []
         for parameter in derived.parameters:
@@ -255,7 +258,7 @@ class QueryScope:
         given = [self.heads.variable(column.name, column.nullable) for column in derived.columns]
         copies = self.heads.variable("copies", False) if derived.rows.bag else None
         self.body.atoms.append(RowAtom(derived.rows, (*made, *given), copies))
-        source = Source(name, {})
+        source = FromTable(name, {})
         for at, (variable, column) in enumerate(zip(given, derived.columns, strict=True)):
             called = columns[at] if at < len(columns) else column.name
             source.columns[_unlike(called, source.columns)] = [Case((), variable, column.type, column.nullable)]

@@ -1,4 +1,4 @@
-"""A select: what it is made of (`Block`), and the head that has its rows.
+"""A select: what it is made of (`SelectBlock`), and the head that has its rows.
 
 A block whose rows nothing groups is merged into the query around it where it stands in `from`: its atoms and conditions
 become that query's, so that a sum over it is one over tables. Any other query becomes a head.
@@ -40,7 +40,7 @@ class Output:
 
 
 @dataclass(slots=True)
-class Block:
+class SelectBlock:
     """A select. `scope`: of what is given out, with the body · `grouping`: of a select with groups or aggregates."""
 
     scope: QueryScope
@@ -60,7 +60,7 @@ class Block:
 
 def block_of(
     queries: Queries, select: exp.Select, around: Outside | None, *, given: bool = True, scalar: bool = False
-) -> Block:
+) -> SelectBlock:
     """The block of a select; not `given`: without the columns that it gives out, which nobody reads.
 
     `scalar`: it is a value, and what it is of no rows is told elsewhere.
@@ -80,7 +80,7 @@ def block_of(
     if is_grouped(select):
         grouping = Grouping(scope, select, columns, scalar=scalar)
         inner = grouping.scope
-    block = Block(inner, [], distinct is not None, grouping)
+    block = SelectBlock(inner, [], distinct is not None, grouping)
     for name, node, cases in columns if given else ():
         block.outputs.append(Output(name, block.value(node) if cases is None else cases, node))
     return block
@@ -130,7 +130,7 @@ def _expanded(scope: QueryScope, select: exp.Select) -> list[tuple[str, exp.Expr
 
 def rows_of(
     queries: Queries,
-    blocks: Sequence[Block],
+    blocks: Sequence[SelectBlock],
     *,
     distinct: bool = False,
     functional: bool = False,
@@ -179,7 +179,7 @@ def rows_of(
     return Derived(rows, parameters)
 
 
-def _parameters(blocks: Sequence[Block]) -> tuple[QueryParameter, ...]:
+def _parameters(blocks: Sequence[SelectBlock]) -> tuple[QueryParameter, ...]:
     """The parameters of the first block, which has those of all."""
     first = blocks[0].scope
     for block in blocks[1:]:
@@ -188,7 +188,7 @@ def _parameters(blocks: Sequence[Block]) -> tuple[QueryParameter, ...]:
     return tuple(first.parameters.values())
 
 
-def _rules(block: Block, parameters: Sequence[QueryParameter]) -> Iterator[tuple[Branch, list[ast.Term]]]:
+def _rules(block: SelectBlock, parameters: Sequence[QueryParameter]) -> Iterator[tuple[Branch, list[ast.Term]]]:
     """The rules that derive the rows of a block: bodies, and the arguments of the head."""
     scope = block.scope
     own = [scope.parameter(list(p.outside), p.variable.name)[0].term for p in parameters]

@@ -23,7 +23,7 @@ from lftj.sql.cases import Known, computed
 from lftj.sql.conversions import common
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
-from lftj.sql.select import Block, Output, rows_of
+from lftj.sql.select import Output, SelectBlock, rows_of
 from lftj.sql.sql_expressions import Expressions
 from lftj.sql.view import OutputColumn, Rows
 
@@ -47,7 +47,7 @@ def set_operation(queries: Queries, node: exp.SetOperation, around: Outside | No
     return _Combined(QueryScope(queries, around), node, one, two).rows()
 
 
-def _operands(queries: Queries, node: exp.Expr, around: Outside | None, each_once: bool) -> list[Block]:
+def _operands(queries: Queries, node: exp.Expr, around: Outside | None, each_once: bool) -> list[SelectBlock]:
     """The blocks of a union; of a union of unions of the same kind all of them."""
     inner = node.unnest() if isinstance(node, exp.Subquery) else node
     same = bool(inner.args.get("distinct")) == each_once
@@ -60,7 +60,7 @@ def _operands(queries: Queries, node: exp.Expr, around: Outside | None, each_onc
     return [_side(queries, node, around)]
 
 
-def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> Block:
+def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> SelectBlock:
     """An operand as a block."""
     block = queries.block(node, around)
     if block is not None and not block.distinct:
@@ -68,10 +68,10 @@ def _side(queries: Queries, node: exp.Expr, around: Outside | None) -> Block:
     scope = QueryScope(queries, around)
     derived = queries.rows_of(node, Beside(scope)) if block is None else queries.rows_of_block(block)
     source = scope.add(derived, "")
-    return Block(scope, [Output(name, cases, node) for name, cases in source.columns.items()])
+    return SelectBlock(scope, [Output(name, cases, node) for name, cases in source.columns.items()])
 
 
-def _unified(queries: Queries, blocks: list[Block], node: exp.Expr) -> list[Block]:
+def _unified(queries: Queries, blocks: list[SelectBlock], node: exp.Expr) -> list[SelectBlock]:
     """The blocks with columns of the same types."""
     widths = {len(block.outputs) for block in blocks}
     if len(widths) > 1:

@@ -20,7 +20,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.functors import OR_NULL
 from lftj.language.visitors import nodes
-from lftj.sql.aggregates import is_aggregate
+from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.branches import Branch, RowAtom, renamed
 from lftj.sql.cases import is_null, joined, not_null, products
 from lftj.sql.grouping import is_grouped

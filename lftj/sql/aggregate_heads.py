@@ -46,7 +46,7 @@ _OPS: dict[type[exp.Expr], str] = {
 ZERO = ast.Constant(0, NUMBER)
 
 
-class Choice(NamedTuple):
+class KeyedBranch(NamedTuple):
     """A branch of the body, and the terms of the key in it: the parameters (`outside`), then the groups (`keys`)."""
 
     branch: Branch
@@ -67,7 +67,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 @dataclass(slots=True)
-class Aggregate:
+class WrittenAggregate:
     """An aggregate as it is written. `cases`: of what it takes (of `count(*)` none) · `filter`: alternatives."""
 
     op: str
@@ -81,8 +81,8 @@ class Aggregate:
 class _Found:
     """What contributes. `zeros`: what contributes 0 to a sum · `always`: every row contributes, with `zeros`."""
 
-    contributions: list[tuple[Choice, ast.Term]] = field(default_factory=list)
-    zeros: list[Choice] = field(default_factory=list)
+    contributions: list[tuple[KeyedBranch, ast.Term]] = field(default_factory=list)
+    zeros: list[KeyedBranch] = field(default_factory=list)
     always: bool = True
 
 
@@ -92,18 +92,18 @@ class AggregateHeads:
     def __init__(self, grouping: Grouping) -> None:
         self.grouping = grouping
         self.heads = grouping.heads
-        self.written: dict[str, Aggregate] = {}
+        self.written: dict[str, WrittenAggregate] = {}
 
     # What is written
 
-    def read(self, node: exp.Expr) -> Aggregate:
+    def read(self, node: exp.Expr) -> WrittenAggregate:
         """An aggregate; what it takes is translated once."""
         text = node.sql("duckdb")
         if text not in self.written:
             self.written[text] = self._translated(node)
         return self.written[text]
 
-    def _translated(self, node: exp.Expr) -> Aggregate:
+    def _translated(self, node: exp.Expr) -> WrittenAggregate:
         rows, source = self.grouping.rows, self.grouping.rows.source
         conditions: list[Conjunction] = [()]
         inner = node
@@ -134,7 +134,7 @@ class AggregateHeads:
                     remedy="compute the inner one in a subquery",
                 )
         if isinstance(taken, exp.Star):
-            return Aggregate(op, False, [], conditions, NUMBER)
+            return WrittenAggregate(op, False, [], conditions, NUMBER)
         cases = value(taken, rows)
         type_ = next((case.type for case in cases if case.type), NUMBER)
         if op in ("sum", "mean"):
@@ -146,9 +146,9 @@ class AggregateHeads:
                     why=f"only numbers and intervals have a {'sum' if op == 'sum' else 'mean'}",
                     remedy="convert it with `cast`, or count it",
                 )
-        return Aggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_)
+        return WrittenAggregate(op, distinct and op not in ("min", "max"), cases, conditions, type_)
 
-    # Heads
+    # QueryHeads
 
     def add(self, node: exp.Expr) -> Case:
         """Make the head of an aggregate and add it to what is over the groups; the value."""
@@ -163,7 +163,7 @@ class AggregateHeads:
         self.grouping.add(rows, (*self.grouping.variables, variable))
         return Case((), variable, type_, nullable)
 
-    def _contributions(self, written: Aggregate) -> _Found:
+    def _contributions(self, written: WrittenAggregate) -> _Found:
         found = _Found(always=written.filter == [()])
         nullable = self.heads.nullable
         if not written.cases:
@@ -188,8 +188,8 @@ class AggregateHeads:
         return found
 
     def _distinct(
-        self, contributions: Sequence[tuple[Choice, ast.Term]], written: Aggregate
-    ) -> list[tuple[Choice, ast.Term]]:
+        self, contributions: Sequence[tuple[KeyedBranch, ast.Term]], written: WrittenAggregate
+    ) -> list[tuple[KeyedBranch, ast.Term]]:
         """The contributions without repeats: one, over a head with the values of each group."""
         if not contributions:
             return []
@@ -201,9 +201,9 @@ class AggregateHeads:
         atom = RowAtom(Rows.of(name, columns, bag=False), tuple(variables))
         outside = len(self.grouping.parameters)
         branch = Branch((atom,), tuple(or_null(self.heads, variables[:-1])), {})
-        return [(Choice(branch, tuple(variables[:outside]), tuple(variables[outside:-1])), variables[-1])]
+        return [(KeyedBranch(branch, tuple(variables[:outside]), tuple(variables[outside:-1])), variables[-1])]
 
-    def _head(self, written: Aggregate, found: _Found) -> tuple[str, bool]:
+    def _head(self, written: WrittenAggregate, found: _Found) -> tuple[str, bool]:
         """The head of an aggregate with a row for each group, and whether its value may be null."""
         parts = found.contributions
         if written.op == "count":
@@ -232,7 +232,7 @@ class AggregateHeads:
         nullable = not (name and (always or self.grouping.partial))
         return self._complete(name, ast.Constant(None, type_), always=always), nullable
 
-    def _added(self, parts: Sequence[tuple[Choice, ast.Term]], type_: str) -> str:
+    def _added(self, parts: Sequence[tuple[KeyedBranch, ast.Term]], type_: str) -> str:
         """The head of a sum; "" if nothing contributes."""
         folded = []
         for choice, term in parts:
@@ -242,7 +242,7 @@ class AggregateHeads:
             folded.append(self.heads.folded("sum", product_of([term, *copies]), choice.terms, choice.branch))
         return self._up(folded)
 
-    def _counted(self, parts: Sequence[tuple[Choice, ast.Term]]) -> str:
+    def _counted(self, parts: Sequence[tuple[KeyedBranch, ast.Term]]) -> str:
         """The head of how many rows contribute; "" if none does."""
         return self._up(
             [
@@ -256,7 +256,7 @@ class AggregateHeads:
     def _up(self, folded: Sequence[str]) -> str:
         return self.heads.added_up(folded, len(self.grouping.columns), self.grouping.columns)
 
-    def _mean(self, parts: Sequence[tuple[Choice, ast.Term]], type_: str) -> str:
+    def _mean(self, parts: Sequence[tuple[KeyedBranch, ast.Term]], type_: str) -> str:
         """The head of a mean: the sum by the number of rows."""
         sums, counts = self._added(parts, type_), self._counted(parts)
         if not sums:

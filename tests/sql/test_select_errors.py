@@ -1,0 +1,122 @@
+"""Queries that are refused: what is wrong, where, why, and what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+import lftj
+from tests.sql.against_duckdb import Pair
+
+WHOLE = {
+    "select x from t": """
+<sql>:1:8: error: unknown column `x`
+    select x from t
+           ^
+  why: no table of `from` has it
+  do: name one of `id`, `a`, `b`, `c`, `d`""",
+    "select t.idd from t": """
+<sql>:1:8: error: unknown column `t.idd`
+    select t.idd from t
+           ^^^^^
+  why: no table of `from` has it
+  do: did you mean `id`?""",
+    "select id\nfrom tt": """
+<sql>:2:6: error: unknown table `tt`
+    from tt
+         ^^
+  why: no table, view or query of `with` has this name
+  do: did you mean `t`?""",
+    "select u.a from t": """
+<sql>:1:8: error: unknown table `u`
+    select u.a from t
+           ^
+  why: no table of `from` has this name
+  do: name it in `from`, or correct the name""",
+    "select a from t, u": """
+<sql>:1:8: error: ambiguous column `a`
+    select a from t, u
+           ^
+  why: `t` and `u` both have it
+  do: say which is meant, as in `t.a`""",
+    "select id, a from t group by a": """
+<sql>:1:8: error: `id` is neither grouped nor aggregated
+    select id, a from t group by a
+           ^^
+  why: a group has several rows, each with its own value of the column
+  do: add it to `group by`, or take an aggregate, as `max(id)`""",
+    "select a from t where sum(a) > 1": """
+<sql>:1:23: error: `sum(a)` is an aggregate, and stands where each row has a value
+    select a from t where sum(a) > 1
+                          ^^^^^
+  why: aggregates are computed of groups, after `where`
+  do: put the condition into `having`, or compute it in a subquery""",
+    "select a from t union select a, b from u": """
+<sql>:1:8: error: a set operation over 1 and 2 columns
+    select a from t union select a, b from u
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  why: both sides have equally many columns
+  do: let both sides give out the same columns""",
+    "with recursive r as (select 1 as x union all select x + 1 from r where x < 5) select * from r": """
+<sql>:1:16: error: not supported yet: `union all` in the recursive query `r`
+    with recursive r as (select 1 as x union all select x + 1 from r where x < 5) select * from r
+                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  why: lftj recognises this construct and cannot evaluate it yet
+  do: write `union`: each row is there once then, and rows that come again end the recursion""",
+}
+PARTS = {
+    "select u.a from t join u on t.a = u.a join u on true": "two tables named `u`",
+    "select a from (select a from t limit 3) s": "not supported yet: `limit` in a subquery",
+    "select a, row_number() over (order by a) from t": "not supported yet: `ROW_NUMBER",
+    "select distinct on (a) b from t": "not supported yet: `distinct on`",
+    "select stddev(a) from t": "not supported yet: the aggregate `stddev`",
+    "select sum(b) from t": "`sum(b)` of symbol",
+    "select count(distinct a, b) from t": "not supported yet: an aggregate of several distinct columns",
+    "select sum(count(*)) from t": "`count(*)` within another aggregate",
+    "select a from t group by rollup (a)": "not supported yet: `rollup`",
+    "select a from t group by 3": "there is no column 3",
+    "select a from t order by 4": "there is no column 4",
+    "select distinct a from t order by b": "not supported yet: `order by` what the query does not give out",
+    "select a from t union select b from u": "has values of type bigint and of type text",
+    "select id from t where (a, b) in (select a from u)": "2 values against a subquery with 1 columns",
+    "select id from t where (a, b) not in (select a, b from u)": "`not in` of several columns that may be null",
+    "select (select a, b from u) from t": "a subquery with 2 columns as a value",
+    "select * from t natural join w": "a natural join without a column in common",
+    "select * from t join u using (id)": "unknown column `id`",
+    "select * from t asof join u on t.a > u.a": "not supported yet: `asof join`",
+    "with recursive r as (select 1 as x union select max(x) + 1 from r) select * from r": "an aggregate in the step",
+    "select * exclude (a) from t": "`*` with `exclude`, `replace` or `rename`",
+    "select * from range(3)": "not supported yet: `RANGE(0, 3)` in `from`",
+    "select * from s.t": "not supported yet: `s.t` in `from`",
+    "values (1), (1, 2)": "rows of different lengths in `values`",
+    "select a from t qualify a = 1": "not supported yet: `qualify` in a query",
+    "select a from t tablesample 10%": "not supported yet: `sample` of a table",
+    "select *": "`*` without `from`",
+    "select x.* from t": "unknown table `x`",
+    "select * from (select a, b from t) s (x, y, z)": "3 names for 2 columns",
+    "select id from t where exists (select 1 from u where u.q = t.a)": "unknown column `u.q`",
+}
+
+
+@pytest.mark.parametrize("sql", WHOLE)
+def test_the_whole_message(sql: str) -> None:
+    with pytest.raises(lftj.ProgramError) as caught:
+        Pair().view(sql)
+    assert str(caught.value) == WHOLE[sql].strip()
+
+
+@pytest.mark.parametrize("sql", PARTS)
+def test_what_is_wrong_is_named_with_its_place(sql: str) -> None:
+    with pytest.raises(lftj.ProgramError) as caught:
+        Pair().view(sql)
+    assert PARTS[sql] in str(caught.value)
+    assert caught.value.where.startswith("<sql>:1:")
+
+
+def test_a_value_of_several_rows_is_an_error_that_names_them() -> None:
+    pair = Pair()
+    pair.db.load("u", [(1, "x", 5), (1, "y", 5)])
+    pair.view("select id, (select n from u where u.a = t.a) as n from t", "v")
+    assert list(pair.db["v"]) == []
+    with pytest.raises(lftj.DataError, match="two values under one key"), pair.db.transaction() as tx:
+        tx.insert("u", [(1, "x", 6)])
+    assert len(pair.db["u"]) == 2
