@@ -166,7 +166,7 @@ class Grouping:
         for node in group.expressions:
             if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
                 raise source.unsupported(f"`{node.key}`", node, "write a `union all` of groupings")
-            if isinstance(node, exp.Literal) and not node.is_string:
+            if isinstance(node, exp.Literal) and node.is_int:
                 at = int(node.this)
                 if not 1 <= at <= len(columns):
                     raise source.error(

@@ -44,7 +44,7 @@ class Ordering:
     ) -> int:
         from lftj.sql.select import Output
 
-        if isinstance(node, exp.Literal) and not node.is_string:
+        if isinstance(node, exp.Literal) and node.is_int:
             at = int(node.this)
             if not 1 <= at <= width:
                 raise queries.text.error(
