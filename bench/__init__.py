@@ -6,6 +6,7 @@
                                             .ratings: other whole rules
     python -m bench.replay                  an order book and wide tables, one change a transaction; --code DIR: by the
                                             code of another checkout
+    python -m bench.triggers                TPC-H as SQL views, order books, single rows: aggregates kept by triggers
     python -m bench.report                  the tables of the README and of docs/, and plots, from the committed results
     python -m bench.steps                   the step bounds of the triangle join
     python -m bench.storage                 bulk build, single-row inserts, bytes per row

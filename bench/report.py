@@ -25,6 +25,7 @@ from bench import (
     report_spark,
     report_streams,
     report_threads,
+    report_triggers,
     report_upkeep,
     results,
 )
@@ -278,6 +279,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
             report_spark,
             report_streams,
             report_threads,
+            report_triggers,
             report_plans,
         )
         for name, make in part.TABLES.items()

@@ -45,6 +45,7 @@ from lftj.maintain.commit import Commit
 from lftj.maintain.commit_stats import stats_of
 from lftj.maintain.erased_in_vain import erased_in_vain, only_derived
 from lftj.maintain.journal import INFO, LOG
+from lftj.maintain.refused_calls import absent, ended, not_begun, not_committed
 from lftj.maintain.streams import Streams
 from lftj.program.closed_heads import refuse_rows, refuse_rules
 from lftj.program.extend import extended
@@ -216,17 +217,7 @@ class Transaction:
             self._commit = None
 
     def _misuse(self) -> TransactionError:
-        if self._phase is _UNUSED:
-            return TransactionError(
-                "the transaction has not begun",
-                why="changes are collected inside its block",
-                remedy="write `with db.transaction() as tx:` and use `tx` inside",
-            )
-        return TransactionError(
-            f"the transaction has ended: it was {self._phase}",
-            why="a transaction is its block, and no more can be added to it",
-            remedy="begin another one with `with db.transaction() as tx:`",
-        )
+        return not_begun() if self._phase is _UNUSED else ended(self._phase)
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -280,7 +271,7 @@ class Transaction:
         with self._database._progress.step(f"reading rows for {name}"):
             given = rows_to_erase(source, relation.given, self._evaluator.symbols, options)
         if given.absent is not None and self._missing == "error":
-            raise self._absent(name, given.absent)
+            raise absent(name, given.absent)
         self._add(name, relation, Batch(given.rows, given.size, ERASE))
         if given.note:
             warnings.warn(given.note, DataWarning, stacklevel=2)
@@ -376,7 +367,7 @@ class Transaction:
         if batch.op == COPIES:
             lacking = missing_copies(before, batch.rows)
             if lacking is not None:
-                raise self._absent(name, gate.decode_row(lacking.tolist(), relation.given, self._evaluator.symbols))
+                raise absent(name, gate.decode_row(lacking.tolist(), relation.given, self._evaluator.symbols))
         elif batch.op == ERASE:
             known = before.contains(batch.rows)
             if not known.all():
@@ -397,14 +388,7 @@ class Transaction:
                 why=f"only facts can be erased, and this row is derived by {rule}",
                 remedy='erase the facts that the rule reads, change the rule, or use missing="ignore"',
             )
-        return self._absent(name, row)
-
-    def _absent(self, name: str, row: tuple[object, ...]) -> DataError:
-        return DataError(
-            f"`{name}` has no row {row!r} to erase",
-            why='missing="error" asks for this',
-            remedy='erase rows that were inserted, or use missing="ignore"',
-        )
+        return absent(name, row)
 
     # -- rules --------------------------------------------------------------------------------------------------------
 
@@ -527,15 +511,7 @@ class Transaction:
         """Per relation, the rows inserted and erased: exact, net, facts and derived rows alike."""
         if self._deltas is None:
             if self._done is None:
-                raise (
-                    self._misuse()
-                    if self._phase is not _OPEN
-                    else TransactionError(
-                        "the transaction has not been committed yet",
-                        why="it commits at the end of its block",
-                        remedy="read `tx.delta` after the block, or call `tx.preview()`",
-                    )
-                )
+                raise (self._misuse() if self._phase is not _OPEN else not_committed())
             self._deltas = self._deltas_of(self._done)
         return self._deltas
 
@@ -570,8 +546,8 @@ class Transaction:
             self._heads,
             self._limits(),
             self._database._kept,
-            self._streams,
             self._dropped,
+            self._streams,
         )
         try:
             progress = self._database._progress

@@ -36,10 +36,11 @@ from spark_bridge import bridge_errors
 from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, StateError
 from spark_bridge.ingest import digest, stage
 from spark_bridge.keys import Keyed, arrow_schema
+from spark_bridge.partial import change_between, combined
 from spark_bridge.partition import stop_at
 from spark_bridge.partition_state import ChangeTables, PartitionState, net
 from spark_bridge.placement import Placement, choose_share, held_bytes, key_work, loads, place
-from spark_bridge.plan import PartitionPlan, make_plan
+from spark_bridge.plan import PART, PartitionPlan, make_plan
 from spark_bridge.store import Body, Checkpoint
 
 RACES = 8  # so often a driver begins again when another one commits first
@@ -369,7 +370,12 @@ class Partitioned:
         """The content of a relation, read here."""
         version, schema = self.answered(name, version)
         parts = [self.state.output(p, version, name) for p in range(self.state.partitions(version))]
-        return pa.concat_tables(parts) if parts else arrow_schema(schema).empty_table()
+        table = pa.concat_tables(parts) if parts else arrow_schema(schema).empty_table()
+        return combined(table, schema) if self.in_parts(name, version) else table
+
+    def in_parts(self, name: str, version: int) -> bool:
+        """Whether what partitions answer for a relation has to be added up."""
+        return self.state.layout(version).plan.outputs[name].kind == PART
 
     def span(self, name: str, since: int, until: int | None) -> tuple[int, int, Schema]:
         """What `delta` is to read."""
@@ -393,6 +399,8 @@ class Partitioned:
     def delta(self, name: str, since: int, until: int | None = None) -> ChangeTables:
         """The exact change of a relation between two versions, read here."""
         since, last, schema = self.span(name, since, until)
+        if self.in_parts(name, last):
+            return change_between(self.table(name, since), self.table(name, last))
         parts = [self.state.output_delta(p, since, last, name) for p in range(self.state.partitions(last))]
         none = arrow_schema(schema).empty_table()
         return net(

@@ -6,6 +6,7 @@ A *copy* of a relation says which of its rows a partition holds, by a *pattern*:
     x (c)       the rows whose key in column c belongs to the partition
     xy (c, d)   the rows whose pair of keys in columns c and d belongs to the partition
     y (d)       the rows whose key in column d may be the second key of a pair that belongs to the partition
+    part (n)    of counts and sums: those of a group over the bindings whose variable number n belongs to the partition
 
 Every pair of keys belongs to one partition (`placement.py`); while no key is split, it is that of the first key alone,
 and xy is x, y is all. The invariant of a plan: a derived copy holds exactly the rows of its relation that its pattern
@@ -18,6 +19,9 @@ It is made from the heads down. To derive h by column c, each rule of h needs it
 atom that is partitioned by x; atoms without x are replicated, if they can be:
 
     tri(x, y, z) :- edge(x, y), edge(y, z), edge(x, z).      tri x(0):  edge x(0), edge all, edge x(0)
+
+A count or sum whose groups cross partitions can be asked for all the same, if no rule reads it: every partition keeps
+its part of each group, and what is answered is the sum of the parts (partial.py).
 
 A relation that rules derive is replicated only if they are constant or the user asks for it (`replicate=`): every
 partition derives all of it then. Otherwise a rule that reads it by another column than the one it can be derived by is
@@ -37,14 +41,19 @@ from itertools import product
 from lftj.language import Apply, BodyAtom, CheckedProgram, Clause, Value, Var, check, parse
 from lftj.language.clause import INTERNAL, Term
 from lftj.values.codes import Schema
+from lftj.values.type_table import family_of
 from spark_bridge.bridge_errors import PlanError
 
+# Rows by which the parts of an aggregate must lessen what a partition holds to be kept where whole groups could be.
+SPARED = 10_000
+# Types whose sums are exact where they are added up.
+ADDED = ("number", "decimal", "duration")
 MANY = 512  # so many combinations of heads' columns are compared; beyond, each head takes its own best
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pattern:
-    """Which rows of a relation a partition holds: `kind` is "x", "xy", "y" or "all"."""
+    """Which rows of a relation a partition holds: `kind` is "x", "xy", "y", "part" or "all"."""
 
     kind: str
     columns: tuple[int, ...] = ()
@@ -54,6 +63,7 @@ class Pattern:
 
 
 ALL = Pattern("all")
+PART = "part"
 Copy = tuple[str, Pattern]
 
 
@@ -75,7 +85,9 @@ class PlanStep:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The terms of the head that are partitioned."""
+        """The terms of the head that are partitioned; of a part of an aggregate, the variable that is."""
+        if self.head.kind == PART:
+            return self.clause.variables()[self.head.columns[0] : self.head.columns[0] + 1]
         return tuple(self.clause.head_args[c] for c in self.head.columns)
 
 
@@ -128,6 +140,8 @@ class PartitionPlan:
 def _treatment(atom: BodyAtom, pattern: Pattern) -> str:
     if pattern == ALL:
         return "replicated"
+    if pattern.kind == PART:
+        return "each partition's own part"
     by = " and ".join(str(atom.args[c]) for c in pattern.columns)
     return f"shared by {by}" if pattern.kind == "y" else f"partitioned by {by}"
 
@@ -230,6 +244,8 @@ class _Planner:
                 raise _Refusal(clause, f"{_shown(clause.head)} would have to be derived in full by every partition")
             whole = (*(self._whole(clause, a) for a in (*clause.atoms, *clause.negated)),)
             return PlanStep(clause, ALL, whole[: len(clause.atoms)], whole[len(clause.atoms) :])
+        if pattern.kind == PART:
+            return self._part(clause, pattern)
         schema = self.program.schemas[clause.head]
         if schema.functional and max(pattern.columns) >= schema.arity - 1:
             what = "an aggregate" if clause.head.startswith(INTERNAL) else "a functional predicate"
@@ -249,6 +265,39 @@ class _Planner:
         if wanted not in {p.kind for p in positive}:
             held = " and ".join(f"`{term}`" for term in terms)
             raise _Refusal(clause, f"no atom of its body that holds {held} can be partitioned by it")
+        return PlanStep(clause, pattern, positive, negated)
+
+    def _part(self, clause: Clause, pattern: Pattern) -> PlanStep:
+        """A count or sum over the bindings of a partition, and what only copies it or is 0 without it."""
+        if clause.aggregate is None:
+            atoms = (*clause.atoms, *clause.negated)
+            copies = len(atoms) == 1 and not clause.compares
+            if copies and clause.atoms:
+                copies = clause.atoms[0].args == clause.head_args and len(set(clause.head_args)) == len(
+                    clause.head_args
+                )
+            elif copies:
+                copies = not any(atoms[0].args) and all(isinstance(term, Value) for term in clause.head_args)
+            if not copies:
+                raise _Refusal(clause, "it reads an aggregate whose groups cross partitions")
+            self.steps(atoms[0].predicate, pattern)
+            return PlanStep(clause, pattern, (pattern,) * len(clause.atoms), (pattern,) * len(clause.negated))
+        aggregate = clause.aggregate
+        if aggregate.op not in ("count", "sum") or family_of(aggregate.type) not in ADDED:
+            raise _Refusal(
+                clause,
+                f"the parts of a {aggregate.op} of {aggregate.type} do not add up",
+                "ask for its sum and its count, which do" if aggregate.op == "mean" else "",
+            )
+        variables = clause.variables()
+        if pattern.columns[0] >= len(variables):
+            raise _Refusal(clause, "its groups cross partitions")
+        same = _equalities(clause)
+        terms = [same(variables[pattern.columns[0]])]
+        positive = tuple(self._read(clause, atom, terms, same) for atom in clause.atoms)
+        negated = tuple(self._read(clause, atom, terms, same) for atom in clause.negated)
+        if "x" not in {p.kind for p in positive}:
+            raise _Refusal(clause, f"no atom of its body that holds `{terms[0]}` can be partitioned by it")
         return PlanStep(clause, pattern, positive, negated)
 
     def _whole(self, clause: Clause, atom: BodyAtom) -> Pattern:
@@ -285,7 +334,7 @@ class _Planner:
 
     def plan(self, outputs: list[str], rows: Mapping[str, int], partitions: int) -> PartitionPlan:
         """The cheapest plan that derives `outputs`."""
-        options = [self._options(name) for name in outputs]
+        options = [self._options(name, rows, partitions) for name in outputs]
         count = 1
         for found in options:
             count *= len(found)
@@ -304,7 +353,7 @@ class _Planner:
         )
         return self._finished(best)
 
-    def _options(self, name: str) -> list[Pattern]:
+    def _options(self, name: str, rows: Mapping[str, int], partitions: int) -> list[Pattern]:
         if name in self.whole:
             return [ALL]
         arity = self.program.schemas[name].arity
@@ -319,9 +368,31 @@ class _Planner:
                 found.append(pattern)
             except _Refusal as refusal:
                 refusals.append(refusal.kept())
-        if not found:
-            raise self._error(name, refusals)
+        parts = self._parts(name)
+        if found and parts:
+            # Whole groups are answered as they are, so parts must spare partitions a good deal of rows.
+            least = min(self._cost(self._copies([(name, p)]), rows, partitions)[0] for p in found)
+            costs = [(self._cost(self._copies([(name, p)]), rows, partitions)[0], p) for p in parts]
+            parts = [p for cost, p in costs if cost < least - SPARED]
+        return [*found, *parts] or self._refused(name, refusals)
+
+    def _parts(self, name: str) -> list[Pattern]:
+        """The variables by which the parts of a count or sum can be kept."""
+        own, seen = list(self.clauses[name]), 0
+        for clause in own:
+            seen = max(seen, len(clause.variables()))
+            own += [c for read in clause.reads if read.startswith(INTERNAL) for c in self.clauses[read] if c not in own]
+        found = []
+        for i in range(0 if self.second else seen):
+            try:
+                self.steps(name, Pattern(PART, (i,)))
+                found.append(Pattern(PART, (i,)))
+            except _Refusal:
+                continue
         return found
+
+    def _refused(self, name: str, refusals: list[_Refusal]) -> list[Pattern]:
+        raise self._error(name, refusals)
 
     def _error(self, name: str, refusals: list[_Refusal]) -> PlanError:
         if not refusals:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from lftj.values.codes import Schema
 from spark_bridge.driver import Partitioned
 from spark_bridge.interface import PartitionedQuery
+from spark_bridge.partial import combined_frame, frame_change
 from spark_bridge.preflight import check
 from spark_bridge.spark import SparkExecutor
 
@@ -87,11 +88,14 @@ class SparkQuery(PartitionedQuery):
     def result(self, name: str, *, version: int | None = None) -> DataFrame:
         """The content of a relation at a version (default: the last), read when somebody looks."""
         version, schema = self._query.answered(name, version)
-        return self._executor.read(self._query.checkpoint, name, schema, version)
+        frame = self._executor.read(self._query.checkpoint, name, schema, version)
+        return combined_frame(frame) if self._query.in_parts(name, version) else frame
 
     def delta(self, name: str, since: int, until: int | None = None) -> DataFrame:
         """The exact change of a relation from version `since` to `until`: its columns, and `_op` 1 or -1."""
         since, last, schema = self._query.span(name, since, until)
+        if self._query.in_parts(name, last):
+            return frame_change(self.result(name, version=since), self.result(name, version=last))
         return self._executor.read(self._query.checkpoint, name, schema, last, since)
 
     def foreach_batch(self, relation: str, *, prefix: str = "stream") -> Callable[[DataFrame, int], None]:

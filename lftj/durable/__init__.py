@@ -14,6 +14,7 @@ evaluated. The file holds
     segments.py         which pages of a version are in the file, and writing those that are not
     checkpoint.py       a checkpoint: writing it, and a state made of it
     program_log.py      the rules of a database as the steps that made them
+    kept_ast.py         the syntax tree of a program as data
     file.py             a database's file: what it writes when
     opening.py          a database from a file, and the entries after its last checkpoint
     refreshing.py       what other processes have committed since

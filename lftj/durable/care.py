@@ -198,8 +198,10 @@ def _in_words(entry: LogEntry) -> str:
     parts = []
     for step in entry.steps:
         if "rules" in step:
-            count = len(step["rules"].splitlines())
+            count = len(step["rules"])
             parts.append(f"{count} item{'' if count == 1 else 's'} of a program")
+        elif "drop" in step:
+            parts.append(f"without {step['drop']}")
         elif "remove" in step:
             parts.append(f"without the rules of {step['remove']}")
         elif "paths" in step:

@@ -50,8 +50,8 @@ class Commit:
     `evaluator` holds the state before. `program`: a state with the strata (and new, empty relations) to be, None if the
     rules do not change; `new_heads`: those whose rules do, and the commit adds those that enter or leave a recursion.
     `limits` is asked once per derived head, and raises when the time is up. `kept`: what is kept of heads from one
-    commit to the next. `streams`: the events, where they come in an order (results/event_stream.py). `dropped`:
-    relations that go, and of which nothing is told; one of them may be in `program` again, as another.
+    commit to the next. `dropped`: relations that go, and of which nothing is told; one of them may be in `program`
+    again, as another · `streams`: the events, where they come in an order (results/event_stream.py).
 
     After `run`: `state`, `changes` (those that are not empty), `fact_changes` (of facts alone), `unknown` (heads whose
     change is not known, and the error), `reports` (of each derived head), `work` (what it took, by rule) and
@@ -94,8 +94,8 @@ class Commit:
         new_heads: frozenset[str],
         limits: Limit,
         kept: KeptHeads,
-        streams: Streams | None = None,
         dropped: frozenset[str] = frozenset(),
+        streams: Streams | None = None,
     ) -> None:
         self._evaluator, self._batches, self._program = evaluator, batches, program
         self._limits, self._kept, self._streams = limits, kept, streams

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from lftj.errors import Diagnostic, ProgramError
 from lftj.language.clause import Apply, Term, Value, Var
-from lftj.language.functors import EACH, FUNCTORS, SAME
+from lftj.language.functors import FUNCTORS
+from lftj.language.signature import EACH, SAME
 from lftj.triggers.algebra import Add, AggSum, Cmp, Formula, Lift, Mul, Rel, Val
 from lftj.triggers.calculus import (
     AndFormula,

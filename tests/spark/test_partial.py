@@ -1,0 +1,123 @@
+"""Counts and sums whose groups cross partitions: answers and changes are those of one database."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import lftj
+from lftj.errors import EvaluationError
+from spark_bridge import LocalQuery
+from spark_bridge.bridge_errors import PlanError
+from spark_bridge.partial import combined
+from spark_bridge.plan import PART, make_plan
+
+ORDERS = """
+.decl orders(k:number, d:symbol, r:number)
+.decl lines(k:number, l:number, p:decimal(10,2))
+"""
+RULES = """
+revenue[d] = sum p * r : { orders(k, d, r), lines(k, _, p) }.
+many[d] = count : { orders(k, d, _), lines(k, _, _) }.
+total[] = sum p : { lines(_, _, p) }.
+open_lines[d] = count : { orders(k, d, _), lines(k, l, _), !orders(l, _, _) }.
+"""
+NAMES = ("revenue", "many", "total", "open_lines")
+
+
+def rows_of(table: pa.Table) -> set[tuple[object, ...]]:
+    return set(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def by_key(name: str) -> bool:
+    """Whether a plan over large relations keeps parts of it."""
+    program = make_plan(ORDERS + RULES, outputs=[name], rows={"orders": 10**6, "lines": 10**6})
+    return program.outputs[name].kind == PART
+
+
+def test_parts_are_kept_where_that_spares_rows() -> None:
+    assert by_key("revenue")
+    assert by_key("total")
+    small = make_plan(ORDERS + RULES, outputs=["revenue"], rows={"orders": 10, "lines": 10})
+    assert small.outputs["revenue"].kind == "x"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_answers_and_changes_are_those_of_one_database(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_bridge.plan.SPARED", 0.1)
+    rng = Random(seed)
+    orders = {(k, f"day {rng.randrange(4)}", rng.randrange(-2, 4)) for k in range(30)}
+    lines = {(rng.randrange(30), i, rng.randrange(1000)) for i in range(120)}
+    db = lftj.Database(ORDERS + RULES)
+
+    def cents(rows: object) -> list[tuple[object, ...]]:
+        from decimal import Decimal
+
+        return [(k, i, Decimal(p) / 100, *more) for k, i, p, *more in rows]  # type: ignore[attr-defined]
+
+    db.load("orders", sorted(orders))
+    db.load("lines", cents(sorted(lines)))
+    facts = {"orders": sorted(orders), "lines": cents(sorted(lines))}
+    with LocalQuery.create(ORDERS + RULES, facts, processes=2) as query:
+        plan = query._query.state.layout(0).plan
+        assert {plan.outputs[name].kind for name in ("revenue", "many", "total")} == {PART}
+        for batch in range(4):
+            for name in NAMES:
+                assert rows_of(query.result(name)) == set(db[name]), name
+            changes = []
+            for i in range(12):
+                if rng.random() < 0.5 and lines:
+                    row = rng.choice(sorted(lines))
+                    lines.discard(row)
+                    changes.append((*row, -1))
+                else:
+                    row = (rng.randrange(30), 1000 * batch + i + 200, rng.randrange(1000))
+                    lines.add(row)
+                    changes.append((*row, 1))
+            query.apply({"lines": cents(changes)}, batch_id=f"batch {batch}")
+            before = {name: set(db[name]) for name in NAMES}
+            with db.transaction() as tx:
+                tx.erase("lines", cents([row[:-1] for row in changes if row[-1] < 0]))
+                tx.insert("lines", cents([row[:-1] for row in changes if row[-1] > 0]))
+            for name in NAMES:
+                found = rows_of(query.delta(name, since=batch))
+                expected = {(*row, -1) for row in before[name] - set(db[name])}
+                assert found == expected | {(*row, 1) for row in set(db[name]) - before[name]}, name
+        assert query.verify()["ok"]
+
+
+def test_rules_over_parts_are_refused() -> None:
+    with pytest.raises(PlanError, match="partition by partition"):
+        make_plan(".decl e(x:number, y:number) t[] = sum y : { e(_, y) }. big(s) :- t(s), s > 10.", outputs=["big"])
+    with pytest.raises(PlanError, match="do not add up"):
+        make_plan(".decl e(x:number, y:float) t[] = sum y : { e(_, y) }.", outputs=["t"])
+
+
+def test_a_sum_of_parts_out_of_range_is_an_error() -> None:
+    program = make_plan(".decl e(x:number, y:number) t[] = sum y : { e(_, y) }.", outputs=["t"])
+    with pytest.raises(EvaluationError, match="out of the range"):
+        combined(pa.table({"s": pa.array([2**62, 2**62], pa.int64())}), program.schemas["t"])
+
+
+@pytest.mark.spark
+def test_spark_adds_parts_up(spark, tmp_path) -> None:
+    from spark_bridge import SparkQuery
+
+    text = ".decl e(x:number, y:number) t[] = sum y : { e(_, y) }. n[y] = count : { e(x, y), e(y, _) }."
+    rows = [(i % 17, i % 5) for i in range(60)]
+    frame = spark.createDataFrame(rows, "x long, y long")
+    db = lftj.Database(text)
+    db.load("e", rows)
+    query = SparkQuery.create(spark, text, {"e": frame}, checkpoint=tmp_path / "q", partitions=2)
+    assert {tuple(row) for row in query.result("t").collect()} == set(db["t"])
+    changes = spark.createDataFrame([(3, 3, -1), (100, 3, 1)], "x long, y long, _op long")
+    query.apply({"e": changes}, batch_id="b")
+    before = next(iter(db["t"]))
+    with db.transaction() as tx:
+        tx.erase("e", [(3, 3)])
+        tx.insert("e", [(100, 3)])
+    after = next(iter(db["t"]))
+    expected = {(*before, -1), (*after, 1)} if before != after else set()
+    assert {tuple(row) for row in query.delta("t", 0).collect()} == expected
