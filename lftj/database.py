@@ -418,7 +418,7 @@ class Database(InFile):
         evaluation, in seconds; `maintain` is that of `rules`, for views of the text. Raises `ProgramError`, and what
         evaluations and commits raise. Needs `pip install "lftj[sql]"`.
         """
-        from lftj.sql.entry import run
+        from lftj.sql.running import run
 
         return run(self, text, parameters, arguments.seconds(timeout), maintain)
 

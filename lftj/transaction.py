@@ -447,7 +447,7 @@ class Transaction:
 
         Returns the answer of the last statement if that is a query, over what the transaction holds so far.
         """
-        from lftj.sql.entry import run_in
+        from lftj.sql.running import run_in
 
         return run_in(self, text, parameters)
 

@@ -59,8 +59,8 @@ def loaded(
 ) -> tuple[Database, list[Query]]:
     """A database with what the statements of a program define and change, and the files of tables; its queries."""
     from lftj.database import Database
-    from lftj.sql.entry import statements_of
     from lftj.sql.one_off import asked
+    from lftj.sql.running import statements_of
     from lftj.sql.session import carry_out, is_query, options_for
 
     source, statements = statements_of(*read_program(settings.program))
@@ -134,8 +134,8 @@ def check_report(program: str) -> list[Diagnostic]:
     What a statement that is wrong would have defined is not told to be missing a second time.
     """
     from lftj.database import Database
-    from lftj.sql.entry import statements_of
     from lftj.sql.one_off import asked
+    from lftj.sql.running import statements_of
     from lftj.sql.session import carry_out, defined, is_query
 
     try:
