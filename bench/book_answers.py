@@ -2,15 +2,16 @@
 
     answers({"bids": int64[n, 5], "asks": int64[m, 5]})      {"vwap": {(): value}, "axfinder": {(broker,): value}, ...}
 
-Columns as in `bench.book_stream`. By DBToaster's definitions, sums over integers; groups without a row are left out:
+Columns as in `bench.book_stream`. By the definitions of `bench.orderbook_queries`, sums over
+integers; groups without a row are left out:
 
     vwap            sum of price * volume of bids, where a quarter of all volume exceeds the volume above the price
     axfinder        by broker, over bids and asks of the broker whose prices differ by more than 1,000: ask's volume -
                     bid's volume
-    broker_spread   by broker, over pairs of its bids, one later than the other: the difference of price * volume
+    broker_spread   by broker, over its bids and asks: ask's price - bid's price
     price_spread    over bids and asks of more than a ten-thousandth of their side's volume: ask's price - bid's price
-    missed_trades   by the bid's broker, over bids and asks that are each in the quarter of volume with the highest
-                    prices: ask's price * volume - bid's
+    missed_trades   over bids and asks that are each in the quarter of volume with the highest prices: ask's price *
+                    volume - bid's
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def answers(book: Mapping[str, Rows]) -> dict[str, Answer]:
     return {
         "vwap": _whole(_top_quarter(bids), PRICE, VOLUME),
         "axfinder": axfinder(bids, asks),
-        "broker_spread": broker_spread(bids),
+        "broker_spread": broker_spread(bids, asks),
         "price_spread": price_spread(bids, asks),
         "missed_trades": missed_trades(bids, asks),
     }
@@ -75,15 +76,13 @@ def _near(prices: Rows, rows: Rows) -> tuple[Rows, Rows]:
     return high - low, running[high] - running[low]
 
 
-def broker_spread(bids: Rows) -> Answer:
-    """By broker: over pairs of bids x later than y, the worth of x less that of y."""
+def broker_spread(bids: Rows, asks: Rows) -> Answer:
+    """By broker: over pairs of its bids and asks, how far their prices are apart."""
     found: Answer = {}
     for broker in range(BROKERS):
-        rows = bids[bids[:, BROKER] == broker]
-        if len(rows) > 1:
-            rank = np.empty(len(rows), np.int64)
-            rank[np.argsort(rows[:, T])] = np.arange(len(rows))
-            found[broker,] = int((rows[:, PRICE] * rows[:, VOLUME] * (2 * rank - len(rows) + 1)).sum())
+        ours, theirs = (rows[rows[:, BROKER] == broker, PRICE] for rows in (bids, asks))
+        if len(ours) and len(theirs):
+            found[broker,] = int(theirs.sum()) * len(ours) - int(ours.sum()) * len(theirs)
     return found
 
 
@@ -96,13 +95,9 @@ def price_spread(bids: Rows, asks: Rows) -> Answer:
 
 
 def missed_trades(bids: Rows, asks: Rows) -> Answer:
-    """By the bid's broker: over pairs of bids and asks of the highest prices, how far their worths differ."""
-    found: Answer = {}
+    """Over pairs of bids and asks of the highest prices, how far their worths differ."""
     high_bids, high_asks = _top_quarter(bids), _top_quarter(asks)
-    worth = int((high_asks[:, PRICE] * high_asks[:, VOLUME]).sum())
-    for broker in range(BROKERS):
-        rows = high_bids[high_bids[:, BROKER] == broker]
-        if len(rows) and len(high_asks):
-            own = int((rows[:, PRICE] * rows[:, VOLUME]).sum())
-            found[broker,] = worth * len(rows) - own * len(high_asks)
-    return found
+    if not len(high_bids) or not len(high_asks):
+        return {}
+    ours, theirs = (int((rows[:, PRICE] * rows[:, VOLUME]).sum()) for rows in (high_bids, high_asks))
+    return {(): theirs * len(high_bids) - ours * len(high_asks)}

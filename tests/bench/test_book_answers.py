@@ -21,16 +21,15 @@ def by_pairs(bids: list[Any], asks: list[Any]) -> dict[str, dict[tuple[int, ...]
     for b in bids:
         if high(bids, b[4]):
             found["vwap"][()] += b[3] * b[4]
-        for y in bids:
-            if b[2] == y[2] and b[0] > y[0]:
-                found["broker_spread"][b[2],] += b[3] * b[4] - y[3] * y[4]
         for a in asks:
+            if a[2] == b[2]:
+                found["broker_spread"][b[2],] += a[4] - b[4]
             if a[2] == b[2] and (a[4] - b[4] > 1_000 or b[4] - a[4] > 1_000):
                 found["axfinder"][b[2],] += a[3] - b[3]
             if b[3] * 10_000 > sum(r[3] for r in bids) and a[3] * 10_000 > sum(r[3] for r in asks):
                 found["price_spread"][()] += a[4] - b[4]
             if high(bids, b[4]) and high(asks, a[4]):
-                found["missed_trades"][b[2],] += a[3] * a[4] - b[3] * b[4]
+                found["missed_trades"][()] += a[3] * a[4] - b[3] * b[4]
     return {name: dict(groups) for name, groups in found.items()}
 
 
