@@ -39,7 +39,7 @@ from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.codes import Schema
 from scantree.memory import ArenaFullError
-from scantree.sort import permuted
+from scantree.sort import permuted, sorting
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]
@@ -61,7 +61,7 @@ def check_facts(evaluator: Evaluator, before: StoredRelation, facts: Version, in
     elif before.content is before.facts and inserted.shape[1] <= LARGE_PART * len(facts):
         pair = _pair_beside(before, order, facts, inserted)
     else:
-        pair = _neighbours(permuted(facts.columns(), order), order, len(schema.key))
+        pair = _pair_anywhere(schema, order, facts)
     if pair is not None:
         first, second = (gate.decode_row(row.tolist(), schema, evaluator.symbols) for row in pair.T)
         raise _conflict(schema, first, second, (A_FACT, A_FACT), "")
@@ -87,7 +87,7 @@ def check_content(
     if order == tuple(range(relation.arity)):
         pair = _pair(relation.schema, content, inserted)
     else:
-        pair = _neighbours(permuted(content.columns(), order), order, len(relation.schema.key))
+        pair = _pair_anywhere(relation.schema, order, content)
     if pair is None:
         return
     rows, described, where = [], [], ""
@@ -109,6 +109,13 @@ def _pair(schema: Schema, version: Version, inserted: Rows | None) -> Rows | Non
     if inserted is None or inserted.shape[1] > LARGE_PART * len(version):
         return version.pair(keys)
     return version.pair(keys, inserted[:keys])
+
+
+def _pair_anywhere(schema: Schema, order: tuple[int, ...], version: Version) -> Rows | None:
+    """Two rows of a version under one key, which may stand anywhere. Only keys are sorted, unless there is a pair."""
+    rows = version.columns()
+    _, repeats = sorting(np.ascontiguousarray(rows[list(schema.key)]))
+    return _neighbours(permuted(rows, order), order, len(schema.key)) if repeats else None
 
 
 def _neighbours(rows: Rows, order: tuple[int, ...], keys: int) -> Rows | None:
