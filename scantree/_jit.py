@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # The files that hold kernels; those of `_LEAVES` are called by no kernel of others, and have a folder of their own: an
 # edit there does not compile the rest again.
 _PACKAGES = ("scantree/*.py", "sensitivity/*.py", "lftj/join/*.py")
-_LEAVES = ("lftj/triggers/*_kernel.py",)
+_LEAVES = ("lftj/triggers/*.py",)
 
 
 def _source_hash(*patterns: str) -> str:

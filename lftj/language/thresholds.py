@@ -6,7 +6,7 @@
 As rules each price has a row of the running sum `a`, and one bid changes it for all prices below. But which prices
 meet the condition is known by one number: as no `w` is negative the running sum falls with the price, so they are
 those of an interval. `folded` finds such clauses, and takes the relations of totals and running sums into them: these
-are not derived any more, and the clause is worked out by `lftj/triggers/thresholds.py`.
+are not derived any more, and the clause is worked out by `lftj/triggers/kept_thresholds.py`.
 
 A clause is one of these if it is a count or a sum without groups, its atoms share no variables, and each condition is
 about columns of one atom, or linear in totals and either one running sum by a column or that column itself.
@@ -28,7 +28,7 @@ _SIGNS = {"+": 1, "-": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource:
     """The rows of an atom that meet conditions on its variables."""
 
     atom: BodyAtom
@@ -36,26 +36,26 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class SumOf:
     """The sum of `operand` over the rows of a source, or how many there are; `name`: the variable that it is."""
 
     name: str
-    source: Source
+    source: RowSource
     operand: Term | None
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningSum:
     """A total of the rows whose `key` is above that of a part, or below it; `inclusive`: or the same."""
 
-    total: Total
+    total: SumOf
     key: Var
     above: bool
     inclusive: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ThresholdBound:
     """`coefficient` * x + `terms` + `constant` op 0, op one of < <= > >=.
 
     x is the running sum number `running`, or without one the key of the part; `terms`: coefficients of totals, by
@@ -70,21 +70,21 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ThresholdPart:
     """An atom of the clause: its rows, the key that bounds are about, and the bounds."""
 
-    source: Source
+    source: RowSource
     key: Var
-    bounds: tuple[Bound, ...]
+    bounds: tuple[ThresholdBound, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdClause:
     """The sum of products over the rows of all parts: a coefficient, and for each part a term of its own (None: 1)."""
 
-    parts: tuple[Part, ...]
-    totals: tuple[Total, ...]
-    running: tuple[Running, ...]
+    parts: tuple[ThresholdPart, ...]
+    totals: tuple[SumOf, ...]
+    running: tuple[RunningSum, ...]
     products: tuple[tuple[int, tuple[Term | None, ...]], ...]
 
 
@@ -134,8 +134,8 @@ class _Folding:
 
     def __init__(self, clause: Clause, by_head: Mapping[str, list[Clause]]) -> None:
         self.clause, self.by_head, self.inner = clause, by_head, set[str]()
-        self.totals: list[Total] = []
-        self.running: list[tuple[Running, Var]] = []
+        self.totals: list[SumOf] = []
+        self.running: list[tuple[RunningSum, Var]] = []
 
     def found(self) -> tuple[ThresholdClause, set[str]] | None:
         """The clause, and the relations that it takes in; None if it is no such clause."""
@@ -147,7 +147,7 @@ class _Folding:
         if sum(map(len, names)) != len(set().union(*names)) or not all(map(_is_plain, base)):
             return None
         local: list[list[Compare]] = [[] for _ in base]
-        bounds: list[list[tuple[Var, Bound]]] = [[] for _ in base]
+        bounds: list[list[tuple[Var, ThresholdBound]]] = [[] for _ in base]
         for compare in self.clause.compares:
             used = _names(compare.left, compare.right)
             home = next((i for i, own in enumerate(names) if used and used <= own), None)
@@ -163,7 +163,7 @@ class _Folding:
             keys = {key for key, _ in own}
             if len(keys) != 1 or any(key.type != "number" for key in keys):
                 return None
-            parts.append(Part(Source(atom, tuple(conditions)), keys.pop(), tuple(bound for _, bound in own)))
+            parts.append(ThresholdPart(RowSource(atom, tuple(conditions)), keys.pop(), tuple(bound for _, bound in own)))
         products = self.products(names)
         if products is None or not (self.running or self.totals):
             return None
@@ -201,7 +201,7 @@ class _Folding:
         if not given:
             if any(not _names(c.left, c.right) <= own for c in compares):
                 return False
-            self.totals.append(Total(result.name, Source(base[0], tuple(compares)), operand))
+            self.totals.append(SumOf(result.name, RowSource(base[0], tuple(compares)), operand))
             return True
         outer, bound = clause.head_args[0], given[0]
         if not isinstance(outer, Var) or not isinstance(bound, Var) or outer.name in own:
@@ -214,15 +214,15 @@ class _Folding:
         if ordered is None or ordered[0].name not in own or any(not _names(c.left, c.right) <= own for c in compares):
             return False
         key, op = ordered
-        total = Total(result.name, Source(base[0], tuple(compares)), operand)
-        self.running.append((Running(total, key, op in (">", ">="), op in ("<=", ">=")), bound))
+        total = SumOf(result.name, RowSource(base[0], tuple(compares)), operand)
+        self.running.append((RunningSum(total, key, op in (">", ">="), op in ("<=", ">=")), bound))
         return True
 
     # -- conditions ---------------------------------------------------------------------------------------------------
 
     def bound(
         self, compare: Compare, base: Sequence[BodyAtom], names: Sequence[set[str]]
-    ) -> tuple[int, tuple[Var, Bound]] | None:
+    ) -> tuple[int, tuple[Var, ThresholdBound]] | None:
         """(the number of an atom, its key and a bound); None if the condition says nothing of the kind."""
         if compare.op not in _FLIPPED:
             return None
@@ -249,7 +249,7 @@ class _Folding:
         if home is None:
             return None
         key = next(a for a in base[home].args if isinstance(a, Var) and a.name == key.name)
-        return home, (key, Bound(terms[name], running, of_totals, constant, compare.op))
+        return home, (key, ThresholdBound(terms[name], running, of_totals, constant, compare.op))
 
     # -- what is summed -----------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from lftj.maintain.report import CostComparison
 from lftj.program.strata import Heads
 from lftj.store.change import Change
 from lftj.triggers.from_clauses import ClauseFormulas
-from lftj.triggers.thresholds import ThresholdFormulas
+from lftj.triggers.kept_thresholds import ThresholdFormulas
 from scantree.version import Version
 
 # Evaluating: a node opened, a seek, a row derived, stored or compared, a text computed; planning and the like.

@@ -36,7 +36,7 @@ from lftj.recursion.key_by_key import KeyByKey
 from lftj.recursion.key_rules import key_rules_of
 from lftj.store.change import Change
 from lftj.store.stored import StoredRelation
-from lftj.triggers.thresholds import by_sorting
+from lftj.triggers.kept_thresholds import by_sorting
 from scantree.version import Version
 
 Rows = npt.NDArray[np.int64]

@@ -37,8 +37,8 @@ from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoEvents
 from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
 from lftj.triggers.head_rows import GroupStates, HeadRows, Logged, NoResult, RowLog
+from lftj.triggers.kept_thresholds import ThresholdFormulas
 from lftj.triggers.maps import Maps, SumOverflow
-from lftj.triggers.thresholds import ThresholdFormulas
 from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.symbols import SymbolTable
 from scantree.version import Version

@@ -164,7 +164,7 @@ class TriggerProgram:
     """What events on `relations` do to `maps`.
 
     `statements`: by (INSERTION or DELETION, relation) · `tops`: the maps that were asked for, in that order; the others
-    serve them · `final`: what is worked out anew (thresholds.py).
+    serve them · `final`: what is worked out anew (lftj/language/thresholds.py).
     """
 
     relations: Mapping[str, Schema]

@@ -11,7 +11,7 @@ a statement has a weight for each of its *members*.
     ADD, SUBTRACT, MULTIPLY, MOVE, FLOOR, GREATEST, LEAST   a register is computed
     EMIT      the weights are to be added to an entry
     VALUE     a register gets the value of a map without keys
-    FIRST_KEY a register gets the key at which a running sum passes a bound, as an end of an interval (thresholds.py)
+    FIRST_KEY a register gets the key at which a running sum passes a bound, as an end of an interval
     KEEP      the first weight is added to a register, and weights are 1 again
     SET       the values of a table without keys become those of registers
     RANGE     sums over an interval of one key multiply the weights (order_kernel.py); an empty one ends the statement
@@ -93,7 +93,7 @@ KEY_MIN, KEY_MAX = np.int64(np.iinfo(np.int64).min), np.int64(np.iinfo(np.int64)
 AHEAD = 6
 
 
-class Code(NamedTuple):
+class EventCode(NamedTuple):
     """A program: `code` int64[instructions, CELLS].
 
     `lists` int64[...]: registers · `begins` int64[statements + 1]: in `code` · `spans` int64[kinds + 1]: the statements
@@ -111,7 +111,7 @@ class Code(NamedTuple):
     final: Words
 
 
-class Work(NamedTuple):
+class EventWork(NamedTuple):
     """What a run works in: `registers`, and `buffer` for keys, int64[...].
 
     `weight` int64[members] · `cursors` int64[instructions], `weights` int64[instructions, members]: of loops · `loops`
@@ -149,6 +149,7 @@ def _sum_overflows(a, b, total):
 
 @inlined
 def _holds(op, a, b):
+    """Whether a comparison holds."""
     if op == EQ:
         return a == b
     if op == NE:
@@ -270,6 +271,7 @@ def _next(tables, code, i, word):
 
 @inlined
 def _next_held(mem, desc, m, word):
+    """The word of the first entry of a table at or after `word`; -1 if there is none."""
     end = desc[m, OFF] + desc[m, CAP] * desc[m, WIDTH]
     while word < end:
         if mem[word] == HELD:

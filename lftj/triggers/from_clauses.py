@@ -82,7 +82,7 @@ def formulas_of(clause: Clause, schemas: Mapping[str, Schema]) -> ClauseFormulas
         raise DoesNotFit("is evaluated key by key")
     if not clause.atoms:
         raise DoesNotFit("reads no relation")
-    return _Translation(clause, schemas).made()
+    return _ClauseTranslation(clause, schemas).made()
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ def _names(*terms: Term) -> set[str]:
     return {var.name for term in terms for var in variables_of(term)}
 
 
-class _Translation:
+class _ClauseTranslation:
     """One clause on its way. `defined`: what equations define, by variable; `made_up`: variables that formulas add."""
 
     def __init__(self, clause: Clause, schemas: Mapping[str, Schema]) -> None:

@@ -20,7 +20,7 @@ from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import scale_of
 from lftj.store.change import ERASED, INSERTED, Change
 from lftj.triggers.event_kernel import LOG_TABLE, OLD
-from lftj.triggers.lowered import Place
+from lftj.triggers.lowered import TablePlace
 from lftj.triggers.maps import LogLines
 from lftj.values.codes import encode_float
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
@@ -176,10 +176,10 @@ class Logged(NamedTuple):
     """
 
     lines: Ints
-    counts: Place
-    totals: Place | None
+    counts: TablePlace
+    totals: TablePlace | None
     values: Sequence[int]
-    value: Callable[[Place, tuple[int, ...]], int]
+    value: Callable[[TablePlace, tuple[int, ...]], int]
 
 
 class GroupStates(NamedTuple):

@@ -19,8 +19,8 @@ from lftj.language.clause import Apply, Parameter, Term, Value, Var
 from lftj.triggers import event_kernel as k
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import DELETION, EVENT, INSERTION, Cmp, Factor, Lift, MapRead, Statement, TriggerProgram, Val
+from lftj.triggers.key_ranges import KeyInterval, interval_of
 from lftj.triggers.lowered_final import lower_final
-from lftj.triggers.ranges import Interval, interval_of
 from lftj.triggers.twins import Twins, skeleton, twins_of
 from lftj.values.type_table import family_of, to_stored
 
@@ -41,7 +41,7 @@ def cannot_compute(term: Term) -> str:
     return next(filter(None, map(cannot_compute, term.args)), "")
 
 
-class Place(NamedTuple):
+class TablePlace(NamedTuple):
     """Where a map is: the number of its table, and which of the table's values it is."""
 
     table: int
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 @dataclass
-class Lowered:
+class LoweredProgram:
     """A program for the kernel. `twins`: the maps of each table · `places`: of each map.
 
     `indexes`: of each table, in order, by which keys · `orders`: the same, the prefix and then the key that they are by
@@ -60,7 +60,7 @@ class Lowered:
 
     program: TriggerProgram
     twins: list[Twins] = field(default_factory=list)
-    places: dict[str, Place] = field(default_factory=dict)
+    places: dict[str, TablePlace] = field(default_factory=dict)
     indexes: list[list[tuple[int, ...]]] = field(default_factory=list)
     orders: list[list[tuple[int, ...]]] = field(default_factory=list)
     kinds: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Lowered:
     def __post_init__(self) -> None:
         program = self.program
         self.twins = twins_of(program)
-        self.places = {name: Place(i, j) for i, made in enumerate(self.twins) for j, name in enumerate(made.names)}
+        self.places = {name: TablePlace(i, j) for i, made in enumerate(self.twins) for j, name in enumerate(made.names)}
         self.indexes = [[] for _ in self.twins]
         self.orders = [[] for _ in self.twins]
         self.width = max((schema.arity for schema in program.relations.values()), default=0)
@@ -103,7 +103,7 @@ class Lowered:
                 cells[k.TABLE] = firsts[table] + order
         asks = [(table, self.listed(columns)) for found in self._asks for table, columns in found]
         asked = np.cumsum([0, *map(len, self._asks)])
-        self.code = k.Code(
+        self.code = k.EventCode(
             np.array(self._rows, np.int64).reshape(-1, k.CELLS),
             np.array(self._lists, np.int64),
             np.array(self._begins, np.int64),
@@ -205,7 +205,7 @@ class Lowered:
 class _StatementLowering:
     """The instructions of one statement of twins. `known`: the registers of the bound variables of the first."""
 
-    def __init__(self, lowered: Lowered, table: int, members: Sequence[Statement]) -> None:
+    def __init__(self, lowered: LoweredProgram, table: int, members: Sequence[Statement]) -> None:
         self.lowered, self.members, self.known = lowered, members, dict[str, int]()
         kept = [[factor for factor in one.factors if not isinstance(factor, Val)] for one in members]
         done: frozenset[int] = frozenset()
@@ -272,7 +272,7 @@ class _StatementLowering:
         """Whether a key is bound."""
         return isinstance(key, Value) or key.name.startswith(EVENT) or key.name in self.known
 
-    def read(self, read: MapRead, places: Sequence[Place]) -> None:
+    def read(self, read: MapRead, places: Sequence[TablePlace]) -> None:
         """Append a lookup, or a loop over a slice or over all entries."""
         lowered, table, members = self.lowered, places[0].table, len(places)
         bound = tuple(i for i, key in enumerate(read.keys) if self.is_known(key))
@@ -301,7 +301,7 @@ class _StatementLowering:
         for a, b in equal:
             self.test("=", a, b)
 
-    def add_up(self, interval: Interval, reads: Sequence[MapRead]) -> None:
+    def add_up(self, interval: KeyInterval, reads: Sequence[MapRead]) -> None:
         """Append the sum over an interval of the keys of a read, which every member has."""
         lowered, first = self.lowered, reads[0]
         places = [lowered.places[one.name] for one in reads]

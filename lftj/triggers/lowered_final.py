@@ -14,10 +14,10 @@ from lftj.triggers import event_kernel as k
 from lftj.triggers.algebra import Final, KeyEnd, Linear, RunEnd
 
 if TYPE_CHECKING:
-    from lftj.triggers.lowered import Lowered
+    from lftj.triggers.lowered import LoweredProgram
 
 
-def lower_final(lowered: Lowered, final: Final) -> int:
+def lower_final(lowered: LoweredProgram, final: Final) -> int:
     """Append the instructions; returns the number of the first."""
     return _FinalLowering(lowered, final).begin
 
@@ -25,7 +25,7 @@ def lower_final(lowered: Lowered, final: Final) -> int:
 class _FinalLowering:
     """`jumps`: the instructions that go to SET where an interval is empty."""
 
-    def __init__(self, lowered: Lowered, final: Final) -> None:
+    def __init__(self, lowered: LoweredProgram, final: Final) -> None:
         self.lowered, self.begin, self.jumps = lowered, lowered.instructions, list[int]()
         self.zero, self.one = lowered.constant(0), lowered.constant(1)
         kept = {name: lowered.new_register() for name, _ in final.targets}

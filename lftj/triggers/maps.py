@@ -22,7 +22,7 @@ from lftj.triggers import event_kernel as k
 from lftj.triggers import order_kernel as o
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import Statement, TriggerProgram
-from lftj.triggers.lowered import Lowered, Place
+from lftj.triggers.lowered import LoweredProgram, Place
 
 Ints = npt.NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class Maps:
     """The maps of one program. `kinds`: the number of each event, by sign and relation."""
 
     def __init__(self, program: TriggerProgram) -> None:
-        self.program, self.lowered = program, Lowered(program)
+        self.program, self.lowered = program, LoweredProgram(program)
         self.kinds = self.lowered.kinds
         lowered = self.lowered
         desc, columns = lowered.described()
@@ -66,7 +66,7 @@ class Maps:
         desc[:, t.CAP] = t.LEAST
         self._regions(0)
         keys, values, loops = max(1, lowered.most_keys), lowered.most_values, max(1, lowered.instructions)
-        self.work = k.Work(
+        self.work = k.EventWork(
             np.array([*lowered.registers, 0], np.int64),
             np.zeros(keys, np.int64),
             np.zeros(values, np.int64),

@@ -68,6 +68,7 @@ def new_node(trees, values, leaf):
 
 @inlined
 def _free(trees, values, node):
+    """A node goes."""
     trees.nodes[node] = trees.heap[FREE + values]
     trees.heap[FREE + values] = node
 
@@ -95,6 +96,7 @@ def _move(nodes, values, source, first, n, target, at):
 
 @inlined
 def _total(nodes, node, v):
+    """The sum of value `v` over the entries of a node."""
     total = np.int64(0)
     for i in range(nodes[node + ENTRIES]):
         total += nodes[node + SUMS + v * FAN + i]

@@ -7,7 +7,7 @@
     final      the interval of p with r above p at most floor((t - 1) / 4), and the sums of c and of v in it
 
 The running sum falls with the key as long as no value is negative: a row with one is no event, and the clause is then
-worked out anew with every change, by sorting. Source: the same end as the relative partial aggregate index (SIGMOD
+worked out anew with every change, by sorting. RowSource: the same end as the relative partial aggregate index (SIGMOD
 2022), by order statistics of a map.
 """
 
@@ -23,7 +23,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Compare, Term, Value, Var
-from lftj.language.thresholds import Bound, Source, ThresholdClause, Total
+from lftj.language.thresholds import RowSource, ThresholdBound, ThresholdClause, SumOf
 from lftj.triggers.algebra import (
     Add,
     Final,
@@ -84,7 +84,7 @@ class ThresholdFormulas:
 
     # -- columns ------------------------------------------------------------------------------------------------------
 
-    def _source(self, source: Source) -> tuple[Rows, dict[str, Term]]:
+    def _source(self, source: RowSource) -> tuple[Rows, dict[str, Term]]:
         """(what rows a source has, over the columns below; the column of each of its variables)."""
         columns: dict[str, Term] = {}
         conditions = []
@@ -100,7 +100,7 @@ class ThresholdFormulas:
             conditions.append(Compare(condition.op, left, right))
         return (source.atom.predicate, tuple(sorted(dict.fromkeys(conditions), key=str))), columns
 
-    def column(self, source: Source, term: Term, *, positive: bool = False) -> tuple[Rows, int]:
+    def column(self, source: RowSource, term: Term, *, positive: bool = False) -> tuple[Rows, int]:
         """(the rows of a source, the number of the column that a term is there)."""
         rows, columns = self._source(source)
         made, known = replaced(term, columns), self._sources.setdefault(rows, [])
@@ -145,7 +145,7 @@ class ThresholdFormulas:
         names = dict(zip(self._sources, self.relations, strict=True))
         tops: dict[str, tuple[tuple[Var, ...], Formula]] = {}
 
-        def top(name: str, source: Source, key: Var | None, term: Term | None) -> None:
+        def top(name: str, source: RowSource, key: Var | None, term: Term | None) -> None:
             rows, _ = self._source(source)
             made = names[rows]
             args = tuple(Var(f"x{i}", column.type) for i, column in enumerate(made.columns))
@@ -180,7 +180,7 @@ class ThresholdFormulas:
         )
         return program, COUNT, TOTAL if self.has_total else None
 
-    def _end(self, bound: Bound, place: Mapping[str, str]) -> KeyEnd | RunEnd:
+    def _end(self, bound: ThresholdBound, place: Mapping[str, str]) -> KeyEnd | RunEnd:
         """A bound as the end of an interval: a * x + L op 0, with a > 0, is x op -L / a."""
         sign, op = (1, bound.op) if bound.coefficient > 0 else (-1, _FLIPPED[bound.op])
         a, terms = sign * bound.coefficient, tuple((-sign * n, place[f"t{i}"]) for n, i in bound.terms)
@@ -225,15 +225,15 @@ def _sums(evaluator: Evaluator, clause: Clause, threshold: ThresholdClause) -> t
     for rows, made in zip(formulas._sources, formulas.relations, strict=True):
         columns[rows] = _columns(replace(made, positive=frozenset()), evaluator, symbols)
 
-    def of(source: Source, term: Term) -> Objects:
+    def of(source: RowSource, term: Term) -> Objects:
         rows, number = formulas.column(source, term)
         found: Objects = columns[rows][number]
         return found
 
-    def size(source: Source) -> int:
+    def size(source: RowSource) -> int:
         return int(columns[formulas._source(source)[0]].shape[1])
 
-    def total(given: Total) -> int:
+    def total(given: SumOf) -> int:
         return size(given.source) if given.operand is None else int(of(given.source, given.operand).sum())
 
     totals = [total(given) for given in threshold.totals]

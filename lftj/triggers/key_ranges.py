@@ -16,11 +16,11 @@ from lftj.language.clause import Apply, Term, Var, variables_of
 from lftj.triggers.algebra import Cmp, Factor, Lift, MapRead, Statement, Val
 
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-# Bits of `Interval.open`.
+# Bits of `KeyInterval.open`.
 OPEN_BELOW, OPEN_ABOVE = 1, 2
 
 
-class Interval(NamedTuple):
+class KeyInterval(NamedTuple):
     """The interval of key number `key` that a read adds up, between terms; None: it has no end there.
 
     `open`: OPEN_BELOW and OPEN_ABOVE where the end does not belong to it · `tests`: the comparisons that it stands for,
@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 
 def interval_of(
     members: Sequence[Statement], kept: Sequence[Sequence[Factor]], at: int, is_known: Callable[[Var], bool]
-) -> Interval | None:
+) -> KeyInterval | None:
     """The interval that the read number `at` of a statement of twins adds up; None if it has to be looped over.
 
     `kept`: the factors of each but values · `is_known`: whether a variable of the first has a value before the read.
@@ -72,7 +72,7 @@ def interval_of(
     if not tests:
         return None
     is_open = OPEN_BELOW * (low is not None and low[1]) + OPEN_ABOVE * (high is not None and high[1])
-    return Interval(number, low and low[0], high and high[0], is_open, frozenset(tests))
+    return KeyInterval(number, low and low[0], high and high[0], is_open, frozenset(tests))
 
 
 def _names(*terms: Term) -> set[str]:
