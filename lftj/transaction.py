@@ -400,9 +400,7 @@ class Transaction:
     ) -> None:
         """Add declarations, facts and rules, as `Database.rules` does; the facts are inserts of this transaction.
 
-        Options as there.
-
-        `ProgramError` holds every finding and nothing is added.
+        Options as there. `ProgramError` holds every finding and nothing is added.
         """
         for warning in self._extended(program, RuleOptions.of(key_orders, maintain, granularity)):
             warnings.warn(warning.render(), stacklevel=2)
@@ -443,10 +441,7 @@ class Transaction:
             raise
 
     def sql(self, text: str, /, **parameters: Any) -> SqlResult | None:
-        """Run statements of SQL in this transaction, as `Database.sql` does: all of them, or if one fails none.
-
-        Returns the answer of the last statement if that is a query, over what the transaction holds so far.
-        """
+        """Run statements of SQL, as `Database.sql` does, all or none; of a query at the end the answer, as of now."""
         from lftj.sql.running import run_in
 
         return run_in(self, text, parameters)

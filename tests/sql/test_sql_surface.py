@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -179,6 +180,22 @@ def test_a_failed_text_leaves_everything(shop: lftj.Database) -> None:
         shop.sql("create view v as select item from sale; delete from sale; drop view revenue; select nothing from v")
     assert (list(shop), list(shop["sale"])) == (names, rows)
     assert shop._state is state
+
+
+def test_tables_and_views_are_kept_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with lftj.Database(path=path) as db:
+        db.sql(SHOP)
+        db.sql('create view "odd names" as select item, round(sum(qty) * 1.5) from sale group by item')
+        before = {name: set(db[name]) for name in db}
+    with lftj.Database(path=path) as db:
+        assert {name: set(db[name]) for name in db} == before
+        db.sql("create or replace view revenue as select item from sale; insert into sale values ('tea', 1, null)")
+        db.sql('drop view "odd names"; drop table item; create table item (id int primary key)')
+        before = {name: set(db[name]) for name in db}
+    with lftj.Database(path=path) as db:
+        assert {name: set(db[name]) for name in db} == before
+        assert len(db.sql("select * from revenue")) == 5
 
 
 def test_limit_in_a_view_is_refused(shop: lftj.Database) -> None:
