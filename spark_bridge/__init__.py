@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, SetupError, StateError
-    from spark_bridge.driver import Applied, Estimate, Partitioned
+    from spark_bridge.driver import Applied, Partitioned
+    from spark_bridge.estimates import Estimate
     from spark_bridge.local_query import LocalQuery
     from spark_bridge.preflight import session
     from spark_bridge.spark_query import SparkQuery
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Applied": "spark_bridge.driver",
     "BatchError": "spark_bridge.bridge_errors",
-    "Estimate": "spark_bridge.driver",
+    "Estimate": "spark_bridge.estimates",
     "LocalQuery": "spark_bridge.local_query",
     "Partitioned": "spark_bridge.driver",
     "PlanError": "spark_bridge.bridge_errors",

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 
 import lftj
@@ -34,12 +33,13 @@ from lftj.language.options import VALUES
 from lftj.values.codes import Schema
 from spark_bridge import bridge_errors
 from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, StateError
+from spark_bridge.estimates import Estimate, chosen_placement, estimate_of, plans_of
 from spark_bridge.ingest import digest, stage
 from spark_bridge.keys import Keyed, arrow_schema
 from spark_bridge.partial import change_between, combined
 from spark_bridge.partition import stop_at
 from spark_bridge.partition_state import ChangeTables, PartitionState, net
-from spark_bridge.placement import Placement, choose_share, held_bytes, key_work, loads, place
+from spark_bridge.placement import Placement
 from spark_bridge.plan import PART, PartitionPlan, make_plan
 from spark_bridge.store import Body, Checkpoint
 
@@ -69,21 +69,6 @@ class Applied:
     batch_id: str
     changed: dict[str, tuple[int, int]]
     repeated: bool = False
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a query would take; `str()` shows it. `skew`: the largest estimated work of a partition by the mean."""
-
-    text: str
-    bytes: dict[str, int]
-    skew: float
-    share: int
-    split_keys: int
-    plan: str
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Partitioned:
@@ -225,11 +210,13 @@ class Partitioned:
         tables: Mapping[str, Keyed],
         placement: ChosenBy | None,
     ) -> Body:
-        plan, second = _plans(program, options, rows)
+        plan, second = plans_of(program, options, rows)
         if placement is not None:
             chosen = placement(plan, second, tables)
         else:
-            chosen, _, _ = _choose(plan, second, rows, tables, options["partitions"], self.checkpoint.query["memory"])
+            chosen, _, _ = chosen_placement(
+                plan, second, rows, tables, options["partitions"], self.checkpoint.query["memory"]
+            )
         if chosen.split and second is None:
             raise PlanError(
                 "keys were to be split, and this program cannot tell second keys apart",
@@ -472,71 +459,6 @@ class Partitioned:
             more["query"] = self.checkpoint.query
         body = {"version": version, "token": uuid.uuid4().hex, "previous": previous, "kind": kind, "base": base}
         return {"journal": [], "batch": None, **body, "parts": parts, **more}
-
-
-# Estimates -----------------------------------------------------------------------------------------------------------
-
-
-def _plans(
-    program: str, options: dict[str, Any], rows: Mapping[str, int]
-) -> tuple[PartitionPlan, PartitionPlan | None]:
-    plan = make_plan(program, rows=rows, **options)
-    second = None
-    with suppress(PlanError):
-        second = make_plan(program, rows=rows, second=True, **options)
-    return plan, second
-
-
-def _choose(
-    plan: PartitionPlan,
-    second: PartitionPlan | None,
-    rows: Mapping[str, int],
-    tables: Mapping[str, Keyed],
-    partitions: int,
-    memory: int | None,
-) -> tuple[Placement, Any, Any]:
-    """A placement, and the keys and their work that it was chosen by."""
-    share = choose_share(plan, second, rows, partitions, memory)
-    if second is not None:
-        keys, work = key_work(second, tables)
-        chosen = place(keys, work, partitions, share=share, split=True)
-        if chosen.split:
-            return chosen, keys, work
-    keys, work = key_work(plan, tables)
-    return place(keys, work, partitions), keys, work
-
-
-def estimate_of(
-    program: str,
-    tables: Mapping[str, Keyed],
-    *,
-    partitions: int,
-    outputs: Sequence[str] | None = None,
-    replicate: Sequence[str] = (),
-    partition_memory: int | None = None,
-) -> Estimate:
-    """What a query over these rows would take; `PlanError` for what `create` would refuse."""
-    options: dict[str, Any] = {"outputs": outputs, "replicate": replicate, "partitions": partitions}
-    rows = {name: len(table) for name, table in tables.items()}
-    plan, second = _plans(program, options, rows)
-    placement, keys, work = _choose(plan, second, rows, tables, partitions, partition_memory)
-    used = second if placement.split and second is not None else plan
-    load = loads(placement, keys, work)
-    skew = float(load.max() / load.mean()) if load.sum() else 1.0
-    hashed = loads(Placement(partitions), keys, work)
-    size = held_bytes(used, rows, partitions, placement.share)
-    split = int((np.diff(placement.starts) > 1).sum())
-    lines = [
-        used.explain(),
-        "",
-        f"partitions: {partitions}, in {placement.groups} groups of {placement.share}",
-        f"keys placed by the table: {len(placement.heavy):,}, of these split: {split:,}",
-        f"expected skew (largest work / mean): {skew:.2f}; by hash alone {hashed.max() / max(hashed.mean(), 1e-9):.2f}",
-        "bytes per partition, about: " + ", ".join(f"{name} {n:,}" for name, n in size.items()),
-    ]
-    if second is None:
-        lines.append("keys cannot be split: a rule's head does not hold two variables of one partitioned atom")
-    return Estimate("\n".join(lines), size, skew, placement.share, split, used.explain())
 
 
 def _rows(segments: Sequence[Body]) -> dict[str, int]:

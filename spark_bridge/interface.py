@@ -12,7 +12,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from lftj.values.codes import Schema
-from spark_bridge.driver import Applied, Estimate, Partitioned, estimate_of
+from spark_bridge.driver import Applied, Partitioned
+from spark_bridge.estimates import Estimate, estimate_of
 from spark_bridge.keys import Keyed, canonical
 from spark_bridge.plan import make_plan
 

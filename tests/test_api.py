@@ -76,6 +76,7 @@ def test_what_only_tests_ask_for_is_no_parameter() -> None:
 
 def test_methods() -> None:
     assert public(lftj.Database) == [
+        "apply",
         "at",
         "attach",
         "branch",

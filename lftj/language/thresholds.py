@@ -163,7 +163,9 @@ class _Folding:
             keys = {key for key, _ in own}
             if len(keys) != 1 or any(key.type != "number" for key in keys):
                 return None
-            parts.append(ThresholdPart(RowSource(atom, tuple(conditions)), keys.pop(), tuple(bound for _, bound in own)))
+            parts.append(
+                ThresholdPart(RowSource(atom, tuple(conditions)), keys.pop(), tuple(bound for _, bound in own))
+            )
         products = self.products(names)
         if products is None or not (self.running or self.totals):
             return None

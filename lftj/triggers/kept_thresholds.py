@@ -23,7 +23,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Compare, Term, Value, Var
-from lftj.language.thresholds import RowSource, ThresholdBound, ThresholdClause, SumOf
+from lftj.language.thresholds import RowSource, SumOf, ThresholdBound, ThresholdClause
 from lftj.triggers.algebra import (
     Add,
     Final,

@@ -22,7 +22,7 @@ from lftj.triggers import event_kernel as k
 from lftj.triggers import order_kernel as o
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import Statement, TriggerProgram
-from lftj.triggers.lowered import LoweredProgram, Place
+from lftj.triggers.lowered import LoweredProgram, TablePlace
 
 Ints = npt.NDArray[np.int64]
 
@@ -169,7 +169,7 @@ class Maps:
         t.read_values(self.tables.mem, self.tables.desc, *self.lowered.places[name], np.ascontiguousarray(keys.T), out)
         return out
 
-    def value(self, place: Place, key: Sequence[int]) -> int:
+    def value(self, place: TablePlace, key: Sequence[int]) -> int:
         """The value of one key in the map at a place, 0 where it has none."""
         out = np.empty(1, np.int64)
         t.read_values(self.tables.mem, self.tables.desc, *place, np.array([key], np.int64).reshape(1, -1), out)
