@@ -22,8 +22,7 @@ it does where rules derive them. A rule without a value for what the changes bri
 group that no integer column holds) ends the commit too (`EvaluationError`).
 
 One transaction at a time: those of other threads wait for the end of the block. `async with db.transaction() as tx`
-waits, and commits, without keeping its event loop from other tasks; a task that is cancelled meanwhile leaves the
-database as it was (`lftj/results/async_block.py`).
+waits, and commits, without keeping its event loop from other tasks (`lftj/results/async_block.py`).
 """
 
 from __future__ import annotations
@@ -519,8 +518,7 @@ class Transaction:
         rows the commit dropped as too late. Per rule its text `rule`, its `head`, the `clause` that was evaluated, the
         same, `surgeries`, the changed branches that were looked at, and, if any, the steps of walks that were
         `abandoned` for a better key order. In total the sums, and the `seconds` of the whole commit. `derived`: per
-        relation, how many rows were erased in vain, since they are no facts and rules derive them. Empty before the
-        commit, and if it failed.
+        relation, how many rows were erased in vain, since they are no facts and rules derive them. Empty if it failed.
         """
         if self._done is None:
             return {}

@@ -32,7 +32,8 @@ from lftj.program.strata import Heads
 # Nanoseconds up to which what following takes is read from the wall clock: little else comes between, and asking for
 # CPU time is a system call of some microseconds.
 BRIEF = 1e6
-STRATEGIES: list[Strategy] = [Levels(), Rounds(), Paths(), Alias(), Scan(), Triggers(), Delta(), Trace(), RECOMPUTE]
+DELTA = Delta()
+STRATEGIES: list[Strategy] = [Levels(), Rounds(), Paths(), Alias(), Scan(), Triggers(DELTA), DELTA, Trace(), RECOMPUTE]
 
 
 def register(strategy: Strategy, *, asked: bool = True) -> None:

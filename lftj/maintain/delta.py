@@ -151,7 +151,7 @@ class Delta:
 
     name = "delta"
 
-    def _deltas(self, step: Step, heads: Heads) -> tuple[list[ClauseDelta], str]:
+    def planned(self, step: Step, heads: Heads) -> tuple[list[ClauseDelta], str]:
         """`deltas_of` over the state before the step, where the rules were there; worked out once in a step."""
         if heads.name not in step.deltas:
             planned = step.evaluator.state if heads.name in step.new_heads else step.before
@@ -166,14 +166,9 @@ class Delta:
             costs.why_not = why_not_followed(heads)
         if costs.why_not:
             return costs.why_not
-        if (
-            step.changes
-            and step.asked(heads) == {AUTO}
-            and self._unkept(step, heads)
-            and not self._at_hand(step, heads)
-        ):
+        if step.changes and step.asked(heads) == {AUTO} and self.unkept(step, heads) and not self._at_hand(step, heads):
             return ""  # the head is evaluated, and how it will be followed need not be planned yet
-        deltas, why = self._deltas(step, heads)
+        deltas, why = self.planned(step, heads)
         return "" if deltas else why
 
     def kept(self, step: Step, heads: Heads) -> KeptDerivations | None:
@@ -186,7 +181,7 @@ class Delta:
             return None
         counters, rows = done.counters, len(step.before.relations[heads.name])
         rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, rows).measured(done.cpu)
-        deltas, _ = self._deltas(step, heads)
+        deltas, _ = self.planned(step, heads)
         return KeptDerivations(heads.clauses, [*deltas], [delta.steps for delta in deltas], None, {}, rebuild)
 
     def _at_hand(self, step: Step, heads: Heads) -> Evaluation | None:
@@ -216,10 +211,10 @@ class Delta:
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
         """Derivations were not counted; or why they are not now."""
-        unkept = self._unkept(step, heads)
+        unkept = self.unkept(step, heads)
         return f"its derivations are not counted yet{unkept and ': '}{unkept}"
 
-    def _unkept(self, step: Step, heads: Heads) -> str:
+    def unkept(self, step: Step, heads: Heads) -> str:
         """Why nothing is kept; accumulators of many rows take no longer than evaluating."""
         unkept = step.unkept(heads, unless=self.name)
         at_once = unkept != background.COMPILING and accumulates(heads.clauses[0])
@@ -229,14 +224,14 @@ class Delta:
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Evaluate the head, counting derivations where a row may have several, unless that does not pay yet."""
-        if self._unkept(step, heads):
+        if self.unkept(step, heads):
             return RECOMPUTE.prepare(step, heads, why, limits)
         return prepared(step, heads, count_clause, why, limits)
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """The joins' plans: those that are kept, or that would be."""
         state = step.evaluator.state
-        deltas, why = self._deltas(step, heads)
+        deltas, why = self.planned(step, heads)
         kept = step.kept.heads.get(heads.name)
         held = kept if isinstance(kept, KeptDerivations) and kept.clauses == heads.clauses else None
         if held is not None:

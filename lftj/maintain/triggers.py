@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lftj.join.run import Limits
-from lftj.language.clause import Value
-from lftj.language.options import TRIGGERS
+from lftj.language.clause import Clause, Value, Var
+from lftj.language.options import AUTO, TRIGGERS
 from lftj.language.thresholds import THRESHOLDS
 from lftj.maintain.cost import EVENT, EVENT_STEP, FOLLOWED_BY_TRIGGERS, RebuildCost
+from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import DECLARED
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import CostComparison, Reason, RuleWork, amount, size
@@ -47,6 +48,8 @@ Ints = npt.NDArray[np.int64]
 _AT_ONCE = np.zeros(1, np.int64)
 # Lines of the log up to which they are read one by one.
 FEW = 24
+# Steps that a changed row has to be expected to take by deltas, where nothing is asked for.
+MANY_BINDINGS = 60.0
 
 
 class KeptTriggers:
@@ -122,6 +125,8 @@ class KeptTriggers:
             return Cost(DECLARED)
         if _is_threshold(heads):
             return Cost("its running sums are found by descents")
+        if step.streams is not None:
+            return Cost("events are followed one by one")
         rows = step.changed(heads)
         following = FOLLOWED_BY_TRIGGERS + rows * (EVENT + EVENT_STEP * self.steps_per_event)
         anew = self.rebuild.nanoseconds(len(step.after[self.head].content), 1.0)
@@ -249,10 +254,28 @@ def _is_threshold(heads: Heads) -> bool:
     return bool(heads.clauses) and heads.clauses[0].threshold is not None
 
 
+def is_cyclic(clause: Clause) -> bool:
+    """Whether the atoms of a body form a cycle: ears, whose other variables one more atom has, do not use them up."""
+    left = [{arg.name for arg in atom.args if isinstance(arg, Var)} for atom in clause.atoms]
+    while len(left) > 1:
+        for i, names in enumerate(left):
+            others = left[:i] + left[i + 1 :]
+            shared = {name for name in names if any(name in other for other in others)}
+            if any(shared <= other for other in others):
+                left = others
+                break
+        else:
+            return True
+    return False
+
+
 class Triggers:
-    """The strategy that keeps maps."""
+    """The strategy that keeps maps. `delta`: what it is weighed against where nothing is asked for."""
 
     name = TRIGGERS
+
+    def __init__(self, delta: Delta) -> None:
+        self._delta = delta
 
     def _formulas(self, step: Step, heads: Heads) -> ClauseFormulas | ThresholdFormulas | str:
         """What the head's clause says as formulas; or why they do not say it. Worked out once for rules."""
@@ -271,13 +294,36 @@ class Triggers:
         return costs.formulas
 
     def fits(self, step: Step, heads: Heads) -> str:
-        """It fits counts, sums and means whose clauses formulas say, where it is asked for; and all thresholds."""
-        if TRIGGERS not in step.asked(heads) and not _is_threshold(heads):
-            return "triggers are not asked for"
+        """It fits counts, sums and means whose clauses formulas say, where it is asked for or worth it; and thresholds."""
+        asked, threshold = step.asked(heads), _is_threshold(heads)
+        if TRIGGERS not in asked and asked != {AUTO} and not threshold:
+            return DECLARED
         formulas = self._formulas(step, heads)
         if isinstance(formulas, str):
             return formulas
-        return "it has facts of its own" if len(step.after[heads.name].facts) else ""
+        if len(step.after[heads.name].facts):
+            return "it has facts of its own"
+        return "" if TRIGGERS in asked or threshold else self._why_delta(step, heads)
+
+    def _why_delta(self, step: Step, heads: Heads) -> str:
+        """Why a count, sum or mean is rather followed by deltas; empty if a changed row has many bindings for these."""
+        clause = heads.clauses[0]
+        if len(clause.atoms) < 2:
+            return "it reads one relation"
+        if is_cyclic(clause):
+            return "its join is cyclic"
+        if any(clause.rule in step.evaluator.state.granularity for clause in heads.clauses):
+            return "its rules say what records stand for"
+        if step.changes and self._delta.unkept(step, heads):
+            return "how it is followed is not planned yet"
+        self._delta.planned(step, heads)
+        expected = step.kept.costs_of(heads).steps.get("delta")
+        if expected is None:
+            return "deltas are not planned"
+        relations = step.after
+        rows = sum(len(relations[name]) for name in expected)
+        steps = sum(len(relations[name]) * of_row for name, of_row in expected.items()) / max(1, rows)
+        return "" if steps >= MANY_BINDINGS else f"a changed row takes about {steps:,.0f} steps by deltas"
 
     def kept(self, step: Step, heads: Heads) -> KeptTriggers | None:
         """Where the step is a stream of events: maps of the content before it, which the events go on from.
@@ -322,7 +368,7 @@ class Triggers:
         return "its maps are not made yet"
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Evaluate the head, and fill its maps."""
+        """Evaluate the head, and fill its maps; not where too much changed for that."""
         staged = RECOMPUTE.prepare(step, heads, why, limits)
         if not staged.undefined:
             relations = {**step.after, **staged.relations}
