@@ -27,7 +27,7 @@ PROGRAM = """
 worth[b] = sum a * c : { r(a, b), s(b, c) }.
 """
 RELATIONS = ("r", "s")
-SHARE, LARGEST = 10, 1_000_000
+SHARE = 10
 STREAM, ONES, WARM = 100_000, 2_000, 48
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 
@@ -40,7 +40,7 @@ class Pair:
         half, more = rows // 2, -(-events // 4)
         self.half, self.keys = half, max(1, rows // SHARE)
         # One column is the row's number, so no two rows are equal; the join key is random.
-        numbers = np.arange(half + more) % LARGEST
+        numbers = np.arange(half + more)
         self.made: dict[str, Rows] = {
             "r": np.stack([numbers, rng.integers(0, self.keys, half + more)], axis=1),
             "s": np.stack([rng.integers(0, self.keys, half + more), numbers], axis=1),
