@@ -62,7 +62,7 @@ def _edges(tiny: bool) -> dict[str, Any]:
 
 
 CASES = {
-    "join of two": Case("total", JOIN, lambda tiny: Pair(400 if tiny else 100_000, 0).start(), ("r", "s")),
+    "join of two": Case("worth", JOIN, lambda tiny: Pair(400 if tiny else 100_000, 0).start(), ("r", "s")),
     "levels of a book": Case("level", orderbook.PROGRAM, _book, ("order",)),
     "q1, price": Case("q1_price", tpch.PROGRAM, _tpch, ("lineitem",)),
     "q3": Case("q3", tpch.PROGRAM, _tpch, ("lineitem", "orders")),

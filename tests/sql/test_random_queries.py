@@ -1,0 +1,43 @@
+"""Random queries, as views and asked once, against DuckDB: the same rows, as often, after every transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lftj
+from bench.triggers_run import differ
+from tests.conftest import JIT
+from tests.sql.random_queries import TABLES, queries, transactions
+
+duckdb = pytest.importorskip("duckdb")
+pytest.importorskip("sqlglot")
+
+pytestmark = pytest.mark.skipif(not JIT, reason="interpreted kernels take a minute for it")
+
+
+def beside(views: list[str], made: list[list[str]]) -> None:
+    """Follow the views through the transactions, and compare them with DuckDB's answers after each."""
+    db, rival = lftj.Database(), duckdb.connect()
+    for table in TABLES.values():
+        db.sql(table)
+        rival.execute(table)
+    for i, query in enumerate(views):
+        db.sql(f"create view v{i} as {query}")
+    for statements in made:
+        db.sql(";\n".join(statements))
+        for statement in statements:
+            rival.execute(statement)
+        for i, query in enumerate(views):
+            expected: list[Any] = rival.execute(query).fetchall()
+            assert differ(db.sql(f"select * from v{i}"), expected) == "", f"the view {query}"
+    for query in views:
+        assert differ(db.sql(query), rival.execute(query).fetchall()) == "", query
+
+
+@given(st.lists(queries(), min_size=1, max_size=2), transactions())
+def test_views_are_what_duckdb_computes_anew(views: list[str], made: list[list[str]]) -> None:
+    beside(views, made)
