@@ -33,7 +33,8 @@ from lftj.program.strata import Heads
 # CPU time is a system call of some microseconds.
 BRIEF = 1e6
 DELTA = Delta()
-STRATEGIES: list[Strategy] = [Levels(), Rounds(), Paths(), Alias(), Scan(), Triggers(DELTA), DELTA, Trace(), RECOMPUTE]
+TRIGGERS = Triggers(DELTA)
+STRATEGIES: list[Strategy] = [Levels(), Rounds(), Paths(), Alias(), Scan(), TRIGGERS, DELTA, Trace(), RECOMPUTE]
 
 
 def register(strategy: Strategy, *, asked: bool = True) -> None:

@@ -15,7 +15,9 @@ from lftj.evaluate.key_conflicts import check_content
 from lftj.evaluate.undefined_groups import undefined_of, with_undefined
 from lftj.join.run import Limits
 from lftj.maintain import background
-from lftj.maintain.recompute import evaluate
+from lftj.maintain.choose import TRIGGERS
+from lftj.maintain.recompute import Evaluated, evaluate
+from lftj.maintain.step import KeptHeads, Step
 from lftj.program.strata import Heads
 
 
@@ -26,11 +28,13 @@ def refresh(
     failed: dict[str, EvaluationError] | None = None,
     *,
     again: bool = True,
+    kept: KeptHeads | None = None,
 ) -> None:
     """Bring `names` up to date in the evaluator's state; `limits` is asked once per evaluated relation.
 
     With `failed`, heads that cannot be computed, and what is derived from them, are put there with their errors and
-    stay stale; without `again`, those too that once ran out of time over these relations.
+    stay stale; without `again`, those too that once ran out of time over these relations. `kept`: where maps go that
+    a head is better read from than from its join.
     """
     if not evaluator.state.stale:
         return
@@ -52,7 +56,7 @@ def refresh(
             failed |= dict.fromkeys(heads.names, error)
             continue
         try:
-            _refresh(evaluator, heads, limits(heads.name))
+            _refresh(evaluator, heads, limits(heads.name), kept)
         except EvaluationError as error:
             if failed is None:
                 raise
@@ -62,8 +66,9 @@ def refresh(
             raise
 
 
-def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits) -> None:
-    made = evaluate(evaluator, heads, limits)
+def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits, kept: KeptHeads | None) -> None:
+    filled = None if kept is None else TRIGGERS.evaluated(Step.at_rest(evaluator, kept), heads, limits)
+    made = evaluate(evaluator, heads, limits) if filled is None else Evaluated(filled.relations, {})
     found = undefined_of(evaluator, heads, made.relations, made.undefined, limits)
     for head, relation in made.relations.items():
         if relation.schema.functional or relation.schema.key:
@@ -75,3 +80,5 @@ def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits) -> None:
         evaluations={**state.evaluations, **made.evaluations},
         undefined=with_undefined(state.undefined, heads.names, found),
     )
+    if kept is not None and filled is not None and filled.kept is not None:
+        kept.heads[heads.name] = filled.kept

@@ -50,6 +50,8 @@ _AT_ONCE = np.zeros(1, np.int64)
 FEW = 24
 # Steps that a changed row has to be expected to take by deltas, where nothing is asked for.
 MANY_BINDINGS = 60.0
+# As many that the head is evaluated by its maps too: the join is far dearer than they are.
+FAR_TOO_MANY_BINDINGS = 1_000.0
 
 
 class KeptTriggers:
@@ -309,9 +311,17 @@ class Triggers:
             return formulas
         if len(step.after[heads.name].facts):
             return "it has facts of its own"
-        return "" if TRIGGERS in asked or threshold else self._why_delta(step, heads)
+        return "" if TRIGGERS in asked or threshold else self._why_delta(step, heads, MANY_BINDINGS)
 
-    def _why_delta(self, step: Step, heads: Heads) -> str:
+    def evaluated(self, step: Step, heads: Heads, limits: Limits) -> Staged | None:
+        """A head that is evaluated by its maps; None where its join is better enumerated."""
+        if _is_threshold(heads) or self.fits(step, heads):
+            return None
+        if TRIGGERS not in step.asked(heads) and self._why_delta(step, heads, FAR_TOO_MANY_BINDINGS):
+            return None
+        return self._filled(step, heads, "", limits)
+
+    def _why_delta(self, step: Step, heads: Heads, many: float) -> str:
         """Why a count, sum or mean is rather followed by deltas; empty if a changed row has many bindings for these."""
         clause = heads.clauses[0]
         if len(clause.atoms) < 2:
@@ -329,7 +339,7 @@ class Triggers:
         relations = step.after
         rows = sum(len(relations[name]) for name in expected)
         steps = sum(len(relations[name]) * of_row for name, of_row in expected.items()) / max(1, rows)
-        return "" if steps >= MANY_BINDINGS else f"a changed row takes about {steps:,.0f} steps by deltas"
+        return "" if steps >= many else f"a changed row takes about {steps:,.0f} steps by deltas"
 
     def kept(self, step: Step, heads: Heads) -> KeptTriggers | None:
         """Where the step is a stream of events: maps of the content before it, which the events go on from.

@@ -18,6 +18,7 @@ from lftj.join.run import Limits
 from lftj.language.checker import check_query
 from lftj.language.clause import INTERNAL, Clause
 from lftj.maintain.refresh import refresh
+from lftj.maintain.step import KeptHeads
 from lftj.program.evaluation import Evaluation
 from lftj.program.rule_options import check_order
 from lftj.program.state import State
@@ -44,6 +45,7 @@ class Answers:
     _progress: Progress
     _lock: threading.RLock
     _known: dict[tuple[str, tuple[str, ...] | None], Compiled]
+    _kept: KeptHeads | None = None
 
     @property
     def _state(self) -> State:
@@ -165,7 +167,7 @@ class Answers:
 
         started = time.perf_counter()
         with self._progress.step("evaluating"):
-            self._guarded(refresh, self._evaluator, names, limits, failed)
+            self._guarded(refresh, self._evaluator, names, limits, failed, kept=self._kept)
         if done := stale - self._evaluator.state.stale:
             self._evaluated(done, time.perf_counter() - started)
 
