@@ -1,4 +1,4 @@
-# Targets a person uses: demo, test, test-spark, thorough, quick, lint, format, docs, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
+# Targets a person uses: demo, test, test-spark, thorough, fuzz, quick, lint, format, docs, bench, clean. Each sets up .venv first (once, and again when pyproject.toml
 # changes), so a fresh machine needs only make and a python3 of at least 3.11.
 
 PYTHON  ?= python3

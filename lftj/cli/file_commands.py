@@ -92,6 +92,7 @@ def show_log(path: str, since: str, *, as_json: bool) -> int:
             print(f"{row.seq:>8}  {when}  {row.what}")
     if row is None:
         say(
-            f"lftj: no entry after {since} is kept; a checkpoint drops those before it, unless the database is asked to retain them"
+            f"lftj: no entry after {since} is kept; a checkpoint drops those before it, "
+            "unless the database is asked to retain them"
         )
     return Code.DONE

@@ -15,7 +15,15 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TextIO
 
-from lftj.errors import DataError, DataWarning, Error, MemoryLimitError, TimeoutExpired, UnknownRelationError
+from lftj.errors import (
+    DatabaseFileError,
+    DataError,
+    DataWarning,
+    Error,
+    MemoryLimitError,
+    TimeoutExpired,
+    UnknownRelationError,
+)
 from lftj.progress import wants_colour
 
 # What a message says to users of the library -> what it says to users of the command line.
@@ -31,6 +39,8 @@ _WORDS = {
     "change the rows from Python by `db.load` or in a transaction": "change the rows with --updates",
     'ask `db.query("tri(1, y, z)")`': "ask `lftj query 'tri(1, y, z)' PROGRAM`",
     'columns=, or refuse such sources with extra="error"': "columns= in the `.input` directive",
+    "read_only=True opens a file that is there": "the command reads a file that is there",
+    "check the path, or open it once without read_only": "check the path; `lftj run PROGRAM --database FILE` makes one",
     "use `tx.erase` and `tx.insert`": "use `-` and `+` changes of --updates",
 }
 _QUERY = re.compile(r'`db\.query\("(p\(\$([^,]+), x\))", [^=]+=\.\.\.\)`')  # with the name of a parameter
@@ -87,7 +97,7 @@ def _code(error: Error) -> Code:
         return Code.USAGE
     if isinstance(error, TimeoutExpired | MemoryLimitError):
         return Code.LIMIT
-    if isinstance(error, DataError):
+    if isinstance(error, DataError | DatabaseFileError):
         return Code.DATA
     return Code.PROGRAM
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from lftj.cli.outcome import UsageError
+from lftj.durable.magic import MAGIC
 from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.language import ast
 from lftj.language.checker import check
@@ -52,6 +53,13 @@ def read_program(named: str) -> tuple[str, str]:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
         raise UsageError("the program cannot be read", where=named, why=why, remedy="check the name") from None
+    if content.startswith(MAGIC):
+        raise UsageError(
+            "this is a database, not a program",
+            where=named,
+            why="a program is a text of rules or of SQL",
+            remedy="name the program; `lftj run PROGRAM --database FILE` keeps what it reads and derives in a database",
+        )
     return _decoded(content, named), named
 
 

@@ -103,7 +103,8 @@ def _syntax_error(source: SqlText, error: ParseError) -> ProgramError:
     said = str(found.get("description") or error).strip().rstrip(".")
     if "SENTINEL" in said:  # the parser's word for the end
         said = f"{said.partition(' but got')[0]}, and the statement ends"
-    why = f"the parser says: {said}"
+    # The parser names a class of its own for what it cannot finish.
+    why = "a value is missing here" if "missing for <class" in said else f"the parser says: {said}"
     if line is None or column is None:
         return _refused("syntax error", Span(source.name), why)
     lines = source.text.split("\n")

@@ -17,7 +17,9 @@ compilation.py        from the definitions of maps to what every event does to t
 m3f.py                programs as text (m3f_final.py what comes last), m3f_reader.py and m3f.lark back from it,
                       syntax_error.py where it goes wrong
 hierarchy.py          the maps as a picture
-ranges.py, twins.py   reads that add up an interval of keys; maps that share a table
+key_ranges.py         reads that add up an interval of keys
+kept_thresholds.py    sums over the rows for which a running sum passes a bound
+twins.py              maps that share a table
 lowered.py            statements as instructions; lowered_final.py those that come after an event
 maps.py               the maps in memory, and events over them: event_kernel.py, table_kernel.py, order_kernel.py
 """

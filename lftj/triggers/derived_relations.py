@@ -81,8 +81,10 @@ class DerivedRelation:
             made[i] = columns.codes(term)
         if not columns.defined.all():
             raise NoEvents(f"what is computed of `{self.predicate}` has no value for some row")
-        if any(made.shape[1] and int(made[i].min()) < 0 for i in self.positive):
-            raise NoEvents("it adds unsigned numbers of 2^63 or more")
+        for i in self.positive:
+            if made.shape[1] and int(made[i].min()) < 0:
+                large = self.columns[i].type == "unsigned"
+                raise NoEvents(f"it adds {'unsigned numbers of 2^63 or more' if large else 'negative numbers'}")
         return made, kept
 
 

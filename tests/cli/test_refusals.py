@@ -428,3 +428,22 @@ def test_the_functors_are_named_by_their_command(shell: Shell) -> None:
     assert f"  do: {remedy}\n" in shell("run", "p.dl").err
     assert f"  do: {remedy}\n" in shell("check", "p.dl").out
     assert json.loads(shell("check", "p.dl", "--json").out)[0]["remedy"] == remedy
+
+
+def test_databases_are_explained_in_words_of_the_command_line(shell: Shell) -> None:
+    for command in (("log", "none.lftj"), ("compact", "none.lftj")):
+        done = shell(*command)
+        assert (done.code, done.out) == (3, "")
+        assert done.err == (
+            "lftj: error: there is no file none.lftj\n"
+            "  why: the command reads a file that is there\n"
+            "  do: check the path; `lftj run PROGRAM --database FILE` makes one\n"
+        )
+    lftj.Database(path="shop.lftj").close()
+    done = shell("run", "shop.lftj")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "shop.lftj: error: this is a database, not a program\n"
+        "  why: a program is a text of rules or of SQL\n"
+        "  do: name the program; `lftj run PROGRAM --database FILE` keeps what it reads and derives in a database\n"
+    )

@@ -222,3 +222,15 @@ def test_loads_in_bulk_are_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_memory_does_not_import_sqlite() -> None:
     script = "import lftj, sys; lftj.Database('.decl e(a:number) e(1).')['e']; assert 'sqlite3' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_closed_database_says_so(tmp_path):
+    db = lftj.Database(".decl e(x:number)", path=tmp_path / "a.lftj")
+    db.close()
+    with pytest.raises(lftj.Error) as caught:
+        db.load("e", [(1,)])
+    assert str(caught.value) == (
+        f"cannot write to {tmp_path / 'a.lftj'}\n"
+        "  why: the database was closed\n"
+        f'  do: open it again, as in `lftj.Database(path="{tmp_path / "a.lftj"}")`'
+    )

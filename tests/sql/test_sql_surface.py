@@ -282,3 +282,9 @@ except lftj.errors.Error as error:
 def test_importing_lftj_imports_no_parser() -> None:
     code = "import sys, lftj; lftj.Database('.decl e(x:number)'); print('sqlglot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_misspelt_first_word_is_explained_without_words_of_the_parser(shop: lftj.Database) -> None:
+    with pytest.raises(lftj.ProgramError) as caught:
+        shop.sql("selct * from sale")
+    assert caught.value.diagnostics[0].why == "a value is missing here"

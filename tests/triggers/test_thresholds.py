@@ -163,3 +163,13 @@ def test_a_sum_out_of_range_is_an_error_and_changes_nothing():
     with pytest.raises(EvaluationError, match="out of the range"), db.transaction() as tx:
         tx.insert("bids", [(2, 0, 2**31, 2**31)])
     assert list(db["vwap"]) == [(2**62,)]
+
+
+def test_a_negative_value_in_a_running_sum_is_named():
+    db = lftj.Database(BOOK + RULES["vwap"])
+    with db.transaction() as tx:
+        tx.insert("bids", [(1, 0, 5, 5)])
+    with db.transaction() as tx:
+        tx.insert("bids", [(2, 0, -1, 6)])
+    reasons = [part["why"] for head in tx.stats["heads"].values() for part in head.get("parts", {}).values()]
+    assert any("it adds negative numbers" in why for why in reasons), reasons
