@@ -40,7 +40,8 @@ TAIL, TAIL_PART = 16 << 20, 1 / 8
 WAIT, WAITING = 0.2, 50_000
 
 
-# Changes of derived relations; None where it is known only that there are some.
+# Changes of derived relations; None where it is known only that there are some, which is kept as `NOT_KEPT`.
+NOT_KEPT = b"?"
 Deltas = Mapping[str, Change | None]
 
 
@@ -132,7 +133,7 @@ class DatabaseFile:
                 connection.execute("insert into log values (?, ?, ?, ?)", row)
                 self._tail += len(body)
                 for name, change in made.deltas.items():
-                    body = b"" if change is None else encoded(change)
+                    body = NOT_KEPT if change is None else encoded(change)
                     delta = (name, made.seq, body, hash_of(body, name, made.seq))
                     connection.execute("insert into deltas values (?, ?, ?, ?)", delta)
         self.symbols_written = symbols
@@ -175,10 +176,18 @@ class DatabaseFile:
         """Write what waits; it waits until it is written."""
         with self.container.lock:
             waiting = list(self._waiting)
-            if waiting:
+            if not waiting:
+                return
+            try:
                 with self.container.failing("write to"):
                     self._write(waiting)
                 del self._waiting[: len(waiting)]
+            except BaseException:  # interrupted, they may be written: the file tells
+                with self.container.failing("read"):
+                    last = self.container.connection.execute("select max(seq) from log").fetchone()[0] or 0
+                    del self._waiting[: sum(made.seq <= last for made in list(self._waiting))]
+                    self.symbols_written = self._symbols_there()
+                raise
 
     def note_failure(self, error: BaseException) -> None:
         """Writing what waited failed: the next who writes is told."""

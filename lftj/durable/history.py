@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from lftj.durable.container import intact
-from lftj.durable.database_file import DatabaseFile
+from lftj.durable.database_file import NOT_KEPT, DatabaseFile
 from lftj.durable.entry import Step, decoded, inverse, netted
 from lftj.durable.opening import AT_A_TIME, changed_facts, committed, rows_after
 from lftj.durable.program_log import after
@@ -57,7 +57,7 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
             )
         for seq, time, body, hash in _deltas(file, name, since, upto):
             kept = intact(body, hash, "deltas", name, seq)
-            if not kept:
+            if kept == NOT_KEPT:
                 raise _loaded(name, seq, f"entry {seq} changed what `{name}` is derived from by a load, or its rules")
             yield Changed(seq, _moment(time), Delta(relation.schema, decoded(kept), symbols))
         return
