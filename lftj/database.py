@@ -134,8 +134,12 @@ class Database(InFile):
         self._begin_watching()
         if path is not None:
             self._open_file(path, read_only, sync, retain)
-        if program is not None and not self._has_program(program):
-            self._add_rules(program, RuleOptions.of(None, None, None))
+        try:
+            if program is not None and not self._has_program(program):
+                self._add_rules(program, RuleOptions.of(None, None, None))
+        except BaseException:
+            self.close()  # nobody else can
+            raise
 
     @classmethod
     def _sized(
@@ -187,8 +191,9 @@ class Database(InFile):
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
                 state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))
-            self._write_rules(program, options, state)
-            self._evaluator.state = state
+            with self._publishing():
+                self._write_rules(program, options, state)
+                self._evaluator.state = state
         for warning in added.warnings:
             warnings.warn(warning.render(), stacklevel=3)
 
@@ -206,7 +211,7 @@ class Database(InFile):
         is declared. A load is counted, and refused, when somebody looks. `tx.remove_rules(into)` ends the counting.
         Raises `DataError` if `relation` is no such relation or `into` is taken.
         """
-        with self._alone("path_counts"):
+        with self._alone("path_counts"), self._publishing():
             self._stored(relation)
             arguments.text("into", into, "it is the name of a relation to be", 'give a name such as `into="paths"`')
             before = self._state
@@ -291,8 +296,9 @@ class Database(InFile):
                 loaded = read(source, relation.given, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
-                self._write_load(name, relation.facts, facts)
-                self._evaluator.state = self._state.with_facts(name, facts)
+                with self._publishing():
+                    self._write_load(name, relation.facts, facts)
+                    self._evaluator.state = self._state.with_facts(name, facts)
                 given(loaded.rows)
             self._rejects[name] = loaded.rejects
         if loaded.note:
@@ -345,7 +351,7 @@ class Database(InFile):
     @contextmanager
     def _restoring(self) -> Iterator[None]:
         """Several loads that are one: if the block raises, the state and `rejects` are what they were before it."""
-        with self._alone("read_inputs"):
+        with self._alone("read_inputs"), self._publishing():
             state, rejects = self._state, dict(self._rejects)
             try:
                 with self._written_together():

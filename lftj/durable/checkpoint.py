@@ -49,8 +49,8 @@ def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
     return found
 
 
-def write(container: Container, segments: Segments, moment: Taken, rounds: ComponentRounds) -> None:
-    """Write what is not in the file yet, then the checkpoint; earlier ones, and what only they named, go."""
+def write(container: Container, segments: Segments, moment: Taken, rounds: ComponentRounds) -> set[int]:
+    """Write what is not in the file yet, then the checkpoint; earlier ones go. Returns the segments that it names."""
     state, owners = moment.state, _stores(moment.state.relations.values())
     numbers: dict[int, int] = {}
     versions: list[tuple[list[str], bytes]] = []
@@ -89,6 +89,7 @@ def write(container: Container, segments: Segments, moment: Taken, rounds: Compo
         connection.execute("insert or replace into checkpoints values (?, ?, ?, ?)", row)
         connection.execute("delete from checkpoints where seq < ?", (moment.seq,))
     segments.forget(used)
+    return named
 
 
 def rules_of(state: State, head: str) -> list[str]:

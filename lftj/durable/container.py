@@ -44,6 +44,8 @@ create table deltas(relation text, seq integer, delta blob not null, hash blob n
 
 def hash_of(body: bytes, *key: object) -> bytes:
     """The hash of a row: of its body and its key."""
+    if type(body) is not bytes:  # a damaged page of SQLite may make any value of it
+        return b""
     digest = hashlib.blake2b(body, digest_size=16)
     digest.update(repr(key).encode())
     return digest.digest()
@@ -71,25 +73,40 @@ class Container:
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool, sync: str, page_rows: int | None) -> None:
         self.path, self.read_only, self.sync, self.pid = Path(path), read_only, sync, os.getpid()
         self.lock = threading.RLock()
-        self.is_grouped = False
         if self.path.is_dir():
             raise DatabaseFileError(
                 f"{self.path} is a folder", why="a database is one file", remedy='give a file, as in path="shop.lftj"'
             )
-        new = not self.path.exists() or self.path.stat().st_size == 0
-        if new and read_only:
+        if read_only and (not self.path.exists() or self.path.stat().st_size == 0):
             raise DatabaseFileError(
                 f"there is no file {self.path}",
                 why="read_only=True opens a file that is there",
                 remedy="check the path, or open it once without read_only",
             )
-        self.connection = self._connect()
+        self._connection: sqlite3.Connection | None = self._connect()
         try:
             with self.failing("open"):
-                self._begin(new, page_rows)
+                self._begin(page_rows)
         except BaseException:
-            self.connection.close()
+            self._connection.close()
             raise
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection; `DatabaseFileError` once it is closed, and in a process that was forked."""
+        if self.pid != os.getpid():
+            raise DatabaseFileError(
+                f"{self.path} was opened by process {self.pid}, and this one is its child",
+                why="a connection to the file must not be used in a process that was forked",
+                remedy="open the file in the child, with read_only=True if the parent goes on writing",
+            )
+        if self._connection is None:
+            raise DatabaseFileError(
+                f"{self.path} is closed",
+                why="`close` was called, or its `with` block has ended; what was in memory can still be read",
+                remedy="open it again, as in lftj.Database(path=...)",
+            )
+        return self._connection
 
     def _connect(self) -> sqlite3.Connection:
         mode = "ro" if self.read_only else "rwc"
@@ -105,20 +122,14 @@ class Container:
         except sqlite3.Error as error:
             raise self._failed("open", error) from None
 
-    def _begin(self, new: bool, page_rows: int | None) -> None:
+    def _begin(self, page_rows: int | None) -> None:
         run = self.connection.execute
         if not self.read_only:
             run("pragma journal_mode = wal")
             run(f"pragma synchronous = {SYNC[self.sync]}")
             run("pragma wal_autocheckpoint = 4000")
-        if new:
-            with self.transaction():
-                for statement in _TABLES.strip().split(";\n"):
-                    run(statement)
-                run(f"pragma application_id = {APPLICATION}")
-                run(f"pragma user_version = {FORMAT}")
-                for key, value in {"page_rows": page_rows, "byte_order": sys.byteorder, "seq": 0}.items():
-                    run("insert into meta values (?, ?)", (key, value))
+            if self._is_empty():
+                self._make(page_rows)
         if run("pragma application_id").fetchone()[0] != APPLICATION:
             raise DatabaseFileError(
                 f"{self.path} is a SQLite file, but no database of lftj",
@@ -128,6 +139,24 @@ class Container:
         self._check_format(run("pragma user_version").fetchone()[0], page_rows)
         if not self.read_only:
             self._take()
+
+    def _is_empty(self) -> bool:
+        """Whether nothing has been made in the file: it is new, or who made it was killed before it had."""
+        run = self.connection.execute
+        return not (
+            run("pragma application_id").fetchone()[0] or run("select count(*) from sqlite_master").fetchone()[0]
+        )
+
+    def _make(self, page_rows: int | None) -> None:
+        with self.transaction() as connection:
+            if not self._is_empty():
+                return  # another process was quicker
+            for statement in _TABLES.strip().split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"pragma application_id = {APPLICATION}")
+            connection.execute(f"pragma user_version = {FORMAT}")
+            for key, value in {"page_rows": page_rows, "byte_order": sys.byteorder, "seq": 0}.items():
+                self.set_meta(key, value)
 
     def _check_format(self, version: int, page_rows: int | None) -> None:
         if version != FORMAT:
@@ -165,60 +194,68 @@ class Container:
                 raise DatabaseFileError(
                     f"{self.path} is in use: {_named(held)} writes to it",
                     why="a file has one writer at a time",
-                    remedy="end that process, or open the file with read_only=True",
+                    remedy="end that process, or open the file with read_only=True" + _if_gone(held),
                 )
             self.set_meta("writer", _identity())
 
     def close(self) -> None:
         """End the connection. Another process may write then."""
-        if self.pid == os.getpid():
+        if self.pid != os.getpid():
+            return
+        with self.lock:  # a thread may be in the middle of a transaction
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
             if not self.read_only:
                 with contextlib.suppress(sqlite3.Error):
-                    self.connection.execute("delete from meta where key = 'writer'")
-            self.connection.close()
+                    connection.execute("delete from meta where key = 'writer'")
+            connection.close()
 
     # -- transactions -------------------------------------------------------------------------------------------------
 
     def insert(self, table: str, row: tuple[Any, ...]) -> None:
-        """Insert one row: a transaction of its own, or a part of a group."""
+        """Insert one row: a transaction of its own, or a part of the one that this thread is in."""
         with self.lock:
-            self._check_process()
             self.connection.execute(f"insert into {table} values ({', '.join('?' * len(row))})", row)
 
-    @contextlib.contextmanager
-    def group(self) -> Iterator[None]:
-        """Make all transactions in the block one."""
-        with self.transaction():
-            self.is_grouped = True
-            try:
-                yield
-            finally:
-                self.is_grouped = False
+    def in_transaction(self) -> bool:
+        """Whether a transaction has begun; its thread holds the lock."""
+        return self.connection.in_transaction
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction of SQLite: what the block writes is there as a whole, or not at all."""
+        """A transaction of SQLite: what the block writes is there as a whole, or not at all.
+
+        Within another of this thread it is a part of that.
+        """
         with self.lock:
-            if self.is_grouped:
-                yield self.connection
+            connection = self.connection
+            if self.in_transaction():
+                yield connection
                 return
-            self._check_process()
-            self.connection.execute("begin immediate")
             try:
-                yield self.connection
-                self.connection.execute("commit")
+                connection.execute("begin immediate")
+                yield connection
+                connection.execute("commit")
             except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("rollback")
+                if self.in_transaction():
+                    connection.execute("rollback")
                 raise
 
-    def _check_process(self) -> None:
-        if self.pid != os.getpid():
-            raise DatabaseFileError(
-                f"{self.path} was opened by process {self.pid}, and this one is its child",
-                why="a connection to the file must not be used in a process that was forked",
-                remedy="open the file in the child, with read_only=True if the parent goes on writing",
-            )
+    @contextlib.contextmanager
+    def moment(self) -> Iterator[sqlite3.Connection]:
+        """A block that reads the file as it is at one moment, whatever is written to it meanwhile."""
+        with self.lock:
+            connection = self.connection
+            if self.in_transaction():
+                yield connection
+                return
+            try:
+                connection.execute("begin")
+                yield connection
+            finally:
+                if self.in_transaction():
+                    connection.execute("rollback")
 
     @contextlib.contextmanager
     def failing(self, what: str) -> Iterator[None]:
@@ -257,7 +294,7 @@ def _identity() -> str:
 
 def _alive(writer: str) -> bool:
     """Whether the writer that a file names is still at work; one on another machine is taken to be."""
-    pid, started, host = writer.split(" ", 2)
+    pid, started, host = _parts(writer)
     if host != socket.gethostname():
         return True
     if int(pid) == os.getpid():
@@ -272,6 +309,21 @@ def _alive(writer: str) -> bool:
 
 
 def _named(writer: str) -> str:
-    pid, _, host = writer.split(" ", 2)
+    pid, _, host = _parts(writer)
     here = "this process" if int(pid) == os.getpid() and host == socket.gethostname() else f"process {pid}"
     return here if host == socket.gethostname() else f"process {pid} on {host}"
+
+
+def _parts(writer: object) -> tuple[str, str, str]:
+    """Number, beginning and machine of the process that `writer` is about."""
+    parts = writer.split(" ", 2) if isinstance(writer, str) else []
+    if len(parts) != 3 or not parts[0].isdecimal():
+        raise damaged("meta writer")
+    return parts[0], parts[1], parts[2]
+
+
+def _if_gone(writer: str) -> str:
+    """What to do about a writer that cannot be asked whether it is still at work."""
+    if _parts(writer)[2] == socket.gethostname():
+        return ""
+    return "; if it has ended, say so: sqlite3 FILE \"delete from meta where key = 'writer'\""

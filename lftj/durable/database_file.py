@@ -40,13 +40,18 @@ TAIL, TAIL_PART = 16 << 20, 1 / 8
 WAIT, WAITING = 0.2, 50_000
 
 
+# Changes of derived relations; None where it is known only that there are some, which is kept as `NOT_KEPT`.
+NOT_KEPT = b"?"
+Deltas = Mapping[str, Change | None]
+
+
 class Waiting(NamedTuple):
     """An entry that is not written yet."""
 
     seq: int
     time: float
     entry: LogEntry
-    deltas: Mapping[str, Change]
+    deltas: Deltas
     symbols: int
 
 
@@ -65,7 +70,9 @@ class DatabaseFile:
         self.checkpoint_seq = 0
         self._tail = 0
         self._size = 0
+        # Appended to by who commits, shortened by who has the container's lock: each in one step, so without a lock.
         self._waiting: list[Waiting] = []
+        self._checkpoints = threading.RLock()  # one checkpoint, or load in bulk, at a time writes segments
         self._failure: BaseException | None = None
         self._closing = threading.Event()
         self._writer: threading.Thread | None = None
@@ -84,7 +91,7 @@ class DatabaseFile:
 
     # -- entries ------------------------------------------------------------------------------------------------------
 
-    def append(self, entry: LogEntry, deltas: Mapping[str, Change] | None = None) -> int:
+    def append(self, entry: LogEntry, deltas: Deltas | None = None) -> int:
         """Write an entry; it holds once this returns. Returns its number."""
         if self.read_only:
             raise DatabaseFileError(
@@ -92,6 +99,7 @@ class DatabaseFile:
                 why="a change must be written before it holds",
                 remedy="open it without read_only=True; or change a copy in memory, `db.branch()`",
             )
+        self.container.connection  # noqa: B018  (what waits is written by nobody once the file is closed)
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -125,20 +133,33 @@ class DatabaseFile:
                 connection.execute("insert into log values (?, ?, ?, ?)", row)
                 self._tail += len(body)
                 for name, change in made.deltas.items():
-                    body = encoded(change)
+                    body = NOT_KEPT if change is None else encoded(change)
                     delta = (name, made.seq, body, hash_of(body, name, made.seq))
                     connection.execute("insert into deltas values (?, ?, ?, ?)", delta)
         self.symbols_written = symbols
 
-    def take_back(self, seq: int) -> None:
-        """The last entry was written, and what it says was not published after all."""
-        if self._waiting and self._waiting[-1].seq == seq:
-            self._waiting.pop()
-        else:
+    def take_back(self, seq: int, steps: int) -> None:
+        """What was written after entry `seq`, and was not published, never was: it failed or was interrupted.
+
+        `steps`: how many there were then.
+        """
+        if self.read_only or not self._finalizer.alive:
+            return
+        with self.container.lock:
+            while self._waiting and self._waiting[-1].seq > seq:
+                self._waiting.pop()
             with self.container.failing("write to"), self.container.transaction() as connection:
-                connection.execute("delete from log where seq = ?", (seq,))
-                connection.execute("delete from deltas where seq = ?", (seq,))
-        self.seq = seq - 1
+                connection.execute("delete from log where seq > ?", (seq,))
+                connection.execute("delete from deltas where seq > ?", (seq,))
+                self.symbols_written = self._symbols_there()
+            self.seq = seq
+            del self.steps[steps:]
+
+    def _symbols_there(self) -> int:
+        """How many texts are in the file."""
+        sql = "select first + count from symbols order by first desc limit 1"
+        found = self.container.connection.execute(sql).fetchone()
+        return 0 if found is None else int(found[0])
 
     # -- later --------------------------------------------------------------------------------------------------------
 
@@ -152,16 +173,21 @@ class DatabaseFile:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write what waits; it waits until it is written."""
         with self.container.lock:
-            waiting, self._waiting = self._waiting, []
-            if waiting:
-                try:
-                    with self.container.failing("write to"):
-                        self._write(waiting)
-                except BaseException:
-                    self._waiting = waiting + self._waiting
-                    raise
+            waiting = list(self._waiting)
+            if not waiting:
+                return
+            try:
+                with self.container.failing("write to"):
+                    self._write(waiting)
+                del self._waiting[: len(waiting)]
+            except BaseException:  # interrupted, they may be written: the file tells
+                with self.container.failing("read"):
+                    last = self.container.connection.execute("select max(seq) from log").fetchone()[0] or 0
+                    del self._waiting[: sum(made.seq <= last for made in list(self._waiting))]
+                    self.symbols_written = self._symbols_there()
+                raise
 
     def note_failure(self, error: BaseException) -> None:
         """Writing what waited failed: the next who writes is told."""
@@ -169,58 +195,59 @@ class DatabaseFile:
 
     # -- what is written of loads and rules ---------------------------------------------------------------------------
 
-    def loaded(self, name: str, before: Version, facts: Version) -> None:
-        """Write a load: `facts` are to take the place of `before`."""
+    def loaded(self, name: str, before: Version, facts: Version, unknown: Deltas) -> None:
+        """Write a load: `facts` are to take the place of `before`; `unknown`: what is derived from them."""
         if not len(before) and len(facts) >= BULK and self.container.sync != "off":
             with self.group():
                 listed = self.segments.save(f"facts {name}", facts)
-                self.append(LogEntry(pages={name: listed.encoded()}))
+                self.append(LogEntry(pages={name: listed.encoded()}), unknown)
             return
         change = Change.between(before, facts)
         if len(change.kinds):
-            self.append(LogEntry(changes={name: change}))
+            self.append(LogEntry(changes={name: change}), unknown)
 
     @contextmanager
     def group(self) -> Iterator[None]:
         """All that is written in the block holds together, or none of it."""
-        before = self.seq, list(self.steps), self.symbols_written, dict(self.segments.saved)
-        waiting = len(self._waiting)
-        if self.container.is_grouped:
-            yield  # within another group, which undoes all
-            return
-        try:
-            with self.container.group():
-                yield
-        except BaseException:
-            self.seq, self.steps, self.symbols_written, self.segments.saved = before
-            del self._waiting[waiting:]
-            raise
+        with self._checkpoints, self.container.lock:
+            self.flush()
+            before = self.seq, list(self.steps), self.symbols_written, dict(self.segments.saved)
+            try:
+                with self.container.failing("write to"), self.container.transaction():
+                    yield
+                    self.flush()
+            except BaseException:
+                self.seq, self.steps, self.symbols_written, self.segments.saved = before
+                self._waiting.clear()
+                raise
 
     # -- checkpoints --------------------------------------------------------------------------------------------------
 
     def checkpoint(self, database: InFile) -> None:
         """Write a checkpoint of the database as it is."""
-        running = self._checkpointing
-        if running is not None and running is not threading.current_thread():
-            running.join()
         with database._lock:
             self.flush()
             moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
             tail = self._tail
-        write(self.container, self.segments, moment, database._evaluator.rounds)
-        self.checkpoint_seq = moment.seq
-        self._tail -= tail
-        self.drop_old()
+        with self._checkpoints:  # not within the database's lock: its holder may wait for this one
+            if moment.seq < self.checkpoint_seq:
+                return  # another thread has made a later one meanwhile
+            named = write(self.container, self.segments, moment, database._evaluator.rounds)
+            self.checkpoint_seq = moment.seq
+            self._tail -= tail
+            self.drop_old(named)
 
-    def drop_old(self) -> None:
-        """Drop the entries that nobody asks for any more, and the segments that nothing names."""
-        if self.retain is None:
-            return
-        last = self.checkpoint_seq - self.retain
+    def drop_old(self, named: set[int]) -> None:
+        """Drop the entries that nobody asks for any more, and the segments that nothing names.
+
+        `named`: those that the last checkpoint names.
+        """
         with self.container.failing("write to"), self.container.transaction() as connection:
-            connection.execute("delete from log where seq <= ?", (last,))
-            connection.execute("delete from deltas where seq <= ?", (last,))
-            named = self._named(connection)
+            if self.retain is not None:
+                last = self.checkpoint_seq - self.retain
+                connection.execute("delete from log where seq <= ?", (last,))
+                connection.execute("delete from deltas where seq <= ?", (last,))
+            named = named | self._named(connection)
             there = [id for (id,) in connection.execute("select id from segments")]
             connection.executemany("delete from segments where id = ?", [(id,) for id in there if id not in named])
 

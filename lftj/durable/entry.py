@@ -1,7 +1,8 @@
 """An entry of the log as bytes: what one transaction, load or change of rules did to facts and rules.
 
     header     a line of JSON: the steps of the program (program_log.py), and per relation its name, how many bytes
-               follow, and whether they are rows or the list of the pages that its facts are from now on (segments.py)
+               follow, and whether they are rows, the list of the pages that its facts are from now on (segments.py), or
+               the rows of a relation that was dropped
     bodies     per relation an Arrow IPC message, a record batch of columns c0, c1, ... (int64, codes) and `kind` (int8:
                1 inserted, -1 erased), or such a list
 
@@ -30,16 +31,23 @@ FEW = 16
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """`changes` of facts by relation · `pages`: lists of pages, of facts loaded in bulk · `steps`: of the program."""
+    """`changes` of facts by relation · `pages`: lists of pages, of facts loaded in bulk · `steps`: of the program.
+
+    `dropped`: the facts of relations that were dropped, as erased, where history is kept.
+    """
 
     changes: Mapping[str, Change] = field(default_factory=dict)
     pages: Mapping[str, bytes] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
+    dropped: Mapping[str, Change] = field(default_factory=dict)
 
     def encoded(self) -> bytes:
         """The entry as bytes."""
         bodies = [*(encoded(change) for change in self.changes.values()), *self.pages.values()]
         named = [*((name, "rows") for name in self.changes), *((name, "pages") for name in self.pages)]
+        if self.dropped:
+            bodies += [encoded(change) for change in self.dropped.values()]
+            named += [(name, "dropped") for name in self.dropped]
         listed = tuple([(name, len(body), kind) for (name, kind), body in zip(named, bodies, strict=True)])
         if not self.steps:
             return b"".join([_header(listed), *bodies])
@@ -51,15 +59,17 @@ class LogEntry:
         """The entry that such bytes are."""
         end = body.index(b"\n")
         header, at = json.loads(body[:end]), end + 1
-        changes, pages = {}, {}
+        changes, pages, dropped = {}, {}, {}
         for name, size, kind in header["r"]:
             part = body[at : at + size]
             at += size
             if kind == "rows":
                 changes[name] = decoded(part)
-            else:
+            elif kind == "pages":
                 pages[name] = part
-        return cls(changes, pages, tuple(header.get("steps", ())))
+            else:
+                dropped[name] = decoded(part)
+        return cls(changes, pages, tuple(header.get("steps", ())), dropped)
 
 
 @lru_cache(256)  # small commits are of the same relations and sizes again and again

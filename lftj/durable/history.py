@@ -13,13 +13,13 @@ ones, and what is derived follows the net change as in any transaction.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from lftj.durable.container import intact
-from lftj.durable.database_file import DatabaseFile
-from lftj.durable.entry import decoded, inverse, netted
-from lftj.durable.opening import changed_facts, committed, rows_after
+from lftj.durable.database_file import NOT_KEPT, DatabaseFile
+from lftj.durable.entry import Step, decoded, inverse, netted
+from lftj.durable.opening import AT_A_TIME, changed_facts, committed, rows_after
 from lftj.durable.program_log import after
 from lftj.errors import DataError
 from lftj.language.clause import INTERNAL
@@ -44,8 +44,10 @@ class Changed(NamedTuple):
 
 def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -> Iterator[Changed]:
     """What each entry after number `since` changed in a relation, in order; entries that did not are left out."""
-    _check_since(file, since)
-    relation, symbols = database._state.relations[name], database._symbols
+    with file.container.failing("read"):
+        file.flush()
+        _check_since(file, since)
+    relation, symbols, upto = database._state.relations[name], database._symbols, file.seq
     if name in database._state.strata.by_head:
         if not file.keeps_history:
             raise DataError(
@@ -53,24 +55,39 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
                 why="it is derived, and the file keeps changes of derived relations only where history is asked for",
                 remedy="open the database with `retain=`, the number of entries to keep, or None for all",
             )
-        sql = """select d.seq, l.time, d.delta, d.hash from deltas d join log l on l.seq = d.seq
-                 where d.relation = ? and d.seq > ? order by d.seq"""
-        for seq, time, body, hash in file.container.connection.execute(sql, (name, since)):
-            change = decoded(intact(body, hash, "deltas", name, seq))
-            yield Changed(seq, _moment(time), Delta(relation.schema, change, symbols))
+        for seq, time, body, hash in _deltas(file, name, since, upto):
+            kept = intact(body, hash, "deltas", name, seq)
+            if kept == NOT_KEPT:
+                raise _loaded(name, seq, f"entry {seq} changed what `{name}` is derived from by a load, or its rules")
+            yield Changed(seq, _moment(time), Delta(relation.schema, decoded(kept), symbols))
         return
-    for row in rows_after(file.container, since):
+    for row in rows_after(file.container, since, upto):
         if name in row.entry.pages:
-            raise _loaded(name, row.seq)
+            raise _loaded(name, row.seq, f"entry {row.seq} loaded `{name}` as a whole")
+        if any(step.get("drop") == name for step in row.entry.steps):
+            raise _loaded(name, row.seq, f"entry {row.seq} dropped what was `{name}` before")
         if name in row.entry.changes:
             yield Changed(row.seq, _moment(row.time), Delta(relation.schema, row.entry.changes[name], symbols))
 
 
-def _loaded(name: str, seq: int) -> DataError:
+def _deltas(file: DatabaseFile, name: str, since: int, upto: int) -> Iterator[tuple[int, float, bytes, bytes]]:
+    """The changes of a derived relation that are kept, read some at a time."""
+    sql = """select d.seq, l.time, d.delta, d.hash from deltas d join log l on l.seq = d.seq
+             where d.relation = ? and d.seq > ? and d.seq <= ? order by d.seq limit ?"""
+    while True:
+        with file.container.lock, file.container.failing("read"):
+            rows = file.container.connection.execute(sql, (name, since, upto, AT_A_TIME)).fetchall()
+        yield from rows
+        if len(rows) < AT_A_TIME:
+            return
+        since = rows[-1][0]
+
+
+def _loaded(name: str, seq: int, what: str) -> DataError:
     return DataError(
-        f"entry {seq} loaded `{name}` as a whole",
-        why="rows that are loaded in bulk are not kept one by one as changes",
-        remedy=f"ask for the changes since {seq}",
+        what,
+        why="only what transactions change is kept row by row",
+        remedy=f"ask for the changes since {seq}; `db.at` gives `{name}` as it was before and after",
     )
 
 
@@ -100,24 +117,34 @@ def _moment(time: float) -> dt.datetime:
 
 def as_of(database: InFile, file: DatabaseFile, when: int | dt.datetime) -> InFile:
     """A copy in memory of the database as it was after entry `when`, or at that time."""
-    seq = _number_at(file, when)
-    _check_since(file, seq)
-    made: InFile = branch_of(database)
+    with database._lock, file.container.failing("read"), file.container.lock:
+        file.flush()
+        seq = _number_at(file, when)
+        _check_since(file, seq)
+        made: InFile = branch_of(database)
+        upto, steps = file.seq, list(file.steps)
     taken: dict[str, list[Change]] = {}
-    emptied: set[str] = set()
-    steps = 0
-    for row in rows_after(file.container, seq):
-        steps += len(row.entry.steps)
+    emptied: set[str] = set()  # what was empty, or not there, at some time since: that is where to go back from
+    undone, lost = 0, dict[str, int]()
+    for row in rows_after(file.container, seq, upto):
+        undone += len(row.entry.steps)
+        for name in [step["drop"] for step in row.entry.steps if "drop" in step]:
+            if name not in emptied and name in row.entry.dropped:
+                taken.setdefault(name, []).append(inverse(row.entry.dropped[name]))
+            elif name not in emptied:
+                lost[name] = row.seq
+            emptied.add(name)
         for name, change in row.entry.changes.items():
             if name not in emptied:
                 taken.setdefault(name, []).append(inverse(change))
-        emptied |= {name for name in row.entry.pages if name not in taken}
+        emptied |= row.entry.pages.keys()
     net = {name: change for name, changes in taken.items() if len((change := netted(changes)).kinds)}
-    if not steps and not emptied:
-        if net:
-            committed(made, net)
-        return made
-    _rebuild(made, file, steps, net, emptied)
+    if undone or emptied:
+        _rebuild(made, steps[: len(steps) - undone], net, emptied)
+        for name in lost.keys() & made._state.relations.keys():
+            raise _loaded(name, lost[name], f"entry {lost[name]} dropped `{name}`, and what it held was not kept")
+    elif net:
+        committed(made, net)
     return made
 
 
@@ -132,15 +159,15 @@ def _number_at(file: DatabaseFile, when: int | dt.datetime) -> int:
     return int(found)
 
 
-def _rebuild(made: InFile, file: DatabaseFile, steps: int, net: Mapping[str, Change], emptied: set[str]) -> None:
-    """Make a branch have the program without its last steps, and the facts of then; heads are evaluated when read."""
+def _rebuild(made: InFile, steps: Sequence[Step], net: Mapping[str, Change], emptied: set[str]) -> None:
+    """Make a branch have the program of these steps, and the facts of then; heads are evaluated when they are read."""
     now = made._state
     state = State()
-    for step in file.steps[: len(file.steps) - steps]:
+    for step in steps:
         state = after(state, step, made._new, made._symbols)
     for name, relation in state.relations.items():
-        held = now.relations.get(name)
-        if held is None or held.schema != relation.schema or name.startswith(INTERNAL) or name in emptied:
+        held = relation if name in emptied else now.relations.get(name)
+        if held is None or name.startswith(INTERNAL):
             continue
         facts = changed_facts(held.facts, net[name]) if name in net else held.facts
         content = relation.content if name in state.strata.by_head else facts

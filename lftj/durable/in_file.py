@@ -7,18 +7,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from lftj import arguments
-from lftj.errors import DatabaseFileError, DataError
+from lftj.errors import DatabaseFileError, DataError, TransactionError
 from lftj.language.clause import INTERNAL
 from lftj.results.watching import Watched
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterator, Sequence
 
     from lftj.durable.database_file import DatabaseFile
     from lftj.durable.history import Changed
@@ -42,6 +41,7 @@ class InFile(Watched):
     _kept: KeptHeads
     _arena: Arena
     _symbols: SymbolTable
+    _open: Any
 
     @property
     def path(self) -> str | None:
@@ -78,7 +78,9 @@ class InFile(Watched):
         It writes only pages that changed since the last one. It is made now and then without being asked for, beside
         the work of others, and when the database is closed. What was derived is part of it where it is up to date.
         """
-        self._in_file("checkpoint").checkpoint(self)
+        file = self._in_file("checkpoint")
+        self._not_in_a_transaction("checkpoint")
+        file.checkpoint(self)
 
     def refresh(self) -> Deltas:
         """Of a database that was opened read-only: take up what its writer has committed since; returns what changed.
@@ -125,7 +127,17 @@ class InFile(Watched):
     def close(self) -> None:
         """Write what waits and a last checkpoint, and let go of the file; a database in memory has nothing to do."""
         if self._file is not None:
+            self._not_in_a_transaction("close")
             self._file.close(self)
+
+    def _not_in_a_transaction(self, what: str) -> None:
+        with self._lock:
+            if self._open is not None and self._open._passing is None:
+                raise TransactionError(
+                    f"`{what}` inside a transaction",
+                    why="the transaction may still be discarded, and its thread keeps all others from writing",
+                    remedy="call it after the block",
+                )
 
     @overload
     def changes(self, *names: str, limit: int | None = None) -> CommitFeed: ...
@@ -166,16 +178,48 @@ class InFile(Watched):
             return
         from lftj.durable.entry import LogEntry
 
-        entry = LogEntry({name: change for name, change in changes.items() if len(change.kinds)}, {}, tuple(steps))
-        seq = file.append(entry, _derived(commit) if file.keeps_history else {})
-        try:
+        deltas = _derived(commit) if file.keeps_history else {}
+        dropped = self._dropped_facts(steps) if file.keeps_history else {}
+        kept = {name: change for name, change in changes.items() if len(change.kinds)}
+        with self._publishing():
+            file.append(LogEntry(kept, {}, tuple(steps), dropped), deltas)
             commit.publish()
-        except BaseException:
-            if commit.state is not self._evaluator.state:
-                file.take_back(seq)
-            raise
         if file.due():
             file.checkpoint_beside(self)
+
+    @contextmanager
+    def _publishing(self) -> Iterator[None]:
+        """A block that writes what it then publishes: if it fails, or is interrupted, before that, nothing is written.
+
+        What is published is another state.
+        """
+        file, before = self._file, self._evaluator.state
+        if file is None:
+            yield
+            return
+        seq, steps = file.seq, len(file.steps)
+        try:
+            yield
+        except BaseException:
+            if self._evaluator.state is before:
+                file.take_back(seq, steps)
+            raise
+
+    def _dropped_facts(self, steps: Sequence[dict[str, Any]]) -> dict[str, Change]:
+        """The facts of relations that are dropped, all of them: without these nobody could say what they were."""
+        from lftj.store.change import Change
+
+        there = self._evaluator.state.relations
+        names = [step["drop"] for step in steps if step.get("drop") in there]
+        facts = {name: there[name].facts for name in names}
+        return {name: Change.between(held, held.store.empty()) for name, held in facts.items()}
+
+    def _unknown(self, names: Iterable[str]) -> dict[str, None]:
+        """The derived relations that change with `names`, nobody knows yet how: where history is kept, that is said."""
+        if self._file is None or not self._file.keeps_history:
+            return {}
+        strata = self._evaluator.state.strata
+        return dict.fromkeys(name for name in strata.above(names) if not name.startswith(INTERNAL))
 
     def _write_rules(self, program: Any, options: RuleOptions, state: State) -> None:
         """Write rules that are about to be added, and the facts that come with them."""
@@ -194,7 +238,9 @@ class InFile(Watched):
                 facts[name] = Change.between(empty, relation.facts)
             elif before[name].facts is not relation.facts:
                 facts[name] = Change.between(before[name].facts, relation.facts)
-        self._file.append(LogEntry({name: c for name, c in facts.items() if len(c.kinds)}, {}, tuple(steps)))
+        facts = {name: change for name, change in facts.items() if len(change.kinds)}
+        unknown = self._unknown([name for name in state.stale if name in before] + list(facts))
+        self._file.append(LogEntry(facts, {}, tuple(steps)), unknown)
 
     def _note_rules(self, steps: list[dict[str, Any]], program: Any, options: RuleOptions) -> None:
         """Note the step that adds a program, if there is a file to keep it in."""
@@ -212,7 +258,7 @@ class InFile(Watched):
     def _write_load(self, name: str, before: Version, facts: Version) -> None:
         """Write a load that is about to be published."""
         if self._file is not None and before is not facts:
-            self._file.loaded(name, before, facts)
+            self._file.loaded(name, before, facts, self._unknown((name,)))
 
     def _written_together(self) -> AbstractContextManager[None]:
         """What is written in the block holds together, or none of it."""
@@ -237,7 +283,7 @@ class InFile(Watched):
         if any(step["rules"] == kept.get("rules") for kept in self._file.steps):
             return True
         file, self._file = self._file, None
-        file._finalizer()
+        file._finalizer()  # as if it had not been opened
         raise DatabaseFileError(
             f"{file.container.path} has a program already, and another one is given",
             why="a program that is opened with its file again must be the one that the file was made with",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from lftj import arguments
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from lftj.durable.in_file import InFile
     from scantree.version import Version
 
+# Entries that are read from the log together: nobody is kept waiting, and no statement stays open.
+AT_A_TIME = 256
 _NO_HEADS: frozenset[str] = frozenset()
 
 
@@ -53,7 +56,8 @@ def opened(
         container.close()
         raise
     try:
-        with database._progress.step(f"opening {container.path.name}"):
+        at_once = container.moment() if read_only else nullcontext()  # its writer may drop what is to be read
+        with database._progress.step(f"opening {container.path.name}"), container.failing("read"), at_once:
             load_symbols(file)
             try:
                 last = SavedCheckpoint.last(container)
@@ -121,18 +125,23 @@ def _note_evaluated(database: InFile, heads: Heads) -> None:
 
 def rows_after(container: Container, seq: int, upto: int | None = None) -> Iterator[Row]:
     """The entries after number `seq`, as far as `upto`, in order. `DatabaseFileError` if one is missing or damaged."""
-    sql = "select seq, time, entry, hash from log where seq > ? order by seq"
-    for number, time, body, hash in container.connection.execute(sql, (seq,)):
-        if upto is not None and number > upto:
+    sql = "select seq, time, entry, hash from log where seq > ? order by seq limit ?"
+    while upto is None or seq < upto:
+        with container.lock, container.failing("read"):
+            rows = container.connection.execute(sql, (seq, AT_A_TIME)).fetchall()
+        if not rows and upto is None:
             return
-        if number != seq + 1:
-            raise DatabaseFileError(
-                f"entry {seq + 1} of the log is not there any more",
-                why="entries are dropped by a checkpoint, but for those that `retain=` asks to keep",
-                remedy="open the database with a larger `retain=`, or retain=None to keep all, from now on",
-            )
-        seq = number
-        yield Row(number, time, LogEntry.decoded(intact(body, hash, "log", number, time)))
+        for number, time, body, hash in rows or [(None, 0.0, b"", b"")]:
+            if number != seq + 1:
+                raise DatabaseFileError(
+                    f"entry {seq + 1} of the log is not there any more",
+                    why="entries are dropped by a checkpoint, but for those that `retain=` asks to keep",
+                    remedy="open the database with a larger `retain=`, or retain=None to keep all, from now on",
+                )
+            seq = number
+            yield Row(number, time, LogEntry.decoded(intact(body, hash, "log", number, time)))
+            if seq == upto:
+                return
 
 
 def go_on(database: InFile, file: DatabaseFile) -> None:

@@ -24,10 +24,9 @@ def refreshed(database: InFile, file: DatabaseFile) -> Deltas:
             why="it is the one writer, so nobody else can have changed the file",
             remedy="call it where the file was opened with read_only=True",
         )
-    with database._lock, file.container.failing("read"):
+    with database._lock, file.container.failing("read"), file.container.moment():
         database._refresh_all(None)
         before, at = database._state, (file.seq, list(file.steps), dict(file.segments.saved))
-        file.container.connection.execute("begin")  # one moment of the file
         try:
             oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
             last = SavedCheckpoint.last(file.container)
@@ -40,8 +39,6 @@ def refreshed(database: InFile, file: DatabaseFile) -> Deltas:
             database._evaluator.state = before
             file.seq, file.steps, file.segments.saved = at
             raise
-        finally:
-            file.container.connection.execute("rollback")
         deltas = Deltas(_changes(before, database._state), {}, database._evaluator, {})
         database._deliver(deltas)
     return deltas

@@ -1,0 +1,128 @@
+"""Ctrl-C at every line of what writes: what was not published is not in the file, and the next change goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import lftj
+from lftj.durable import care, database_file
+from tests.durable.shop import PROGRAM, contents, lose
+
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+DURABLE = str(Path(database_file.__file__).parent)
+
+
+class Interrupt:
+    """KeyboardInterrupt at the `at`-th line that is run in lftj/durable; `done`: whether there was one."""
+
+    def __init__(self, at: int) -> None:
+        self.left, self.done = at, False
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> Any:
+        if not frame.f_code.co_filename.startswith(DURABLE):
+            return None
+        if event == "line" and not self.done:
+            self.left -= 1
+            if self.left < 0:
+                self.done = True
+                raise KeyboardInterrupt
+        return self
+
+    def __enter__(self) -> Interrupt:
+        sys.settrace(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+
+def commit(db: lftj.Database) -> None:
+    with db.transaction() as tx:
+        tx.insert("edge", [(1, 2), (2, 3)])
+        tx.insert("name", [(1, f"text {len(db._symbols)}")])
+
+
+def rules(db: lftj.Database) -> None:
+    db.rules('far(x, z) :- path(x, z), !edge(x, z). name(9, "nine").')
+
+
+def rules_in_a_transaction(db: lftj.Database) -> None:
+    with db.transaction() as tx:
+        tx.rules("far(x, z) :- path(x, z), !edge(x, z).")
+        tx.insert("edge", [(1, 2)])
+
+
+def paths(db: lftj.Database) -> None:
+    db.path_counts("edge", into="counted")
+
+
+def load(db: lftj.Database) -> None:
+    db.load("name", [(i, f"name {i}") for i in range(30)])
+
+
+def load_some(db: lftj.Database) -> None:
+    db.load("edge", [(5, 6)])
+
+
+def loads(db: lftj.Database) -> None:
+    with db._restoring():
+        db.load("name", [(i, f"name {i}") for i in range(30)])
+        db.load("edge", [(5, 6)])
+
+
+def checkpoint(db: lftj.Database) -> None:
+    db.checkpoint()
+
+
+@pytest.mark.parametrize("sync", ["normal", "off"])
+@pytest.mark.parametrize(
+    "change",
+    [commit, rules, rules_in_a_transaction, paths, load, load_some, loads, checkpoint],
+    ids=lambda f: f.__name__,
+)
+def test_at_every_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[lftj.Database], None], sync: str
+) -> None:
+    monkeypatch.setattr(database_file, "BULK", 10)
+    monkeypatch.setattr(database_file, "WAIT", 1e6)
+    warnings.simplefilter("ignore")
+    path = tmp_path / "shop.lftj"
+    interrupted, at = True, 0
+    while interrupted:
+        path.unlink(missing_ok=True)
+        sizes = {"page_rows": 4, "directory_rows": 2}
+        db = lftj.Database._sized(PROGRAM, **sizes, path=path, sync=sync, retain=None)
+        db.load("edge", [(0, 2)])
+        before, seq, names = contents(db), db.seq, len(db._state.relations)
+        with Interrupt(at) as interrupt, contextlib.suppress(KeyboardInterrupt):
+            change(db)
+        interrupted = interrupt.done
+        if not (published := change is checkpoint or db.seq > seq):
+            assert contents(db) == before
+            assert len(db._state.relations) == names
+        after = contents(db)
+        assert published or after == before
+        with db.transaction() as tx:  # whatever happened, the next change is written
+            tx.insert("edge", [(7, 8)])
+            tx.insert("name", [(7, "seven")])
+        if at % 2:
+            db.checkpoint()
+        last = contents(db)
+        assert db._file is not None
+        db._file.flush()
+        lose(db)
+        assert care.check(path) == []
+        with lftj.Database._sized(**sizes, path=path, sync=sync, retain=None) as again:
+            assert contents(again) == last, at
+            assert again.seq == db.seq
+        at += 1 + at // (40 if THOROUGH else 8)
+    assert at > 5

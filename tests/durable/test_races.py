@@ -1,0 +1,101 @@
+"""What is asked of a file at the wrong moment: after it was closed, before it was made, between two states."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import lftj
+from lftj.errors import DatabaseFileError, DataError, ProgramError, TransactionError
+from tests.durable.shop import contents, opened
+
+
+def test_a_closed_file_takes_nothing(tmp_path: Path) -> None:
+    db = opened(tmp_path / "shop.lftj", sync="off")
+    before = contents(db)
+    db.close()
+    with pytest.raises(DatabaseFileError, match="is closed"), db.transaction() as tx:
+        tx.insert("edge", [(7, 8)])
+    with pytest.raises(DatabaseFileError, match="is closed"):
+        db.at(1)
+    assert contents(db) == before
+
+
+def test_a_file_whose_making_was_killed_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    raw = sqlite3.connect(path)
+    raw.execute("pragma journal_mode = wal")
+    raw.close()
+    assert path.stat().st_size
+    with opened(path) as db:
+        assert (0, 1) in db["edge"]
+
+
+def test_a_wrong_program_lets_go_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with pytest.raises(ProgramError) as held:
+        lftj.Database("p(x) :- q(x).", path=path)
+    lftj.Database(".decl q(x:number) p(x) :- q(x).", path=path).close()
+    assert held
+
+
+def test_what_waits_is_looked_back_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lftj.durable.database_file.WAIT", 1e6)
+    with opened(tmp_path / "shop.lftj", sync="off", retain=None) as db:
+        before, seq = contents(db), db.seq
+        with db.transaction() as tx:
+            tx.insert("edge", [(1, 2)])
+        assert contents(db.at(seq)) == before
+        assert [changed.seq for changed in db.changes("path", since=seq)] == [seq + 1]
+
+
+def test_a_reader_looks_back_from_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path, retain=None) as db, opened(path, read_only=True, retain=None) as reader:
+        before, seq = contents(db), db.seq
+        with db.transaction() as tx:
+            tx.insert("name", [(4, "later")])
+        assert contents(reader.at(seq)) == before
+        assert list(reader.changes("name", since=seq)) == []
+
+
+def test_what_was_dropped_was_there(tmp_path: Path) -> None:
+    with lftj.Database(path=tmp_path / "shop.lftj", retain=None) as db:
+        db.sql("create table t(a integer); insert into t values (1), (2)")
+        seq, before = db.seq, contents(db)
+        db.sql("drop table t")
+        db.sql("create table t(a text, b text)")
+        assert contents(db.at(seq)) == before
+        with pytest.raises(DataError, match="dropped"):
+            list(db.changes("t", since=seq))
+
+
+def test_loads_change_what_is_derived_in_a_way_that_is_not_kept(tmp_path: Path) -> None:
+    with opened(tmp_path / "shop.lftj", retain=None) as db:
+        seq = db.seq
+        db.load("edge", [(1, 2)])
+        with pytest.raises(DataError, match="by a load"):
+            list(db.changes("path", since=seq))
+        assert list(db.changes("path", since=db.seq)) == []
+
+
+def test_all_history_keeps_no_pages_that_nothing_names(tmp_path: Path) -> None:
+    with opened(tmp_path / "shop.lftj", retain=None) as db:
+        assert db._file is not None
+        counted = []
+        for i in range(20):
+            with db.transaction() as tx:
+                tx.insert("edge", [(i, i + 1)])
+            db.checkpoint()
+            named, count = set[int](), "select count(*) from segments"
+            for saved in db._file.segments.saved.values():
+                named |= saved.list.segments()
+            counted.append(db._file.container.connection.execute(count).fetchone()[0] - len(named))
+        assert counted == [0] * 20
+
+
+def test_no_checkpoint_in_a_transaction(tmp_path: Path) -> None:
+    with opened(tmp_path / "shop.lftj") as db, pytest.raises(TransactionError, match="checkpoint"), db.transaction():
+        db.checkpoint()
