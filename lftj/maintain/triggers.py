@@ -158,7 +158,7 @@ class KeptTriggers:
             self.unsettled = True
             self.maps.run(events.kinds, events.rows, look=limits.look)
         except (NoEvents, SumOverflow) as refused:
-            self.unsettled = False  # the maps are as before
+            self.unsettled = self.maps.lost  # else they are as before
             raise Declined(str(refused.args[0])) from None
         relation = step.after[self.head]
         staged = StagedTriggers(self.strategy, why, {}, {}, kept=self, triggers=self, events=events, after=step.after)
@@ -245,8 +245,9 @@ class StagedTriggers(Staged):
 
     def discard(self) -> None:
         """Take the events back."""
-        self.triggers.maps.undo(self.events.kinds, self.events.rows)
-        self.triggers.unsettled = False
+        maps = self.triggers.maps
+        maps.undo(self.events.kinds, self.events.rows)
+        self.triggers.unsettled = maps.lost
 
 
 def _is_threshold(heads: Heads) -> bool:
@@ -294,7 +295,7 @@ class Triggers:
         return costs.formulas
 
     def fits(self, step: Step, heads: Heads) -> str:
-        """It fits counts, sums and means whose clauses formulas say, where it is asked for or worth it; and thresholds."""
+        """It fits counts, sums and means that formulas say, where it is asked for or worth it; and thresholds."""
         asked, threshold = step.asked(heads), _is_threshold(heads)
         if TRIGGERS not in asked and asked != {AUTO} and not threshold:
             return DECLARED

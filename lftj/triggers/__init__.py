@@ -19,5 +19,6 @@ m3f.py                programs as text (m3f_final.py what comes last), m3f_reade
 hierarchy.py          the maps as a picture
 ranges.py, twins.py   reads that add up an interval of keys; maps that share a table
 lowered.py            statements as instructions; lowered_final.py those that come after an event
-maps.py               the maps in memory, and events over them: event_kernel.py, table_kernel.py, order_kernel.py
+maps.py               the maps in memory, and events over them: event_kernel.py, table_kernel.py, order_kernel.py,
+                      checked_arithmetic.py
 """
