@@ -183,7 +183,10 @@ class Transaction:
                 commit = self._computed()
                 if not commit.state.strata.by_head.keys().isdisjoint(self._batches):
                     self._kept = dict(erased_in_vain(commit, self._batches))
-                self._database._write_commit(commit, self._steps)
+                if self._database._file is None:
+                    commit.publish()
+                else:
+                    self._database._write_commit(commit, self._steps)
         finally:
             self._close()
         database = self._database
@@ -261,7 +264,7 @@ class Transaction:
         relation = self._relation(name)
         options = ReadOptions(columns, delimiter, header, quoting, on_error, extra, format)
         if options in PLAIN:
-            rows = few_rows(source, relation.given.types, relation.numbers, self._evaluator.symbols.code)
+            rows = few_rows(source, relation.given_types, relation.numbers, self._evaluator.symbols.code)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], ERASE))
                 return None
@@ -317,7 +320,8 @@ class Transaction:
         schema = relation.schema if op == UPSERT else relation.given
         if options in PLAIN:
             symbols = self._evaluator.symbols
-            rows = few_rows(source, schema.types, relation.numbers, symbols.intern_one)
+            types = relation.types if op == UPSERT else relation.given_types
+            rows = few_rows(source, types, relation.numbers, symbols.intern_one)
             if rows is not None:
                 self._add(name, relation, Batch(rows, rows.shape[1], op))
                 return None

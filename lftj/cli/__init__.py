@@ -86,4 +86,4 @@ def _plain_check(arguments: Sequence[str]) -> Callable[[], int] | None:
         return None
     from lftj.cli.check_command import check_all
 
-    return partial(check_all, programs, as_json=len(programs) < len(arguments) - 1)
+    return partial(check_all, programs, as_json=len(programs) < len(arguments) - 1, evaluate=False)

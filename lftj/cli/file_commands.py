@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def database_files(paths: Sequence[str]) -> bool:
     """Whether all paths are databases in files; an error if only some of them are."""
-    from lftj.durable.care import is_file
+    from lftj.durable.magic import is_file
 
     found = [path for path in paths if path != "-" and is_file(path)]
     if found and len(found) < len(paths):
@@ -91,5 +91,7 @@ def show_log(path: str, since: str, *, as_json: bool) -> int:
         else:
             print(f"{row.seq:>8}  {when}  {row.what}")
     if row is None:
-        say(f"lftj: no entry after {since} is kept; a checkpoint drops all but those that `retain=` asks to keep")
+        say(
+            f"lftj: no entry after {since} is kept; a checkpoint drops those before it, unless the database is asked to retain them"
+        )
     return Code.DONE

@@ -15,10 +15,11 @@ evaluated. The file holds
     checkpoint.py       a checkpoint: writing it, and a state made of it
     program_log.py      the rules of a database as the steps that made them
     kept_ast.py         the syntax tree of a program as data
-    file.py             a database's file: what it writes when
+    database_file.py    a database's file: what it writes when
     opening.py          a database from a file, and the entries after its last checkpoint
     refreshing.py       what other processes have committed since
     history.py          what was: changes since, the database at a moment, branches and their differences
+    magic.py            what a file is, by its first bytes
     care.py             check, compact, backup
     in_file.py          the methods of a database that are about its file
 

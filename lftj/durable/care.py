@@ -30,8 +30,6 @@ from lftj.language.clause import INTERNAL
 if TYPE_CHECKING:
     from lftj.durable.in_file import InFile
 
-MAGIC = b"SQLite format 3\0"
-
 
 class Damage(NamedTuple):
     """`what` is wrong with a file, and what to do: `remedy`. `lost`: whether an answer is lost by it."""
@@ -48,15 +46,6 @@ class LogRow(NamedTuple):
     time: dt.datetime
     what: str
     size: int
-
-
-def is_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as SQLite files do."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
 
 
 def look(path: str | os.PathLike[str]) -> Container:

@@ -57,6 +57,8 @@ class InFile(Watched):
         """Open the file of an empty database."""
         from lftj.durable.opening import opened
 
+        kinds: Any = (str, os.PathLike)
+        arguments.instance("path", path, kinds, "a database is kept in one file", 'give its path, as in "shop.lftj"')
         if retain:
             arguments.count("retain", retain, "entries of the log that are kept beyond the last checkpoint")
         self._file = opened(self, path, read_only=read_only, sync=sync, retain=retain)
@@ -115,6 +117,9 @@ class InFile(Watched):
         """
         from lftj.durable.history import difference
 
+        arguments.instance(
+            "other", other, InFile, "a database is compared with its branch", "give that, as in `db.branch().diff(db)`"
+        )
         return difference(self, other)
 
     def close(self) -> None:

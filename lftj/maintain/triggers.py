@@ -26,7 +26,7 @@ from lftj.language.options import AUTO, TRIGGERS
 from lftj.language.thresholds import THRESHOLDS
 from lftj.maintain.cost import EVENT, EVENT_STEP, FOLLOWED_BY_TRIGGERS, RebuildCost
 from lftj.maintain.delta import Delta
-from lftj.maintain.derivations import DECLARED
+from lftj.maintain.derivations import DECLARED, kept_content
 from lftj.maintain.recompute import RECOMPUTE
 from lftj.maintain.report import CostComparison, Reason, RuleWork, amount, size
 from lftj.maintain.step import Step
@@ -149,6 +149,12 @@ class KeptTriggers:
             self.maps.run(made.kinds, made.rows, logs=False, look=limits.look)
             done, steps = done + n, steps + self.maps.steps
         self.steps_per_event = steps / max(1, done)
+
+    def head_rows(self) -> Ints:
+        """All rows int64[arity, n] of the head, in no order. Raises `NoResult`."""
+        keys, counts = self.maps.entries(self.count)
+        totals = counts if self.total is None else self.maps.values(self.total, keys)
+        return self.rows.rows(keys, counts, totals)
 
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> StagedTriggers:
         """Run the changed rows as events."""
@@ -295,7 +301,7 @@ class Triggers:
         return costs.formulas
 
     def fits(self, step: Step, heads: Heads) -> str:
-        """It fits counts, sums and means that formulas say, where it is asked for or worth it; and thresholds."""
+        """It fits counts, sums and means that formulas say, where it is asked for or worth it; and all thresholds."""
         asked, threshold = step.asked(heads), _is_threshold(heads)
         if TRIGGERS not in asked and asked != {AUTO} and not threshold:
             return DECLARED
@@ -369,14 +375,37 @@ class Triggers:
         return "its maps are not made yet"
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
-        """Evaluate the head, and fill its maps; not where too much changed for that."""
+        """Fill the maps, and read the head from them: its join is never enumerated. Thresholds are sorted instead."""
+        if not _is_threshold(heads) and (filled := self._filled(step, heads, why, limits)) is not None:
+            return filled
         staged = RECOMPUTE.prepare(step, heads, why, limits)
-        if not staged.undefined:
+        if not staged.undefined and _is_threshold(heads):
             relations = {**step.after, **staged.relations}
             kept = self._made(step, heads, relations, staged.evaluations.get(heads.clauses[0]), limits)
             if kept is not None:
                 staged.strategy, staged.kept = self.name, kept
         return staged
+
+    def _filled(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged | None:
+        """The head by its maps; None if they cannot hold it, or a group has no result."""
+        began, began_cpu = time.perf_counter(), time.thread_time_ns()
+        kept = self._made(step, heads, step.after, None, limits)
+        if kept is None:
+            return None
+        relation = step.after[heads.name]
+        try:
+            made = relation.build(kept.head_rows())
+        except NoResult:
+            return None
+        change = Change.between(relation.content, made)
+        content = kept_content(relation.content, made, change)
+        kept.hold_for(step.after, content)
+        read = sum(len(step.after[name]) for name in kept.events.by_predicate)
+        kept.rebuild = RebuildCost(rows=read, stored=len(content)).measured(time.thread_time_ns() - began_cpu)
+        steps = round(kept.steps_per_event * read)
+        work = (RuleWork(0, steps, 0, 0, read, time.perf_counter() - began),)
+        relations, changes = {heads.name: relation.successor(content, change=change)}, {heads.name: change}
+        return Staged(self.name, why, relations, changes, steps=steps, work=work, kept=kept)
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """The maps that are kept, or would be."""

@@ -114,11 +114,12 @@ class Applying(Protocol):
 def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], timeout: float | None) -> AppliedEvents:
     """Apply blocks of events in one transaction (see `Database.apply`)."""
     began = time.perf_counter()
-    watched = arguments.names("watch", watch, 'name heads, as in `watch=["vwap"]`') if watch else ()
+    watched = arguments.names("watch", watch, 'name heads, as in `watch=["vwap"]`') if watch != () else ()
+    blocks = arguments.instance("events", events, Iterable, "it is an iterable of blocks of events", _BLOCKS)  # type: ignore[type-abstract]
     with db.transaction(timeout=timeout) as tx:
         for name in watched:
             tx._relation(name)
-        given, count = _read(tx, events)
+        given, count = _read(tx, blocks)
         streams: dict[str, RowLog | Callable[[], RowLog]] = {}
         effective = 0
         for name, of_relation in given.items():

@@ -146,6 +146,8 @@ class StoredRelation:
         "content",
         "facts",
         "given",
+        "given_types",
+        "keyed",
         "name",
         "numbers",
         "schema",
@@ -154,7 +156,8 @@ class StoredRelation:
 
     def __init__(self, schema: Schema, arena: Arena, *, page_rows: int = 256, dir_rows: int = 64) -> None:
         self.schema, self.name, self.arity = schema, schema.name, schema.arity
-        self.types, self.given = schema.types, schema.given
+        self.types, self.given, self.keyed = schema.types, schema.given, schema.keyed
+        self.given_types = self.given.types
         self.numbers = set(self.types) == {"number"}
         self._arena, self._sizes = arena, (page_rows, dir_rows)
         self._declared = tuple(range(self.arity))
@@ -198,6 +201,7 @@ class StoredRelation:
         made = StoredRelation.__new__(StoredRelation)
         made.schema, made.name, made.arity = self.schema, self.name, self.arity
         made.types, made.given, made.numbers = self.types, self.given, self.numbers
+        made.given_types, made.keyed = self.given_types, self.keyed
         made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
         made.content, made.facts, made._orders, made._scans = content, facts, orders, scans
         made._folds, made._statistics = folds, None

@@ -265,8 +265,8 @@ REFUSED = {
     ("--maintain", "tri"): (
         2,
         "lftj: error: --maintain tri is unknown\n"
-        "  why: what rules derive follows changes by their traces, by delta joins, or they are evaluated again\n"
-        "  do: name a head and what it is to do, as in tri=auto, tri=trace, tri=delta or tri=recompute\n",
+        "  why: what rules derive follows changes by traces, delta joins or triggers, or they are evaluated again\n"
+        "  do: name a head and what it is to do, as in tri=auto, tri=trace, tri=delta, tri=triggers or tri=recompute\n",
     ),
     ("--granularity", "tri=step"): (
         2,
