@@ -7,6 +7,7 @@
     python -m bench.replay                  an order book and wide tables, one change a transaction; --code DIR: by the
                                             code of another checkout
     python -m bench.triggers                TPC-H as SQL views, order books, single rows: aggregates kept by triggers
+    python -m bench.trigger_kernel          the kernel of triggers alone: events a second, growth with the data
     python -m bench.report                  the tables of the README and of docs/, and plots, from the committed results
     python -m bench.steps                   the step bounds of the triangle join
     python -m bench.storage                 bulk build, single-row inserts, bytes per row

@@ -1,7 +1,7 @@
 """Every kernel, used once: what `Database.prepare` compiles, or loads from the cache, so that no later call does.
 
 A database of `PROGRAM` is made to do everything that compiles: joins, traces of either granularity, deltas, rounds,
-levels, aggregates, scans and functional predicates.
+levels, triggers, aggregates, scans and functional predicates.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ def use_all(db: Any) -> None:
     # Traces of either granularity; `p` counts derivations. First they are recorded, then maintained.
     db.rules("n(x, y, z) :- e(x, y), e(y, z), e(x, z).", granularity={"n": "node"}, maintain={"n": "trace"})
     db.rules("p(x, z) :- e(x, y), e(y, z).", granularity={"p": "interval"}, maintain={"p": "trace"})
-    # What follows by delta, recursion by rounds, and along acyclic data by levels.
+    # What follows by delta, recursion by rounds, along acyclic data by levels, and sums by triggers.
     db.rules("d(x, z) :- e(x, y), e(y, z), !e(x, z).", maintain={"d": "delta"})
     db.rules("r(x, y) :- e(x, y), x > 190.  r(x, z) :- r(x, y), e(y, z).")
     db.rules("h[x] = 1 + count : { e(x, y), x < y, h[y] < 3 } :- e(x, _).")
+    db.rules("w[y] = sum x * z : { e(x, y), e(y, z) }.", maintain={"w": "triggers"})
     for row in (600, 601), (199, 205), (601, 602):
         with db.transaction() as tx:
             tx.insert("e", [row])
@@ -37,6 +38,7 @@ def use_all(db: Any) -> None:
     assert tx.stats["heads"]["d"]["strategy"] == "delta"
     assert tx.stats["heads"]["r"]["strategy"] == "rounds"
     assert tx.stats["heads"]["h"]["strategy"] == "levels"
+    assert (601, 600 * 602) in db["w"]
     assert tx.stats["heads"]["n"]["strategy"] == tx.stats["heads"]["p"]["strategy"] == "trace"
     assert list(tx.delta["p"].inserted) == [(600, 602)]
     assert (1, 2, 3) in db["t"]

@@ -166,7 +166,7 @@ class KeptTriggers:
             self.unsettled = True
             self.maps.run(events.kinds, events.rows, look=limits.look)
         except (NoEvents, SumOverflow) as refused:
-            self.unsettled = False  # the maps are as before
+            self.unsettled = self.maps.lost  # else they are as before
             raise Declined(str(refused.args[0])) from None
         relation = step.after[self.head]
         staged = StagedTriggers(self.strategy, why, {}, {}, kept=self, triggers=self, events=events, after=step.after)
@@ -253,8 +253,9 @@ class StagedTriggers(Staged):
 
     def discard(self) -> None:
         """Take the events back."""
-        self.triggers.maps.undo(self.events.kinds, self.events.rows)
-        self.triggers.unsettled = False
+        maps = self.triggers.maps
+        maps.undo(self.events.kinds, self.events.rows)
+        self.triggers.unsettled = maps.lost
 
 
 def _is_threshold(heads: Heads) -> bool:

@@ -21,5 +21,6 @@ key_ranges.py         reads that add up an interval of keys
 kept_thresholds.py    sums over the rows for which a running sum passes a bound
 twins.py              maps that share a table
 lowered.py            statements as instructions; lowered_final.py those that come after an event
-maps.py               the maps in memory, and events over them: event_kernel.py, table_kernel.py, order_kernel.py
+maps.py               the maps in memory, and events over them: event_kernel.py, table_kernel.py, order_kernel.py,
+                      checked_arithmetic.py
 """

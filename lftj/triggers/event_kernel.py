@@ -23,6 +23,10 @@ More instructions: a number here, its case in `_evaluate`, and its lowering (low
 
 Products and sums are checked: one that no int64 holds ends the run (OVERFLOW), as does a lack of room (GROW: `state`
 says of what), which the caller makes before it goes on. `state` says where a run stands, so that it goes on there.
+Where events are taken back (UNDOING), weights and entries wrap instead: the sums that a deletion reads have its row in
+them, and their products may be too large ((x + y)**2 grew by 2*x*y + y**2, and goes down by 2*(x + y)*y - y**2). Modulo
+2**64 all is exact, and so are the entries at the end, which fitted before. Registers are checked as ever: what is
+compared, and keys, have no meaning modulo 2**64.
 
 Measured (sum and count of a two-way join by key, 10^7 rows): an event takes what its cache misses take, one for each
 table it reads or changes. So sum and count are twins in one table, and the slots of the event AHEAD are asked for
@@ -36,12 +40,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lftj.triggers.checked_arithmetic import difference_overflows, magnitude, product_overflows, sum_overflows
 from lftj.triggers.order_kernel import (
     ENTRIES,
     FREE,
     add_under,
     first_above,
-    fits,
     has_nodes,
     new_node,
     sum_below,
@@ -79,15 +83,14 @@ EQ, NE, LT, LE, GT, GE = range(6)
 # Columns of `code`: the instruction, and what it is about: a table (or a comparison); registers or lists; where in
 # `lists` the registers of its keys stand, and those of the values that its members read; how many members.
 OP, TABLE, A, B, C, LIST, READS, MEMBERS, CELLS = range(9)
-# Cells of `state`.
-EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, FINAL, STATE = range(10)
+# Cells of `state`. UNDOING: weights and entries wrap.
+EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, FINAL, UNDOING, STATE = range(11)
 EVALUATING, WRITING = 0, 1
 DONE, OVERFLOW, GROW_MEMORY, GROW_ADDITIONS, GROW_LOG, GROW_NODES = range(6)
 # Columns of an addition before its amounts, one for each value of a table, which its keys follow; and of a line of the
 # log before the old values, the new ones and the keys.
 TARGET, AMOUNTS = 0, 1
 WHEN, LOG_TABLE, OLD = 0, 1, 2
-SAFE = 9.2e18
 KEY_MIN, KEY_MAX = np.int64(np.iinfo(np.int64).min), np.int64(np.iinfo(np.int64).max)
 # How many events later the slots are asked for.
 AHEAD = 6
@@ -131,23 +134,6 @@ class EventWork(NamedTuple):
 
 
 @inlined
-def _overflows(a, b, product):
-    """Whether `product`, the product of a and b modulo 2**64, is not the product."""
-    near = np.float64(a) * np.float64(b)
-    if -SAFE < near < SAFE:
-        return False
-    if not -1e19 < near < 1e19:
-        return True
-    return product // a != b or product % a != 0 or (product < 0) != (near < 0)
-
-
-@inlined
-def _sum_overflows(a, b, total):
-    """Whether `total`, the sum of a and b modulo 2**64, is not the sum."""
-    return ((a ^ total) & (b ^ total)) < 0
-
-
-@inlined
 def _holds(op, a, b):
     """Whether a comparison holds."""
     if op == EQ:
@@ -172,16 +158,16 @@ def _keys_of(code, i, work):
 
 
 @inlined
-def _times_entry(tables, code, i, word, before, weight):
-    """Make `weight` `before` times the values of an entry that the members read: 1; 0 if all are 0, -1 if too large."""
+def _times_entry(tables, code, i, word, before, work):
+    """Make the weights `before` times the values of an entry that members read: 1; 0 if all are 0, -1 if too large."""
     at, values = code.code[i, READS], word + 1 + tables.desc[code.code[i, TABLE], KEYS]
     alive = np.int64(0)
     for v in range(code.code[i, MEMBERS]):
         value, old = tables.mem[values + code.lists[at + v]], before[v]
         product = old * value
-        if _overflows(old, value, product):
+        if product_overflows(old, value, product) and work.state[UNDOING] == 0:
             return np.int64(-1)
-        weight[v] = product
+        work.weight[v] = product
         alive |= product
     return np.int64(alive != 0)
 
@@ -230,7 +216,7 @@ def _times_range(tables, code, work, i):
     for v in range(code.code[i, MEMBERS]):
         value, total = code.lists[at + v], np.int64(0)
         if not empty:
-            # The sums are modulo 2**64, and so is their difference: it is the sum if that is one of 64 bits.
+            # A sum over an interval is one of 64 bits: those of all magnitudes are (`_orders_take`).
             if high >= 0:
                 total = sum_below(nodes, root, value, registers[high], is_open & 2 == 0)
             else:
@@ -238,7 +224,7 @@ def _times_range(tables, code, work, i):
             if low >= 0:
                 total -= sum_below(nodes, root, value, registers[low], is_open & 1 == 1)
         product = work.weight[v] * total
-        if _overflows(work.weight[v], total, product):
+        if product_overflows(work.weight[v], total, product) and work.state[UNDOING] == 0:
             return np.int64(-1)
         work.weight[v] = product
         alive |= product
@@ -311,7 +297,7 @@ def _evaluate(tables, code, work, i):
             if word < 0:
                 goes_on = False
             else:
-                found = _times_entry(tables, code, i, word, weight, weight)
+                found = _times_entry(tables, code, i, word, weight, work)
                 if found < 0:
                     return OVERFLOW
                 goes_on = found > 0
@@ -320,7 +306,7 @@ def _evaluate(tables, code, work, i):
             for v in range(ops[i, MEMBERS]):
                 if one < 0 or one == v:
                     product = weight[v] * value
-                    if _overflows(weight[v], value, product):
+                    if product_overflows(weight[v], value, product) and state[UNDOING] == 0:
                         return OVERFLOW
                     weight[v] = product
         elif op == TEST:
@@ -349,7 +335,7 @@ def _evaluate(tables, code, work, i):
                 continue
         elif op == KEEP:
             value = registers[ops[i, C]] + weight[0]
-            if _sum_overflows(registers[ops[i, C]], weight[0], value):
+            if sum_overflows(registers[ops[i, C]], weight[0], value) and state[UNDOING] == 0:
                 return OVERFLOW
             registers[ops[i, C]] = value
             weight[:] = 1
@@ -361,7 +347,7 @@ def _evaluate(tables, code, work, i):
             addition[TARGET] = m
             for v in range(desc[m, VALUES]):
                 old, new = mem[word + 1 + v] if word >= 0 else np.int64(0), registers[code.lists[ops[i, LIST] + 1 + v]]
-                if ((new ^ old) & (new ^ (new - old))) < 0:
+                if difference_overflows(new, old, new - old) and state[UNDOING] == 0:
                     return OVERFLOW
                 addition[AMOUNTS + v] = new - old
                 alive |= new - old
@@ -384,21 +370,21 @@ def _evaluate(tables, code, work, i):
                     work.weights[i, v] = weight[v]
                 work.loops[open_loops] = i
                 open_loops += 1
-                if _times_entry(tables, code, i, word, work.weights[i], weight) < 0:
+                if _times_entry(tables, code, i, word, work.weights[i], work) < 0:
                     return OVERFLOW
         else:
             a, b = registers[ops[i, A]], registers[ops[i, B]]
             if op == ADD:
                 value = a + b
-                if _sum_overflows(a, b, value):
+                if sum_overflows(a, b, value):
                     return OVERFLOW
             elif op == SUBTRACT:
                 value = a - b
-                if ((a ^ b) & (a ^ value)) < 0:
+                if difference_overflows(a, b, value):
                     return OVERFLOW
             elif op == MULTIPLY:
                 value = a * b
-                if _overflows(a, b, value):
+                if product_overflows(a, b, value):
                     return OVERFLOW
             elif op == FLOOR:
                 value = a // b
@@ -423,7 +409,7 @@ def _evaluate(tables, code, work, i):
             return DONE
         _bind(tables, code, i, word, registers)
         work.cursors[i] = word
-        if _times_entry(tables, code, i, word, work.weights[i], weight) < 0:
+        if _times_entry(tables, code, i, word, work.weights[i], work) < 0:
             return OVERFLOW
         state[STEPS] += 1
         i += 1
@@ -437,8 +423,12 @@ def _prefix(tables, t, addition, values, work):
 
 
 @kernel
-def _orders_take(tables, work, addition):
-    """Whether the orders of a table take an addition: DONE, or why not. Their trees are there then."""
+def _orders_take(tables, work, addition, entry):
+    """Whether the orders of a table take an addition: DONE, or why not. Their trees are there then.
+
+    `entry`: the word of the table's entry, -1 if there is none. Of each tree the sum of the magnitudes has to be one of
+    64 bits, as then are the sums of all runs of its entries, those in its nodes included.
+    """
     mem, desc, m = tables.mem, tables.desc, addition[TARGET]
     values = desc[m, VALUES]
     for t in range(desc[m, FIRST_ORDER], desc[m, FIRST_ORDER] + desc[m, ORDERS]):
@@ -452,17 +442,23 @@ def _orders_take(tables, work, addition):
                 work.state[NEED] = missing
                 return GROW_MEMORY
             word = place(mem, desc, t, work.buffer, 0)
-            mem[word + 1 + desc[t, KEYS]] = new_node(tables.trees, values, 1)
+            root = word + 1 + desc[t, KEYS]
+            mem[root] = new_node(tables.trees, values, 1)
+            for v in range(values):
+                mem[root + 1 + v] = 0
+        if work.state[UNDOING] == 1:
             continue
-        key = addition[AMOUNTS + values + tables.columns[t, desc[t, KEYS]]]
-        if not fits(tables.trees, values, mem[word + 1 + desc[t, KEYS]], key, addition, AMOUNTS):
-            return OVERFLOW
+        for v in range(values):
+            old, amount = mem[entry + 1 + desc[m, KEYS] + v] if entry >= 0 else np.int64(0), addition[AMOUNTS + v]
+            others, new = mem[word + 2 + desc[t, KEYS] + v] - magnitude(old), magnitude(old + amount)
+            if sum_overflows(old, amount, old + amount) or new < 0 or sum_overflows(others, new, others + new):
+                return OVERFLOW
     return DONE
 
 
 @kernel
-def _add_to_orders(tables, work, addition):
-    """Add to the orders of a table."""
+def _add_to_orders(tables, work, addition, entry):
+    """Add to the orders of a table, whose entry at the word `entry` still has its old values."""
     mem, desc, m, trees = tables.mem, tables.desc, addition[TARGET], tables.trees
     values = desc[m, VALUES]
     for t in range(desc[m, FIRST_ORDER], desc[m, FIRST_ORDER] + desc[m, ORDERS]):
@@ -471,6 +467,9 @@ def _add_to_orders(tables, work, addition):
         key = addition[AMOUNTS + values + tables.columns[t, desc[t, KEYS]]]
         root = add_under(trees, values, mem[word + 1 + desc[t, KEYS]], key, addition, AMOUNTS)
         mem[word + 1 + desc[t, KEYS]] = root
+        for v in range(values):
+            old = mem[entry + 1 + desc[m, KEYS] + v]
+            mem[word + 2 + desc[t, KEYS] + v] += magnitude(old + addition[AMOUNTS + v]) - magnitude(old)
         if trees.nodes[root + ENTRIES] == 0:
             trees.nodes[root] = trees.heap[FREE + values]
             trees.heap[FREE + values] = root
@@ -485,11 +484,11 @@ def _add(tables, work, addition, event, logs):
     logged = logs and desc[m, TOP] > 0
     if logged and work.state[LOGGED] == len(work.log):
         return GROW_LOG
+    word = find(mem, desc, m, addition, AMOUNTS + values)
     if desc[m, ORDERS] > 0:
-        status = _orders_take(tables, work, addition)
+        status = _orders_take(tables, work, addition, word)
         if status != DONE:
             return status
-    word = find(mem, desc, m, addition, AMOUNTS + values)
     if word < 0:
         missing = room_for_one(tables, m, work.buffer)
         if missing > 0:
@@ -500,10 +499,10 @@ def _add(tables, work, addition, event, logs):
             mem[word + 1 + n + v] = 0
         if desc[m, SLICES] > 0:
             link(tables, m, word, work.buffer)
-    else:
+    elif work.state[UNDOING] == 0:
         for v in range(values):
             old = mem[word + 1 + n + v]
-            if _sum_overflows(old, addition[AMOUNTS + v], old + addition[AMOUNTS + v]):
+            if sum_overflows(old, addition[AMOUNTS + v], old + addition[AMOUNTS + v]):
                 return OVERFLOW
     if logged:
         line = work.log[work.state[LOGGED]]
@@ -515,7 +514,7 @@ def _add(tables, work, addition, event, logs):
             line[OLD + 2 * values + j] = addition[AMOUNTS + values + j]
         work.state[LOGGED] += 1
     if desc[m, ORDERS] > 0:
-        _add_to_orders(tables, work, addition)
+        _add_to_orders(tables, work, addition, word)
     alive = np.int64(0)
     for v in range(values):
         mem[word + 1 + n + v] += addition[AMOUNTS + v]

@@ -194,11 +194,13 @@ class LoweredProgram:
             rows.append([0, 0, 0, 0, keys, values, len(slices), first, links, width, top, len(orders), first_order])
             columns.append([0] * most)
             first, first_order = first + len(slices), first_order + len(orders)
+        # An entry of an index is the first slot of a list; one of an order a root, and for each value a sum.
         for keys_of, less in ((self.indexes, 0), (self.orders, 1)):
-            for named in (listed for of_table in keys_of for listed in of_table):
-                keys = len(named) - less
-                rows.append([0, 0, 0, 0, keys, 1, 0, 0, 0, 2 + keys, 0, 0, 0])
-                columns.append([*named, *[0] * (most - len(named))])
+            for made, listed in zip(self.twins, keys_of, strict=True):
+                for named in listed:
+                    keys, values = len(named) - less, 1 + less * len(made.names)
+                    rows.append([0, 0, 0, 0, keys, values, 0, 0, 0, 1 + keys + values, 0, 0, 0])
+                    columns.append([*named, *[0] * (most - len(named))])
         return np.array(rows, np.int64).reshape(-1, t.FIELDS), np.array(columns, np.int64).reshape(-1, most)
 
 

@@ -2,11 +2,12 @@
 
     maps = Maps(program)
     maps.run(kinds, rows)           events in order: `kinds` int64[n] of `maps.kinds`, `rows` int64[n, columns]
-    maps.undo(kinds, rows)          the same events taken back, in reverse: maps are rings, so that is exact
+    maps.undo(kinds, rows)          the same events taken back, in reverse: that is exact, whatever is too large between
     maps.entries("q")               keys int64[k, n] and values int64[n]
     maps.log()                      what changed in top maps: event, map, old and new value, keys
 
-A run that fails takes back what it did, and raises. It runs in slices, between which Ctrl-C is heard.
+A run that fails takes back what it did, and raises; maps for which that failed are `lost`. It runs in slices, between
+which Ctrl-C is heard.
 """
 
 from __future__ import annotations
@@ -52,11 +53,14 @@ class LogLines(NamedTuple):
 
 
 class Maps:
-    """The maps of one program. `kinds`: the number of each event, by sign and relation."""
+    """The maps of one program. `kinds`: the number of each event, by sign and relation.
+
+    `lost`: events were not taken back to the end, so that the maps hold for no state: make them anew.
+    """
 
     def __init__(self, program: TriggerProgram) -> None:
         self.program, self.lowered = program, LoweredProgram(program)
-        self.kinds = self.lowered.kinds
+        self.kinds, self.lost = self.lowered.kinds, False
         lowered = self.lowered
         desc, columns = lowered.described()
         heap = np.zeros(o.FREE + lowered.most_values + 1, np.int64)
@@ -81,7 +85,7 @@ class Maps:
     # -- events -------------------------------------------------------------------------------------------------------
 
     def run(self, kinds: Ints, rows: Ints, *, logs: bool = True, look: Callable[[int], object] | None = None) -> None:
-        """Events in order. `look` is called now and then, and may raise. Whatever is raised, the maps are as before.
+        """Events in order. `look` is called now and then, and may raise. The maps are as before then, or lost.
 
         `logs`: changes of top maps are logged. Raises `SumOverflow` where no int64 holds a sum.
         """
@@ -101,6 +105,8 @@ class Maps:
         while True:
             status = k.run_events(self.tables, self.lowered.code, self.work, kinds, rows, upto, logs)
             if status == k.DONE:
+                return int(state[k.EVENT])
+            if status == k.OVERFLOW and state[k.UNDOING] == 1:
                 return int(state[k.EVENT])
             if status == k.OVERFLOW:
                 statement = self._failing()
@@ -132,16 +138,22 @@ class Maps:
 
     def _take_back(self, kinds: Ints, rows: Ints, done: int) -> None:
         """Take back what a run did: the present event by half, and those before it, the last one first."""
+        self.lost = True
         while (status := k.take_back(self.tables, self.work)) != k.DONE:
             self._make_room(status)
         self.undo(kinds[:done], rows[:done])
 
     def undo(self, kinds: Ints, rows: Ints) -> None:
-        """Take back events that were run: those of the opposite sign, in reverse."""
+        """Take back events that were run: those of the opposite sign, in reverse.
+
+        The maps are lost where a key or a term that is compared is too large in a statement of the opposite sign and
+        was not in those that were run, which read what is there before a row comes.
+        """
+        self.lost = True
         self.work.state[:] = 0
-        if len(kinds):
-            opposite, reverse = np.ascontiguousarray(kinds[::-1] ^ 1), np.ascontiguousarray(rows[::-1])
-            self._slice(opposite, reverse, len(kinds), logs=False)
+        self.work.state[k.UNDOING] = 1
+        opposite, reverse = np.ascontiguousarray(kinds[::-1] ^ 1), np.ascontiguousarray(rows[::-1])
+        self.lost = self._slice(opposite, reverse, len(kinds), logs=False) < len(kinds)
 
     @property
     def steps(self) -> int:
@@ -200,7 +212,8 @@ class Maps:
 
     def _regions(self, need: int) -> None:
         """Move all tables into a larger array that has room for `need` words more, without what they left behind."""
-        old, desc = self.tables.mem, self.tables.desc
+        # All is new until the last line: Ctrl-C before it leaves the tables as they are.
+        old, desc = self.tables.mem, self.tables.desc.copy()
         sizes = desc[:, t.CAP] * desc[:, t.WIDTH]
         live = int(sizes.sum())
         mem, at = np.zeros(max(256, live + need + (live + need) // 2), np.int64), 0
@@ -210,8 +223,7 @@ class Maps:
                 mem[at : at + size] = old[begin : begin + size]
             desc[number, t.OFF] = at
             at += size
-        self.tables.top[0] = at
-        self.tables = self.tables._replace(mem=mem)
+        self.tables = self.tables._replace(mem=mem, desc=desc, top=np.array([at], np.int64))
 
 
 def _doubled(array: Ints) -> Ints:

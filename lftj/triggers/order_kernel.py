@@ -7,6 +7,7 @@ An order is a B+-tree for each prefix, the other keys that a statement knows, wi
 Of a leaf the keys are those of entries and the sums their values; of an inner node each key is at most the least one
 of the child, and each sum that of the child. An entry whose values are all 0 goes; a node that has become small joins
 a neighbour. Nodes lie in one array of words, `nodes`, those that went in a list by their width (first word: the next).
+Sums wrap: who adds sees to it that those of all runs are of 64 bits (`event_kernel._orders_take`).
 
 The sum below a key adds up one node for each level, so one over an interval takes two walks down; where a running sum
 first passes a bound is found by one.
@@ -103,38 +104,9 @@ def _total(nodes, node, v):
     return total
 
 
-@inlined
-def _exceeds(a, b):
-    """Whether the sum of two integers is none of 64 bits."""
-    total = a + b
-    return ((a ^ total) & (b ^ total)) < 0
-
-
-@kernel
-def fits(trees, values, root, key, amounts, at):
-    """Whether amounts, from `amounts[at]` on, can be added under a key: no sum on the way leaves 64 bits."""
-    nodes, node = trees.nodes, root
-    for v in range(values):
-        if _exceeds(_total(nodes, root, v), amounts[at + v]):
-            return False
-    while True:
-        i = _place(nodes, node, key)
-        if nodes[node + LEAF] == 1:
-            if i < 0 or nodes[node + NODE_KEYS + i] != key:
-                return True
-        elif i < 0:
-            i = 0
-        for v in range(values):
-            if _exceeds(nodes[node + SUMS + v * FAN + i], amounts[at + v]):
-                return False
-        if nodes[node + LEAF] == 1:
-            return True
-        node = nodes[node + CHILDREN + i]
-
-
 @kernel
 def add_under(trees, values, root, key, amounts, at):
-    """Add amounts under a key; returns the root, another one if the tree grew or shrank. It fits, and has nodes."""
+    """Add amounts under a key; returns the root, another one if the tree grew or shrank. There are nodes for it."""
     nodes, path = trees.nodes, trees.path
     node, depth = root, 0
     while nodes[node + LEAF] == 0:
@@ -231,7 +203,7 @@ def _remove(trees, values, root, node, i, depth):
 
 @kernel
 def sum_below(nodes, root, v, key, inclusive):
-    """The sum of value `v` over the entries with a key below `key`, or at most `key`. Wraps as additions do."""
+    """The sum of value `v` over the entries with a key below `key`, or at most `key`."""
     node, total = root, np.int64(0)
     while True:
         n, leaf = nodes[node + ENTRIES], nodes[node + LEAF] == 1

@@ -26,8 +26,8 @@ from scantree._jit import inlined, kernel, prefetch
 Words = npt.NDArray[np.int64]
 
 # Columns of `desc`. FIRST: the row of the map's first index, and SLICES how many it has; LINKS: where these are in a
-# slot; FIRST_ORDER and ORDERS: the same of its orders (order_kernel.py), tables from their prefixes to roots; TOP:
-# changes are logged.
+# slot; FIRST_ORDER and ORDERS: the same of its orders (order_kernel.py), tables from their prefixes to roots and, for
+# each value, to the sum of the magnitudes in the tree; TOP: changes are logged.
 OFF, CAP, COUNT, GONE, KEYS, VALUES, SLICES, FIRST, LINKS, WIDTH, TOP, ORDERS, FIRST_ORDER, FIELDS = range(14)
 EMPTY, HELD, LEFT = 0, 1, 2
 # A table is full where more than FULL tenths of its slots are no longer empty.

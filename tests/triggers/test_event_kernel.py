@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lftj.language.clause import Value, Var
+from lftj.language.clause import Apply, Value, Var
 from lftj.triggers.algebra import Cmp, Mul, Rel, Val
 from lftj.triggers.compilation import compiled
 from lftj.triggers.maps import Maps, SumOverflow
@@ -99,6 +100,39 @@ def test_the_log_is_exact_after_each_event(query, stream):
         assert {key: value for key, value in now.items() if value} == view(*query, rows)
 
 
+LARGE = [0, 1, -1, 2**20, 2**31, 2**33, -(2**33), 2**62, 2**63 - 1, -(2**63)]
+
+
+@settings(max_examples=2 * EXAMPLES, deadline=None)
+@given(queries(atoms=3), streams(), st.lists(st.sampled_from(LARGE), min_size=3, max_size=3, unique=True), st.data())
+def test_numbers_at_the_ends_of_64_bits(query, stream, numbers, data):
+    """Every run is exact, or refused with all as it was; and so is taking it back, whatever its own sums are."""
+    maps = Maps(compiled({"q": query}, RELATIONS))
+    stream = [(sign, name, tuple(numbers[v] for v in row)) for sign, name, row in stream]
+    rows = {name: Counter() for name in RELATIONS}
+    kinds, events = events_of(maps, stream)
+    at = 0
+    while at < len(stream):
+        n = data.draw(st.integers(1, len(stream) - at))
+        before, part = contents(maps), (kinds[at : at + n], events[at : at + n])
+        try:
+            maps.run(*part)
+        except SumOverflow:
+            assert not maps.lost
+            assert contents(maps) == before
+            return
+        maps.undo(*part)
+        assert not maps.lost
+        assert contents(maps) == before
+        maps.run(*part)
+        for sign, name, row in stream[at : at + n]:
+            rows[name][row] += sign
+            if not rows[name][row]:
+                del rows[name][row]
+        check(maps, rows)
+        at += n
+
+
 k, v, w = (Var(name, "number") for name in "kvw")
 JOIN = ((), Mul((Rel("R", (k, v)), Rel("S", (k, w)), Val(v), Val(w))))
 PAIR = {"R": ("number", "number"), "S": ("number", "number")}
@@ -123,6 +157,34 @@ def test_a_sum_that_no_integer_holds_leaves_all_as_it_was():
     with pytest.raises(SumOverflow):
         maps.run(*events_of(maps, [(1, "R", (1, 2**62)), (1, "R", (1, 2**62 + 1))]))
     assert contents(maps) == there
+
+
+def test_a_row_whose_deletion_has_larger_products_is_taken_back():
+    """The square of a sum: x, then x again. Deleting the first x reads the sum with it: 2 * x * x is too large."""
+    square = ((), Mul((Rel("R", (k, v)), Rel("R", (w, Var("u", "number"))), Val(v), Val(Var("u", "number")))))
+    maps, x = Maps(compiled({"q": square}, PAIR)), 2_500_000_000
+    with pytest.raises(SumOverflow) as caught:
+        maps.run(*events_of(maps, [(1, "R", (1, x)), (1, "R", (2, x))]))
+    assert caught.value.event == 1
+    assert len(maps) == 0
+    one = events_of(maps, [(1, "R", (1, x))])
+    maps.run(*one)
+    assert held(maps, "q") == {(): x * x}
+    maps.undo(*one)
+    assert len(maps) == 0
+
+
+def test_what_cannot_be_taken_back_is_told():
+    """Statements that disagree: only the deletion computes a key that no 64 bits hold."""
+    program, row = compiled({"m": ((k,), Rel("T", (k,)))}, {"T": ("number",)}), Var("@0", "number")
+    (statement,) = program.statements[-1, "T"]
+    deletion = replace(statement, keys=(Apply("*", (row, row), "number"),))
+    maps = Maps(replace(program, statements={**program.statements, (-1, "T"): (deletion,)}))
+    one = events_of(maps, [(1, "T", (2**40,))])
+    maps.run(*one)
+    assert not maps.lost
+    maps.undo(*one)
+    assert maps.lost
 
 
 def test_what_is_raised_between_events_leaves_all_as_it_was(monkeypatch):

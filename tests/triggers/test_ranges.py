@@ -31,7 +31,6 @@ class Order:
     def add(self, key: int, amounts: tuple[int, ...]) -> None:
         given = np.array(amounts, np.int64)
         assert o.has_nodes(self.trees, self.values)
-        assert o.fits(self.trees, self.values, self.root, key, given, 0)
         self.root = o.add_under(self.trees, self.values, self.root, key, given, 0)
         new = tuple(a + b for a, b in zip(self.there.pop(key, (0,) * self.values), amounts, strict=True))
         if any(new):
@@ -143,6 +142,17 @@ def test_statements_walk_down_an_order_where_they_would_loop():
         maps.run(*events_of(maps, [(1, "A", (1, 5, 1))]))
         taken.append(maps.steps)
     assert taken[0] == taken[1]
+
+
+def test_a_sum_over_an_interval_that_no_integer_holds_is_refused():
+    """All entries add up to 0 whatever comes, but those of an interval to 10**19."""
+    query = ((), Mul((Rel("A", (a, p, v)), Rel("B", (b, q, w)), Cmp("<=", q, p), Cmp("<=", p, w), Val(v))))
+    maps, half = Maps(compiled({"q": query}, BOOK)), 5 * 10**18
+    assert k.RANGE in maps.lowered.code.code[:, k.OP]
+    entries = [(1, "A", (1, i, value)) for i, value in enumerate([-half, half, half, -half])]
+    with pytest.raises(SumOverflow):
+        maps.run(*events_of(maps, [*entries, (1, "B", (1, 1, 2))]))
+    assert len(maps) == 0
 
 
 def test_a_sum_in_an_order_that_no_integer_holds_leaves_all_as_it_was():
