@@ -169,12 +169,15 @@ def _create_view(
 
 def _add_view(session: Session, program: ast.Program, name: str, options: RuleOptions) -> None:
     taken = session._evaluator.relations.keys() | session._present().relations.keys()
+    program = with_new_parts(program, taken)
+    heads = {head.name for item in program.items if isinstance(item, ast.Rule) for head in item.heads}
     key_orders = {head: order for head, order in options.key_orders.items() if head == name}
+    # What is asked for a view holds for its parts too.
     maintain, granularity = (
-        {head: value for head, value in by_head.items() if head == name}
+        dict.fromkeys(heads, by_head[name]) if name in by_head else {}
         for by_head in (options.maintain, options.granularity)
     )
-    session._extended(with_new_parts(program, taken), RuleOptions(key_orders, maintain, granularity))
+    session._extended(program, RuleOptions(key_orders, maintain, granularity))
 
 
 def _make_room(session: Session, program: ast.Program, before: Schema, target: exp.Expression, source: SqlText) -> None:
