@@ -170,7 +170,8 @@ def _create_view(
 def _add_view(session: Session, program: ast.Program, name: str, options: RuleOptions) -> None:
     taken = session._evaluator.relations.keys() | session._present().relations.keys()
     program = with_new_parts(program, taken)
-    heads = {head.name for item in program.items if isinstance(item, ast.Rule) for head in item.heads}
+    rules = [item for item in program.items if isinstance(item, ast.Rule)]
+    heads = {head.name for rule in rules for head in rule.heads if rule.body or _folds(head) or head.name == name}
     key_orders = {head: order for head, order in options.key_orders.items() if head == name}
     # What is asked for a view holds for its parts too.
     maintain, granularity = (
@@ -178,6 +179,11 @@ def _add_view(session: Session, program: ast.Program, name: str, options: RuleOp
         for by_head in (options.maintain, options.granularity)
     )
     session._extended(program, RuleOptions(key_orders, maintain, granularity))
+
+
+def _folds(head: ast.Head) -> bool:
+    """Whether a head without a body is no fact."""
+    return isinstance(head, ast.Assignment) and isinstance(head.value, ast.Aggregate)
 
 
 def _make_room(session: Session, program: ast.Program, before: Schema, target: exp.Expression, source: SqlText) -> None:
