@@ -32,12 +32,13 @@ def reads(query: Query) -> list[str]:
     return [name for name in TABLES if re.search(rf"\b{name}\b", query.body.replace("as nation", ""))]
 
 
-def database(query: Query) -> Any:
-    """A database with the tables that a query reads and its view, empty."""
+def database(query: Query, maintain: str | None = None) -> Any:
+    """A database with the tables that a query reads and its view, empty. `maintain`: the view's strategy."""
     import lftj
 
     db = lftj.Database()
-    db.sql(";\n".join([*(TABLES[name] for name in reads(query)), query.view()]))
+    text = ";\n".join([*(TABLES[name] for name in reads(query)), query.view()])
+    db.sql(text, maintain=None if maintain is None else {query.name: maintain})
     return db
 
 

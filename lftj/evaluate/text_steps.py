@@ -85,6 +85,16 @@ class TextColumns:
 
     def met(self, conditions: Sequence[Compare]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """(the rows that meet all conditions, those that meet all but some that have no value)."""
+        tests = [condition for condition in conditions if _is_null_test(condition)]
+        if tests and len(tests) < len(conditions):
+            # A condition on what cannot be null is asked of the rows only in which it is not.
+            held = np.logical_and.reduce([self.holds(test) for test in tests])
+            columns = {name: column[held] for name, column in self.columns.items()}
+            tested = TextColumns(columns, int(np.count_nonzero(held)), self.symbols, self.given)
+            found = tested.met([condition for condition in conditions if not _is_null_test(condition)])
+            kept, without = np.zeros(self.count, np.bool_), np.zeros(self.count, np.bool_)
+            kept[held], without[held] = found
+            return kept, without
         kept, without = np.ones(self.count, np.bool_), np.zeros(self.count, np.bool_)
         before = self._defined
         for condition in conditions:
@@ -169,6 +179,10 @@ def _value(function: Callable[..., object], row: tuple[object, ...], type: str) 
         return to_stored(function(*row), type)
     except (ValueError, Misfit):
         return None
+
+
+def _is_null_test(compare: Compare) -> bool:
+    return compare.op in ("=", "!=") and isinstance(compare.right, Value) and compare.right.value is None
 
 
 _ORDER: dict[str, Callable[..., npt.NDArray[np.bool_]]] = {

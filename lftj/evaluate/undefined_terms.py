@@ -28,7 +28,7 @@ from lftj.evaluate.text_steps import TextColumns
 from lftj.evaluate.undefined_groups import without_undefined
 from lftj.join.run import Limits
 from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
-from lftj.language.functors import MATCH, TEXT_TESTS, known_as
+from lftj.language.functors import CHECKED, MATCH, TEXT_TESTS, known_as
 from lftj.language.notation import literal_text
 from lftj.plan.partial_functions import UNDEFINED, partial_in, term_of_test
 from lftj.program.text_split import computes_text
@@ -169,6 +169,13 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
             remedy="exclude the divisor 0 in the body, e.g. `y != 0`",
         )
     shown = replace(term, args=tuple(Value(v, a.type) for v, a in zip(arguments, term.args, strict=True)))
+    if term.op in CHECKED:
+        return EvaluationError(
+            f"`{replace(shown, op=CHECKED[term.op])}` does not fit into 64 bits",
+            where=where,
+            why="a number is from -(2^63 - 1) to 2^63 - 1; nothing was changed",
+            remedy="compute with floats (`cast(x as double)` in SQL), or exclude such rows",
+        )
     return EvaluationError(
         "an arithmetic result is not a number, or not in the range of its type",
         where=where,

@@ -7,10 +7,10 @@ argument has whatever type it has, of `domain`; the evaluator tells the cases ap
 `example` is a comparison that holds.
 
 Semantics that the name alone does not settle follow Souffle: `/` and `%` on integers truncate towards zero; integer
-arithmetic wraps at 64 bits; shift counts are taken modulo 64; `ord` is the symbol's internal number. What Souffle
-leaves undefined, or ends the process for, is an error that names the rule and the row, if the rest of the body has such
-a row: a division by zero (of floats too), `0 ^ -1`, a float that is not a number or has no place in an integer, a text
-that is no number, a pattern that is none. Where it differs on purpose:
+arithmetic wraps at 64 bits, but for `checked_add` and `checked_mul`; shift counts are taken modulo 64; `ord` is the
+symbol's internal number. What Souffle leaves undefined, or ends the process for, is an error that names the rule and
+the row, if the rest of the body has such a row: a division by zero (of floats too), `0 ^ -1`, a float that is not a
+number or has no place in an integer, a text that is no number, a pattern that is none. Where it differs on purpose:
 
     ^            on integers exact, wrapping; Souffle's goes through floating point
     strlen, substr   count characters; Souffle's count the bytes of UTF-8
@@ -117,6 +117,24 @@ def _table() -> dict[str, Signature]:
             total_with=_not_negative,
         ),
         Signature("neg", same1, SAME, "Arithmetic negation, written `-x`.", "-(2 + 3) = -5", ADDED, opcode="NEG"),
+        Signature(
+            "checked_add",
+            (NUMBER, NUMBER),
+            NUMBER,
+            "Sum, as `+`; an error where it is beyond 2^63 - 1, on either side of 0, and would wrap.",
+            "checked_add(2, 3) = 5",
+            opcode="DURATION_ADD",
+            partial=frozenset({NUMBER}),
+        ),
+        Signature(
+            "checked_mul",
+            (NUMBER, NUMBER),
+            NUMBER,
+            "Product, as `*`; an error where it is beyond 2^63 - 1, on either side of 0, and would wrap.",
+            "checked_mul(2, 3) = 6",
+            opcode="DURATION_MUL",
+            partial=frozenset({NUMBER}),
+        ),
         Signature("band", same2, SAME, "Bitwise and.", "6 band 3 = 2", INTEGRAL, opcode="BAND"),
         Signature("bor", same2, SAME, "Bitwise or.", "6 bor 3 = 7", INTEGRAL, opcode="BOR"),
         Signature("bxor", same2, SAME, "Bitwise exclusive or.", "6 bxor 3 = 5", INTEGRAL, opcode="BXOR"),
@@ -325,6 +343,9 @@ def known_as(op: str) -> Signature | Constraint:
     return FUNCTORS[op] if op in FUNCTORS else CONSTRAINTS[op]
 
 
+# The functors that never wrap, and the operators that give the same where neither does.
+CHECKED = {"checked_add": "+", "checked_mul": "*"}
+
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 NEGATED = {
     "=": "!=",
@@ -349,7 +370,7 @@ UNSUPPORTED_FUNCTORS = {
 
 # Words that cannot name a relation, since the text would read them as something else.
 # (An atom and a call in a term stand in different places, so that a relation may have the name of a younger functor.)
-OF_TYPES = frozenset(row.name for row in functors_of_types.table()) | {"coalesce"}
+OF_TYPES = frozenset(row.name for row in functors_of_types.table()) | {"coalesce", *CHECKED}
 RESERVED = frozenset(name for name in FUNCTORS if name.isidentifier() and name not in ("neg", *OF_TYPES)) | frozenset(
     {*CONSTRAINTS, *UNSUPPORTED_FUNCTORS, *AGGREGATES, "nil", "true", "false", "null", "_"}
 )

@@ -23,13 +23,14 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.types import DECIMAL, FLOAT, NUMBER
-from lftj.sql.branches import Branch, RowAtom, may_be_null, product_of
+from lftj.sql.branches import Branch, RowAtom, may_be_null
 from lftj.sql.cases import not_null
 from lftj.sql.constants import constant
 from lftj.sql.heads import or_null
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
+from lftj.sql.whole_numbers import product_of
 from lftj.values.type_table import family_of
 
 if TYPE_CHECKING:
@@ -231,9 +232,12 @@ class AggregateHeads:
         folded = []
         for choice, term in parts:
             copies = choice.branch.copies
-            if copies and type_ == FLOAT:
-                copies = [ast.Functor("itof", (product_of(copies),))]
-            folded.append(self.heads.folded("sum", product_of([term, *copies]), choice.terms, choice.branch))
+            if type_ == NUMBER:
+                term = product_of([term, *copies])
+            elif copies:
+                times = product_of(copies)
+                term = ast.Functor("*", (term, ast.Functor("itof", (times,)) if type_ == FLOAT else times))
+            folded.append(self.heads.folded("sum", term, choice.terms, choice.branch))
         return self._up(folded)
 
     def _counted(self, parts: Sequence[tuple[KeyedBranch, ast.Term]]) -> str:

@@ -121,14 +121,6 @@ def variables(term: ast.Term) -> set[str]:
     return {node.name for node in nodes((term,)) if isinstance(node, ast.Variable)}
 
 
-def product_of(terms: Sequence[ast.Term]) -> ast.Term:
-    """The product of numbers; 1 of none."""
-    made: ast.Term = terms[0] if terms else ast.Constant(1, "number")
-    for term in terms[1:]:
-        made = ast.Functor("*", (made, term))
-    return made
-
-
 _Node = TypeVar("_Node", bound="ast.Term | ast.Literal")
 
 

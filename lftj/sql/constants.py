@@ -106,6 +106,8 @@ _ARITHMETIC: dict[str, Any] = {
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "neg": lambda a: -a,
+    "checked_add": lambda a, b: a + b,
+    "checked_mul": lambda a, b: a * b,
     "itof": float,
     "max": max,
     "min": min,

@@ -17,11 +17,12 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.types import NUMBER
-from lftj.sql.branches import QueryBody, product_of
+from lftj.sql.branches import QueryBody
 from lftj.sql.query_scope import Beside, Derived, FromTable, QueryParameter, QueryScope
 from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
+from lftj.sql.whole_numbers import product_of
 
 # The name of what is no table but the columns that joins have merged.
 _MERGED = "@merged"

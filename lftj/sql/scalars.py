@@ -39,6 +39,7 @@ from lftj.sql.predicates import is_predicate
 from lftj.sql.scope import Case, Conjunction
 from lftj.sql.sql_functions import FUNCTIONS, NAMED, anonymous, clock
 from lftj.sql.sql_intervals import interval_value, of_times, with_interval
+from lftj.sql.whole_numbers import OPERATIONS, negated
 from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import family_of
 
@@ -257,6 +258,10 @@ def arithmetic(of: Translator, op: str, left: Known, right: Known, node: exp.Exp
         if op in ("//", "%"):
             raise _no_operator(of, op, left, right, node)
         return call(op, FLOAT, of.cast(left, FLOAT, node), of.cast(right, FLOAT, node)), FLOAT
+    if families == {NUMBER} and op in OPERATIONS:
+        return OPERATIONS[op](left.term, right.term), NUMBER
+    if families == {UNSIGNED} and op in ("+", "-", "*"):
+        raise of.scope.source.unsupported(f"`{op}` of ubigint", node, "cast both sides to bigint, or to double")
     if families in ({NUMBER}, {UNSIGNED}):
         return call("/" if op == "//" else op, left.type, left.term, right.term), left.type
     if UNSIGNED in families or op in ("//", "%"):
@@ -294,6 +299,8 @@ def _negative(of: Translator, node: exp.Expr) -> list[Case]:
         (known,) = values
         if family_of(known.type) not in (NUMBER, DECIMAL, FLOAT, DURATION):
             raise of.scope.source.unsupported(f"`-` of {shown(known.type)}", node, "cast it to bigint")
+        if known.type == NUMBER:
+            return negated(known.term), NUMBER
         type = decimal_of(scale_of(known.type)) if family_of(known.type) == DECIMAL else known.type
         return call("neg", type, known.term), type
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.sql.branches import Branch, product_of
+from lftj.sql.branches import Branch
 from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import Grouping, is_grouped
 from lftj.sql.query_scope import Derived, Outside, QueryParameter, QueryScope, null_of
 from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import holds, value
 from lftj.sql.view import OutputColumn, Rows
+from lftj.sql.whole_numbers import product_of
 
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries

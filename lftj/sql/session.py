@@ -169,12 +169,21 @@ def _create_view(
 
 def _add_view(session: Session, program: ast.Program, name: str, options: RuleOptions) -> None:
     taken = session._evaluator.relations.keys() | session._present().relations.keys()
+    program = with_new_parts(program, taken)
+    rules = [item for item in program.items if isinstance(item, ast.Rule)]
+    heads = {head.name for rule in rules for head in rule.heads if rule.body or _folds(head) or head.name == name}
     key_orders = {head: order for head, order in options.key_orders.items() if head == name}
+    # What is asked for a view holds for its parts too.
     maintain, granularity = (
-        {head: value for head, value in by_head.items() if head == name}
+        dict.fromkeys(heads, by_head[name]) if name in by_head else {}
         for by_head in (options.maintain, options.granularity)
     )
-    session._extended(with_new_parts(program, taken), RuleOptions(key_orders, maintain, granularity))
+    session._extended(program, RuleOptions(key_orders, maintain, granularity))
+
+
+def _folds(head: ast.Head) -> bool:
+    """Whether a head without a body is no fact."""
+    return isinstance(head, ast.Assignment) and isinstance(head.value, ast.Aggregate)
 
 
 def _make_room(session: Session, program: ast.Program, before: Schema, target: exp.Expression, source: SqlText) -> None:

@@ -20,6 +20,7 @@ from lftj.language.types import DATE, DECIMAL, DURATION, FLOAT, NUMBER, SYMBOL, 
 from lftj.sql.cases import Known, Translator, computed, plain
 from lftj.sql.conversions import NUMBERS, call, shown
 from lftj.sql.scope import Case
+from lftj.sql.whole_numbers import negated, number
 from lftj.values.decimal_type import DIGITS
 from lftj.values.type_table import family_of
 
@@ -71,10 +72,6 @@ def _either(takes: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def _number(value: int) -> ast.Constant:
-    return ast.Constant(value, NUMBER)
-
-
 def _text(value: str) -> ast.Constant:
     return ast.Constant(value, SYMBOL)
 
@@ -93,7 +90,8 @@ def whole_constant(of: Translator, node: exp.Expr, argument: exp.Expr, what: str
 def _abs(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
     (value,) = values
     type = decimal_of(scale_of(value.type)) if family_of(value.type) == DECIMAL else value.type
-    return call("max", type, value.term, call("neg", type, value.term)), type
+    opposite = negated(value.term) if type == NUMBER else call("neg", type, value.term)
+    return call("max", type, value.term, opposite), type
 
 
 def _round(of: Translator, node: exp.Expr) -> list[Case]:
@@ -109,7 +107,7 @@ def _round(of: Translator, node: exp.Expr) -> list[Case]:
             whole = Known((), of.cast(value, decimal_of(0), node), decimal_of(0))
             return of.cast(Known((), *rounded(of, node, [whole])), NUMBER, node), NUMBER
         type = decimal_of(min(scale_of(value.type), max(digits, 0))) if family_of(value.type) == DECIMAL else FLOAT
-        return call("round", type, value.term, _number(digits)), type
+        return call("round", type, value.term, number(digits)), type
 
     return applied(of, node, SqlFunction((_SIGNED,), rounded), [node.this])
 
@@ -148,12 +146,12 @@ def _substring(of: Translator, node: exp.Expr) -> list[Case]:
         text = values[0].term
         if start >= 0:  # the place before the first one is there, and has no character
             cut = count if count is None or start > 0 else max(count - 1, 0)
-            return call("substr", SYMBOL, text, _number(max(start - 1, 0)), _number(-1 if cut is None else cut)), SYMBOL
-        place = call("+", NUMBER, call("strlen", NUMBER, text), _number(start))
-        begin = call("max", NUMBER, place, _number(0))
+            return call("substr", SYMBOL, text, number(max(start - 1, 0)), number(-1 if cut is None else cut)), SYMBOL
+        place = call("+", NUMBER, call("strlen", NUMBER, text), number(start))
+        begin = call("max", NUMBER, place, number(0))
         if count is None:
-            return call("substr", SYMBOL, text, begin, _number(-1)), SYMBOL
-        end = call("max", NUMBER, call("+", NUMBER, place, _number(count)), _number(0))
+            return call("substr", SYMBOL, text, begin, number(-1)), SYMBOL
+        end = call("max", NUMBER, call("+", NUMBER, place, number(count)), number(0))
         return call("substr", SYMBOL, text, begin, call("-", NUMBER, end, begin)), SYMBOL
 
     return applied(of, node, SqlFunction(((SYMBOL,),), part), [node.this])
@@ -168,9 +166,9 @@ def _end(of: Translator, node: exp.Expr) -> list[Case]:
     def part(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         text = values[0].term
         if isinstance(node, exp.Left):
-            return call("substr", SYMBOL, text, _number(0), _number(count)), SYMBOL
-        begin = call("max", NUMBER, call("-", NUMBER, call("strlen", NUMBER, text), _number(count)), _number(0))
-        return call("substr", SYMBOL, text, begin, _number(-1)), SYMBOL
+            return call("substr", SYMBOL, text, number(0), number(count)), SYMBOL
+        begin = call("max", NUMBER, call("-", NUMBER, call("strlen", NUMBER, text), number(count)), number(0))
+        return call("substr", SYMBOL, text, begin, number(-1)), SYMBOL
 
     return applied(of, node, SqlFunction(((SYMBOL,),), part), [node.this])
 
@@ -207,7 +205,7 @@ def _position(of: Translator, node: exp.Expr) -> list[Case]:
 
     def place(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         found = call("strpos", NUMBER, values[0].term, values[1].term)
-        return call("+", NUMBER, found, _number(1)), NUMBER
+        return call("+", NUMBER, found, number(1)), NUMBER
 
     return applied(of, node, SqlFunction(((SYMBOL,), (SYMBOL,)), place), [node.this, node.args["substr"]])
 
@@ -235,7 +233,7 @@ def field(of: Translator, node: exp.Expr, name: str, argument: exp.Expr) -> list
     def result(of: Translator, node: exp.Expr, values: Sequence[Known]) -> Result:
         term = values[0].term
         if isinstance(term, ast.Constant):
-            return _number(_FIELD_OF_CONSTANT[key](term.value)), NUMBER
+            return number(_FIELD_OF_CONSTANT[key](term.value)), NUMBER
         if key == "DOY" and family_of(values[0].type) == TIMESTAMP:
             term = _functor("date_of", term)
         return _FIELDS[key](term), NUMBER
@@ -254,9 +252,9 @@ def _functor(name: str, *args: ast.Term) -> ast.Term:
 _OTHER_NAMES = {"DAYOFWEEK": "DOW", "WEEKDAY": "DOW", "DAYOFMONTH": "DAY", "DAYOFYEAR": "DOY"}
 _FIELDS: dict[str, Callable[[ast.Term], ast.Term]] = {
     **{name.upper(): partial(_functor, name) for name in ("year", "month", "day", "hour", "minute", "second")},
-    "QUARTER": lambda x: _functor("/", _functor("+", _functor("month", x), _number(2)), _number(3)),
+    "QUARTER": lambda x: _functor("/", _functor("+", _functor("month", x), number(2)), number(3)),
     "ISODOW": lambda x: _functor("weekday", x),
-    "DOW": lambda x: _functor("%", _functor("weekday", x), _number(7)),
+    "DOW": lambda x: _functor("%", _functor("weekday", x), number(7)),
     "DOY": lambda x: _functor(
         "+",
         _functor(
@@ -264,7 +262,7 @@ _FIELDS: dict[str, Callable[[ast.Term], ast.Term]] = {
             _functor("to_number", x),
             _functor("to_number", _functor("year_start", x)),
         ),
-        _number(1),
+        number(1),
     ),
 }
 _FIELD_OF_CONSTANT: dict[str, Callable[[dt.datetime], int]] = {
@@ -319,7 +317,7 @@ def _difference(of: Translator, node: exp.Expr) -> list[Case]:
                 ends.append(_functor("to_number", of.cast(time, DATE, node)))
             elif unit in ("MONTH", "YEAR"):
                 year = _functor("year", time.term)
-                months = _functor("+", _functor("*", year, _number(12)), _functor("month", time.term))
+                months = _functor("+", _functor("*", year, number(12)), _functor("month", time.term))
                 ends.append(year if unit == "YEAR" else months)
             else:
                 raise of.scope.source.unsupported(

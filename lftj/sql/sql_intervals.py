@@ -22,6 +22,7 @@ from lftj.language.types import DATE, DURATION, NUMBER, TIMESTAMP
 from lftj.sql.cases import Known, Translator, computed, plain
 from lftj.sql.conversions import call, shown
 from lftj.sql.scope import Case
+from lftj.sql.whole_numbers import multiplied, number
 from lftj.values.type_table import family_of
 
 _MONTHS = {"MONTH": 1, "MON": 1, "QUARTER": 3, "YEAR": 12, "DECADE": 120, "CENTURY": 1200}
@@ -199,8 +200,8 @@ def _months_later(of: Translator, time: Known, count: Known, months: int, node: 
     instant = _instant(of, time, node)
     if count.type != NUMBER or instant.type == DURATION:
         raise of.scope.source.unsupported("an interval of a number that is not whole", node, "cast it to bigint")
-    number = call("*", NUMBER, count.term, ast.Constant(months, NUMBER)) if months != 1 else count.term
-    return call("add_months", instant.type, instant.term, number), instant.type
+    later = multiplied(count.term, number(months)) if months != 1 else count.term
+    return call("add_months", instant.type, instant.term, later), instant.type
 
 
 def of_times(of: Translator, op: str, left: Known, right: Known) -> tuple[ast.Term, str] | None:

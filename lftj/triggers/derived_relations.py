@@ -109,14 +109,20 @@ class Magnitudes:
 
     def take(self, name: str, value: int) -> None:
         """A variable may have this absolute value. Raises `NoEvents` if a term could leave its type then."""
-        if value <= self._most.get(name, -1):
+        before = self._most.get(name, -1)
+        if value <= before:
             return
         self._most[name] = 1 << value.bit_length()
         try:
             self._check()
         except NoEvents:
             self._most[name] = value
-            self._check()
+            try:
+                self._check()
+            except NoEvents:
+                # The rows that have this value may be refused, and the next ones are measured again.
+                self._most[name] = before
+                raise
 
     def _check(self) -> None:
         for term in self.checked:
@@ -125,7 +131,7 @@ class Magnitudes:
     def _magnitude(self, term: Term) -> int:
         """The largest absolute value that a term can have."""
         if isinstance(term, Var):
-            return self._most.get(term.name, 0)
+            return max(self._most.get(term.name, 0), 0)
         if isinstance(term, Value):
             return abs(int(type_of(term.type).read(term.value)))
         assert isinstance(term, Apply)

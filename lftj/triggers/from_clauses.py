@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
-from lftj.language.functors import TEXT_TESTS
+from lftj.language.functors import CHECKED, TEXT_TESTS
 from lftj.plan.partial_functions import partial_terms
 from lftj.triggers.algebra import Add, Cmp, Formula, Lift, Mul, Rel, TriggerProgram, Val
 from lftj.triggers.compilation import compiled
@@ -115,6 +115,11 @@ def replaced(term: Term, by: Mapping[str, Term]) -> Term:
     if isinstance(term, Apply):
         return Apply(term.op, tuple(replaced(arg, by) for arg in term.args), term.type)
     return term
+
+
+def _plain(op: str) -> str:
+    """The operator of a functor: what `checked` terms compute is kept only as long as none of them leaves its type."""
+    return CHECKED.get(op, op)
 
 
 def _names(*terms: Term) -> set[str]:
@@ -287,14 +292,14 @@ class _ClauseTranslation:
         if not isinstance(term, Apply):
             raise DoesNotFit("has parameters")
         self.check_arithmetic(term)
-        made = Apply(term.op, tuple(self.across(arg) for arg in term.args), term.type)
+        made = Apply(_plain(term.op), tuple(self.across(arg) for arg in term.args), term.type)
         self.checked.append(made)
         return made
 
     def check_arithmetic(self, term: Apply) -> None:
         """Raise `DoesNotFit` unless a term across atoms is a sum or product of integers."""
         types = {part.type for part in (term, *term.args)}
-        if term.op not in ("+", "-", "*", "neg") or not {family_of(type_) for type_ in types} <= INTEGERS:
+        if _plain(term.op) not in ("+", "-", "*", "neg") or not {family_of(type_) for type_ in types} <= INTEGERS:
             raise DoesNotFit(f"computes `{term}` across atoms, which is no sum or product of integers")
 
     def column(self, home: _Occurrence, term: Term) -> Var:
@@ -322,13 +327,13 @@ class _ClauseTranslation:
 
     def polynomial(self, term: Term) -> Formula:
         if isinstance(term, Apply) and self.home(term) is None:
-            parts = [self.polynomial(arg) for arg in term.args]
-            if term.op == "*":
+            parts, op = [self.polynomial(arg) for arg in term.args], _plain(term.op)
+            if op == "*":
                 return Mul(tuple(parts))
             minus = Val(Value(-1, "number"))
-            if term.op == "neg":
+            if op == "neg":
                 return Mul((minus, parts[0]))
-            return Add((parts[0], parts[1] if term.op == "+" else Mul((minus, parts[1]))))
+            return Add((parts[0], parts[1] if op == "+" else Mul((minus, parts[1]))))
         return Val(self.across(term))
 
 

@@ -28,6 +28,13 @@ def reduced(value: int, *, signed: bool) -> int:
     return value - 2**64 if signed and value >= 2**63 else value
 
 
+def fitting(value: int) -> int:
+    """`value`, which is neither beyond 64 bits nor the least number."""
+    if abs(value) >= 2**63:
+        raise Undefined("out of range")
+    return value
+
+
 def on_integers(op: str, args: list[int], *, signed: bool) -> int:
     """An operation on numbers or unsigned; `a` and `b` are the operands, `b` unused by unary ones."""
     a, b = args[0], args[-1]
@@ -47,6 +54,8 @@ def on_integers(op: str, args: list[int], *, signed: bool) -> int:
         "+": lambda: a + b,
         "-": lambda: a - b,
         "*": lambda: a * b,
+        "checked_add": lambda: fitting(a + b) if b else a,
+        "checked_mul": lambda: fitting(a * b),
         "neg": lambda: -a,
         "band": lambda: a & b,
         "bor": lambda: a | b,

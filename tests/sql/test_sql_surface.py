@@ -254,6 +254,15 @@ def test_how_a_view_is_kept_may_be_asked_for(shop: lftj.Database) -> None:
     with shop.transaction() as tx:
         tx.sql("insert into sale values ('tea', 1, null)")
     assert tx.stats["heads"]["n"]["strategy"] == "recompute"
+    shop.sql(
+        "create view s as select day, sum(qty) as n from sale where item in ('tea', 'jam') group by day",
+        maintain={"s": "triggers"},
+    )
+    len(shop["s"])
+    with shop.transaction() as tx:
+        tx.sql("insert into sale values ('tea', 1, null)")
+    kept = tx.stats["heads"]["s"]["parts"]
+    assert "triggers" in {part["strategy"] for part in kept.values()}
     with pytest.raises(lftj.UnknownRelationError if hasattr(lftj, "UnknownRelationError") else KeyError):
         shop.sql("create view m as select 1 as a", maintain={"n": "delta"})
 

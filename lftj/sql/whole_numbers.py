@@ -1,0 +1,62 @@
+"""Arithmetic of `bigint`: what leaves 64 bits is an error of its row, as in DuckDB, and never another number.
+
+    x + y    checked_add(x, y)                     x - 1    checked_add(x, -1)
+    x * y    checked_mul(x, y)                     x - y    checked_add(x, checked_mul(y, -1))
+
+The operators of rules wrap. The least number, -2^63, may be a value of a column that is `not null`; elsewhere it stands
+for null. So no result is the least number, which is an error too; this is why a difference is written as a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lftj.language import ast
+from lftj.language.types import NUMBER, RANGES
+from lftj.sql.constants import folded
+
+_LEAST = RANGES[NUMBER][0]
+
+
+def number(value: int) -> ast.Constant:
+    """The constant of a whole number."""
+    return ast.Constant(value, NUMBER)
+
+
+def added(x: ast.Term, y: ast.Term) -> ast.Term:
+    """The sum of two numbers."""
+    return folded(ast.Functor("checked_add", (x, y)), NUMBER)
+
+
+def multiplied(x: ast.Term, y: ast.Term) -> ast.Term:
+    """The product of two numbers."""
+    return folded(ast.Functor("checked_mul", (x, y)), NUMBER)
+
+
+def negated(x: ast.Term) -> ast.Term:
+    """A number with the other sign."""
+    return multiplied(x, number(-1))
+
+
+def difference(x: ast.Term, y: ast.Term) -> ast.Term:
+    """The difference of two numbers."""
+    return added(x, negated(y))
+
+
+def quotient(x: ast.Term, y: ast.Term) -> ast.Term:
+    """The quotient of two numbers, truncated: only the least number by -1 leaves 64 bits."""
+    made = ast.Functor("/", (x, y))
+    return made if isinstance(y, ast.Constant) and y.value != -1 else multiplied(made, number(1))
+
+
+def product_of(terms: Sequence[ast.Term]) -> ast.Term:
+    """The product of numbers; 1 of none."""
+    if not terms:
+        return number(1)
+    made = terms[0]
+    for term in terms[1:]:
+        made = multiplied(made, term)
+    return made
+
+
+OPERATIONS = {"+": added, "-": difference, "*": multiplied, "//": quotient}

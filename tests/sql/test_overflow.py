@@ -1,0 +1,185 @@
+"""Whole numbers at the ends of 64 bits: DuckDB's value, or an error where DuckDB has one; never another number.
+
+Catches: arithmetic that wraps, a result that is the code of null and so becomes null, a sum over products that is kept
+by triggers or deltas and leaves its type unnoticed, an overflow that leaves something of its transaction behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import pytest
+
+import lftj
+from lftj.errors import EvaluationError
+from tests.conftest import JIT
+
+pytest.importorskip("sqlglot")
+duckdb = pytest.importorskip("duckdb")
+
+pytestmark = pytest.mark.skipif(not JIT, reason="interpreted kernels take long for it")
+
+MOST = 2**63 - 1
+LEAST = -(2**63)
+ENDS = (-MOST, 1 - MOST, -(2**62), -(2**32), -3, -1, 0, 1, 2, 3, 2**31, 2**32, 2**62, MOST - 1, MOST)
+EXPRESSIONS = ("x + y", "x - y", "x * y", "-x", "abs(x)", "x // (y + 0)", "x + 1", "x - 1", "1 - x", "x * 3 - y")
+TABLE = "create table t (x bigint not null, y bigint)"
+
+
+class Both:
+    """A database and DuckDB with the same tables."""
+
+    def __init__(self, *tables: str) -> None:
+        self.db, self.duck = lftj.Database(), duckdb.connect()
+        for table in tables:
+            self.db.sql(table)
+            self.duck.execute(table)
+
+    def insert(self, table: str, rows: list[tuple[Any, ...]]) -> None:
+        """The same rows into both."""
+        self.db.sql(f"insert into {table} values {', '.join(str(row).replace('None', 'null') for row in rows)}")
+        self.duck.executemany(f"insert into {table} values ({', '.join('?' * len(rows[0]))})", rows)
+
+    def answers(self, query: str) -> tuple[Any, Any]:
+        """What both say; None is an error."""
+        return _or_error(lambda: list(self.db.sql(query))), _or_error(lambda: self.duck.execute(query).fetchall())
+
+
+def _or_error(asked: Callable[[], list[tuple[Any, ...]]]) -> list[tuple[Any, ...]] | None:
+    try:
+        return sorted(asked(), key=repr)
+    except (EvaluationError, duckdb.OutOfRangeException):
+        return None
+
+
+def null_or(value: int | None) -> str:
+    return "null" if value is None else str(value)
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+@pytest.mark.parametrize("where", [False, True], ids=["select", "where"])
+def test_values_and_errors_are_those_of_duckdb(text: str, where: bool) -> None:
+    """Row by row; but no result is the least number, which is null's code."""
+    pairs = [(x, y) for x, y in product(ENDS, (*ENDS, None)) if y != 0 or "//" not in text]
+    both = Both(f"{TABLE}")
+    both.insert("t", pairs)
+    fine = []
+    for x, y in pairs:
+        query = f"select {text} as z from (select cast({x} as bigint) as x, cast({null_or(y)} as bigint) as y)"
+        made = _or_error(lambda query=query: both.duck.execute(query).fetchall())
+        if made is not None and made != [(LEAST,)]:
+            fine.append((x, y))
+            continue
+        if y is None and "y" in text:
+            continue  # null, where DuckDB may have an error
+        one = (
+            f"select {text} as z from t where x = {x} and y is not distinct from {null_or(y)}"
+            if not where
+            else (f"select x from t where x = {x} and y is not distinct from {null_or(y)} and {text} > 5")
+        )
+        assert _or_error(lambda one=one: list(both.db.sql(one))) is None, (x, y)
+    both = Both(TABLE)
+    both.insert("t", fine)
+    query = f"select x, {text} as z from t" if not where else f"select x, y from t where {text} > 5"
+    ours, theirs = both.answers(query)
+    assert ours is not None
+    assert ours == theirs
+
+
+def test_the_least_number_is_an_error_and_never_null() -> None:
+    db = lftj.Database()
+    db.sql(TABLE)
+    with db.transaction() as tx:
+        tx.insert("t", [(LEAST, 1)])
+    for text in ("x - y", "-x", "y - x", "-y - x", "x * y", "abs(x)", "x // (0 - y)", "x * -1", "1 - x", "x - 1"):
+        with pytest.raises(EvaluationError, match="64 bits"):
+            db.sql(f"select {text} as z from t")
+    assert list(db.sql("select x + y as z, x // 2 as h from t")) == [(LEAST + 1, LEAST // 2)]
+
+
+def test_an_operation_says_its_numbers() -> None:
+    db = lftj.Database()
+    db.sql(f"{TABLE}; insert into t values ({MOST}, 2)")
+    with pytest.raises(EvaluationError) as caught:
+        db.sql("select x * y as z from t")
+    assert str(caught.value).splitlines()[0].endswith(f"`{MOST} * 2` does not fit into 64 bits")
+    assert "nothing was changed" in str(caught.value)
+    with pytest.raises(lftj.ProgramError, match="not supported yet: `\\+` of ubigint"):
+        db.sql("create table u (x ubigint); create view v as select x + x as y from u")
+
+
+VIEWS = {
+    "products": "select b.g, sum(a.x * b.y) as s, count(*) as n from a join b on a.k = b.k group by b.g",
+    "sums": "select sum(a.x + b.y) as s from a join b on a.k = b.k where b.y is not null",
+    "conditions": "select count(*) as n from a join b on a.k = b.k where a.x - b.y > 3",
+    "means": "select b.g, avg(a.x * 2) as m from a join b on a.k = b.k group by b.g",
+    "rows": "select a.k, a.x * 3 - b.y as z from a join b on a.k = b.k",
+}
+TABLES = (
+    "create table a (k bigint not null, x bigint not null)",
+    "create table b (k bigint, y bigint, g bigint not null)",
+)
+START = {"a": [(1, 5), (1, 5), (2, 7), (3, -4)], "b": [(1, 3, 1), (2, 4, 1), (2, None, 2), (3, 9, 2), (3, 9, 2)]}
+#: Each overflows in every view: by what is added to a, or to b, or by a new row that meets one that was large before.
+LARGE: tuple[list[tuple[str, tuple[Any, ...]]], ...] = (
+    [("a", (2, MOST)), ("b", (2, -3, 1))],
+    [("b", (1, MOST, 2)), ("a", (1, -MOST)), ("a", (1, MOST))],
+)
+
+
+@pytest.mark.parametrize("maintain", [None, "triggers", "delta", "recompute"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_overflow_leaves_the_view_as_it_was(view: str, maintain: str | None) -> None:
+    both = Both(*TABLES)
+    both.db.sql(f"create view v as {VIEWS[view]}", maintain=None if maintain is None else {"v": maintain})
+    for name, rows in START.items():
+        both.insert(name, rows)
+
+    def check() -> list[tuple[Any, ...]]:
+        rows = sorted(both.db.sql("select * from v"), key=repr)
+        assert rows == _or_error(lambda: both.duck.execute(VIEWS[view]).fetchall())
+        return rows
+
+    before = check()
+    for rows in LARGE:
+        both.duck.execute("begin")
+        for name, row in rows:
+            both.duck.execute(f"insert into {name} values ({', '.join('?' * len(row))})", row)
+        assert _or_error(lambda: both.duck.execute(VIEWS[view]).fetchall()) is None
+        both.duck.execute("rollback")
+        with pytest.raises(EvaluationError):
+            both.db.sql("; ".join(f"insert into {name} values {row}".replace("None", "null") for name, row in rows))
+        assert sorted(both.db.sql("select * from v"), key=repr) == before
+        with pytest.raises(EvaluationError):
+            both.db.apply([(name, "+1", [(*row, 1)]) for name, row in rows])
+        assert sorted(both.db.sql("select * from v"), key=repr) == before
+        both.insert("a", [(3, 2)])
+        both.insert("b", [(1, -8, 2)])
+        before = check()
+    both.db.sql("delete from a where x = 5; update b set y = y + 1 where k = 3")
+    both.duck.execute("delete from a where x = 5; update b set y = y + 1 where k = 3")
+    check()
+
+
+def test_a_statement_that_overflows_changes_nothing() -> None:
+    db = lftj.Database()
+    db.sql(f"{TABLE}; insert into t values (1, 1), ({MOST}, 2)")
+    before = list(db["t"])
+    for text in ("update t set y = x + 1", "insert into t select x * 2, y from t", "delete from t where x + y > 0"):
+        with pytest.raises(EvaluationError, match="64 bits"):
+            db.sql(f"insert into t values (7, 7); {text}")
+        assert list(db["t"]) == before
+
+
+@pytest.mark.parametrize("condition", ["b.s <= b.s", "b.s < 'm'", "upper(b.s) < b.s"])
+def test_triggers_compare_no_null_with_a_text(condition: str) -> None:
+    """Conditions on a table's own columns are worked out for all its rows, in the order in which they need another."""
+    view = f"select g, count(*) as n from a join b on a.k = b.k where {condition} group by g"
+    both = Both("create table a (k int, g int)", "create table b (k int, s text)")
+    both.db.sql(f"create view v as {view}", maintain={"v": "triggers"})
+    both.insert("a", [(1, 1), (2, 1), (2, 2)])
+    for rows in ([(1, "b"), (1, None), (2, "z")], [(2, None), (2, "c")]):
+        both.insert("b", rows)
+        assert sorted(both.db.sql("select * from v")) == sorted(both.duck.execute(view).fetchall())
