@@ -19,7 +19,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.sql.branches import renamed
-from lftj.sql.outer_joins import outer_join
+from lftj.sql.outer_joins import outer_join, side_of
 from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
 from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import holds
@@ -37,9 +37,30 @@ def add_from(scope: QueryScope, select: exp.Expr) -> None:
 
 
 def add_joined(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
-    """Add a table and those that are joined to it."""
-    add_table(scope, first)
+    """Add a table and those that are joined to it. A comma joins last: what stands between two is one side of it."""
+    groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
     for join in joins:
+        if _is_comma(join):
+            groups.append((join.this, []))
+        else:
+            groups[-1][1].append(join)
+    for at, (table, joined) in enumerate(groups):
+        # Only an outer join that keeps its right side would be another one if it began on the left of the comma.
+        if at and any(str(join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in joined):
+            inner = QueryScope(scope.queries, Beside(scope))
+            _add_in_turn(inner, table, joined)
+            side_of(inner, joined[-1]).add(scope)
+        else:
+            _add_in_turn(scope, table, joined)
+
+
+def _is_comma(join: exp.Join) -> bool:
+    return not any(join.args.get(name) for name in ("method", "side", "kind", "on", "using"))
+
+
+def _add_in_turn(scope: QueryScope, table: exp.Expr, joined: Sequence[exp.Join]) -> None:
+    add_table(scope, table)
+    for join in joined:
         _join(scope, join)
 
 

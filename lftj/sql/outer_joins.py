@@ -57,7 +57,7 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
 
     right = QueryScope(scope.queries, Beside(scope))
     add_table(right, join.this)
-    made = _Join(scope, join, _side(scope, join), _side(right, join))
+    made = _Join(scope, join, side_of(scope, join), side_of(right, join))
     made.rules(side)
     scope.body, scope.sources, scope.merged = QueryBody(), [], {}
     made.show(scope, side)
@@ -70,7 +70,7 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
         merge(scope, shared, kept)
 
 
-def _side(scope: QueryScope, join: exp.Join) -> _JoinSide:
+def side_of(scope: QueryScope, join: exp.Join) -> _JoinSide:
     """The tables of a scope as one relation."""
     from lftj.sql.select import Output, SelectBlock, rows_of
 

@@ -149,7 +149,7 @@ def single(outer: Scope, kind: str) -> str:
 
 def source(scope: Scope) -> str:
     """What stands after `from`; its columns are in the scope then."""
-    text = ""
+    text, since_comma = "", 0
     for i in range(scope.draw(st.integers(1, 3 if scope.depth == 0 else 2))):
         table, name = str(scope.pick(*TABLES)), scope.alias()
         before = list(scope.columns)
@@ -160,8 +160,11 @@ def source(scope: Scope) -> str:
             continue
         kind = scope.pick("inner", "inner", "left", "right", "full", "cross", ",")
         if kind in ("cross", ","):
-            text += f", {table} {name}" if kind == "," and "join" not in text else f" cross join {table} {name}"
+            if kind == ",":
+                since_comma = len(before)
+            text += f", {table} {name}" if kind == "," else f" cross join {table} {name}"
             continue
+        before = before[since_comma:]  # the condition of a join sees no table before a comma
         pairs = [(a, b) for a, one in before for b, other in own if one == other]
         first, second = scope.pick(*pairs)
         more = ""
