@@ -267,7 +267,7 @@ def fmt(
 @app.command(short_help="Show how sums and counts are kept by triggers.")
 def triggers(
     program: Annotated[
-        str, typer.Argument(metavar="FILE", help="Rules (.dl), queries in the calculus (.calc), or M3F (.m3f).")
+        str, typer.Argument(metavar="FILE", help="Rules (.dl), SQL (.sql), the calculus (.calc), or M3F (.m3f).")
     ],
     form: Annotated[str, typer.Option("--format", metavar="m3f|dot|svg", help="How it is printed.")] = "m3f",
     naive: Annotated[bool, typer.Option("--naive", help="A view for every delta (viewlet transform).")] = False,

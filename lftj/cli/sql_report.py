@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     from lftj.database import Database
     from lftj.io.rejects import Rejects
+    from lftj.language.clause import Clause
     from lftj.sql.results import SqlResult
+    from lftj.values.codes import Schema
 
     Query = Callable[[], SqlResult]
 
@@ -84,6 +86,22 @@ def loaded(
     if on_error == "quarantine":
         tell_rejects(rejects, [name for name in db if not db._strata.of(name)], rejects_folder)
     return db, queries
+
+
+def view_rules(program: str) -> tuple[tuple[Clause, ...], dict[str, Schema]]:
+    """The rules that the views of a program become, and the schemas of relations; no file is read but its own."""
+    from lftj.database import Database
+    from lftj.sql.running import statements_of
+    from lftj.sql.session import carry_out, is_query
+
+    source, statements = statements_of(*read_program(program))
+    db = Database()
+    with db.transaction() as tx:
+        for statement in statements:
+            if not is_query(statement):
+                carry_out(tx, statement, source)
+    state = db._state
+    return state.strata.clauses, {name: relation.schema for name, relation in state.relations.items()}
 
 
 def _file_of(table: str, facts: str) -> Path | None:

@@ -1,16 +1,19 @@
 """`lftj triggers FILE`: what events do to the maps of sums and counts, as M3F or as a picture.
 
 prog.dl       every rule that triggers can keep: its count, and its sum, over the relations that it reads
+views.sql     the same of the rules that its views become
 query.calc    the queries of a text in the calculus of Cumulus (lftj/triggers/calculus.py)
 prog.m3f      a program that was printed before
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 from lftj.cli.outcome import Code, UsageError, say
-from lftj.cli.program_file import checked, read_program
+from lftj.cli.program_file import checked, is_sql, read_program
+from lftj.language.clause import Clause
 from lftj.triggers.algebra import TriggerProgram
 from lftj.triggers.calculus_algebra import tops
 from lftj.triggers.calculus_reader import parsed as parsed_calculus
@@ -19,9 +22,10 @@ from lftj.triggers.from_clauses import DoesNotFit, formulas_of
 from lftj.triggers.hierarchy import MapHierarchy
 from lftj.triggers.m3f import text
 from lftj.triggers.m3f_reader import parsed as parsed_m3f
+from lftj.values.codes import Schema
 
 FORMS = ("m3f", "dot", "svg")
-SUFFIXES = (".dl", ".calc", ".m3f")
+SUFFIXES = (".dl", ".sql", ".calc", ".m3f")
 
 
 def print_triggers(named: str, *, form: str, naive: bool) -> int:
@@ -34,8 +38,8 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
         found = {"": compiled(tops(calculus), calculus.relations, naive=naive)}
     elif suffix == ".m3f":
         found = {"": parsed_m3f(*read_program(named))}
-    elif suffix == ".dl":
-        found = _of_rules(named, naive=naive)
+    elif suffix == ".dl" or is_sql(named):
+        found = _of_rules(*_rules(named), naive=naive)
         if not found:
             say("lftj: no rule of the program is a sum, count or mean that triggers can keep")
             return Code.PROGRAM
@@ -54,15 +58,24 @@ def print_triggers(named: str, *, form: str, naive: bool) -> int:
     return Code.DONE
 
 
-def _of_rules(named: str, *, naive: bool) -> dict[str, TriggerProgram]:
-    """The programs of rules that triggers can keep, by rule and derived relations; the reason of others to stderr."""
+def _rules(named: str) -> tuple[Iterable[Clause], Mapping[str, Schema]]:
+    """The rules of a file, or those that its views become, and the schemas of relations."""
+    if is_sql(named):
+        from lftj.cli.sql_report import view_rules
+
+        return view_rules(named)
     program = checked(named)
+    return program.clauses, program.schemas
+
+
+def _of_rules(clauses: Iterable[Clause], schemas: Mapping[str, Schema], *, naive: bool) -> dict[str, TriggerProgram]:
+    """The programs of rules that triggers can keep, by rule and derived relations; the reason of others to stderr."""
     made: dict[str, TriggerProgram] = {}
-    for clause in program.clauses:
+    for clause in clauses:
         if clause.aggregate is None:
             continue
         try:
-            formulas = formulas_of(clause, program.schemas)
+            formulas = formulas_of(clause, schemas)
         except DoesNotFit as why:
             say(f"lftj: `{clause.head}` {why}")
             continue

@@ -68,6 +68,39 @@ def test_rules_are_printed_by_head(tmp_path: Path, capsys: pytest.CaptureFixture
     assert {relation for _, relation in program.statements} == set(program.relations)
 
 
+def test_views_of_sql_are_printed_by_their_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sqlglot")
+    views = tmp_path / "views.sql"
+    tables = """
+        create table orders (k int primary key, d int not null);
+        create table lineitem (k int not null, p int not null);
+    """
+    views.write_text(
+        f"""{tables}
+        create view revenue as select d, sum(p) as s from orders join lineitem using (k) group by d;
+        create view dearest as select max(p) as p from lineitem;
+        insert into orders values (1, 2);
+        select * from revenue;
+        """
+    )
+    code, out, err = run(capsys, str(views))
+    assert code == 0
+    assert out.splitlines()[0].startswith("// @revenue.sum1[d] = sum ")
+    program = parsed(out)
+    assert program.tops == ("count", "total")
+    assert len(program.relations) == 2
+    assert "max" in err
+    assert "no count, sum or mean" in err
+    views.write_text(f"{tables} create view v as select k from orders")
+    code, out, err = run(capsys, str(views))
+    assert (code, out) == (1, "")
+    assert "no rule" in err
+    views.write_text(f"{tables} create view v as select nothing from orders")
+    code, out, err = run(capsys, str(views))
+    assert (code, out) == (1, "")
+    assert "views.sql" in err
+
+
 def test_what_cannot_be_printed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = tmp_path / "prog.dl"
     rules.write_text(".decl e(a:number)\n.decl p(a:number)\np(x) :- e(x).\n")
@@ -78,7 +111,7 @@ def test_what_cannot_be_printed_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     other.write_text("")
     code, _, err = run(capsys, str(other))
     assert code == 2
-    assert ".dl, .calc or .m3f" in err
+    assert ".dl, .sql, .calc or .m3f" in err
     code, _, err = run(capsys, str(rules), "--format", "png")
     assert code == 2
     assert "m3f, dot or svg" in err
