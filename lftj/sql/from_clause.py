@@ -19,7 +19,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.sql.branches import renamed
-from lftj.sql.outer_joins import outer_join, side_of
+from lftj.sql.outer_joins import add_apart, outer_join
 from lftj.sql.query_scope import Beside, Derived, FromTable, Outside, QueryScope
 from lftj.sql.scope import Case
 from lftj.sql.sql_expressions import holds
@@ -37,31 +37,21 @@ def add_from(scope: QueryScope, select: exp.Expr) -> None:
 
 
 def add_joined(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
-    """Add a table and those that are joined to it. A comma joins last: what stands between two is one side of it."""
-    groups: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
+    """Add a table and those that are joined to it; `join` binds closer than a comma."""
+    parts: list[tuple[exp.Expr, list[exp.Join]]] = [(first, [])]
     for join in joins:
-        if _is_comma(join):
-            groups.append((join.this, []))
+        if any(join.args.get(name) for name in ("method", "side", "kind", "on", "using")):
+            parts[-1][1].append(join)
         else:
-            groups[-1][1].append(join)
-    for at, (table, joined) in enumerate(groups):
-        # Only an outer join that keeps its right side would be another one if it began on the left of the comma.
-        if at and any(str(join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in joined):
-            inner = QueryScope(scope.queries, Beside(scope))
-            _add_in_turn(inner, table, joined)
-            side_of(inner, joined[-1]).add(scope)
-        else:
-            _add_in_turn(scope, table, joined)
-
-
-def _is_comma(join: exp.Join) -> bool:
-    return not any(join.args.get(name) for name in ("method", "side", "kind", "on", "using"))
-
-
-def _add_in_turn(scope: QueryScope, table: exp.Expr, joined: Sequence[exp.Join]) -> None:
-    add_table(scope, table)
-    for join in joined:
-        _join(scope, join)
+            parts.append((join.this, []))
+    for table, joined in parts:
+        own = [*(table.args.get("joins") or ()), *joined] if isinstance(table, exp.Table) else joined
+        if scope.sources and any(str(join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in own):
+            add_apart(scope, table, joined)
+            continue
+        add_table(scope, table)
+        for join in joined:
+            _join(scope, join)
 
 
 def _join(scope: QueryScope, join: exp.Join) -> None:
@@ -215,6 +205,12 @@ def _add_query(
 
 def append(scope: QueryScope, source: FromTable, node: exp.Expr) -> None:
     """Add a table to `from`; an error if another one has its name."""
+    check_name(scope, source, node)
+    scope.sources.append(source)
+
+
+def check_name(scope: QueryScope, source: FromTable, node: exp.Expr) -> None:
+    """Raise an error if another table of `from` has the name of this one."""
     if source.name and any(other.name.casefold() == source.name.casefold() for other in scope.sources):
         raise scope.source.error(
             f"two tables named `{source.name}`",
@@ -222,7 +218,6 @@ def append(scope: QueryScope, source: FromTable, node: exp.Expr) -> None:
             why="a column is named by the table that it is of",
             remedy=f"give one of them another name, as in `{source.name} as other`",
         )
-    scope.sources.append(source)
 
 
 def _check_names(scope: QueryScope, columns: Sequence[str], width: int, node: exp.Expr) -> None:

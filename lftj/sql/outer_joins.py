@@ -57,7 +57,7 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
 
     right = QueryScope(scope.queries, Beside(scope))
     add_table(right, join.this)
-    made = _Join(scope, join, side_of(scope, join), side_of(right, join))
+    made = _Join(scope, join, _side(scope, join), _side(right, join))
     made.rules(side)
     scope.body, scope.sources, scope.merged = QueryBody(), [], {}
     made.show(scope, side)
@@ -70,7 +70,18 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
         merge(scope, shared, kept)
 
 
-def side_of(scope: QueryScope, join: exp.Join) -> _JoinSide:
+def add_apart(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
+    """Add tables whose outer joins are among themselves: a row of one that matches nothing has no null for others."""
+    from lftj.sql.from_clause import add_joined, check_name
+
+    inner = QueryScope(scope.queries, Beside(scope))
+    add_joined(inner, first, joins)
+    for source in inner.sources:
+        check_name(scope, source, first)
+    _side(inner, first).add(scope)
+
+
+def _side(scope: QueryScope, node: exp.Expr) -> _JoinSide:
     """The tables of a scope as one relation."""
     from lftj.sql.select import Output, SelectBlock, rows_of
 
@@ -88,7 +99,7 @@ def side_of(scope: QueryScope, join: exp.Join) -> _JoinSide:
     block, tables = SelectBlock(scope, []), []
     for source in sources:
         tables.append((source, {name: len(block.outputs) + at for at, name in enumerate(source.columns)}))
-        block.outputs += [Output(name, cases, join) for name, cases in source.columns.items()]
+        block.outputs += [Output(name, cases, node) for name, cases in source.columns.items()]
     return _JoinSide(rows_of(scope.queries, [block], word="side"), tables)
 
 

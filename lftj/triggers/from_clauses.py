@@ -29,7 +29,7 @@ from lftj.triggers.derived_relations import COLUMN, DerivedRelation
 from lftj.triggers.lowered import INTEGERS
 from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.codes import Column, Schema
-from lftj.values.type_table import family_of, in_dictionary
+from lftj.values.type_table import family_of, in_dictionary, is_nullable
 
 # The names of the maps of a head.
 COUNT, TOTAL = "count", "total"
@@ -153,6 +153,8 @@ class _ClauseTranslation:
         operand = None
         if aggregate.op != "count":
             operand = self.operand(self.plain(self.clause.head_args[aggregate.groups]))
+        for atom in self.atoms:
+            atom.conditions += self.null_tests(atom)
         named = _Named()
         rels: list[Formula] = [named.rel(atom) for atom in self.atoms]
         without = [Add((Mul(), Mul((Val(Value(-1, "number")), named.rel(atom))))) for atom in negated]
@@ -181,6 +183,17 @@ class _ClauseTranslation:
                 raise DoesNotFit("has parameters")
             made.conditions.append(Compare("=", here, arg))
         return made
+
+    def null_tests(self, atom: _Occurrence) -> list[Compare]:
+        """Tests of texts that may be null, that are computed with, and whose variable another atom keeps from null."""
+        used = _names(*(side for condition in atom.conditions for side in (condition.left, condition.right)))
+        used |= _names(*(term for term in atom.wanted.values() if isinstance(term, Apply)))
+        tests = []
+        for here in atom.columns.values():
+            type_ = self.schemas[atom.predicate].types[int(here.name.removeprefix(COLUMN.format("")))]
+            if here.name in used and in_dictionary(type_) and is_nullable(type_) and not is_nullable(here.type):
+                tests.append(Compare("!=", here, Value(None, type_)))
+        return tests
 
     def negated(self, atom: BodyAtom) -> _Occurrence:
         """A negated atom, which has each row of its columns once at most."""

@@ -19,14 +19,14 @@ pytest.importorskip("sqlglot")
 pytestmark = pytest.mark.skipif(not JIT, reason="interpreted kernels take a minute for it")
 
 
-def beside(views: list[str], made: list[list[str]]) -> None:
+def beside(views: list[str], made: list[list[str]], maintain: str | None = None) -> None:
     """Follow the views through the transactions, and compare them with DuckDB's answers after each."""
     db, rival = lftj.Database(), duckdb.connect()
     for table in TABLES.values():
         db.sql(table)
         rival.execute(table)
     for i, query in enumerate(views):
-        db.sql(f"create view v{i} as {query}")
+        db.sql(f"create view v{i} as {query}", maintain=None if maintain is None else {f"v{i}": maintain})
     for statements in made:
         db.sql(";\n".join(statements))
         for statement in statements:
@@ -41,3 +41,8 @@ def beside(views: list[str], made: list[list[str]]) -> None:
 @given(st.lists(queries(), min_size=1, max_size=2), transactions())
 def test_views_are_what_duckdb_computes_anew(views: list[str], made: list[list[str]]) -> None:
     beside(views, made)
+
+
+@given(st.lists(queries(), min_size=1, max_size=2), transactions(), st.sampled_from(["triggers", "delta"]))
+def test_views_follow_by_the_strategy_that_is_asked_for(views: list[str], made: list[list[str]], maintain: str) -> None:
+    beside(views, made, maintain)

@@ -296,3 +296,18 @@ def test_many_bindings_by_few_rows() -> None:
 def test_what_is_asked_for_is_checked() -> None:
     with pytest.raises(DataError, match='"triggers"'):
         made(SALES, "revenue").rules("q(x) :- orders(x, _, _).", maintain={"q": "trigger"})
+
+
+@pytest.mark.parametrize("condition", ['s < "m"', "s <= s", 'upper(s) != "Z"', 'cat(s, "a") < "q"'])
+def test_null_that_the_join_leaves_out_is_not_computed_with(condition: str) -> None:
+    rules = f"""
+        .decl a(s:symbol, g:number)
+        .decl b(s:symbol?, x:number)
+        n[g] = sum strlen(s) * x : {{ a(s, g), b(s, x), {condition} }}.
+    """
+    facts = {"a": [("b", 1), ("z", 1)], "b": [("b", 1), (None, 1), ("z", 2)]}
+    by_triggers, anew = made(rules, "n", **facts), made(rules, **facts)
+    for rows in ([], [(None, 2), ("b", 7)], [("z", 4), (None, 3)]):
+        for db in (by_triggers, anew):
+            change(db, ("insert", "b", rows))
+        assert list(by_triggers["n"]) == list(anew["n"]) != []
