@@ -273,8 +273,6 @@ class Container:
             why, remedy = f"SQLite says: {text}", "make room on the disk and do it again; nothing of it was kept"
         elif "readonly" in text or "unable to open" in text:
             why, remedy = f"SQLite says: {text}", "check the path and its permissions, or open it with read_only=True"
-        elif "closed database" in text:
-            why, remedy = "the database was closed", f'open it again, as in `lftj.Database(path="{self.path}")`'
         else:
             why, remedy = f"SQLite says: {text}", "nothing of it was kept; do it again once the cause is gone"
         return DatabaseFileError(f"cannot {what} {self.path}", why=why, remedy=remedy)

@@ -166,6 +166,9 @@ class OrderSearch:
         if head_first:
             left = left & self.head or left
         found = self.matches.named(left)
+        if many and not any(self.bind(partial, v) for v in found):
+            # What the head needs may be computed from variables that neither it nor what is bound leads to.
+            found = self.matches.named(self.matches.all & ~partial.bound)
         return self._first_alone(partial, found) if len(self.names) > CROWDED else found
 
     def _first_alone(self, partial: _Partial, found: list[str]) -> list[str]:

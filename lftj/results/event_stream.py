@@ -34,6 +34,7 @@ from lftj.program.state import State
 from lftj.results.tabular import with_number
 from lftj.results.transaction_delta import Deltas
 from lftj.store.change import ERASE, INSERT, Batch, Rows
+from lftj.store.copies import copies_of, walked
 from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
 from lftj.triggers.head_rows import RowLog
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 Kinds = npt.NDArray[np.int8]
 Marks = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 _BLOCKS = 'give (relation, op, rows), as in `[("edge", "+1", [(1, 2)]), ("edge", -1, [(2, 3)])]`'
 
 
@@ -123,9 +125,9 @@ def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], t
         streams: dict[str, RowLog | Callable[[], RowLog]] = {}
         effective = 0
         for name, of_relation in given.items():
-            log = _effective(of_relation)
+            log, batch = _effective(of_relation)
             effective += int(np.count_nonzero(np.diff(log.numbers, prepend=-1)))
-            tx._add(name, of_relation.relation, Batch(log.rows, len(log.kinds), INSERT, log.kinds))
+            tx._add(name, of_relation.relation, batch)
             if len(log.kinds) and not tx._evaluator.state.strata.of(name):
                 streams[name] = log
         tx._streams = Streams(streams, max(0, count - 1))
@@ -178,14 +180,14 @@ def _read(tx: Any, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], 
         if isinstance(op, str | int) and isinstance(source, list | tuple):
             meant = known.get((name, op))
             if meant is None:
-                meant = known[name, op] = _meant(op, here.relation.schema)
+                meant = known[name, op] = _meant(op, here.relation.given)
             here.wait(source, meant, count)
             count += len(source)
             continue
         here.flush(symbols)
         rows = _rows(here.relation, source, symbols)
         size = rows.shape[1]
-        here.pieces.append((rows, *_ops(op, here.relation.schema, size), np.arange(count, count + size)))
+        here.pieces.append((rows, *_ops(op, here.relation.given, size), np.arange(count, count + size)))
         count += size
     for here in given.values():
         here.flush(symbols)
@@ -194,8 +196,8 @@ def _read(tx: Any, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], 
 
 def _rows(relation: StoredRelation, source: Any, symbols: SymbolTable) -> Rows:
     """The codes of rows, by the readers that loads use."""
-    rows = few_rows(source, relation.types, relation.numbers, symbols.intern_one)
-    return rows_to_insert(source, relation.schema, symbols, DEFAULTS).rows if rows is None else rows
+    rows = few_rows(source, relation.given_types, relation.numbers, symbols.intern_one)
+    return rows_to_insert(source, relation.given, symbols, DEFAULTS).rows if rows is None else rows
 
 
 def _ops(op: Any, schema: Schema, size: int) -> tuple[Kinds, Marks]:
@@ -227,22 +229,29 @@ def _meant(op: Any, schema: Schema) -> tuple[int, bool]:
 # What is effective ----------------------------------------------------------------------------------------------------
 
 
-def _effective(given: _Given) -> RowLog:
-    """The rows that come and go, each with its event: those that change something."""
+def _effective(given: _Given) -> tuple[RowLog, Batch]:
+    """The rows that come and go, each with its event: those that change something; and as a batch."""
     relation = given.relation
     if not given.pieces:
-        return RowLog.none(relation.arity)
+        none = RowLog.none(relation.arity)
+        return none, Batch(none.rows, 0, INSERT)
     rows = np.concatenate([piece[0] for piece in given.pieces], axis=1)
     kinds, keyed, numbers = (np.concatenate([piece[i] for piece in given.pieces]) for i in (1, 2, 3))
+    if relation.schema.bag:
+        return _by_copies(relation.facts, rows, kinds, numbers), Batch(rows, rows.shape[1], INSERT, kinds)
     if not keyed.any():
-        return _by_row(relation.facts, rows, kinds, numbers)
+        return _batched(_by_row(relation.facts, rows, kinds, numbers))
     if not keyed.all():
         raise DataError(
             f"some events of `{relation.schema.name}` are about rows (+1, -1), and others about keys",
             why="in one call a functional predicate follows one of both; nothing was done",
             remedy="give all of them as insert, update and delete, or all as +1 and -1",
         )
-    return _by_key(relation.facts, rows, kinds, numbers)
+    return _batched(_by_key(relation.facts, rows, kinds, numbers))
+
+
+def _batched(log: RowLog) -> tuple[RowLog, Batch]:
+    return log, Batch(log.rows, len(log.kinds), INSERT, log.kinds)
 
 
 def _by_row(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> RowLog:
@@ -254,6 +263,16 @@ def _by_row(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.in
     before[starts] = facts.contains(ordered.take(starts, axis=1))
     kept = np.sort(order[comes != before])
     return RowLog(rows.take(kept, axis=1), kinds[kept], numbers[kept])
+
+
+def _by_copies(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> RowLog:
+    """The rows of a bag, with their numbers of copies, that go and come as one more copy comes or one goes."""
+    ordered, order, starts = _runs(rows)
+    before, after = walked(copies_of(facts, ordered.take(starts, axis=1)), kinds[order].astype(np.int64), starts)
+    goes, comes = (before > 0) & (after != before), (after > 0) & (after != before)
+    gone = np.concatenate([ordered[:, goes], before[None, goes]])
+    come = np.concatenate([ordered[:, comes], after[None, comes]])
+    return _in_turn(gone, come, order[goes], order[comes], numbers)
 
 
 def _by_key(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.int64]) -> RowLog:
@@ -270,8 +289,13 @@ def _by_key(facts: Version, rows: Rows, kinds: Kinds, numbers: npt.NDArray[np.in
     new = comes & (~there | (value != values))
     gone = np.concatenate([ordered[:, goes], value[None, goes]])
     come = np.concatenate([ordered[:, new], values[None, new]])
+    return _in_turn(gone, come, order[goes], order[new], numbers)
+
+
+def _in_turn(gone: Rows, come: Rows, goes: Ints, comes: Ints, numbers: Ints) -> RowLog:
+    """Rows that go and come at these places of the stream, in its order."""
     # Of one event the row that goes is the first.
-    places = np.concatenate([2 * order[goes], 2 * order[new] + 1])
+    places = np.concatenate([2 * goes, 2 * comes + 1])
     by_event = np.argsort(places)
     both = np.concatenate([np.full(gone.shape[1], ERASE, np.int8), np.full(come.shape[1], INSERT, np.int8)])
     return RowLog(

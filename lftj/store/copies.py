@@ -59,7 +59,7 @@ def recount(facts: Version, rows: Rows) -> tuple[Rows, Rows]:
         new[-1] = copies
         return old, new if copies > 0 else new[:, :0]
     totals = _totals(rows)
-    before = _before(facts, totals.rows)
+    before = copies_of(facts, totals.rows)
     _in_range(int(before.max(initial=0)) + int(totals.sums.max(initial=0)))
     after = totals.sums + np.maximum(before, -totals.least)
     changed = after != before
@@ -70,14 +70,34 @@ def recount(facts: Version, rows: Rows) -> tuple[Rows, Rows]:
     )
 
 
+def walked(before: Column, changes: Column, starts: Column) -> tuple[Column, Column]:
+    """(the copies before each change, those after it): int64[n] each, of changes of at most one copy.
+
+    `changes` int64[n] are in runs of equal rows, which begin at `starts`; `before`: the copies of each run at first.
+    """
+    if not len(changes):
+        return changes, changes
+    n, run = len(changes), np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(changes))))
+    running = np.cumsum(changes)
+    sums = running - (running[starts] - changes[starts])[run]
+    # Each run lies below the one before it, so that one minimum serves all.
+    apart = run * (2 * n + 1)
+    least = np.minimum.accumulate(sums - apart) + apart
+    after = sums + np.maximum(before[run], -least)
+    earlier = np.empty_like(after)
+    earlier[1:] = after[:-1]
+    earlier[starts] = before
+    return earlier, after
+
+
 def missing(facts: Version, rows: Rows) -> Column | None:
     """The first row, int64[arity - 1], of which a batch of copies would take more than there are; None if none."""
     totals = _totals(rows)
-    short = _before(facts, totals.rows) + totals.least < 0
+    short = copies_of(facts, totals.rows) + totals.least < 0
     return totals.rows[:, int(np.argmax(short))] if short.any() else None
 
 
-def _before(facts: Version, rows: Rows) -> Column:
+def copies_of(facts: Version, rows: Rows) -> Column:
     """How many copies of each of the distinct `rows` int64[arity - 1, m], in key order, there are."""
     before = np.zeros(rows.shape[1], np.int64)
     if len(facts):

@@ -164,8 +164,7 @@ class SymbolTable:
         """Numbers that compare as the values of the codes do; null's is its code."""
         if not in_dictionary(type):
             return codes
-        if not type_of(type).nullable:
-            return self.ranks()[codes]
+        # Columns of rows may hold null where the type of a variable does not: another condition keeps these apart.
         return np.where(codes < 0, codes, self.ranks()[np.maximum(codes, 0)] if len(self) else codes)
 
     # --- many texts ---

@@ -10,7 +10,7 @@ from bench import crossings
 MOST = {
     "table": (10, 40),
     "triangle": (17, 100),
-    "reachability": (29, 145),
+    "reachability": (30, 145),
     "aggregates": (25, 250),
     "count": (25, 250),
     "negation": (22, 200),

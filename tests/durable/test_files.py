@@ -230,7 +230,7 @@ def test_a_closed_database_says_so(tmp_path):
     with pytest.raises(lftj.Error) as caught:
         db.load("e", [(1,)])
     assert str(caught.value) == (
-        f"cannot write to {tmp_path / 'a.lftj'}\n"
-        "  why: the database was closed\n"
-        f'  do: open it again, as in `lftj.Database(path="{tmp_path / "a.lftj"}")`'
+        f"{tmp_path / 'a.lftj'} is closed\n"
+        "  why: `close` was called, or its `with` block has ended; what was in memory can still be read\n"
+        "  do: open it again, as in lftj.Database(path=...)"
     )

@@ -188,3 +188,22 @@ def test_counting_cuts_the_walk_into_blocks() -> None:
     assert query.count() == sum(n * n for n in out) * sum(n > 0 for n in out)
     assert [d["counted_apart"] for d in query.explain().data["query"]["depths"]].count(True) == 4
     assert query.stats["steps"] < 4 * len(EDGES)
+
+
+def test_a_head_that_is_computed_from_another_part_of_the_body_is_planned() -> None:
+    """The search bound all of one part, then only looked at `v3`, which nothing could bind yet: IndexError."""
+    db = lftj.Database._sized(
+        """
+        .decl r(a:number, b:number, c:number) .decl s(a:number) .decl p(a:number, b:number, c:number)
+        p(a, b, c) :- r(a, b, c).
+        p(v3, v4, v3) :- p(_, v0, v1), s(v2), v3 = v2 - 1, v2 > 0, v2 < 6, v4 = v1 - 1, v1 > 0, v1 < 6.
+        """,
+        page_rows=4,
+        directory_rows=4,
+    )
+    db.load("r", [(1, 2, 3), (2, 2, 2)])
+    db.load("s", [(1,), (3,), (4,)])
+    assert len(db["p"]) == 7
+    with db.transaction() as tx:
+        tx.erase("s", [(1,)])
+    assert sorted(db["p"]) == [(1, 2, 3), (2, 1, 2), (2, 2, 2), (3, 1, 3), (3, 2, 3)]

@@ -153,7 +153,7 @@ def test_an_overflow_leaves_the_view_as_it_was(view: str, maintain: str | None) 
             both.db.sql("; ".join(f"insert into {name} values {row}".replace("None", "null") for name, row in rows))
         assert sorted(both.db.sql("select * from v"), key=repr) == before
         with pytest.raises(EvaluationError):
-            both.db.apply([(name, "+1", [(*row, 1)]) for name, row in rows])
+            both.db.apply([(name, "+1", [row]) for name, row in rows])
         assert sorted(both.db.sql("select * from v"), key=repr) == before
         both.insert("a", [(3, 2)])
         both.insert("b", [(1, -8, 2)])

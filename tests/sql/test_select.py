@@ -34,6 +34,8 @@ SELECTS = [
     "select t.id, s.id from t join t as s on t.a = s.a where t.id < s.id",
     "select x.a, y.a from u x, u y where x.n = y.n",
     "select t.id, u.n from t cross join u where t.a < u.a",
+    "select x.a, t.id from u x, u y right join t on y.a = t.id",  # a comma joins last
+    "select x.a, y.n, t.id from u x, u y full join t using (a), u z where z.a = x.a",
     "select t.id, w.x from t join u using (a) join w on w.k = u.n",
     "select * from u natural join t",
     "select * from t join u using (a, b)",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, note
+from hypothesis.strategies import DataObject, data, integers, lists, sampled_from, tuples
 
 import lftj
 from lftj.errors import ArgumentError, DataError, EvaluationError, KeyConflictError, UnknownRelationError
@@ -163,3 +164,29 @@ def test_a_division_by_zero_in_the_middle_changes_nothing() -> None:
     done = db.apply([("a", "+1", [(1, 9, 3)])], watch=["s"])
     assert sorted(db["s"]) == [(1, 8)]
     assert done.logs["s"].num_rows == 2
+
+
+@given(data())
+@examples(40)
+def test_streams_of_a_bag_count_its_copies(choices: DataObject) -> None:
+    """`db.apply` took the number of copies for a column of the row, and erased nothing."""
+    made_of = choices.draw(lists(tuples(sampled_from([1, -1]), integers(0, 2), integers(0, 1)), max_size=12))
+    first = choices.draw(lists(tuples(integers(0, 2), integers(0, 1)), max_size=4))
+    dbs = [lftj.Database._sized(page_rows=4, directory_rows=4) for _ in range(2)]
+    for db in dbs:
+        db.sql("create table t (a bigint not null, b bigint not null)")
+        db.rules("s[b] = sum a * c : { t(a, b, c) }.", maintain={"s": "triggers"})
+        db.load("t", first)
+    report = dbs[0].apply([("t", change, [row]) for change, *row in made_of], watch=["s"])
+    state, seen = dict(dbs[0]["s"]), dict(dbs[1]["s"])
+    for change, *row in made_of:
+        with dbs[1].transaction() as tx:
+            (tx.insert if change > 0 else tx.erase)("t", [tuple(row)])
+    assert list(dbs[0]["t"]) == list(dbs[1]["t"])
+    assert state == dict(dbs[1]["s"])
+    for row in report.logs["s"].to_pylist():
+        if row["change"] > 0:
+            seen[row["b"]] = row["c1"]
+        else:
+            assert seen.pop(row["b"]) == row["c1"]
+    assert seen == state

@@ -238,3 +238,10 @@ def test_repr():
     table = SymbolTable()
     table.intern(["a", "b"])
     assert repr(table) == "SymbolTable(2 texts)"
+
+
+def test_null_has_an_order_in_columns_of_a_type_without_it() -> None:
+    symbols = SymbolTable()
+    codes = np.append(symbols.intern(["b", "a"]), np.iinfo(np.int64).min)
+    b, a, null = symbols.order(codes, "symbol").tolist()
+    assert null < a < b
