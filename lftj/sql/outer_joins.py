@@ -57,7 +57,7 @@ def outer_join(scope: QueryScope, join: exp.Join, side: str) -> None:
 
     right = QueryScope(scope.queries, Beside(scope))
     add_table(right, join.this)
-    made = _Join(scope, join, _side(scope, join), _side(right, join))
+    made = _Join(scope, join, side_of(scope, join), side_of(right, join))
     made.rules(side)
     scope.body, scope.sources, scope.merged = QueryBody(), [], {}
     made.show(scope, side)
@@ -78,10 +78,10 @@ def add_apart(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) -> 
     add_joined(inner, first, joins)
     for source in inner.sources:
         check_name(scope, source, first)
-    _side(inner, first).add(scope)
+    side_of(inner, first).add(scope)
 
 
-def _side(scope: QueryScope, node: exp.Expr) -> _JoinSide:
+def side_of(scope: QueryScope, node: exp.Expr) -> _JoinSide:
     """The tables of a scope as one relation."""
     from lftj.sql.select import Output, SelectBlock, rows_of
 

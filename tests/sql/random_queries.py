@@ -149,24 +149,22 @@ def single(outer: Scope, kind: str) -> str:
 
 def source(scope: Scope) -> str:
     """What stands after `from`; its columns are in the scope then."""
-    text, near = "", list[tuple[str, str]]()  # the columns of the tables since the last comma
+    text, since_comma = "", 0
     for i in range(scope.draw(st.integers(1, 3 if scope.depth == 0 else 2))):
         table, name = str(scope.pick(*TABLES)), scope.alias()
         before = list(scope.columns)
         own = [(f"{name}.{column}", type_) for column, type_ in COLUMNS[table].items()]
         scope.columns = before + own
         if i == 0:
-            text, near = f"{table} {name}", own
+            text = f"{table} {name}"
             continue
         kind = scope.pick("inner", "inner", "left", "right", "full", "cross", ",")
         if kind in ("cross", ","):
-            apart = kind == "," and "join" not in text
-            text += f", {table} {name}" if apart else f" cross join {table} {name}"
-            near = own if apart else near + own
+            if kind == ",":
+                since_comma = len(before)
+            text += f", {table} {name}" if kind == "," else f" cross join {table} {name}"
             continue
-        if kind in ("right", "full"):
-            before = near
-        near = near + own
+        before = before[since_comma:]  # the condition of a join sees no table before a comma
         pairs = [(a, b) for a, one in before for b, other in own if one == other]
         first, second = scope.pick(*pairs)
         more = ""
