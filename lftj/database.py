@@ -344,8 +344,14 @@ class Database(InFile):
     def _with_facts(self, relation: StoredRelation, rows: np.ndarray[Any, Any], count: int) -> Version:
         """The facts of a relation and `count` more rows int64[arity, count]; not published."""
         facts: Version = self._guarded(relation.with_facts, rows, count)
-        if relation.schema.keyed:
-            check_facts(self._evaluator, relation, facts, rows)
+        if relation.keyed:
+            built = relation.built
+            try:
+                check_facts(self._evaluator, relation, facts, rows)
+            except BaseException:
+                for made in relation.built - built:
+                    relation.forget(made)
+                raise
         return facts
 
     @contextmanager

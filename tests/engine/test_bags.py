@@ -335,3 +335,11 @@ def test_a_second_declaration_has_to_say_the_same() -> None:
     for text in (".decl t(a:number, b:number)", ".decl s(a:number) -> n:number"):
         with pytest.raises(lftj.ProgramError, match="is declared again, differently"):
             db.rules(text)
+
+
+def test_a_refused_load_keeps_no_key_order_that_it_built() -> None:
+    state = Tables()
+    state.begin()
+    for seed in (1295, 134375, 6964963, 183):
+        state.load(rng=Random(seed))
+    state.teardown()
