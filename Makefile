@@ -13,8 +13,8 @@ SPREAD  := -n $(WORKERS) --dist worksteal
 NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/examples tests/plain tests/spark \
 	tests/test_house_rules.py tests/test_docs.py
 # Tests that lead kernels to the ends of arrays: pages, joins, traces, rounds, scans and folds, threads.
-BOUNDS := tests/storage tests/streams tests/join tests/trace tests/recursion tests/aggregates tests/paths tests/threads tests/mixed \
-	tests/engine/test_programs.py tests/engine/test_scans.py tests/engine/test_stored_scans.py tests/engine/test_delta.py \
+BOUNDS := tests/storage tests/triggers tests/streams tests/join tests/trace tests/recursion tests/aggregates tests/paths tests/threads \
+	tests/mixed tests/engine/test_programs.py tests/engine/test_scans.py tests/engine/test_stored_scans.py tests/engine/test_delta.py \
 	tests/engine/test_transactions.py tests/engine/test_undefined.py tests/engine/test_small_commits.py
 
 .PHONY: demo test test-jit test-nojit test-bounds test-spark test-spark-slow thorough fuzz quick lint format types docs bench bench-micro report wheel clean

@@ -25,8 +25,8 @@ Products and sums are checked: one that no int64 holds ends the run (OVERFLOW), 
 says of what), which the caller makes before it goes on. `state` says where a run stands, so that it goes on there.
 Where events are taken back (UNDOING), weights and entries wrap instead: the sums that a deletion reads have its row in
 them, and their products may be too large ((x + y)**2 grew by 2*x*y + y**2, and goes down by 2*(x + y)*y - y**2). Modulo
-2**64 all is exact, and so are the entries at the end, which fitted before. Registers are checked as ever: what is
-compared, and keys, have no meaning modulo 2**64.
+2**64 all is exact, and so are the entries at the end, which fitted before. So do the registers of terms that only
+multiply weights (WEIGHS); the others are checked as ever: what is compared, and keys, have no meaning modulo 2**64.
 
 Measured (sum and count of a two-way join by key, 10^7 rows): an event takes what its cache misses take, one for each
 table it reads or changes. So sum and count are twins in one table, and the slots of the event AHEAD are asked for
@@ -83,6 +83,8 @@ EQ, NE, LT, LE, GT, GE = range(6)
 # Columns of `code`: the instruction, and what it is about: a table (or a comparison); registers or lists; where in
 # `lists` the registers of its keys stand, and those of the values that its members read; how many members.
 OP, TABLE, A, B, C, LIST, READS, MEMBERS, CELLS = range(9)
+# MEMBERS of arithmetic whose result only multiplies weights.
+WEIGHS = 1
 # Cells of `state`. UNDOING: weights and entries wrap.
 EVENT, PHASE, AT, ADDITIONS, LOGGED, NEED, STEPS, STATEMENT, FINAL, UNDOING, STATE = range(11)
 EVALUATING, WRITING = 0, 1
@@ -374,17 +376,18 @@ def _evaluate(tables, code, work, i):
                     return OVERFLOW
         else:
             a, b = registers[ops[i, A]], registers[ops[i, B]]
+            wraps = state[UNDOING] == 1 and ops[i, MEMBERS] == WEIGHS
             if op == ADD:
                 value = a + b
-                if sum_overflows(a, b, value):
+                if sum_overflows(a, b, value) and not wraps:
                     return OVERFLOW
             elif op == SUBTRACT:
                 value = a - b
-                if difference_overflows(a, b, value):
+                if difference_overflows(a, b, value) and not wraps:
                     return OVERFLOW
             elif op == MULTIPLY:
                 value = a * b
-                if product_overflows(a, b, value):
+                if product_overflows(a, b, value) and not wraps:
                     return OVERFLOW
             elif op == FLOOR:
                 value = a // b

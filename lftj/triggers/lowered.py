@@ -248,7 +248,7 @@ class _StatementLowering:
         for one in self.members:
             names = self._standard(one)
             self.known = {old: standard[new] for old, new in names.items() if new in standard}
-            of_members.append([self.register(f.term) for f in one.factors if isinstance(f, Val)])
+            of_members.append([self.register(f.term, k.WEIGHS) for f in one.factors if isinstance(f, Val)])
         self.known = known
         for r in list(of_members[0]):
             if all(r in registers for registers in of_members):
@@ -314,8 +314,8 @@ class _StatementLowering:
         numbers = lowered.numbers([place.value for place in places])
         lowered.emit(k.RANGE, order, *ends, interval.open, listed, numbers, len(places))
 
-    def register(self, term: Term) -> int:
-        """The register that holds a term; what computes it is appended."""
+    def register(self, term: Term, use: int = 0) -> int:
+        """The register that holds a term; what computes it is appended. `use`: WEIGHS if it only multiplies weights."""
         lowered = self.lowered
         if isinstance(term, Var):
             return int(term.name[len(EVENT) :]) if term.name.startswith(EVENT) else self.known[term.name]
@@ -325,9 +325,9 @@ class _StatementLowering:
             return lowered.constant(code)
         assert isinstance(term, Apply), f"{term} is no term of a statement"
         assert not cannot_compute(term), f"{term} is no arithmetic of integers"
-        args = [self.register(arg) for arg in term.args]
+        args = [self.register(arg, use) for arg in term.args]
         if term.op == "neg":
             args.insert(0, lowered.constant(0))
         made = lowered.new_register()
-        lowered.emit(_ARITHMETIC.get(term.op, k.SUBTRACT), 0, args[0], args[1], made, 0, 0, 0)
+        lowered.emit(_ARITHMETIC.get(term.op, k.SUBTRACT), 0, args[0], args[1], made, 0, 0, use)
         return made

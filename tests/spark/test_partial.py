@@ -105,7 +105,7 @@ def test_a_sum_of_parts_out_of_range_is_an_error() -> None:
 def test_spark_adds_parts_up(spark, tmp_path) -> None:
     from spark_bridge import SparkQuery
 
-    text = ".decl e(x:number, y:number) t[] = sum y : { e(_, y) }. n[y] = count : { e(x, y), e(y, _) }."
+    text = ".decl e(x:number, y:number) t[] = sum y : { e(_, y) }. n[y] = count : { e(_x, y), e(y, _) }."
     rows = [(i % 17, i % 5) for i in range(60)]
     frame = spark.createDataFrame(rows, "x long, y long")
     db = lftj.Database(text)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lftj.language.clause import Apply, Value, Var
-from lftj.triggers.algebra import Cmp, Mul, Rel, Val
+from lftj.triggers.algebra import Add, Cmp, Mul, Rel, Val
 from lftj.triggers.compilation import compiled
 from lftj.triggers.maps import Maps, SumOverflow
 from lftj.triggers.twins import twins_of
@@ -131,6 +131,21 @@ def test_numbers_at_the_ends_of_64_bits(query, stream, numbers, data):
                 del rows[name][row]
         check(maps, rows)
         at += n
+
+
+def test_a_value_that_only_taking_back_computes_may_be_too_large():
+    """Of P(a) * (a + a) * (1 - P(a)) an insertion finds no P(a) and stops; the deletion computes a + a, twice."""
+    a = Var("a", "number")
+    present = Rel("P", (a,))
+    value = Val(Apply("+", (a, a), "number"))
+    absent = Add((Val(Value(1, "number")), Mul((Val(Value(-1, "number")), present))))
+    maps = Maps(compiled({"q": ((), Mul((present, value, absent)))}, RELATIONS))
+    part = events_of(maps, [(1, "P", (2**62,))])
+    before = contents(maps)
+    maps.run(*part)
+    maps.undo(*part)
+    assert not maps.lost
+    assert contents(maps) == before
 
 
 k, v, w = (Var(name, "number") for name in "kvw")
