@@ -74,16 +74,20 @@ def test_sort_at_the_edges_of_packing(
         assert rows.flags.c_contiguous
 
 
-def test_wide_keys_are_sorted_without_packing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise RuntimeError("packed")
-
-    monkeypatch.setattr(sort, "_pack", refuse)
+@pytest.mark.parametrize("seed", range(40))
+def test_sorting_rows_that_are_too_wide_to_be_packed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns of any width, some with few values: in order, equal rows as given, and told whether there are any."""
     monkeypatch.setattr(sort, "FEW", 2)
-    columns = wide(1, 40, 33, 32)
-    assert sort_rows(columns, 2).T.tolist() == expected(columns, 2)
-    with pytest.raises(RuntimeError, match="packed"):
-        sort_rows(wide(1, 40, 32, 32), 2)
+    rng = np.random.default_rng(seed)
+    columns = []
+    for width in rng.integers(0, 64, rng.integers(1, 8)):
+        most = min(1 << int(width), (1 << 63) - 1)
+        values = rng.integers(-most, most, 60, endpoint=True)
+        columns.append(values if rng.random() < 0.4 else rng.choice(values[:3], 60))
+    keys = np.array(columns, np.int64)
+    order, repeats = sort.sorting(keys)
+    assert order.tolist() == np.lexsort(keys[::-1]).tolist()
+    assert repeats == (len(set(map(tuple, keys.T.tolist()))) < 60)
 
 
 @pytest.mark.parametrize("bits", PACKINGS.values(), ids=PACKINGS)

@@ -16,6 +16,7 @@ from hypothesis.strategies import DataObject, data, integers, lists, sampled_fro
 
 import lftj
 from lftj.errors import ArgumentError, DataError, EvaluationError, KeyConflictError, UnknownRelationError
+from lftj.maintain import triggers
 from tests.conftest import JIT, examples
 from tests.engine import programs
 
@@ -190,3 +191,28 @@ def test_streams_of_a_bag_count_its_copies(choices: DataObject) -> None:
         else:
             assert seen.pop(row["b"]) == row["c1"]
     assert seen == state
+
+
+def test_maps_are_made_anew_for_relations_that_have_grown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From nothing, twice as many rows by each call: answers and logs are those of maps that were never made anew."""
+    text = """.decl r(a:number, b:number) .decl s(b:number, c:number) .decl t(c:number, d:number)
+t4[a] = sum d : { r(a, b), s(b, c), t(c, d) }."""
+    rng, logs, answers = Random(7), [], []
+    events = [(name, 1, (rng.randrange(6), rng.randrange(6))) for _ in range(120) for name in "rst"]
+    events += [(name, -1, row) for name, _, row in rng.sample(events, 100)]
+    for grown in (1.0, 1e9):
+        monkeypatch.setattr(triggers, "MANY_ROWS", 0)
+        monkeypatch.setattr(triggers, "OUTGROWN", grown)
+        db = lftj.Database()
+        db.rules(text, maintain={"t4": "triggers"})
+        len(db["t4"])
+        at, size, log = 0, 5, []
+        while at < len(events):
+            blocks = [(name, sign, [row]) for name, sign, row in events[at : at + size]]
+            table = db.apply(blocks, watch=["t4"]).logs["t4"].to_pydict()
+            log += [(at + row[0], *row[1:]) for row in zip(*table.values(), strict=True)]
+            at, size = at + size, size * 2
+        logs.append(log)
+        answers.append(list(db["t4"]))
+    assert logs[0] == logs[1]
+    assert answers[0] == answers[1]
