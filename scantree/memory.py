@@ -87,7 +87,7 @@ class Size(NamedTuple):
 
 
 @lru_cache(1 << 10)  # updates of few rows want the same again and again
-def _grains_of(wanted: tuple[Size | int, ...]) -> int:
+def grains_of(wanted: tuple[Size | int, ...]) -> int:
     """Grains that all the wanted pages take together."""
     return sum(size.grains if isinstance(size, Size) else size // GRAIN + 1 for size in wanted)
 
@@ -264,9 +264,13 @@ class Arena:
 
         An int asks for that many words in pages of any size.
         """
+        self.room_for(grains_of(wanted), wanted)
+
+    def room_for(self, grains: int, wanted: Sequence[Size | int]) -> None:
+        """As `room`; `grains`: of all the wanted pages."""
         if self.gone or self._dropped or self._sweeping:
             self.collect()
-        heap, grains = self.space.heap, _grains_of(wanted)
+        heap = self.space.heap
         used, top = int(heap[USED]), int(heap[TOP])
         cap = self._reserved * GRAIN * 8 if self.limit is None else min(self._reserved * GRAIN * 8, self.limit)
         if (used + grains) * GRAIN * 8 > cap:

@@ -40,6 +40,7 @@ from scantree.layout import (
     PAGES,
     ROOM,
     ROWS,
+    Shape,
     compare,
     copy,
     dir_count,
@@ -47,7 +48,8 @@ from scantree.layout import (
     last_at_most,
     root_words,
 )
-from scantree.memory import allocate
+from scantree.memory import Heap, allocate
+from scantree.packed import counts_at, table_at, words_at
 from scantree.probe import AHEAD, ERASED, INSERTED, NOTHING, ask_for, probe
 from scantree.scan import fold_root
 
@@ -232,3 +234,13 @@ def update(space, root, shape, batch, ops, verdict, work):
         _probe_until(mem, root, shape, batch, ops, verdict, work[3], m)
         merge_page(space, shape, work, 0, 0, batch, ops, verdict, 0, m)
     return finish(space, shape, work, mem[root + ROWS] + growth(verdict))
+
+
+@kernel
+def update_packed(packed, root, batch, ops, verdict):
+    """`update`, with what `Store.prepare` packed: the heap, the work arrays and the shape."""
+    space = Heap(words_at(packed, 0), counts_at(packed, 1), words_at(packed, 2))
+    work = (table_at(packed, 3), table_at(packed, 4), table_at(packed, 5), words_at(packed, 6))
+    of = words_at(packed, 7)
+    shape = Shape(of[0], of[1], of[2], of[3], of[4], of[5], of[6])
+    return update(space, root, shape, batch, ops, verdict, work)

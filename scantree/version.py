@@ -36,6 +36,7 @@ from scantree import sort as _sort
 from scantree import update as _update
 from scantree.layout import DIRS, HEADER, PAGES, ROWS, Shape
 from scantree.memory import Arena, Size, Words, packed
+from scantree.packed import PackedArguments
 from scantree.reading import Reading, plain
 from scantree.reorder import packed_in_order
 from scantree.scan import Monoid, Scan
@@ -87,6 +88,19 @@ class Changes(NamedTuple):
     verdicts: npt.NDArray[np.int8]
 
 
+class UpdateBuffers(NamedTuple):
+    """What an update writes in, and the pages it may need, for so many changes to a version of so many pages (`asked`).
+
+    `work`: as of `buffers.scratch` · `packed`: that, with the heap and the shape · `sizes`, of so many `grains`.
+    """
+
+    asked: tuple[int, int, int]
+    work: _buffers.Work
+    packed: PackedArguments
+    sizes: tuple[Size, Size, Size]
+    grains: int
+
+
 class Store:
     """Rows of `keys` key columns and `values` value columns.
 
@@ -118,9 +132,7 @@ class Store:
             # Plain ints: for an enum numba would compile every kernel anew.
             self.shape = self.shape._replace(folds=scan.monoid.folds, monoid=int(scan.monoid), column=int(scan.column))
         self.packed = packed(self.shape)
-        self._work: _buffers.Work | None = None
-        self._asked = (-1, -1, -1)
-        self._prepared = (Size(0, 0),) * 3
+        self._prepared: UpdateBuffers | None = None
 
     def empty(self) -> Version:
         """The version without rows."""
@@ -174,23 +186,26 @@ class Store:
             if shape.folds:
                 _scan.fold_version(space.mem, version.root, shape)
 
-    def prepare(self, m: int, dirs: int, pages: int) -> tuple[_buffers.Work, tuple[Size, Size, Size]]:
-        """(what `update.update` writes in, the pages it may need), for `m` changes to a version with such pages.
+    def prepare(self, m: int, dirs: int, pages: int) -> UpdateBuffers:
+        """What an update of `m` changes to a version with such pages writes in and needs.
 
         Kept for the next update: whoever holds the arena's lock has it.
         """
-        work, sizes, asked = self._work, self._prepared, (m, dirs, pages)
-        if asked != self._asked or work is None:
+        prepared, asked = self._prepared, (m, dirs, pages)
+        if prepared is None or prepared.asked != asked:
             shape = self.shape
             touched = min(m, pages) * 3 + (2 * m >> shape.page_bits) + 4
             touched_dirs = min(touched, dirs * 3 + (2 * touched >> shape.dir_bits) + 4)
-            if work is None or work[2].shape[1] < _buffers.tops_for(shape, m, dirs):
-                self._work = work = _buffers.scratch(shape, m, dirs)
-            self._prepared = sizes = self._sizes(touched, touched_dirs, dirs + touched_dirs)
-            self._asked = asked  # last: what it says is prepared is
+            if prepared is None or prepared.work[2].shape[1] < _buffers.tops_for(shape, m, dirs):
+                work = _buffers.scratch(shape, m, dirs)
+                words = PackedArguments(*self.arena.space, *work, np.array(shape, np.int64))
+            else:
+                work, words = prepared.work, prepared.packed
+            sizes = self._sizes(touched, touched_dirs, dirs + touched_dirs)
+            self._prepared = prepared = UpdateBuffers(asked, work, words, sizes, _memory.grains_of(sizes))
         # Whoever is interrupted before the kernel begins must not take what the last one made for its own.
-        work[3][_buffers.MADE] = 0
-        return work, sizes
+        prepared.work[3][_buffers.MADE] = 0
+        return prepared
 
     def _sizes(self, pages: int, dirs: int, entries: int) -> tuple[Size, Size, Size]:
         """What `Arena.room` is asked for: row pages, directory pages, and a root of `entries` entries."""
@@ -236,7 +251,9 @@ class Version(Reading):
         """Hand the pages over to whoever asked for this: they no longer go back with the version."""
         self._own = False
 
-    def update(self, batch: Rows, ops: npt.NDArray[np.int8], *, use_up: bool = False) -> tuple[Version, Changes]:
+    def update(
+        self, batch: Rows, ops: npt.NDArray[np.int8], *, use_up: bool = False, in_order: bool = False
+    ) -> tuple[Version, Changes]:
         """The version after `batch` int64[cols, m] is applied.
 
         `ops` int8[m]: 1 inserts the row (or gives it new values), 2 inserts it if its key is not there, -1 erases its
@@ -244,13 +261,13 @@ class Version(Reading):
         erasing what is not changes nothing: if no change has an effect the version itself is returned. Raises
         `ArenaFullError` and leaves everything as it was if memory does not suffice. `use_up`: nobody reads this version
         any more, and what it holds alone may be written to (amend.py); it may be the one that is returned, and is lost
-        where this raises.
+        where this raises. `in_order`: the batch has distinct keys, in order.
         """
         store, shape = self.store, self.store.shape
         if batch.shape != (shape.cols, len(ops)):
             raise ValueError(f"{shape.cols} columns and an op per row expected; got {batch.shape} and {len(ops)} ops")
         plain_row = batch.dtype == np.int64 and ops.dtype == np.int8 and batch.flags.carray and ops.flags.carray
-        if len(ops) != 1 or not plain_row:  # of one row that kernels take as it is nothing is to be put in order
+        if not plain_row or not (in_order or len(ops) == 1):
             batch, ops = _in_key_order(batch, ops, shape.keys)
         m = len(ops)
         verdicts = np.empty(m, np.int8)
@@ -262,7 +279,7 @@ class Version(Reading):
 
     def _next(self, batch: Rows, ops: npt.NDArray[np.int8], verdicts: npt.NDArray[np.int8]) -> Version:
         """The version after `batch` int64[cols, m], m > 0, in key order; `verdicts` int8[m] are written."""
-        store, shape, space, m = self.store, self.store.shape, self.store.arena.space, len(ops)
+        store, space, m = self.store, self.store.arena.space, len(ops)
         dirs, pages = int(space.mem[self.root + DIRS]), int(space.mem[self.root + PAGES])
         store.arena.touched += m
         with store.arena.lock:
@@ -270,13 +287,13 @@ class Version(Reading):
                 made = _parts.update_in_parts(store, self.root, batch, ops, verdicts, store.arena.crew)
                 if made:
                     return self if made == self.root else Version(store, made)
-            work, sizes = store.prepare(m, dirs, pages)
-            store.arena.room(*sizes)
+            prepared = store.prepare(m, dirs, pages)
+            store.arena.room_for(prepared.grains, prepared.sizes)
             try:
-                root = int(_update.update(space, self.root, shape, batch, ops, verdicts, work))
+                root = int(_update.update_packed(prepared.packed.words, self.root, batch, ops, verdicts))
             except BaseException:  # Ctrl-C while the kernel ran is raised here
-                if work[3][_buffers.MADE]:
-                    _memory.drop(space, int(work[3][_buffers.MADE]), shape)
+                if made := int(prepared.work[3][_buffers.MADE]):
+                    _memory.drop(space, made, store.shape)
                 raise
         return self if root == self.root else Version(store, root)
 

@@ -27,7 +27,7 @@ from scantree import _jit, update
 
 MOST = 600
 # What takes long of all that commits need.
-NEEDED = (update.update, delta_join.join_changed, trace_update.maintain)
+NEEDED = (update.update_packed, delta_join.join_changed, trace_update.maintain)
 # Why no head is followed for a while on a new machine.
 COMPILING = "what that takes is being compiled in the background"
 _LOCK = "background.lock"

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -40,14 +40,12 @@ from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
 from lftj.triggers.head_rows import GroupStates, HeadRows, Logged, NoResult, RowLog
 from lftj.triggers.kept_thresholds import ThresholdFormulas
 from lftj.triggers.maps import Maps, SumOverflow
+from lftj.triggers.row_kernel import FEW, OTHERWISE, UNMEASURED, RowPlan, RowRelation
 from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
-_AT_ONCE = np.zeros(1, np.int64)
-# Lines of the log up to which they are read one by one.
-FEW = 24
 # Maps of joins are made anew when relations have grown so much since they were chosen. TPC-H's q5 from nothing: with
 # the order of slices that empty relations suggest, 600 events a second; so 115,000.
 OUTGROWN, MANY_ROWS = 16, 4096
@@ -74,6 +72,7 @@ class KeptTriggers:
         "head",
         "maps",
         "rebuild",
+        "row_plans",
         "rows",
         "seen",
         "sizes",
@@ -107,9 +106,28 @@ class KeptTriggers:
             shown.append(-len(constants) if isinstance(place, Value) else place)
         operand = clause.head_args[aggregate.groups].type if self.total is not None else ""
         self.rows = HeadRows(aggregate.op.removeprefix(f"{THRESHOLDS} "), operand, len(formulas.keys), shown, constants)
+        self.row_plans = {name: plan for name in self.events.by_predicate if (plan := self._row_plan(name)) is not None}
         self.seen: dict[str, weakref.ref[Version]] | None = None
         self.unsettled = False
         self.steps_per_event = 0.0
+
+    def _row_plan(self, name: str) -> RowPlan | None:
+        """How one row of a relation is followed in one call; None if it takes more (row_kernel.py)."""
+        maps, rows, made = self.maps, self.rows, self.events.by_predicate[name]
+        count = maps.lowered.places[self.count]
+        total = None if self.total is None else maps.lowered.places[self.total]
+        bounds = rows.plain_bounds()
+        if bounds is None or maps.program.final is not None or (total is not None and total.table != count.table):
+            return None
+        relations, measured = [], []
+        for relation, insertion, deletion in made:
+            if relation.plain is None:
+                return None
+            relations.append(RowRelation(insertion, deletion, relation.plain))
+            measured += [(relation.plain[column], variable) for column, variable in relation.measured]
+        summed = -1 if total is None else total.value
+        cells = (count.value, summed, self.values[count.table], rows.keys, *bounds)
+        return RowPlan(cells, relations, maps.lowered.width, measured)
 
     # -- what it holds for --------------------------------------------------------------------------------------------
 
@@ -175,34 +193,60 @@ class KeptTriggers:
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> StagedTriggers:
         """Run the changed rows as events."""
         began = time.perf_counter()
-        try:
-            events = self._events(step)
-            self.unsettled = True
-            self.maps.run(events.kinds, events.rows, look=limits.look)
-        except (NoEvents, SumOverflow) as refused:
-            self.unsettled = self.maps.lost  # else they are as before
-            raise Declined(str(refused.args[0])) from None
         relation = step.after[self.head]
-        staged = StagedTriggers(self.strategy, why, {}, {}, kept=self, triggers=self, events=events, after=step.after)
+        staged = StagedTriggers(self.strategy, why, {}, {}, kept=self, triggers=self, after=step.after)
         try:
-            change = self._change(events)
+            change = self._follow_row(step, staged)
+            if change is None:
+                change = self._follow_events(step, staged, limits)
             content = relation.content
             if len(change.kinds):
-                content, _ = content.update(change.rows, change.kinds)
-        except NoResult as refused:
+                content, _ = content.update(change.rows, change.kinds, in_order=True)
+        except (NoEvents, SumOverflow, NoResult) as refused:
+            self.unsettled = self.maps.lost  # else they are as before, or as before what is taken back now
             staged.discard()
             raise Declined(str(refused.args[0])) from None
         except BaseException:
             staged.discard()
             raise
-        if step.streams is not None:
-            step.streams.logs[self.head] = partial(self._stream, events.numbers)
         staged.content = content
         staged.relations = {self.head: relation.successor(content, change=change)}
         staged.changes = {self.head: change}
         staged.steps = steps = self.maps.steps
-        staged.work = (RuleWork(0, steps, 0, 0, len(events.kinds), time.perf_counter() - began),)
+        events = 0 if staged.events is None else len(staged.events.kinds)
+        staged.work = (RuleWork(0, steps, 0, 0, events, time.perf_counter() - began),)
         return staged
+
+    def _follow_row(self, step: Step, staged: StagedTriggers) -> Change | None:
+        """The change of the head if all that changed is one row, of which nothing is computed; else None.
+
+        Raises `NoEvents`, `SumOverflow`, `NoResult`.
+        """
+        changed = [name for name in self.events.by_predicate if name in step.changes]
+        if step.streams is not None or len(changed) != 1:
+            return None
+        (row, kinds), plan = step.changes[changed[0]], self.row_plans.get(changed[0])
+        if plan is None or len(kinds) != 1 or not row.flags.carray:
+            return None
+        sign, self.unsettled = int(kinds[0]), True
+        found = self.maps.run_row(plan, row, sign)
+        if found == UNMEASURED:
+            plan.measure(row, self.events.magnitudes)
+            found = self.maps.run_row(plan, row, sign)
+        if found == UNMEASURED:
+            return None
+        staged.events = plan.happened
+        return self._change(plan.happened) if found == OTHERWISE else plan.change(found)
+
+    def _follow_events(self, step: Step, staged: StagedTriggers, limits: Limits) -> Change:
+        """The change of the head after all events of the step. Raises `NoEvents`, `SumOverflow`, `NoResult`."""
+        events = self._events(step)
+        self.unsettled = True
+        self.maps.run(events.kinds, events.rows, look=limits.look)
+        staged.events = events
+        if step.streams is not None:
+            step.streams.logs[self.head] = partial(self._stream, events.numbers)
+        return self._change(events)
 
     def _events(self, step: Step) -> Events:
         """The events of the step, numbered as those of its stream; all 0 where it is none."""
@@ -214,8 +258,7 @@ class KeptTriggers:
             elif (change := step.changes.get(name)) is not None:
                 # What follows the net change does so after the last event.
                 n, last = len(change.kinds), 0 if streams is None else streams.last
-                numbers = _AT_ONCE if n == 1 and not last else np.full(n, last, np.int64)
-                blocks.append(ChangedRows(name, change.rows, change.kinds, numbers))
+                blocks.append(ChangedRows(name, change.rows, change.kinds, np.full(n, last, np.int64)))
         return self.events.of(blocks, step.evaluator.symbols)
 
     def _change(self, events: Events) -> Change:
@@ -256,8 +299,8 @@ class StagedTriggers(Staged):
     """Maps as they are to be after a commit. `events`: those that were run; `content`: the head's next."""
 
     triggers: KeptTriggers
-    events: Events
-    after: Mapping[str, StoredRelation]
+    events: Events | None = None
+    after: Mapping[str, StoredRelation] = field(default_factory=dict)
     content: Version | None = None
 
     def adopt(self) -> None:
@@ -267,9 +310,10 @@ class StagedTriggers(Staged):
 
     def discard(self) -> None:
         """Take the events back."""
-        maps = self.triggers.maps
-        maps.undo(self.events.kinds, self.events.rows)
-        self.triggers.unsettled = maps.lost
+        if self.events is not None:
+            maps = self.triggers.maps
+            maps.undo(self.events.kinds, self.events.rows)
+            self.triggers.unsettled = maps.lost
 
 
 def _is_threshold(heads: Heads) -> bool:

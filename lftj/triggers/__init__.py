@@ -22,5 +22,5 @@ kept_thresholds.py    sums over the rows for which a running sum passes a bound
 twins.py              maps that share a table
 lowered.py            statements as instructions; lowered_final.py those that come after an event
 maps.py               the maps in memory, and events over them: event_kernel.py, table_kernel.py, order_kernel.py,
-                      checked_arithmetic.py
+                      checked_arithmetic.py; row_kernel.py from one changed row to what changes about the head
 """

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from lftj.evaluate.text_steps import TextColumns
 from lftj.language.clause import Apply, Compare, Term, Value, Var
 from lftj.triggers.algebra import DELETION, INSERTION
+from lftj.values.faults import NUMBER_MAX
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import type_of
 
@@ -124,6 +125,10 @@ class Magnitudes:
                 self._most[name] = before
                 raise
 
+    def most(self, name: str) -> int:
+        """The absolute value up to which a variable may be taken without looking again."""
+        return min(self._most.get(name, -1), NUMBER_MAX)
+
     def _check(self) -> None:
         for term in self.checked:
             self._magnitude(term)
@@ -171,7 +176,6 @@ class EventMaker:
         checked: Sequence[Term],
     ) -> None:
         self.by_predicate: dict[str, list[tuple[DerivedRelation, int, int]]] = {}
-        self._one = {kind: np.array([kind], np.int64) for kind in kinds.values()}
         for made in relations:
             known = kinds[INSERTION, made.name], kinds[DELETION, made.name]
             self.by_predicate.setdefault(made.predicate, []).append((made, *known))
@@ -184,8 +188,6 @@ class EventMaker:
         Raises `NoEvents`.
         """
         if len(blocks) == 1 and len(made := self.by_predicate[blocks[0].relation]) == 1:
-            if len(blocks[0].signs) == 1 and made[0][0].plain is not None:
-                return self._one_event(made[0], blocks[0])
             return self._of(made[0], blocks[0], symbols)
         parts = [self._of(made, block, symbols) for block in blocks for made in self.by_predicate[block.relation]]
         numbers = np.concatenate([part.numbers for part in parts])
@@ -195,18 +197,6 @@ class EventMaker:
             order = np.argsort(numbers, kind="stable")
             numbers, kinds, rows = numbers[order], kinds[order], rows[order]
         return Events(kinds, rows, numbers)
-
-    def _one_event(self, made: tuple[DerivedRelation, int, int], block: ChangedRows) -> Events:
-        """The event of one row, of which nothing is computed: every call counts here."""
-        relation, insertion, deletion = made
-        assert relation.plain is not None
-        row = block.rows[:, 0].tolist()
-        values = [row[column] for column in relation.plain]
-        for column, name in relation.measured:
-            self.magnitudes.take(name, abs(values[column]))
-        values += [0] * (self.width - len(values))
-        kind = insertion if block.signs[0] > 0 else deletion
-        return Events(self._one[kind], np.array([values], np.int64), block.numbers)
 
     def _of(self, made: tuple[DerivedRelation, int, int], block: ChangedRows, symbols: SymbolTable) -> Events:
         relation, insertion, deletion = made

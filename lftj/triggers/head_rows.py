@@ -75,6 +75,14 @@ class HeadRows:
         low, high = (range_of_sums(operand) if operand else None) or (NUMBER_MIN, NUMBER_MAX)
         self.low, self.high = (0, NUMBER_MAX) if self.storage == "unsigned" else (low, high)
 
+    def plain_bounds(self) -> tuple[int, int, int] | None:
+        """If a row is the keys, with the count or the sum as it is: the bounds of sums, and of counts; else None."""
+        if not self.by_key:
+            return None
+        if self.op == "count":
+            return NUMBER_MIN, NUMBER_MAX, NUMBER_MAX
+        return (self.low, self.high, MOST) if self.op == "sum" and self.storage == "number" else None
+
     def rows(self, keys: Ints, counts: Ints, totals: Ints) -> Ints:
         """The rows int64[arity, n] of groups that have bindings. Raises `NoResult`."""
         results = self.results(counts, totals)

@@ -24,6 +24,8 @@ from lftj.triggers import order_kernel as o
 from lftj.triggers import table_kernel as t
 from lftj.triggers.algebra import Statement, TriggerProgram
 from lftj.triggers.lowered import LoweredProgram, TablePlace
+from lftj.triggers.row_kernel import RowPlan, follow_row, packed_maps, run_packed
+from scantree.packed import PackedArguments
 
 Ints = npt.NDArray[np.int64]
 
@@ -81,6 +83,7 @@ class Maps:
             np.zeros((64, k.OLD + 2 * values + keys), np.int64),
             np.zeros(k.STATE, np.int64),
         )
+        self._packed: PackedArguments | None = None
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -99,19 +102,40 @@ class Maps:
             self._take_back(kinds, rows, int(state[k.EVENT]))
             raise
 
+    def run_row(self, plan: RowPlan, row: Ints, sign: int) -> int:
+        """Run the events of a row int64[arity, 1] that comes or goes, as `run`; what `follow_row` says of that."""
+        self.work.state[:] = 0
+        try:
+            found = follow_row(self.packed.words, plan.packed.words, row, sign, True)
+            while -k.GROW_NODES <= found < 0:
+                self._go_on(-found)
+                found = follow_row(self.packed.words, plan.packed.words, row, sign, False)
+        except BaseException:
+            self._take_back(plan.kinds, plan.events, int(self.work.state[k.EVENT]))
+            raise
+        return int(found)
+
+    @property
+    def packed(self) -> PackedArguments:
+        """Tables, code and work, packed; until room is made."""
+        if self._packed is None:
+            self._packed = packed_maps(self.tables, self.lowered.code, self.work)
+        return self._packed
+
     def _slice(self, kinds: Ints, rows: Ints, upto: int, *, logs: bool) -> int:
         """Go on to event `upto`, making room on the way; the number of the next event."""
         state = self.work.state
         while True:
-            status = k.run_events(self.tables, self.lowered.code, self.work, kinds, rows, upto, logs)
-            if status == k.DONE:
+            status = run_packed(self.packed.words, kinds, rows, upto, logs)
+            if status == k.DONE or (status == k.OVERFLOW and state[k.UNDOING] == 1):
                 return int(state[k.EVENT])
-            if status == k.OVERFLOW and state[k.UNDOING] == 1:
-                return int(state[k.EVENT])
-            if status == k.OVERFLOW:
-                statement = self._failing()
-                raise SumOverflow(int(state[k.EVENT]), statement)
-            self._make_room(status)
+            self._go_on(status)
+
+    def _go_on(self, status: int) -> None:
+        """Make the room for lack of which a run stopped. Raises `SumOverflow` if it stopped for another reason."""
+        if status == k.OVERFLOW:
+            raise SumOverflow(int(self.work.state[k.EVENT]), self._failing())
+        self._make_room(status)
 
     def _failing(self) -> Statement:
         state = self.work.state
@@ -123,7 +147,7 @@ class Maps:
         return next(statement for statement in self.lowered.statements if statement.target in names)
 
     def _make_room(self, status: int) -> None:
-        work = self.work
+        work, self._packed = self.work, None
         if status == k.GROW_MEMORY:
             self._regions(int(work.state[k.NEED]))
         elif status == k.GROW_NODES:

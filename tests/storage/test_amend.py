@@ -83,7 +83,7 @@ def test_rows_with_room_are_put_where_they_belong(monkeypatch: pytest.MonkeyPatc
     pages, root = version.pages, version.root
     come = np.array([-5, *(first + 1 for first, n in rows_of_pages(version)[1:] if 4 <= n < 8)])
     assert len(come) > pages // 2
-    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    monkeypatch.setattr(versions._update, "update_packed", None)  # nothing is left for it
     ones = np.ones(len(come), np.int8)
     after, done = version.update(np.stack([come, come]), ones, use_up=True)
     assert after is version
@@ -104,7 +104,7 @@ def test_several_rows_of_a_page_go_at_once(gone: list[int], monkeypatch: pytest.
     keys = np.arange(300)
     version = store.build([keys, keys])
     erased = np.array([first + i for first, _ in rows_of_pages(version)[:-1] for i in gone])
-    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    monkeypatch.setattr(versions._update, "update_packed", None)  # nothing is left for it
     after, _ = version.update(np.stack([erased, erased]), np.full(len(erased), ERASE, np.int8), use_up=True)
     after.check()
     assert after is version
@@ -121,7 +121,7 @@ def test_nearly_empty_pages_share_with_those_beside_them(
     version = store.build([keys, keys + 7])
     assert rows_of_pages(version) == [(first, 7) for first in range(0, 252, 7)]
     other, _ = version.update(np.array([[0], [1]]), np.ones(1, np.int8))  # its first page, and the rest shared
-    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    monkeypatch.setattr(versions._update, "update_packed", None)  # nothing is left for it
     erased = keys[(keys // 7 % every == 0) & (keys % 7 < gone) & (keys < 251)]
     after, _ = other.update(np.stack([erased, erased]), np.full(len(erased), ERASE, np.int8), use_up=True)
     after.check()
@@ -141,7 +141,7 @@ def test_pages_of_a_half_full_directory_share(monkeypatch: pytest.MonkeyPatch) -
     gone = keys[(pages % 3 == 2) & (pages < 33)]  # one of the three pages of each directory page but the last
     version, _ = version.update(gone[None, :], np.full(len(gone), ERASE, np.int8), use_up=True)
     assert version.pages == 22 + 3
-    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    monkeypatch.setattr(versions._update, "update_packed", None)  # nothing is left for it
     few = keys[(pages % 3 == 0) & (pages < 33) & (keys % 7 < 4)]
     after, _ = version.update(few[None, :], np.full(len(few), ERASE, np.int8), use_up=True)
     after.check()
@@ -179,7 +179,7 @@ def test_full_pages_are_cut_where_they_are(monkeypatch: pytest.MonkeyPatch) -> N
     version, _ = version.update(np.stack([keys, keys + 1]), np.ones(len(keys), np.int8))  # all pages are its own now
     come, pages, root = np.array(full) + 1, version.pages, version.root
     monkeypatch.setattr(amend, "CUT_PART", 1)
-    monkeypatch.setattr(versions._update, "update", None)
+    monkeypatch.setattr(versions._update, "update_packed", None)
     after, _ = version.update(np.stack([come, come]), np.ones(len(come), np.int8), use_up=True)
     assert (after.root, after.pages, len(after)) == (root, pages + len(full), len(keys) + len(full))
     after.check()
@@ -212,7 +212,7 @@ def test_pages_of_others_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> Non
     version = store.build([keys, keys])
     other, _ = version.update(np.array([[0], [-1]]), np.ones(1, np.int8))  # its first page, and the rest shared
     touched, root = np.array([first for first, _ in rows_of_pages(other)[20:31:2]]), other.root
-    monkeypatch.setattr(versions._update, "update", None)  # nothing is left for it
+    monkeypatch.setattr(versions._update, "update_packed", None)  # nothing is left for it
     ones, used = np.ones(len(touched), np.int8), store.arena.used
     after, done = other.update(np.stack([touched, touched + 7]), ones, use_up=True)
     assert (after, after.root, set(done.verdicts.tolist())) == (other, root, {CHANGED})

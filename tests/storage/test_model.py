@@ -43,9 +43,9 @@ class MeteredArena(Arena):
 
     asked: tuple[Size | int, ...] = ()
 
-    def room(self, *wanted: Size | int) -> None:
-        super().room(*wanted)
-        self.asked = wanted
+    def room_for(self, grains: int, wanted: Sequence[Size | int]) -> None:
+        super().room_for(grains, wanted)
+        self.asked = tuple(wanted)
 
     def check_asked(self, made: Version, of: Version | None = None) -> None:
         """No more new pages of any size than were asked for. (The arena near its end counts on each.)"""

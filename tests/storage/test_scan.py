@@ -223,5 +223,5 @@ def test_stores_with_and_without_scan_share_compiled_kernels() -> None:
         version, _ = version.update(np.array([[3], [7]]), np.array([1], np.int8))
         if kept is not None:
             version.scan(version.seek((2,)), version.seek((5,)))
-    kernels: list[Any] = [update.update, scan.fold_range, scan.fold_version]
+    kernels: list[Any] = [update.update_packed, scan.fold_range, scan.fold_version]
     assert [len(kernel.signatures) for kernel in kernels] == [1, 1, 1]

@@ -53,7 +53,7 @@ def test_import_is_light_until_a_name_is_used() -> None:
 @pytest.mark.jit_only
 def test_no_layout_of_an_array_compiles_a_kernel_anew() -> None:
     """Each would cost the user seconds: arrays are brought into the one form that kernels are compiled for."""
-    kernels: list[Any] = [update.update, cursor.find_rows]
+    kernels: list[Any] = [update.update_packed, cursor.find_rows]
     store = Store(Arena(), 2)
     plain = np.array([[1, 2, 3], [4, 5, 6]])
     one = np.ones(3, np.int8)

@@ -186,7 +186,7 @@ def test_an_update_that_is_stopped_before_it_begins_leaves_the_last_one(monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(update, "update", stop)
+        stopped.setattr(update, "update_packed", stop)
         with pytest.raises(KeyboardInterrupt):
             after.update(np.array([[200]]), ONE)
     arena.collect()

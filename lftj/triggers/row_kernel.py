@@ -1,0 +1,228 @@
+"""One row: its events, and what these make of the head's rows, in one call.
+
+A transaction of one row is mostly calls. So where nothing is computed of a row, and the count and the sum of a group
+are in one table, a kernel does all from the changed row to the changed rows of the head:
+
+    measure    values that statements compute with are no larger than any before, or UNMEASURED: nothing was done
+    events     one for each derived relation of the row's relation; `event_kernel.run_events` runs them
+    groups     what the run logged, put together by group: the count and the sum before and after
+    rows       those of groups that have bindings and changed, in key order; or OTHERWISE: they take more than this
+
+`RowPlan` says what this needs of a head and of one of its relations, and has the arrays that it is done in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.store.change import Change
+from lftj.triggers.derived_relations import Events, Magnitudes
+from lftj.triggers.event_kernel import (
+    DONE,
+    KEY_MIN,
+    LOGGED,
+    OLD,
+    EventCode,
+    EventWork,
+    run_events,
+)
+from lftj.triggers.order_kernel import Trees
+from lftj.triggers.table_kernel import Tables
+from scantree._jit import kernel
+from scantree.packed import PackedArguments, table_at, words_at
+
+Ints = npt.NDArray[np.int64]
+
+# Lines of the log that are read one by one: groups that a row may change here.
+FEW = 24
+# What a call says beside the number of rows; a run that stopped is its status, negative.
+UNMEASURED, OTHERWISE = -100, -101
+# Cells of a plan: which values of the table are the count and the sum (-1: there is none), how many it has; how many
+# keys; the bounds of sums and of counts.
+COUNT, TOTAL, VALUES, KEYS, LOW, HIGH, MOST = range(7)
+# Of each derived relation: the kinds of its events, how many columns it has, and from COLUMNS on which they are.
+INSERTION, DELETION, WIDTH, COLUMNS = range(4)
+
+
+def packed_maps(tables: Tables, code: EventCode, work: EventWork) -> PackedArguments:
+    """All that a run of events is about, as `run_packed` takes it."""
+    return PackedArguments(*tables[:-1], *tables.trees, *code, *work)
+
+
+@kernel
+def run_packed(packed, kinds, rows, upto, logs):
+    """`run_events` over what `packed_maps` packed."""
+    trees = Trees(words_at(packed, 4), words_at(packed, 5), table_at(packed, 6))
+    tables = Tables(words_at(packed, 0), table_at(packed, 1), table_at(packed, 2), words_at(packed, 3), trees)
+    code = EventCode(
+        table_at(packed, 7),
+        words_at(packed, 8),
+        words_at(packed, 9),
+        words_at(packed, 10),
+        table_at(packed, 11),
+        words_at(packed, 12),
+        words_at(packed, 13),
+    )
+    work = EventWork(
+        words_at(packed, 14),
+        words_at(packed, 15),
+        words_at(packed, 16),
+        words_at(packed, 17),
+        table_at(packed, 18),
+        words_at(packed, 19),
+        table_at(packed, 20),
+        table_at(packed, 21),
+        words_at(packed, 22),
+    )
+    return run_events(tables, code, work, kinds, rows, upto, logs)
+
+
+LOG_AT, STATE_AT = 21, 22
+
+
+@kernel
+def _is_measured(most, row):
+    """Whether the values of int64[arity, 1] are, in absolute value, at most `most` int64[n, 2]: (column, value)."""
+    for i in range(len(most)):
+        value = row[most[i, 0], 0]
+        if value == KEY_MIN or abs(value) > most[i, 1]:
+            return False
+    return True
+
+
+@kernel
+def _groups_of(log, n, plan, groups):
+    """Find the lines of each group: `groups` int64[FEW, 2], the first and the last; how many groups."""
+    first, found = OLD + 2 * plan[VALUES], 0
+    for line in range(n):
+        g, same = 0, False
+        while g < found and not same:
+            same = True
+            for j in range(first, first + plan[KEYS]):
+                same = same and log[line, j] == log[groups[g, 0], j]
+            g += not same
+        if g == found:
+            groups[g, 0], found = line, found + 1
+        groups[g, 1] = line
+    return found
+
+
+@kernel
+def _enter(rows, signs, m, n, sign):
+    """Row `m` of `rows` int64[n, ...], with its sign, comes to its place among those before it."""
+    signs[m] = sign
+    at = m
+    while at > 0:
+        c = 0
+        while c < n - 1 and rows[c, at] == rows[c, at - 1]:
+            c += 1
+        if rows[c, at] >= rows[c, at - 1]:
+            break
+        for c in range(n):
+            rows[c, at], rows[c, at - 1] = rows[c, at - 1], rows[c, at]
+        signs[at], signs[at - 1] = signs[at - 1], signs[at]
+        at -= 1
+
+
+@kernel
+def follow_row(maps, plan, row, sign, begins):
+    """Run the events of a row int64[arity, 1], or go on with them, and write what changes about the head.
+
+    `maps`: of `packed_maps` · `plan`: of `RowPlan` · `sign`: 1 or -1. How many rows of the head go and come, or why not
+    so: negative, the status of the run, UNMEASURED or OTHERWISE.
+    """
+    cells, kinds, events, rows, signs, groups = (
+        words_at(plan, 0),
+        words_at(plan, 1),
+        table_at(plan, 2),
+        table_at(plan, 3),
+        words_at(plan, 4),
+        table_at(plan, 5),
+    )
+    if begins:
+        if not _is_measured(table_at(plan, 7), row):
+            return UNMEASURED
+        relations = table_at(plan, 6)
+        for r in range(len(relations)):
+            kinds[r] = relations[r, INSERTION if sign > 0 else DELETION]
+            for c in range(relations[r, WIDTH]):
+                events[r, c] = row[relations[r, COLUMNS + c], 0]
+    status = run_packed(maps, kinds, events, len(kinds), True)
+    if status != DONE:
+        return -status
+    log, n = table_at(maps, LOG_AT), words_at(maps, STATE_AT)[LOGGED]
+    if n > FEW:
+        return OTHERWISE
+    keys, m = cells[KEYS], 0
+    for g in range(_groups_of(log, n, cells, groups)):
+        first, last = groups[g, 0], groups[g, 1]
+        at = OLD + 2 * cells[COUNT]
+        had, has = log[first, at], log[last, at + 1]
+        was, now = had, has
+        if cells[TOTAL] >= 0:
+            at = OLD + 2 * cells[TOTAL]
+            was, now = log[first, at], log[last, at + 1]
+        if had > 0 and has > 0 and was == now:
+            continue
+        for side in range(2):
+            count, result = (had, was) if side == 0 else (has, now)
+            if count <= 0:
+                continue
+            if count >= cells[MOST] or result < cells[LOW] or result > cells[HIGH]:
+                return OTHERWISE
+            for j in range(keys):
+                rows[j, m] = log[last, OLD + 2 * cells[VALUES] + j]
+            rows[keys, m] = result
+            _enter(rows, signs, m, keys + 1, 2 * side - 1)
+            m += 1
+    return m
+
+
+class RowRelation(NamedTuple):
+    """A derived relation: the kinds of its events, and the `columns` of the relation below that it has."""
+
+    insertion: int
+    deletion: int
+    columns: Sequence[int]
+
+
+class RowPlan:
+    """What `follow_row` needs for rows of one relation.
+
+    `cells`: of the plan · `relations`: those derived of it, in the order of their events · `width`: of events ·
+    `measured`: the columns that statements compute with, each with the variable that it is there · `happened`: the
+    events of the last row.
+    """
+
+    def __init__(
+        self, cells: Sequence[int], relations: Sequence[RowRelation], width: int, measured: Sequence[tuple[int, str]]
+    ) -> None:
+        self._measured = tuple(measured)
+        self._most = np.array([(column, -1) for column, _ in measured], np.int64).reshape(-1, 2)
+        self.kinds, self.events = np.zeros(len(relations), np.int64), np.zeros((len(relations), width), np.int64)
+        self.rows, self.signs = np.zeros((cells[KEYS] + 1, 2 * FEW), np.int64), np.zeros(2 * FEW, np.int64)
+        known = np.zeros((len(relations), COLUMNS + max(len(made.columns) for made in relations)), np.int64)
+        for made, line in zip(relations, known, strict=True):
+            line[:COLUMNS] = made.insertion, made.deletion, len(made.columns)
+            line[COLUMNS : COLUMNS + len(made.columns)] = made.columns
+        groups = np.zeros((FEW, 2), np.int64)
+        self.packed = PackedArguments(
+            np.array(cells, np.int64), self.kinds, self.events, self.rows, self.signs, groups, known, self._most
+        )
+        self.happened = Events(self.kinds, self.events, np.zeros(len(relations), np.int64))
+
+    def measure(self, row: Ints, magnitudes: Magnitudes) -> None:
+        """Take a row int64[arity, 1] into account. Raises `NoEvents` if a term could leave its type."""
+        for i, (column, name) in enumerate(self._measured):
+            magnitudes.take(name, abs(int(row[column, 0])))
+            self._most[i, 1] = magnitudes.most(name)
+
+    def change(self, found: int) -> Change:
+        """The change of the head, after `follow_row` said that so many rows go and come."""
+        if not found:
+            return Change.none(len(self.rows))
+        return Change(self.rows[:, :found].copy(), self.signs[:found].astype(np.int8))
