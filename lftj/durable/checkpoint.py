@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from lftj.durable import ends
 from lftj.durable.container import Container, hash_of, intact
 from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
@@ -106,12 +107,13 @@ class SavedCheckpoint(NamedTuple):
 
     @classmethod
     def last(cls, container: Container) -> SavedCheckpoint | None:
-        """The last one; None if there is none."""
+        """The last one; None if there is none. `DatabaseFileError` if it is damaged or missing."""
         sql = "select seq, body, hash from checkpoints order by seq desc limit 1"
         found = container.connection.execute(sql).fetchone()
+        seq, body, hash = found or (0, b"", b"")
+        ends.check(container, ends.CHECKPOINTS, seq)
         if found is None:
             return None
-        seq, body, hash = found
         body = intact(body, hash, "checkpoints", seq)
         end = body.index(b"\n")
         header, at, lists = json.loads(body[:end]), end + 1, []

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lftj.durable import ends
 from lftj.durable.checkpoint import Taken, write
 from lftj.durable.container import Container, hash_of
 from lftj.durable.entry import LogEntry, Step, encoded
@@ -89,6 +90,13 @@ class DatabaseFile:
         """Whether the changes of derived relations are written."""
         return self.retain != 0
 
+    def begin_history(self) -> None:
+        """Note from which entry on the changes of derived relations are written, if they are."""
+        with self.container.failing("write to"):
+            begun = self.container.meta("history")
+            if self.keeps_history != (begun is not None):
+                self.container.set_meta("history", self.seq if self.keeps_history else None)
+
     # -- entries ------------------------------------------------------------------------------------------------------
 
     def append(self, entry: LogEntry, deltas: Deltas | None = None) -> int:
@@ -121,12 +129,7 @@ class DatabaseFile:
             self.container.insert("log", (*entries[0][:2], body, hash_of(body, *entries[0][:2])))
             self._tail += len(body)
             return
-        with self.container.transaction() as connection:
-            if symbols > self.symbols_written:
-                texts = _texts(self.symbols, self.symbols_written, symbols)
-                first = self.symbols_written
-                kept = (first, symbols - first, texts, hash_of(texts, first))
-                connection.execute("insert into symbols values (?, ?, ?, ?)", kept)
+        with self._writing_symbols(symbols) as connection:
             for made in entries:
                 body = made.entry.encoded()
                 row = (made.seq, made.time, body, hash_of(body, made.seq, made.time))
@@ -134,9 +137,22 @@ class DatabaseFile:
                 self._tail += len(body)
                 for name, change in made.deltas.items():
                     body = NOT_KEPT if change is None else encoded(change)
-                    delta = (name, made.seq, body, hash_of(body, name, made.seq))
-                    connection.execute("insert into deltas values (?, ?, ?, ?)", delta)
-        self.symbols_written = symbols
+                    last = ends.last_of(self.container, ends.of_deltas(name))
+                    delta = (name, made.seq, last, body, hash_of(body, name, made.seq, last, made.time))
+                    connection.execute("insert into deltas values (?, ?, ?, ?, ?)", delta)
+
+    @contextmanager
+    def _writing_symbols(self, upto: int) -> Iterator[Any]:
+        """A transaction, in which the texts of codes below `upto` are written, if they are not in the file yet."""
+        with self.container.lock:  # of those who write, nobody sees another number of them than the file has
+            first = self.symbols_written
+            with self.container.transaction() as connection:
+                if upto > first:
+                    texts = _texts(self.symbols, first, upto)
+                    row = (first, upto - first, texts, hash_of(texts, first, upto - first))
+                    connection.execute("insert into symbols values (?, ?, ?, ?)", row)
+                yield connection
+            self.symbols_written = max(first, upto)
 
     def take_back(self, seq: int, steps: int) -> None:
         """What was written after entry `seq`, and was not published, never was: it failed or was interrupted.
@@ -151,6 +167,7 @@ class DatabaseFile:
             with self.container.failing("write to"), self.container.transaction() as connection:
                 connection.execute("delete from log where seq > ?", (seq,))
                 connection.execute("delete from deltas where seq > ?", (seq,))
+                ends.taken_back(self.container, seq)
                 self.symbols_written = self._symbols_there()
             self.seq = seq
             del self.steps[steps:]
@@ -232,6 +249,8 @@ class DatabaseFile:
         with self._checkpoints:  # not within the database's lock: its holder may wait for this one
             if moment.seq < self.checkpoint_seq:
                 return  # another thread has made a later one meanwhile
+            with self.container.failing("write to"), self._writing_symbols(moment.symbols):
+                pass  # those that heads computed when they were evaluated: no entry brought them
             named = write(self.container, self.segments, moment, database._evaluator.rounds)
             self.checkpoint_seq = moment.seq
             self._tail -= tail

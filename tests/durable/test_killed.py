@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lftj.durable import care
+from lftj.durable import checking
 from tests.durable.shop import opened
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -38,7 +38,7 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
         acknowledged = max([acknowledged, *done])
         if not path.exists() or not path.stat().st_size:
             continue
-        assert care.check(path) == []
+        assert checking.check(path) == []
         with opened(path, read_only=True) as db:
             edges = sorted(a for a, b in db["edge"] if a)
             assert all((a, a % 7) in db["edge"] for a in edges)

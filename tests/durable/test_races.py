@@ -9,7 +9,7 @@ import pytest
 
 import lftj
 from lftj.errors import DatabaseFileError, DataError, ProgramError, TransactionError
-from tests.durable.shop import contents, opened
+from tests.durable.shop import contents, lose, opened
 
 
 def test_a_closed_file_takes_nothing(tmp_path: Path) -> None:
@@ -99,3 +99,37 @@ def test_all_history_keeps_no_pages_that_nothing_names(tmp_path: Path) -> None:
 def test_no_checkpoint_in_a_transaction(tmp_path: Path) -> None:
     with opened(tmp_path / "shop.lftj") as db, pytest.raises(TransactionError, match="checkpoint"), db.transaction():
         db.checkpoint()
+
+
+def test_texts_that_heads_compute_are_in_a_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with lftj.Database('.decl n(a:number, t:symbol) m(cat(t, "!"), a) :- n(a, t).', path=path) as db:
+        db.load("n", [(1, "a"), (2, "b")])
+        expected = sorted(db["m"])  # evaluated after the last entry: no entry brings these texts
+    with lftj.Database(path=path) as db:
+        assert not db._state.stale
+        assert sorted(db["m"]) == expected
+        with db.transaction() as tx:
+            tx.insert("n", [(3, "new")])
+        assert sorted(db["m"]) == [*expected, ("new!", 3)]
+
+
+def test_what_was_written_without_history_is_no_history(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path, retain=None) as db, db.transaction() as tx:
+        tx.insert("edge", [(1, 2)])
+    db = opened(path, retain=0)
+    with db.transaction() as tx:
+        tx.insert("edge", [(2, 3)])
+    lose(db)
+    with opened(path, retain=None) as db:
+        begun = db.seq
+        with pytest.raises(DataError, match=f"before entry {begun + 1} were not kept"):
+            list(db.changes("path", since=begun - 1))
+        with db.transaction() as tx:
+            tx.insert("edge", [(3, 4)])
+        (changed,) = db.changes("path", since=begun)
+        assert sorted(changed.delta.inserted) == [(0, 4), (1, 4), (2, 4), (3, 4)]
+        # a reader need not say what the file keeps
+        with opened(path, read_only=True) as reader:
+            assert [changed.seq for changed in reader.changes("path", since=begun)] == [begun + 1]
