@@ -112,13 +112,14 @@ def _missing_rows(container: Container, bad: set[tuple[str, Any]]) -> Iterator[D
     run = container.connection.execute
     for key in META:
         yield from _looked_at(_missing, container.meta, key)
-    seqs = [seq for (seq,) in run("select seq from log order by seq")]
-    for one, other in pairwise(seqs):
-        if other != one + 1:
-            yield Damage(f"entries {one + 1} to {other - 1} of the log are missing", BACKUP, lost=True)
     checkpoint = run("select max(seq) from checkpoints").fetchone()[0] or 0
-    if seqs and seqs[0] > checkpoint + 1:
-        yield Damage(f"entries {checkpoint + 1} to {seqs[0] - 1} of the log are missing", BACKUP, lost=True)
+    last, oldest = ends.last_of(container, ends.LOG), ends.last_of(container, ends.DROPPED) + 1
+    seqs = [seq for (seq,) in run("select seq from log where seq >= ? order by seq", (oldest,))]
+    for one, other in pairwise([oldest - 1, *seqs, max(last, checkpoint) + 1]):
+        if other == one + 2:
+            yield Damage(f"entry {one + 1} of the log is missing", BACKUP, lost=True)
+        elif other > one + 2:
+            yield Damage(f"entries {one + 1} to {other - 1} of the log are missing", BACKUP, lost=True)
     try:
         ends.check(container, ends.CHECKPOINTS, checkpoint)
     except DatabaseFileError as error:
@@ -134,7 +135,7 @@ def _missing_rows(container: Container, bad: set[tuple[str, Any]]) -> Iterator[D
             yield Damage(f"symbols from {texts} on are missing", BACKUP, lost=True)
         texts = first + count
     yield from _looked_at(_missing, ends.check, container, ends.SYMBOLS, texts)
-    yield from _missing_deltas(container, seqs[0] if seqs else ends.last_of(container, ends.LOG) + 1, bad)
+    yield from _missing_deltas(container, oldest, bad)
 
 
 def _missing(look: Callable[..., object], *given: Any) -> Iterator[Damage]:

@@ -6,7 +6,8 @@
     segments     id, rows, body, hash              row pages that were written together
     checkpoints  seq, time, body, hash             which segments and pages make the relations at `seq`
     deltas       relation, seq, last, delta, hash  what an entry changed in a derived relation, where history is kept
-    ends         name, last, hash                  the last row of each of these: without it nobody would miss it
+    ends         name, last, hash                  the last row of each of these: without it nobody would miss it; and
+                                                   the last entry that was dropped from the log
 
 SQLite keeps a write-ahead log beside the file while it is open; locking, recovery and integrity are its own. A hash is
 16 bytes of BLAKE2b over the body and the row's key, so that a row in the place of another is found too. `ends` is kept
@@ -241,7 +242,7 @@ class Container:
             shape = {"page_rows": page_rows, "byte_order": sys.byteorder}
             for key, value in {**shape, "sync": self.sync, "history": None}.items():
                 self.set_meta(key, value)
-            for name in ("log", "symbols", "checkpoints"):
+            for name in ("log", "symbols", "checkpoints", "dropped"):
                 connection.execute("insert into ends values (?, 0, x'')", (name,))
 
     def _check_format(self, version: int, page_rows: int | None) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from lftj.durable import ends
 from lftj.durable.checkpoint import Taken, write
 from lftj.durable.container import Container, hash_of
 from lftj.durable.entry import LogEntry, Step, encoded
-from lftj.durable.segments import Segments
+from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
 from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 BULK = 50_000
 # Bytes of the log after which a checkpoint is made, and what part of the last checkpoint they must be.
 TAIL, TAIL_PART = 16 << 20, 1 / 8
+# Seconds after which a checkpoint that failed is tried again.
+RETRY = 60
 # Seconds that entries may wait with sync="off", and how many.
 WAIT, WAITING = 0.2, 50_000
 
@@ -70,6 +73,7 @@ class DatabaseFile:
         self.symbols_written = 0
         self.checkpoint_seq = 0
         self._tail = 0
+        self._retry = 0.0
         self._size = 0
         # Appended to by who commits, shortened by who has the container's lock: each in one step, so without a lock.
         self._waiting: list[Waiting] = []
@@ -266,18 +270,19 @@ class DatabaseFile:
                 last = self.checkpoint_seq - self.retain
                 connection.execute("delete from log where seq <= ?", (last,))
                 connection.execute("delete from deltas where seq <= ?", (last,))
+                ends.dropped(self.container, last)
             named = named | self._named(connection)
             there = [id for (id,) in connection.execute("select id from segments")]
             connection.executemany("delete from segments where id = ?", [(id,) for id in there if id not in named])
 
     def _named(self, connection: Any) -> set[int]:
-        """The segments that versions or entries name."""
+        """The segments that versions name, or entries after the last checkpoint."""
         named: set[int] = set()
         for saved in self.segments.saved.values():
             named |= saved.list.segments()
-        for (entry,) in connection.execute("select entry from log where instr(entry, cast('\"pages\"' as blob)) > 0"):
-            from lftj.durable.segments import PageList
-
+        # Before the last checkpoint nobody reads them any more: a reader who is behind takes that.
+        sql = "select entry from log where seq > ? and instr(entry, cast('\"pages\"' as blob)) > 0"
+        for (entry,) in connection.execute(sql, (self.checkpoint_seq,)):
             for listed in LogEntry.decoded(entry).pages.values():
                 named |= PageList.decoded(listed).segments()
         return named
@@ -285,7 +290,9 @@ class DatabaseFile:
     def due(self) -> bool:
         """Whether the log has grown so that a checkpoint is worth its while."""
         running = self._checkpointing
-        return self._tail > TAIL and (running is None or not running.is_alive())
+        if self._tail <= TAIL or (running is not None and running.is_alive()):
+            return False
+        return time.monotonic() >= self._retry
 
     def checkpoint_beside(self, database: InFile) -> None:
         """Begin a checkpoint in a thread of its own."""
@@ -297,7 +304,9 @@ class DatabaseFile:
                 try:
                     self.checkpoint(alive)
                 except Exception as error:
-                    self.note_failure(error)
+                    self._retry = time.monotonic() + RETRY
+                    text = f"no checkpoint was made, which is tried again in {RETRY} s; nothing is lost: {error}"
+                    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
         self._checkpointing = threading.Thread(target=run, name="lftj checkpoint", daemon=True)
         self._checkpointing.start()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lftj.durable.container import Container, damaged
 
-CHECKPOINTS, LOG, SYMBOLS = "checkpoints", "log", "symbols"
+CHECKPOINTS, LOG, SYMBOLS, DROPPED = "checkpoints", "log", "symbols", "dropped"
 _LAST_ROW = {
     LOG: "select hash from log where seq = ?",
     SYMBOLS: "select hash from symbols where first + count = ? order by first desc limit 1",
@@ -45,6 +45,11 @@ def check(container: Container, name: str, there: int) -> None:
         raise damaged(f"{name} {last} is missing")
     if row is not None and row[0] != hash:
         raise damaged(f"{name} {last} is not what was written last")
+
+
+def dropped(container: Container, seq: int) -> None:
+    """Entries as far as `seq` are not in the log any more."""
+    container.connection.execute("update ends set last = max(last, ?) where name = 'dropped'", (seq,))
 
 
 def taken_back(container: Container, seq: int) -> None:

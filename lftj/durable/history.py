@@ -217,6 +217,12 @@ def difference(database: InFile, other: InFile) -> Deltas:
             why="differences are taken between a database and its branches",
             remedy="compare a branch with the database that it was made of, `branch.diff(db)`",
         )
+    if database._symbols is not other._symbols:
+        raise DataError(
+            "the two databases number their texts in different ways",
+            why="`refresh` has taken up texts in one of them since the branch was made",
+            remedy="make the branch again",
+        )
     for one in (database, other):
         with one._lock:
             one._refresh_all(None)
