@@ -190,10 +190,12 @@ class Container:
             self._check_readable()
         else:
             run("pragma temp_store = memory")
-            run(f"pragma synchronous = {SYNC[self.sync]}")
             if self._is_empty():
+                # A journal whose deletion a loss of power undid would later empty the file: "extra" waits for that too.
+                run("pragma synchronous = extra")
                 run("pragma journal_mode = wal")
                 self._make(page_rows)
+            run(f"pragma synchronous = {SYNC[self.sync]}")
         run = self.connection.execute
         run("pragma cell_size_check = on")
         if run("pragma application_id").fetchone()[0] != APPLICATION:
