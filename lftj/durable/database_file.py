@@ -74,6 +74,7 @@ class DatabaseFile:
         self.checkpoint_seq = 0
         self._tail = 0
         self._retry = 0.0
+        self._untaken: tuple[int, int] | None = None
         self._size = 0
         # Appended to by who commits, shortened by who has the container's lock: each in one step, so without a lock.
         self._waiting: list[Waiting] = []
@@ -115,6 +116,8 @@ class DatabaseFile:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+        if self._untaken is not None:
+            self.take_back(*self._untaken)
         made = Waiting(self.seq + 1, time.time(), entry, deltas or {}, len(self.symbols))
         if self.container.sync == "off":
             self._wait(made)
@@ -165,6 +168,7 @@ class DatabaseFile:
         """
         if self.read_only or not self._finalizer.alive:
             return
+        self._untaken = seq, steps  # until it has been done, nothing else is written
         with self.container.lock:
             while self._waiting and self._waiting[-1].seq > seq:
                 self._waiting.pop()
@@ -175,6 +179,7 @@ class DatabaseFile:
                 self.symbols_written = self._symbols_there()
             self.seq = seq
             del self.steps[steps:]
+        self._untaken = None
 
     def _symbols_there(self) -> int:
         """How many texts are in the file."""

@@ -6,6 +6,7 @@ are those of `sqlite3`. Shared memory is none of a VFS's in Python, so the file 
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -17,8 +18,8 @@ import apsw
 
 # Bytes that a disk writes as a whole.
 SECTOR = 512
-# Pages of the write-ahead log from which they are taken over into the file: few, so that it happens all the time.
-AUTOCHECKPOINT = 12
+# Statements outside of transactions after which the write-ahead log is taken over into the file.
+AUTOCHECKPOINT = 5
 
 
 class Event(NamedTuple):
@@ -69,17 +70,32 @@ class Connection:
     """What lftj asks of a connection of `sqlite3`, done by one of apsw."""
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+        self._connection, self._often, self._commits = connection, False, 0
         self.execute("pragma locking_mode = exclusive")
 
     def execute(self, sql: str, bindings: Iterable[Any] = ()) -> Rows:
-        sql = f"pragma wal_autocheckpoint = {AUTOCHECKPOINT}" if "wal_autocheckpoint" in sql else sql
+        if "wal_autocheckpoint" in sql:
+            sql, self._often = "pragma wal_autocheckpoint = 0", True
         with _errors():
-            return Rows(list(self._connection.execute(sql, tuple(bindings))))
+            rows = Rows(list(self._connection.execute(sql, tuple(bindings))))
+        self._checkpoint()
+        return rows
+
+    def _checkpoint(self) -> None:
+        """Take over the write-ahead log now and then, as SQLite does: no statement fails if that does.
+
+        Left to SQLite, apsw would raise what the disk said there.
+        """
+        if self._often and not self._connection.in_transaction:
+            self._commits += 1
+            if self._commits % AUTOCHECKPOINT == 0:
+                with contextlib.suppress(apsw.Error):
+                    self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def executemany(self, sql: str, rows: Iterable[Any]) -> None:
         with _errors():
             self._connection.executemany(sql, rows)
+        self._checkpoint()
 
     def executescript(self, sql: str) -> None:
         self.execute(sql)
