@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lftj.durable import ends
-from lftj.durable.checkpoint import SavedCheckpoint
+from lftj.durable.checkpoint import ORDER, SavedCheckpoint
 from lftj.durable.container import META, Container, hash_of
 from lftj.durable.entry import LogEntry
 from lftj.durable.opening import entries_kept
@@ -180,9 +180,13 @@ def _damaged_pages(container: Container, bad: set[int]) -> Iterator[Damage]:
         named = listed.segments()
         for id in sorted((named & bad) | (named - there)):
             facts = [name for role, name in names if role == "facts"]
+            contents = [name for role, name in names if not role.startswith(ORDER)]
             what = f"segment {id} is {'damaged' if id in there else 'missing'}"
-            if not facts:
-                heads = ", ".join(f"`{name}`" for _, name in names)
+            if not contents:
+                order = ", ".join(f"{role} of `{name}`" for role, name in names)
+                yield Damage(f"{what}: {order}", "none: the next checkpoint has it again", lost=False)
+            elif not facts:
+                heads = ", ".join(f"`{name}`" for name in contents)
                 yield Damage(f"{what}: {heads}", "open the file: it is evaluated again", lost=False)
             elif rebuilt:
                 yield Damage(f"{what}: `{facts[0]}`", "open the file: all is read from the log", lost=False)

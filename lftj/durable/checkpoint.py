@@ -5,8 +5,8 @@
     bodies     the page lists of these versions
 
 Contents come with what their rows carry (the rounds of recursion), so recursive heads are followed at once after a
-start. A version that is two things (facts and content; an alias) is there once. Traces, key orders and maps are made
-again when they are first needed.
+start. A version that is two things (facts and content; an alias) is there once. Key orders are there where they are
+asked for; otherwise they, and traces and maps always, are made again when they are first needed.
 
 A head whose rules are not, word for word, those that its content was derived by is stale: it is evaluated again.
 """
@@ -29,15 +29,21 @@ from lftj.store.stored import StoredRelation
 from scantree.version import Store, Version
 
 DECLARED, ROUNDS = "declared", "rounds"
+# What the role of a key order begins with; its columns follow, as in "order 1,0".
+ORDER = "order "
 
 
 class Taken(NamedTuple):
-    """What a checkpoint is made of: the state after entry `seq`, the steps of its program, the number of symbols."""
+    """What a checkpoint is made of: the state after entry `seq`, the steps of its program, the number of symbols.
+
+    `orders`: whether key orders are kept; those of the state have caught up then.
+    """
 
     seq: int
     state: State
     steps: tuple[dict[str, Any], ...]
     symbols: int
+    orders: bool = False
 
 
 def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
@@ -47,6 +53,8 @@ def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
         found[id(relation.declared_store())] = relation.name, DECLARED
         if relation.has_rounds_store():
             found[id(relation.rounds_store())] = relation.name, ROUNDS
+        for columns in list(relation.orders)[1:]:
+            found[id(relation.order_store(columns))] = relation.name, _role_of(columns)
     return found
 
 
@@ -75,12 +83,17 @@ def write(container: Container, segments: Segments, moment: Taken, rounds: Compo
         kept = {"facts": number("facts", name, relation.facts)}
         if name not in state.stale and name not in lost and id(relation.content.store) in owners:
             kept["content"] = number("content", name, relation.content)
+            if moment.orders:
+                for columns in list(relation.orders)[1:]:
+                    role = _role_of(columns)
+                    kept[role] = number(role, name, relation.order(columns))
         relations[name] = kept
     header = {
         "steps": moment.steps,
         "symbols": moment.symbols,
         "versions": [[*whose, len(body)] for whose, body in versions],
         "relations": relations,
+        "orders": moment.orders,
         "rules": {head: rules_of(state, head) for head in state.strata.order},
         "rounds": {name: noted for name in relations if (noted := rounds.of([state.relations[name].content]))},
     }
@@ -135,6 +148,9 @@ class SavedCheckpoint(NamedTuple):
                 except DatabaseFileError as error:
                     if len(versions) in needed:
                         raise
+                    if kind.startswith(ORDER):
+                        versions.append(None)  # it is made again
+                        continue
                     text = f"what `{owner}` derived is evaluated again: {error.what}"
                     warnings.warn(text, RuntimeWarning, stacklevel=6)
             versions.append(version)
@@ -151,6 +167,8 @@ class SavedCheckpoint(NamedTuple):
             same = name not in heads or self.header["rules"].get(name) == rules_of(state, name)
             if content is not None and same:
                 relations[name] = relation.successor(content, facts)
+                orders = {_columns_of(role): versions[i] for role, i in kept.items() if role.startswith(ORDER)}
+                relations[name].adopt_orders({columns: v for columns, v in orders.items() if v is not None})
                 if name in self.header["rounds"]:
                     top, as_written = self.header["rounds"][name]
                     rounds.note(content, top, as_written=as_written)
@@ -160,5 +178,16 @@ class SavedCheckpoint(NamedTuple):
         return state._replace(relations=relations, stale=state.strata.above(lost & heads.keys()))
 
 
+def _role_of(columns: tuple[int, ...]) -> str:
+    """The role of a key order."""
+    return ORDER + ",".join(map(str, columns))
+
+
+def _columns_of(role: str) -> tuple[int, ...]:
+    return tuple(map(int, role.removeprefix(ORDER).split(",")))
+
+
 def _store(relation: StoredRelation, kind: str) -> Store:
+    if kind.startswith(ORDER):
+        return relation.order_store(_columns_of(kind))
     return relation.rounds_store() if kind == ROUNDS else relation.declared_store()

@@ -27,6 +27,7 @@ from lftj.durable.container import Container, hash_of
 from lftj.durable.entry import LogEntry, Step, encoded
 from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
+from lftj.program.state import State
 from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
 
@@ -72,6 +73,7 @@ class DatabaseFile:
         self.steps: list[Step] = []
         self.symbols_written = 0
         self.checkpoint_seq = 0
+        self.orders = False  # whether checkpoints have key orders
         self._tail = 0
         self._retry = 0.0
         self._untaken: tuple[int, int] | None = None
@@ -249,11 +251,13 @@ class DatabaseFile:
 
     # -- checkpoints --------------------------------------------------------------------------------------------------
 
-    def checkpoint(self, database: InFile) -> None:
-        """Write a checkpoint of the database as it is."""
+    def checkpoint(self, database: InFile, orders: bool | None = None) -> None:
+        """Write a checkpoint of the database as it is; with key orders if they are asked for, or were the last time."""
         with database._lock:
             self.flush()
-            moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
+            self.orders = self.orders if orders is None else orders
+            state = _with_orders(database._state) if self.orders else database._state
+            moment = Taken(self.seq, state, tuple(self.steps), len(self.symbols), self.orders)
             tail = self._tail
         with self._checkpoints:  # not within the database's lock: its holder may wait for this one
             if moment.seq < self.checkpoint_seq:
@@ -330,6 +334,14 @@ class DatabaseFile:
         finally:
             self._closing.set()
             self._finalizer()
+
+
+def _with_orders(state: State) -> State:
+    """The state with key orders that have caught up, and that go on as they are whatever others build."""
+    for relation in state.relations.values():
+        for columns in list(relation.orders):
+            relation.order(columns)
+    return state._replace(relations={name: relation.frozen() for name, relation in state.relations.items()})
 
 
 def _write_later(file: weakref.ref[DatabaseFile], closing: threading.Event) -> None:

@@ -120,6 +120,7 @@ def restore(database: InFile, file: DatabaseFile, checkpoint: SavedCheckpoint) -
         _note_evaluated(database, heads)
     file.steps = list(checkpoint.header["steps"])
     file.seq = file.checkpoint_seq = checkpoint.seq
+    file.orders = bool(checkpoint.header.get("orders"))
 
 
 def _note_evaluated(database: InFile, heads: Heads) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import lftj
+from lftj.durable import care, checking
+from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.errors import DatabaseFileError, DataError, ProgramError, TransactionError
-from tests.durable.shop import contents, lose, opened
+from tests.durable.shop import PROGRAM, contents, lose, opened
 
 
 def test_a_closed_file_takes_nothing(tmp_path: Path) -> None:
@@ -133,3 +135,39 @@ def test_what_was_written_without_history_is_no_history(tmp_path: Path) -> None:
         # a reader need not say what the file keeps
         with opened(path, read_only=True) as reader:
             assert [changed.seq for changed in reader.changes("path", since=begun)] == [begun + 1]
+
+
+def test_key_orders_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path) as db:
+        db.load("edge", [(i, i + 1) for i in range(30)])
+        with db.transaction() as tx:
+            tx.insert("edge", [(40, 2)])
+            tx.erase("edge", [(3, 4)])
+        before = {name: set(relation.orders) for name, relation in db._state.relations.items()}
+        assert any(len(orders) > 1 for orders in before.values())
+        db.checkpoint(orders=True)
+    for damaged in (False, True):
+        if damaged:  # what is there twice is lost once
+            container = care.look(path)
+            last = SavedCheckpoint.last(container)
+            assert last is not None
+            whose = zip(last.header["versions"], last.lists, strict=True)
+            id = next(min(held.segments()) for (name, *_), held in whose if name.startswith("order") and len(held.rows))
+            container.close()
+            with sqlite3.connect(path) as raw:
+                raw.execute("update segments set body = x'00' where id = ?", (id,))
+            raw.close()
+            assert [finding.lost for finding in checking.check(path)] == [False]
+        with opened(path) as db:
+            found = {name: set(relation.orders) for name, relation in db._state.relations.items()}
+            assert damaged or found == before
+            expected = lftj.Database._sized(PROGRAM, page_rows=4, directory_rows=2)
+            expected.load("edge", sorted(db["edge"]))
+            for other in (expected, db):
+                with other.transaction() as tx:
+                    tx.insert("edge", [(50 + damaged, 0)])
+                    tx.erase("edge", [(10 + damaged, 11 + damaged)])
+            assert contents(db) == contents(expected)
+            assert all((50 + damaged, x) in db["path"] for x in (0, 1, 2))
+        assert checking.check(path) == []
