@@ -221,7 +221,7 @@ class Container:
         try:
             self.connection.execute("select 1 from sqlite_master limit 1")
         except sqlite3.OperationalError:
-            if is_there(self.path) or not self.path.exists():
+            if is_there(self.path) or is_written_to(self.path):
                 raise
             self.connection.close()
             self._connection = self._connect("ro", "&immutable=1")

@@ -118,8 +118,7 @@ class DatabaseFile:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-        if self._untaken is not None:
-            self.take_back(*self._untaken)
+        self._settle()
         made = Waiting(self.seq + 1, time.time(), entry, deltas or {}, len(self.symbols))
         if self.container.sync == "off":
             self._wait(made)
@@ -170,8 +169,8 @@ class DatabaseFile:
         """
         if self.read_only or not self._finalizer.alive:
             return
-        self._untaken = seq, steps  # until it has been done, nothing else is written
         with self.container.lock:
+            self._untaken = seq, steps  # until it has been done, nothing else is written
             while self._waiting and self._waiting[-1].seq > seq:
                 self._waiting.pop()
             with self.container.failing("write to"), self.container.transaction() as connection:
@@ -181,7 +180,15 @@ class DatabaseFile:
                 self.symbols_written = self._symbols_there()
             self.seq = seq
             del self.steps[steps:]
-        self._untaken = None
+            self._untaken = None
+
+    def _settle(self) -> None:
+        """Take back what could not be taken back when it failed."""
+        if self._untaken is None:
+            return
+        with self.container.lock:
+            if self._untaken is not None:  # another thread may have
+                self.take_back(*self._untaken)
 
     def _symbols_there(self) -> int:
         """How many texts are in the file."""
@@ -202,6 +209,7 @@ class DatabaseFile:
 
     def flush(self) -> None:
         """Write what waits; it waits until it is written."""
+        self._settle()
         with self.container.lock:
             waiting = list(self._waiting)
             if not waiting:

@@ -13,6 +13,7 @@ x1 + s2, s2 += x2 + s1: it is linear, so a frame's part of it is a product with 
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -31,8 +32,8 @@ AT_A_TIME = 512
 
 
 def log_path(path: Path) -> Path:
-    """The write-ahead log of a database file."""
-    return path.with_name(f"{path.name}-wal")
+    """The write-ahead log of a database file, which a link may lead to."""
+    return Path(f"{os.path.realpath(path)}-wal")
 
 
 def is_there(path: Path) -> bool:

@@ -13,6 +13,7 @@ import contextlib
 import os
 import socket
 import threading
+import time
 from pathlib import Path
 
 from lftj.errors import DatabaseFileError
@@ -20,6 +21,8 @@ from lftj.errors import DatabaseFileError
 # The lock files, by device and number, that this process holds, with its number: a child holds none of its parent's.
 _HELD: dict[tuple[int, int], int] = {}
 _GUARD = threading.Lock()
+# Times that a lock is tried, a hundredth of a second apart.
+TRIES = 5
 
 
 class WriterLock:
@@ -41,7 +44,7 @@ class WriterLock:
                 raise _in_use(path, "this process")
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                if not _lock(descriptor):
+                if not _lock_in_turn(descriptor):
                     raise _in_use(path, _named(os.read(descriptor, 300)))
                 if _same(descriptor, self.path):
                     return descriptor
@@ -63,8 +66,8 @@ class WriterLock:
 
 
 def lock_path(path: Path) -> Path:
-    """The lock file of a database file."""
-    return path.with_name(f"{path.name}-lock")
+    """The lock file of a database file, which a link may lead to."""
+    return Path(f"{os.path.realpath(path)}-lock")
 
 
 def is_written_to(path: Path) -> bool:
@@ -74,13 +77,13 @@ def is_written_to(path: Path) -> bool:
         if _held_here(lock):  # opening it and closing it again would let go of the lock
             return True
         try:
-            descriptor = os.open(lock, os.O_RDWR)
+            descriptor = os.open(lock, os.O_RDONLY)  # in a folder where nothing may be written, too
         except FileNotFoundError:
             return False
         except OSError:  # it may not be asked: whoever wrote it may be alive
             return True
         try:
-            return not _lock(descriptor)
+            return not _lock(descriptor, shared=True)
         finally:
             os.close(descriptor)
 
@@ -104,8 +107,17 @@ def _same(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock an open file for this process; whether nobody else has."""
+def _lock_in_turn(descriptor: int) -> bool:
+    """Lock an open file; for a moment somebody may hold it who only asks whether it is held."""
+    for _ in range(TRIES):
+        if _lock(descriptor):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def _lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file for this process, `shared` with others who only ask; whether nobody else has."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -121,7 +133,7 @@ def _lock(descriptor: int) -> bool:
             os.lseek(descriptor, 0, os.SEEK_SET)
         return True
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
     return True

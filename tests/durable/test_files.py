@@ -112,6 +112,17 @@ def test_a_reader_does_not_let_go_of_the_writers_lock(tmp_path: Path) -> None:
         assert f"process {os.getpid()} writes to it" in told
 
 
+def test_a_link_to_a_file_is_that_file(tmp_path: Path) -> None:
+    path, link = tmp_path / "shop.lftj", tmp_path / "link.lftj"
+    with opened(path) as db:
+        link.symlink_to(path)
+        with pytest.raises(DatabaseFileError, match="in use"):
+            opened(link)
+        expected = contents(db)
+    with opened(link) as db:
+        assert contents(db) == expected
+
+
 def test_where_nothing_may_be_written(tmp_path: Path) -> None:
     """A read-only folder: whoever wants to write is told what to do, whoever wants to read can."""
     path = tmp_path / "shop.lftj"
@@ -220,6 +231,12 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DatabaseFileError, match="format 99") as caught:
         opened(path)
     assert "upgrade lftj" in str(caught.value)
+    with sqlite3.connect(path) as raw:
+        raw.execute("pragma user_version = 1")
+    raw.close()
+    with pytest.raises(DatabaseFileError, match="format 1, and this lftj reads format 2") as caught:
+        opened(path)
+    assert "open it with the lftj that wrote it" in str(caught.value)
 
 
 def test_a_missing_file_is_not_made_for_readers(tmp_path: Path) -> None:
