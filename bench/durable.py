@@ -190,7 +190,7 @@ def opening(quick: bool) -> None:
                 with lftj.Database(path=path) as db:
                     for name, row in changed.items():
                         _insert(db, name, (*row[:-1], row[-1] + 10))  # the key orders are built
-                    db.checkpoint(orders=True)
+                    db.checkpoint(traces=True)
             _open_and_change(path, rows, orders, changed)
     with folder() as where:
         path = where / "log.lftj"

@@ -16,6 +16,7 @@ evaluated. The file holds
     packed_rows.py      rows as bytes, and back
     segments.py         which pages of a version are in the file, and writing those that are not
     checkpoint.py       a checkpoint: writing it, and a state made of it
+    followed.py         what heads are followed by, where a checkpoint keeps it
     program_log.py      the rules of a database as the steps that made them
     kept_ast.py         the syntax tree of a program as data
     database_file.py    a database's file: what it writes when

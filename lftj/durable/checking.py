@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lftj.durable import ends
-from lftj.durable.checkpoint import ORDER, SavedCheckpoint
+from lftj.durable.checkpoint import SavedCheckpoint, is_made_again
 from lftj.durable.container import META, Container, hash_of
 from lftj.durable.entry import LogEntry
 from lftj.durable.opening import entries_kept
@@ -180,7 +180,7 @@ def _damaged_pages(container: Container, bad: set[int]) -> Iterator[Damage]:
         named = listed.segments()
         for id in sorted((named & bad) | (named - there)):
             facts = [name for role, name in names if role == "facts"]
-            contents = [name for role, name in names if not role.startswith(ORDER)]
+            contents = [name for role, name in names if not is_made_again(role)]
             what = f"segment {id} is {'damaged' if id in there else 'missing'}"
             if not contents:
                 order = ", ".join(f"{role} of `{name}`" for role, name in names)

@@ -25,9 +25,9 @@ from lftj.durable import ends
 from lftj.durable.checkpoint import Taken, write
 from lftj.durable.container import Container, hash_of
 from lftj.durable.entry import LogEntry, Step, encoded
+from lftj.durable.followed import supports_of, with_orders
 from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
-from lftj.program.state import State
 from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
 
@@ -73,7 +73,7 @@ class DatabaseFile:
         self.steps: list[Step] = []
         self.symbols_written = 0
         self.checkpoint_seq = 0
-        self.orders = False  # whether checkpoints have key orders
+        self.traces = False  # whether checkpoints have what heads are followed by
         self._tail = 0
         self._retry = 0.0
         self._untaken: tuple[int, int] | None = None
@@ -259,13 +259,14 @@ class DatabaseFile:
 
     # -- checkpoints --------------------------------------------------------------------------------------------------
 
-    def checkpoint(self, database: InFile, orders: bool | None = None) -> None:
-        """Write a checkpoint of the database as it is; with key orders if they are asked for, or were the last time."""
+    def checkpoint(self, database: InFile, traces: bool | None = None) -> None:
+        """Write a checkpoint of the database as it is; `traces`: with what heads are followed by (None: as before)."""
         with database._lock:
             self.flush()
-            self.orders = self.orders if orders is None else orders
-            state = _with_orders(database._state) if self.orders else database._state
-            moment = Taken(self.seq, state, tuple(self.steps), len(self.symbols), self.orders)
+            self.traces = self.traces if traces is None else traces
+            moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
+            if self.traces:
+                moment = moment._replace(state=with_orders(moment.state), supports=supports_of(database))
             tail = self._tail
         with self._checkpoints:  # not within the database's lock: its holder may wait for this one
             if moment.seq < self.checkpoint_seq:
@@ -342,14 +343,6 @@ class DatabaseFile:
         finally:
             self._closing.set()
             self._finalizer()
-
-
-def _with_orders(state: State) -> State:
-    """The state with key orders that have caught up, and that go on as they are whatever others build."""
-    for relation in state.relations.values():
-        for columns in list(relation.orders):
-            relation.order(columns)
-    return state._replace(relations={name: relation.frozen() for name, relation in state.relations.items()})
 
 
 def _write_later(file: weakref.ref[DatabaseFile], closing: threading.Event) -> None:

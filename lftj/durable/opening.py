@@ -17,6 +17,7 @@ from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.container import SYNC, Container, damaged, hash_of, intact
 from lftj.durable.database_file import DatabaseFile, texts_of
 from lftj.durable.entry import LogEntry, netted
+from lftj.durable.followed import follow_again
 from lftj.durable.program_log import after
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
@@ -114,13 +115,14 @@ def restore(database: InFile, file: DatabaseFile, checkpoint: SavedCheckpoint) -
     state = database._state
     for step in checkpoint.header["steps"]:
         state = after(state, step, database._new, database._symbols)
-    state = checkpoint.read(file.container, file.segments, state, database._evaluator.rounds)
+    state, supports = checkpoint.read(file.container, file.segments, state, database._evaluator.rounds)
     database._evaluator.state = state
     for heads in state.strata.together:
         _note_evaluated(database, heads)
     file.steps = list(checkpoint.header["steps"])
     file.seq = file.checkpoint_seq = checkpoint.seq
-    file.orders = bool(checkpoint.header.get("orders"))
+    file.traces = checkpoint.header["traces"]
+    follow_again(database, supports, checkpoint.header["supports"])
 
 
 def _note_evaluated(database: InFile, heads: Heads) -> None:

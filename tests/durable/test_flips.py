@@ -50,7 +50,7 @@ def made(folder: Path, retain: int | None, checkpoint: bool) -> Image:
     start = db.seq
     for i in range(8):
         if i == 5 and checkpoint:
-            db.checkpoint(orders=True)
+            db.checkpoint(traces=True)
         with db.transaction() as tx:
             tx.insert("edge", [(i, 50 + i)])
             tx.insert("name", [(70 + i, f"more {i}")])

@@ -85,9 +85,9 @@ class FileHistories(RuleBasedStateMachine):
     def note(self) -> None:
         self.seen[self.db.seq] = contents(self.db)
 
-    @rule(orders=st.sampled_from([None, False, True]))
-    def checkpoint(self, orders: bool | None) -> None:
-        self.db.checkpoint(orders=orders)
+    @rule(traces=st.sampled_from([None, False, True]))
+    def checkpoint(self, traces: bool | None) -> None:
+        self.db.checkpoint(traces=traces)
 
     @rule()
     def close_and_open(self) -> None:

@@ -137,16 +137,23 @@ def test_what_was_written_without_history_is_no_history(tmp_path: Path) -> None:
             assert [changed.seq for changed in reader.changes("path", since=begun)] == [begun + 1]
 
 
-def test_key_orders_come_back(tmp_path: Path) -> None:
+def test_what_heads_are_followed_by_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "shop.lftj"
     with opened(path) as db:
         db.load("edge", [(i, i + 1) for i in range(30)])
         with db.transaction() as tx:
             tx.insert("edge", [(40, 2)])
             tx.erase("edge", [(3, 4)])
+        with db.transaction() as tx:
+            tx.insert("name", [(i, f"name {i % 3}") for i in range(0, 30, 2)])
+            tx.erase("edge", [(5, 6)])
+        with db.transaction() as tx:
+            tx.insert("edge", [(i, 41) for i in range(0, 12, 4)])
+        followed = {head for head, kept in db._kept.heads.items() if getattr(kept, "support", None)}
+        assert followed
         before = {name: set(relation.orders) for name, relation in db._state.relations.items()}
         assert any(len(orders) > 1 for orders in before.values())
-        db.checkpoint(orders=True)
+        db.checkpoint(traces=True)
     for damaged in (False, True):
         if damaged:  # what is there twice is lost once
             container = care.look(path)
@@ -162,12 +169,16 @@ def test_key_orders_come_back(tmp_path: Path) -> None:
         with opened(path) as db:
             found = {name: set(relation.orders) for name, relation in db._state.relations.items()}
             assert damaged or found == before
+            assert damaged or followed <= db._kept.heads.keys()
             expected = lftj.Database._sized(PROGRAM, page_rows=4, directory_rows=2)
             expected.load("edge", sorted(db["edge"]))
-            for other in (expected, db):
-                with other.transaction() as tx:
-                    tx.insert("edge", [(50 + damaged, 0)])
-                    tx.erase("edge", [(10 + damaged, 11 + damaged)])
-            assert contents(db) == contents(expected)
+            expected.load("name", sorted(db["name"]))
+            for i in range(4):
+                for other in (expected, db):
+                    with other.transaction() as tx:
+                        tx.insert("edge", [(50 + damaged, i), (i, 41)])
+                        tx.erase("edge", [(10 + damaged + i, 11 + damaged + i), (4 * i, 41)])
+                        tx.erase("name", [(2 * i, f"name {2 * i % 3}")])
+                assert contents(db) == contents(expected)
             assert all((50 + damaged, x) in db["path"] for x in (0, 1, 2))
         assert checking.check(path) == []
