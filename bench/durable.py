@@ -185,13 +185,13 @@ def opening(quick: bool) -> None:
             db.evaluate()
         db.close()
         changed = {"edge": (1, 1), **({"c": (7, 8, 9), "s": (1, 2)} if with_galen else {})}
-        for orders in (False, True):
-            if orders:
+        for traces in (False, True):
+            if traces:
                 with lftj.Database(path=path) as db:
                     for name, row in changed.items():
                         _insert(db, name, (*row[:-1], row[-1] + 10))  # the key orders are built
                     db.checkpoint(traces=True)
-            _open_and_change(path, rows, orders, changed)
+            _open_and_change(path, rows, traces, changed)
     with folder() as where:
         path = where / "log.lftj"
         db = lftj.Database(EDGES, path=path, sync="normal")
@@ -208,20 +208,20 @@ def opening(quick: bool) -> None:
         again.close()
 
 
-def _open_and_change(path: Path, rows: int, orders: bool, changed: dict[str, tuple[int, ...]]) -> None:
-    """Open a file, with key orders in its checkpoint or without, and change some of its relations row by row."""
+def _open_and_change(path: Path, rows: int, traces: bool, changed: dict[str, tuple[int, ...]]) -> None:
+    """Open a file, and change some of its relations row by row. `traces`: whether its checkpoint has them."""
     began = time.perf_counter()
     db = lftj.Database(path=path)
     seconds = time.perf_counter() - began
     changes: dict[str, list[float]] = {}
     for name, row in changed.items():
         for i in range(4):
-            insert = partial(_insert, db, name, (*row[:-1], row[-1] + i + 20 * orders))
+            insert = partial(_insert, db, name, (*row[:-1], row[-1] + i + 20 * traces))
             changes.setdefault(name, []).append(timed(insert))
     note(
         "open",
         rows=rows,
-        orders=orders,
+        traces=traces,
         derived=sum(len(db[name]) for name in "pq" if name in db),
         seconds=seconds,
         file_mb=size_of(path) / 1e6,

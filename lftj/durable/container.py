@@ -38,6 +38,7 @@ META = ("byte_order", "history", "page_rows", "sync")
 SYNC = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
 # Milliseconds that a statement waits for another process to end its own.
 PATIENCE = 10_000
+# The statements as SQLite keeps them in the file, where they are compared.
 _TABLES = """
 CREATE TABLE meta(key text primary key, value, hash blob not null) without rowid;
 CREATE TABLE log(seq integer primary key, time real not null, entry blob not null, hash blob not null);
@@ -48,7 +49,7 @@ CREATE TABLE deltas(relation text, seq integer, last integer not null, delta blo
     primary key (relation, seq)) without rowid;
 CREATE TABLE ends(name text primary key, last integer not null, hash blob not null) without rowid;
 """
-# (The words are as SQLite keeps them.) What the last row of each table is, kept by SQLite as it writes the row.
+# What the last row of each table is, kept by SQLite as it writes the row.
 _ENDS = """
 create temp trigger log_end after insert on main.log begin
     update ends set last = new.seq, hash = new.hash where name = 'log'; end;
