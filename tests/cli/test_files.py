@@ -82,11 +82,12 @@ def test_a_backup_that_fails_leaves_nothing(shell: Shell, shop: Path, monkeypatc
 
 def test_compact_keeps_everything(shell: Shell, shop: Path) -> None:
     with lftj.Database(path=shop, read_only=True) as db:
-        before = {name: sorted(db[name]) for name in db}
+        before, then = {name: sorted(db[name]) for name in db}, sorted(db.at(1)["path"])
     assert shell("compact", "shop.lftj").code == 0
     assert shell("check", "shop.lftj").code == 0
     with lftj.Database(path=shop, read_only=True) as db:
         assert {name: sorted(db[name]) for name in db} == before
+        assert sorted(db.at(1)["path"]) == then == [(1, 2)]
 
 
 def test_a_file_in_use_is_named(shell: Shell, shop: Path) -> None:
