@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lftj.cli.outcome import Code, UsageError, say
 
 if TYPE_CHECKING:
-    from lftj.durable.care import Damage
+    from lftj.durable.checking import Damage
 
 
 def database_files(paths: Sequence[str]) -> bool:
@@ -28,9 +28,9 @@ def database_files(paths: Sequence[str]) -> bool:
 
 def check_files(paths: Sequence[str], *, as_json: bool, evaluate: bool) -> int:
     """Print what is wrong with databases in files; 3 if anything is."""
-    from lftj.durable import care
+    from lftj.durable import checking
 
-    findings = [(path, found) for path in paths for found in care.check(path)]
+    findings = [(path, found) for path in paths for found in checking.check(path)]
     if evaluate and not findings:
         findings = [(path, found) for path in paths for found in _evaluated(path)]
     if as_json:
@@ -46,10 +46,10 @@ def check_files(paths: Sequence[str], *, as_json: bool, evaluate: bool) -> int:
 def _evaluated(path: str) -> list[Damage]:
     """The derived relations of a database that are not what its rules derive."""
     from lftj.database import Database
-    from lftj.durable import care
+    from lftj.durable import checking
 
     with Database(path=path, read_only=True) as kept, Database(path=path, read_only=True) as anew:
-        return care.check(path, opened=(kept, anew))
+        return checking.check(path, opened=(kept, anew))
 
 
 def back_up(path: str, to: str) -> int:
@@ -66,8 +66,12 @@ def compact_file(path: str) -> int:
     from lftj.database import Database
     from lftj.durable import care
 
-    care.look(path).close()  # a file that is not there is not made
-    with Database(path=path) as database:
+    container = care.look(path)  # a file that is not there is not made
+    try:
+        retain = None if container.meta("history") is not None else 0  # what is kept of history stays
+    finally:
+        container.close()
+    with Database(path=path, retain=retain) as database:
         before, after = care.compact(database)
     say(f"lftj: {path} took {before / 1e6:,.1f} MB, and takes {after / 1e6:,.1f} MB")
     return Code.DONE

@@ -8,11 +8,15 @@ evaluated. The file holds
     symbols        texts, in the order of their codes
     deltas         the changes of derived relations, where history is kept
 
-    container.py        the SQLite file: its tables, who writes to it, what is refused
+    container.py        the SQLite file: its tables, and what is refused
+    writer_lock.py      the lock of its one writer
+    write_ahead_log.py  what a crash left, and whether all that was committed is there
+    ends.py             the last row of each table: what is missing there
     entry.py            an entry of the log as bytes, and back
     packed_rows.py      rows as bytes, and back
     segments.py         which pages of a version are in the file, and writing those that are not
     checkpoint.py       a checkpoint: writing it, and a state made of it
+    followed.py         what heads are followed by, where a checkpoint keeps it
     program_log.py      the rules of a database as the steps that made them
     kept_ast.py         the syntax tree of a program as data
     database_file.py    a database's file: what it writes when
@@ -20,8 +24,10 @@ evaluated. The file holds
     refreshing.py       what other processes have committed since
     history.py          what was: changes since, the database at a moment, branches and their differences
     magic.py            what a file is, by its first bytes
-    care.py             check, compact, backup
+    checking.py         whether a file is intact
+    care.py             compact, backup, the log in words
     in_file.py          the methods of a database that are about its file
 
-Nothing in a file is executed, and nothing damaged is answered from: every row of it has a hash.
+Nothing in a file is executed, and nothing damaged is answered from: every row of it has a hash,
+and is missed if it is not there.
 """

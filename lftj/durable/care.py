@@ -1,13 +1,10 @@
-"""Care for a file: whether it is intact, a copy of it, and what it holds without what nobody asks for any more.
+"""Care for a file: a copy of it, and what it holds without what nobody asks for any more.
 
-    check      SQLite's own check, every hash, every list of pages; and, if asked, derived relations against evaluation
     backup     a consistent copy, while others read and write
     compact    without segments that nothing names, and without the space that they left
-    log        the entries, as data
+    log        the entries, in words
 
-Nothing of a file is executed. Each finding says what is damaged, and what becomes of it: a derived relation is
-evaluated again when the file is opened, facts come from the log if that goes back to the beginning, and otherwise from
-a backup only.
+Nothing of a file is executed. Whether one is intact says checking.py.
 """
 
 from __future__ import annotations
@@ -15,28 +12,22 @@ from __future__ import annotations
 import datetime as dt
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from lftj.durable.checkpoint import SavedCheckpoint
-from lftj.durable.container import Container, hash_of
+from lftj.durable.container import Container, intact
 from lftj.durable.entry import LogEntry
-from lftj.durable.opening import entries_kept
+from lftj.durable.kept_ast import restored
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
-from lftj.language.clause import INTERNAL
+from lftj.language import ast
+
+# Names of relations that are told of one change of rules.
+NAMES = 8
 
 if TYPE_CHECKING:
     from lftj.durable.in_file import InFile
-
-
-class Damage(NamedTuple):
-    """`what` is wrong with a file, and what to do: `remedy`. `lost`: whether an answer is lost by it."""
-
-    what: str
-    remedy: str
-    lost: bool
 
 
 class LogRow(NamedTuple):
@@ -53,89 +44,6 @@ def look(path: str | os.PathLike[str]) -> Container:
     return Container(path, read_only=True, sync="full", page_rows=None)
 
 
-def check(path: str | os.PathLike[str], *, opened: tuple[InFile, InFile] | None = None) -> list[Damage]:
-    """Everything that is wrong with a file.
-
-    `opened`: the file opened twice, read-only, to see whether derived relations are what their rules derive.
-    """
-    found: list[Damage] = []
-    container = look(path)
-    try:
-        for (text,) in container.connection.execute("pragma integrity_check"):
-            if text != "ok":
-                found.append(Damage(f"SQLite says: {text}", "go back to a backup", lost=True))
-        rebuilt = entries_kept(container) is not None
-        bad = set(_damaged_rows(container))
-        found += [_finding(table, key, rebuilt) for table, key in bad if table != "segments"]
-        if not any(table == "checkpoints" for table, _ in bad):
-            found += list(_damaged_pages(container, {key for table, key in bad if table == "segments"}, rebuilt))
-    except sqlite3.Error as error:
-        found.append(Damage(f"SQLite says: {error}", "go back to a backup", lost=True))
-    finally:
-        container.close()
-    if opened is not None and not found:
-        found += list(_wrong_answers(*opened))
-    return found
-
-
-def _finding(table: str, key: Any, rebuilt: bool) -> Damage:
-    if table == "checkpoints" and rebuilt:
-        return Damage(f"checkpoint {key} is damaged", "open the file: all is read from the log", lost=False)
-    return Damage(f"{table} {key} is damaged", "go back to a backup", lost=True)
-
-
-def _damaged_rows(container: Container) -> Iterator[tuple[str, Any]]:
-    """(table, key) of every row whose hash is not that of what it holds."""
-    run = container.connection.execute
-    for seq, time, body, hash in run("select seq, time, entry, hash from log"):
-        if hash_of(body, seq, time) != hash:
-            yield "log", seq
-    bodies = (("symbols", "first", "texts"), ("segments", "id", "body"), ("checkpoints", "seq", "body"))
-    for table, key, held in bodies:
-        for value, body, hash in run(f"select {key}, {held}, hash from {table}"):
-            if hash_of(body, value) != hash:
-                yield table, value
-    for name, seq, body, hash in run("select relation, seq, delta, hash from deltas"):
-        if hash_of(body, name, seq) != hash:
-            yield "deltas", f"{name} {seq}"
-
-
-def _damaged_pages(container: Container, bad: set[int], rebuilt: bool) -> Iterator[Damage]:
-    """The relations whose pages are in damaged or missing segments."""
-    there = {id for (id,) in container.connection.execute("select id from segments")}
-    last = SavedCheckpoint.last(container)
-    if last is None:
-        return
-    roles: dict[int, list[tuple[str, str]]] = {}
-    for name, kept in last.header["relations"].items():
-        for role, number in kept.items():
-            roles.setdefault(number, []).append((role, name))
-    for number, listed in enumerate(last.lists):
-        named = listed.segments()
-        for id in sorted((named & bad) | (named - there)):
-            uses = roles.get(number, [])
-            facts = [name for role, name in uses if role == "facts"]
-            what = f"segment {id} is {'damaged' if id in there else 'missing'}"
-            if not facts:
-                names = ", ".join(f"`{name}`" for _, name in uses)
-                yield Damage(f"{what}: {names}", "open the file: it is evaluated again", lost=False)
-            elif rebuilt:
-                yield Damage(f"{what}: `{facts[0]}`", "open the file: all is read from the log", lost=False)
-            else:
-                yield Damage(f"{what}: facts of `{facts[0]}`", "go back to a backup", lost=True)
-
-
-def _wrong_answers(kept: InFile, anew: InFile) -> Iterator[Damage]:
-    """The derived relations that are not what their rules derive from the facts."""
-    anew._evaluator.state = anew._state.made_stale(anew._state.relations)
-    for name in kept._state.strata.order:
-        if name in kept._state.stale or name.startswith(INTERNAL):
-            continue
-        one, other = kept._current(name).content, anew._current(name).content
-        if len(one) != len(other) or (one.columns() != other.columns()).any():
-            yield Damage(f"`{name}` is not what its rules derive", "report it to us, with the file", lost=False)
-
-
 def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
     """Copy a file as it is at one moment; returns the bytes of the copy. What is there already is not overwritten."""
     target = Path(to)
@@ -144,19 +52,26 @@ def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
             f"{target} is there already", why="a backup overwrites nothing", remedy="name a file that is not there"
         )
     container = look(path)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        beside = target.with_name(f".{target.name}.{os.getpid()}.part")
         with container.failing("copy"):
             copy = sqlite3.connect(beside)
             try:
                 container.connection.backup(copy)
-                copy.execute("delete from meta where key = 'writer'")
-                copy.commit()
                 copy.execute("pragma journal_mode = delete")
             finally:
                 copy.close()
         os.replace(beside, target)
+    except DatabaseFileError:  # an OSError too
+        raise
+    except OSError as error:
+        raise DatabaseFileError(
+            f"cannot copy {container.path} to {target}",
+            why=f"the system says: {error.strerror}",
+            remedy="make room there, or name another file; the copy was not made",
+        ) from None
     finally:
+        beside.unlink(missing_ok=True)
         container.close()
     return target.stat().st_size
 
@@ -176,19 +91,39 @@ def log(path: str | os.PathLike[str], since: int = 0) -> Iterator[LogRow]:
     """The entries of the log after number `since`."""
     container = look(path)
     try:
-        sql = "select seq, time, entry from log where seq > ? order by seq"
-        for seq, time, body in container.connection.execute(sql, (since,)):
-            yield LogRow(seq, dt.datetime.fromtimestamp(time, dt.UTC), _in_words(LogEntry.decoded(body)), len(body))
+        sql = "select seq, time, entry, hash from log where seq > ? order by seq"
+        with container.failing("read"):
+            for seq, time, body, hash in container.connection.execute(sql, (since,)):
+                entry = LogEntry.decoded(intact(body, hash, "log", seq, time))
+                yield LogRow(seq, dt.datetime.fromtimestamp(time, dt.UTC), _in_words(entry), len(body))
     finally:
         container.close()
+
+
+def _program_in_words(items: Sequence[ast.Item]) -> list[str]:
+    """What a program that is added has: the relations that it declares, and those that it has rules of."""
+    declared = [item.name for item in items if isinstance(item, ast.Declaration)]
+    rules = [item for item in items if isinstance(item, ast.Rule) and not _is_fact(item)]
+    parts = [("declares", declared), ("rules of", [head.name for rule in rules for head in rule.heads])]
+    return [f"{what} {_listed(names)}" for what, names in parts if names] or ["facts of a program"]
+
+
+def _is_fact(rule: ast.Rule) -> bool:
+    values = [value for head in rule.heads for value in head.args]
+    return not rule.body and all(isinstance(value, ast.Constant) for value in values)
+
+
+def _listed(names: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    more = len(distinct) - NAMES
+    return " ".join(distinct[:NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _in_words(entry: LogEntry) -> str:
     parts = []
     for step in entry.steps:
         if "rules" in step:
-            count = len(step["rules"])
-            parts.append(f"{count} item{'' if count == 1 else 's'} of a program")
+            parts += _program_in_words(restored(step["rules"]))
         elif "drop" in step:
             parts.append(f"without {step['drop']}")
         elif "remove" in step:

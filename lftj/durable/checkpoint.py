@@ -5,8 +5,8 @@
     bodies     the page lists of these versions
 
 Contents come with what their rows carry (the rounds of recursion), so recursive heads are followed at once after a
-start. A version that is two things (facts and content; an alias) is there once. Traces, key orders and maps are made
-again when they are first needed.
+start. A version that is two things (facts and content; an alias) is there once. Key orders and support are there where
+they are asked for (followed.py).
 
 A head whose rules are not, word for word, those that its content was derived by is stale: it is evaluated again.
 """
@@ -16,10 +16,12 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from lftj.durable import ends
 from lftj.durable.container import Container, hash_of, intact
+from lftj.durable.followed import Support, support_store
 from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
 from lftj.program.components import ComponentRounds
@@ -28,15 +30,22 @@ from lftj.store.stored import StoredRelation
 from scantree.version import Store, Version
 
 DECLARED, ROUNDS = "declared", "rounds"
+# What the role of a key order begins with; its columns follow, as in "order 1,0".
+ORDER = "order "
+SUPPORT = "support"
 
 
 class Taken(NamedTuple):
-    """What a checkpoint is made of: the state after entry `seq`, the steps of its program, the number of symbols."""
+    """What a checkpoint is made of: the state after entry `seq`, the steps of its program, the number of symbols.
+
+    `supports`: of heads, if what these are followed by is kept; key orders of the state have caught up then.
+    """
 
     seq: int
     state: State
     steps: tuple[dict[str, Any], ...]
     symbols: int
+    supports: Mapping[str, Support] | None = None
 
 
 def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
@@ -46,12 +55,15 @@ def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
         found[id(relation.declared_store())] = relation.name, DECLARED
         if relation.has_rounds_store():
             found[id(relation.rounds_store())] = relation.name, ROUNDS
+        for columns in list(relation.orders)[1:]:
+            found[id(relation.order_store(columns))] = relation.name, _role_of(columns)
     return found
 
 
 def write(container: Container, segments: Segments, moment: Taken, rounds: ComponentRounds) -> set[int]:
     """Write what is not in the file yet, then the checkpoint; earlier ones go. Returns the segments that it names."""
     state, owners = moment.state, _stores(moment.state.relations.values())
+    supports = moment.supports or {}
     numbers: dict[int, int] = {}
     versions: list[tuple[list[str], bytes]] = []
     used: set[str] = set()
@@ -74,12 +86,21 @@ def write(container: Container, segments: Segments, moment: Taken, rounds: Compo
         kept = {"facts": number("facts", name, relation.facts)}
         if name not in state.stale and name not in lost and id(relation.content.store) in owners:
             kept["content"] = number("content", name, relation.content)
+            if moment.supports is not None:
+                for columns in list(relation.orders)[1:]:
+                    role = _role_of(columns)
+                    kept[role] = number(role, name, relation.order(columns))
+            if name in supports and (support := supports[name].version) is not None:
+                owners[id(support.store)] = name, SUPPORT
+                kept[SUPPORT] = number(SUPPORT, name, support)
         relations[name] = kept
     header = {
         "steps": moment.steps,
         "symbols": moment.symbols,
         "versions": [[*whose, len(body)] for whose, body in versions],
         "relations": relations,
+        "traces": moment.supports is not None,
+        "supports": {name: support.noted() for name, support in supports.items()},
         "rules": {head: rules_of(state, head) for head in state.strata.order},
         "rounds": {name: noted for name in relations if (noted := rounds.of([state.relations[name].content]))},
     }
@@ -106,12 +127,13 @@ class SavedCheckpoint(NamedTuple):
 
     @classmethod
     def last(cls, container: Container) -> SavedCheckpoint | None:
-        """The last one; None if there is none."""
+        """The last one; None if there is none. `DatabaseFileError` if it is damaged or missing."""
         sql = "select seq, body, hash from checkpoints order by seq desc limit 1"
         found = container.connection.execute(sql).fetchone()
+        seq, body, hash = found or (0, b"", b"")
+        ends.check(container, ends.CHECKPOINTS, seq)
         if found is None:
             return None
-        seq, body, hash = found
         body = intact(body, hash, "checkpoints", seq)
         end = body.index(b"\n")
         header, at, lists = json.loads(body[:end]), end + 1, []
@@ -120,8 +142,10 @@ class SavedCheckpoint(NamedTuple):
             at += size
         return cls(seq, header, lists)
 
-    def read(self, container: Container, segments: Segments, state: State, rounds: ComponentRounds) -> State:
-        """`state`, which has the program's relations and rules, with what the checkpoint holds of them."""
+    def read(
+        self, container: Container, segments: Segments, state: State, rounds: ComponentRounds
+    ) -> tuple[State, dict[str, Version]]:
+        """(`state`, which has the program's relations and rules, with what the checkpoint holds of them; supports)."""
         needed = {kept["facts"] for kept in self.header["relations"].values()}
         versions: list[Version | None] = []
         for (whose, owner, kind, _), listed in zip(self.header["versions"], self.lists, strict=True):
@@ -133,10 +157,13 @@ class SavedCheckpoint(NamedTuple):
                 except DatabaseFileError as error:
                     if len(versions) in needed:
                         raise
+                    if is_made_again(kind):
+                        versions.append(None)
+                        continue
                     text = f"what `{owner}` derived is evaluated again: {error.what}"
                     warnings.warn(text, RuntimeWarning, stacklevel=6)
             versions.append(version)
-        relations, lost = dict(state.relations), set[str]()
+        relations, lost, supports = dict(state.relations), set[str](), dict[str, Version]()
         heads = state.strata.by_head
         for name, relation in state.relations.items():
             kept = self.header["relations"].get(name)
@@ -149,14 +176,36 @@ class SavedCheckpoint(NamedTuple):
             same = name not in heads or self.header["rules"].get(name) == rules_of(state, name)
             if content is not None and same:
                 relations[name] = relation.successor(content, facts)
+                orders = {_columns_of(role): versions[i] for role, i in kept.items() if role.startswith(ORDER)}
+                relations[name].adopt_orders({columns: v for columns, v in orders.items() if v is not None})
+                if SUPPORT in kept and (support := versions[kept[SUPPORT]]) is not None:
+                    supports[name] = support
                 if name in self.header["rounds"]:
                     top, as_written = self.header["rounds"][name]
                     rounds.note(content, top, as_written=as_written)
             else:
                 relations[name] = relation.successor(relation.content if name in heads else facts, facts)
                 lost.add(name)
-        return state._replace(relations=relations, stale=state.strata.above(lost & heads.keys()))
+        return state._replace(relations=relations, stale=state.strata.above(lost & heads.keys())), supports
+
+
+def is_made_again(role: str) -> bool:
+    """Whether a version in this role is no answer, and can be made of one."""
+    return role == SUPPORT or role.startswith(ORDER)
+
+
+def _role_of(columns: tuple[int, ...]) -> str:
+    """The role of a key order."""
+    return ORDER + ",".join(map(str, columns))
+
+
+def _columns_of(role: str) -> tuple[int, ...]:
+    return tuple(map(int, role.removeprefix(ORDER).split(",")))
 
 
 def _store(relation: StoredRelation, kind: str) -> Store:
+    if kind.startswith(ORDER):
+        return relation.order_store(_columns_of(kind))
+    if kind == SUPPORT:
+        return support_store(relation)
     return relation.rounds_store() if kind == ROUNDS else relation.declared_store()

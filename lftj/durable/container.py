@@ -1,14 +1,18 @@
 """The file: one SQLite database, its tables, its one writer, and what is refused.
 
-    meta         key, value: format, page shape, the writer at work, the number of the last entry
+    meta         key, value, hash                  page shape, byte order, what commits survive, where history begins
     log          seq, time, entry, hash            one row per transaction, load or change of rules
     symbols      first, count, texts, hash         texts from code `first` on
     segments     id, rows, body, hash              row pages that were written together
     checkpoints  seq, time, body, hash             which segments and pages make the relations at `seq`
-    deltas       relation, seq, delta, hash        what an entry changed in a derived relation, where history is kept
+    deltas       relation, seq, last, delta, hash  what an entry changed in a derived relation, where history is kept
+    ends         name, last, hash                  the last row of each of these: without it nobody would miss it; and
+                                                   the last entry that was dropped from the log
 
 SQLite keeps a write-ahead log beside the file while it is open; locking, recovery and integrity are its own. A hash is
-16 bytes of BLAKE2b over the body and the row's key, so that a row in the place of another is found too.
+16 bytes of BLAKE2b over the body and the row's key, so that a row in the place of another is found too. `ends` is kept
+by triggers of the connection, so it costs a commit no statement of its own; a file has no triggers (it would be
+refused).
 """
 
 from __future__ import annotations
@@ -16,29 +20,45 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import socket
 import sqlite3
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lftj.durable.write_ahead_log import is_there, log_path, unread
+from lftj.durable.writer_lock import WriterLock, is_written_to
 from lftj.errors import DatabaseFileError
 
 # "lftj", and the version of the format of what is in the tables.
-APPLICATION, FORMAT = 0x6C66746A, 1
+APPLICATION, FORMAT = 0x6C66746A, 2
+META = ("byte_order", "history", "page_rows", "sync")
 SYNC = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
 # Milliseconds that a statement waits for another process to end its own.
 PATIENCE = 10_000
+# The statements as SQLite keeps them in the file, where they are compared.
 _TABLES = """
-create table meta(key text primary key, value) without rowid;
-create table log(seq integer primary key, time real not null, entry blob not null, hash blob not null);
-create table symbols(first integer primary key, count integer not null, texts blob not null, hash blob not null);
-create table segments(id integer primary key, rows integer not null, body blob not null, hash blob not null);
-create table checkpoints(seq integer primary key, time real not null, body blob not null, hash blob not null);
-create table deltas(relation text, seq integer, delta blob not null, hash blob not null, primary key (relation, seq))
-    without rowid;
+CREATE TABLE meta(key text primary key, value, hash blob not null) without rowid;
+CREATE TABLE log(seq integer primary key, time real not null, entry blob not null, hash blob not null);
+CREATE TABLE symbols(first integer primary key, count integer not null, texts blob not null, hash blob not null);
+CREATE TABLE segments(id integer primary key, rows integer not null, body blob not null, hash blob not null);
+CREATE TABLE checkpoints(seq integer primary key, time real not null, body blob not null, hash blob not null);
+CREATE TABLE deltas(relation text, seq integer, last integer not null, delta blob not null, hash blob not null,
+    primary key (relation, seq)) without rowid;
+CREATE TABLE ends(name text primary key, last integer not null, hash blob not null) without rowid;
+"""
+# What the last row of each table is, kept by SQLite as it writes the row.
+_ENDS = """
+create temp trigger log_end after insert on main.log begin
+    update ends set last = new.seq, hash = new.hash where name = 'log'; end;
+create temp trigger symbols_end after insert on main.symbols begin
+    update ends set last = new.first + new.count, hash = new.hash where name = 'symbols'; end;
+create temp trigger checkpoints_end after insert on main.checkpoints begin
+    update ends set last = new.seq, hash = new.hash where name = 'checkpoints'; end;
+create temp trigger deltas_end after insert on main.deltas begin
+    insert or replace into ends values ('deltas ' || new.relation, new.seq, new.hash); end;
 """
 
 
@@ -62,7 +82,7 @@ def damaged(what: str) -> DatabaseFileError:
     """The error for a part of a file that is not what was written."""
     return DatabaseFileError(
         f"the file is damaged: {what}",
-        why="its hash is not that of what was written; nothing is answered from it",
+        why="it is not what was written, and nothing is answered from it",
         remedy="run `lftj check` on it, which says what can be rebuilt; or go back to a backup",
     )
 
@@ -83,12 +103,16 @@ class Container:
                 why="read_only=True opens a file that is there",
                 remedy="check the path, or open it once without read_only",
             )
-        self._connection: sqlite3.Connection | None = self._connect()
+        self._connection: sqlite3.Connection | None = None
+        self._writing = None if read_only else self._locked()
         try:
+            if not (read_only and is_written_to(self.path)):
+                self._look_at_log()
+            self._connection = self._connect("ro" if read_only else "rwc")
             with self.failing("open"):
                 self._begin(page_rows)
         except BaseException:
-            self._connection.close()
+            self.close()
             raise
 
     @property
@@ -108,11 +132,50 @@ class Container:
             )
         return self._connection
 
-    def _connect(self) -> sqlite3.Connection:
-        mode = "ro" if self.read_only else "rwc"
+    # -- opening ------------------------------------------------------------------------------------------------------
+
+    def _locked(self) -> WriterLock:
+        """The lock of the file's one writer."""
+        try:
+            return WriterLock(self.path)
+        except DatabaseFileError:  # an OSError too
+            raise
+        except OSError as error:
+            raise DatabaseFileError(
+                f"cannot write to {self.path}",
+                why=f"{error.filename} tells who writes to it, and cannot be made: {error.strerror}",
+                remedy="check the path and its permissions, or open it with read_only=True",
+            ) from None
+
+    def _look_at_log(self) -> None:
+        """Look at the write-ahead log that a crash left, which SQLite reads as far as it is intact, without a word."""
+        path = self.path
+        if path.exists() and not path.stat().st_size and is_there(path):
+            raise damaged("it is empty, and its write-ahead log is not")  # SQLite would remove that
+        lost = unread(path)
+        if not lost or (self.read_only and is_written_to(path)):  # its writer came while it was read
+            return
+        log = f"the write-ahead log {log_path(path)}"
+        # Not to be written to: a connection that may write removes the log when it is closed.
+        self._connection = self._connect("ro")
+        with self.failing("open"):
+            kept = None if self._is_empty() else self.meta("sync")
+            empty = kept is None
+        self._connection.close()
+        if lost > 1 and (kept == "full" or empty):
+            raise DatabaseFileError(
+                f"the file is damaged: {log}",
+                why=f"the last {lost} transactions in it are not what was written, or follow what is not",
+                remedy="go back to a backup; to go on without these, and with what was committed before them: "
+                'sqlite3 FILE "pragma wal_checkpoint(truncate)"',
+            )
+        text = f"{log} ends in the midst of a transaction, which is left out: a loss of power does that, or damage"
+        warnings.warn(text, RuntimeWarning, stacklevel=7)
+
+    def _connect(self, mode: str, options: str = "") -> sqlite3.Connection:
         try:
             return sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}",
+                f"{self.path.absolute().as_uri()}?mode={mode}{options}",
                 uri=True,
                 isolation_level=None,
                 check_same_thread=False,
@@ -124,12 +187,18 @@ class Container:
 
     def _begin(self, page_rows: int | None) -> None:
         run = self.connection.execute
-        if not self.read_only:
-            run("pragma journal_mode = wal")
-            run(f"pragma synchronous = {SYNC[self.sync]}")
-            run("pragma wal_autocheckpoint = 4000")
+        if self.read_only:
+            self._check_readable()
+        else:
+            run("pragma temp_store = memory")
             if self._is_empty():
+                # A journal whose deletion a loss of power undid would later empty the file: "extra" waits for that too.
+                run("pragma synchronous = extra")
+                run("pragma journal_mode = wal")
                 self._make(page_rows)
+            run(f"pragma synchronous = {SYNC[self.sync]}")
+        run = self.connection.execute
+        run("pragma cell_size_check = on")
         if run("pragma application_id").fetchone()[0] != APPLICATION:
             raise DatabaseFileError(
                 f"{self.path} is a SQLite file, but no database of lftj",
@@ -137,8 +206,26 @@ class Container:
                 remedy="give the path of a file that lftj made, or of one that is not there yet",
             )
         self._check_format(run("pragma user_version").fetchone()[0], page_rows)
-        if not self.read_only:
-            self._take()
+        if self.read_only:
+            return
+        run("pragma journal_mode = wal")
+        if is_there(self.path):
+            # What a crash left in the log would be taken, after the next one, for a part of what is written now.
+            run("pragma wal_checkpoint(truncate)").fetchall()
+        run("pragma wal_autocheckpoint = 4000")
+        self.connection.executescript(_ENDS)
+        if self.meta("sync") != self.sync:
+            self.set_meta("sync", self.sync)
+
+    def _check_readable(self) -> None:
+        """See that the file can be read, if need be as one that nobody writes to: in a folder where nothing may be."""
+        try:
+            self.connection.execute("select 1 from sqlite_master limit 1")
+        except sqlite3.OperationalError:
+            if is_there(self.path) or is_written_to(self.path):
+                raise
+            self.connection.close()
+            self._connection = self._connect("ro", "&immutable=1")
 
     def _is_empty(self) -> bool:
         """Whether nothing has been made in the file: it is new, or who made it was killed before it had."""
@@ -151,12 +238,15 @@ class Container:
         with self.transaction() as connection:
             if not self._is_empty():
                 return  # another process was quicker
-            for statement in _TABLES.strip().split(";\n"):
+            for statement in _statements(_TABLES):
                 connection.execute(statement)
             connection.execute(f"pragma application_id = {APPLICATION}")
             connection.execute(f"pragma user_version = {FORMAT}")
-            for key, value in {"page_rows": page_rows, "byte_order": sys.byteorder, "seq": 0}.items():
+            shape = {"page_rows": page_rows, "byte_order": sys.byteorder}
+            for key, value in {**shape, "sync": self.sync, "history": None}.items():
                 self.set_meta(key, value)
+            for name in ("log", "symbols", "checkpoints", "dropped"):
+                connection.execute("insert into ends values (?, 0, x'')", (name,))
 
     def _check_format(self, version: int, page_rows: int | None) -> None:
         if version != FORMAT:
@@ -166,6 +256,7 @@ class Container:
                 why=f"it was written by {'a later' if newer else 'an earlier'} version of lftj",
                 remedy="upgrade lftj" if newer else "open it with the lftj that wrote it, and copy its relations",
             )
+        self._check_tables()
         for key, here in (("byte_order", sys.byteorder), ("page_rows", page_rows)):
             there = self.meta(key)
             if here is not None and there != here:
@@ -175,28 +266,24 @@ class Container:
                     remedy="open it where it was written, and copy its relations by `to_parquet`",
                 )
 
+    def _check_tables(self) -> None:
+        """See that the file has the tables of this format, and nothing that SQLite would run."""
+        there = set(self.connection.execute("select type, name, sql from sqlite_master"))
+        made = {("table", sql.split("(")[0].split()[-1], sql) for sql in _statements(_TABLES)}
+        for kind, name, _ in sorted(there ^ made, key=str):
+            raise damaged(f"{kind} {name} is not what lftj made")
+
     def meta(self, key: str) -> Any:
-        """What the table `meta` holds under a key; None if nothing."""
-        row = self.connection.execute("select value from meta where key = ?", (key,)).fetchone()
-        return None if row is None else row[0]
+        """What the table `meta` holds under a key. `DatabaseFileError` if it is damaged or missing."""
+        row = self.connection.execute("select value, hash from meta where key = ?", (key,)).fetchone()
+        if row is None or row[1] != hash_of(repr(row[0]).encode(), key):
+            raise damaged(f"meta {key}")
+        return row[0]
 
     def set_meta(self, key: str, value: object) -> None:
         """Write to the table `meta`."""
-        self.connection.execute("insert or replace into meta values (?, ?)", (key, value))
-
-    # -- one writer ---------------------------------------------------------------------------------------------------
-
-    def _take(self) -> None:
-        """Become the file's writer."""
-        with self.transaction():
-            held = self.meta("writer")
-            if held is not None and _alive(held):
-                raise DatabaseFileError(
-                    f"{self.path} is in use: {_named(held)} writes to it",
-                    why="a file has one writer at a time",
-                    remedy="end that process, or open the file with read_only=True" + _if_gone(held),
-                )
-            self.set_meta("writer", _identity())
+        row = (key, value, hash_of(repr(value).encode(), key))
+        self.connection.execute("insert or replace into meta values (?, ?, ?)", row)
 
     def close(self) -> None:
         """End the connection. Another process may write then."""
@@ -204,12 +291,12 @@ class Container:
             return
         with self.lock:  # a thread may be in the middle of a transaction
             connection, self._connection = self._connection, None
-            if connection is None:
-                return
-            if not self.read_only:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.execute("delete from meta where key = 'writer'")
-            connection.close()
+            try:
+                if connection is not None:
+                    connection.close()
+            finally:
+                if self._writing is not None:
+                    self._writing.release()
 
     # -- transactions -------------------------------------------------------------------------------------------------
 
@@ -262,11 +349,12 @@ class Container:
         """Tell what SQLite says while the file is used to `what`."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._failed(what, error) from None
 
-    def _failed(self, what: str, error: sqlite3.Error) -> DatabaseFileError:
-        text = str(error)
+    def _failed(self, what: str, error: sqlite3.Error | UnicodeDecodeError) -> DatabaseFileError:
+        # Of a damaged file, what SQLite says may be no text.
+        text = "malformed" if isinstance(error, UnicodeDecodeError) else str(error)
         if "not a database" in text or "malformed" in text or "file is encrypted" in text:
             why, remedy = f"SQLite says: {text}", "run `lftj check` on it, or go back to a backup"
         elif "full" in text:
@@ -278,50 +366,5 @@ class Container:
         return DatabaseFileError(f"cannot {what} {self.path}", why=why, remedy=remedy)
 
 
-def _started(pid: int) -> str:
-    """When a process began, in words that no other of the same number has; empty where the system does not tell."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
-
-
-def _identity() -> str:
-    return f"{os.getpid()} {_started(os.getpid())} {socket.gethostname()}"
-
-
-def _alive(writer: str) -> bool:
-    """Whether the writer that a file names is still at work; one on another machine is taken to be."""
-    pid, started, host = _parts(writer)
-    if host != socket.gethostname():
-        return True
-    if int(pid) == os.getpid():
-        return started == _started(int(pid))
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return started == _started(int(pid))
-
-
-def _named(writer: str) -> str:
-    pid, _, host = _parts(writer)
-    here = "this process" if int(pid) == os.getpid() and host == socket.gethostname() else f"process {pid}"
-    return here if host == socket.gethostname() else f"process {pid} on {host}"
-
-
-def _parts(writer: object) -> tuple[str, str, str]:
-    """Number, beginning and machine of the process that `writer` is about."""
-    parts = writer.split(" ", 2) if isinstance(writer, str) else []
-    if len(parts) != 3 or not parts[0].isdecimal():
-        raise damaged("meta writer")
-    return parts[0], parts[1], parts[2]
-
-
-def _if_gone(writer: str) -> str:
-    """What to do about a writer that cannot be asked whether it is still at work."""
-    if _parts(writer)[2] == socket.gethostname():
-        return ""
-    return "; if it has ended, say so: sqlite3 FILE \"delete from meta where key = 'writer'\""
+def _statements(script: str) -> list[str]:
+    return script.strip().rstrip(";").split(";\n")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,10 +21,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lftj.durable import ends
 from lftj.durable.checkpoint import Taken, write
 from lftj.durable.container import Container, hash_of
 from lftj.durable.entry import LogEntry, Step, encoded
-from lftj.durable.segments import Segments
+from lftj.durable.followed import supports_of, with_orders
+from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
 from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 BULK = 50_000
 # Bytes of the log after which a checkpoint is made, and what part of the last checkpoint they must be.
 TAIL, TAIL_PART = 16 << 20, 1 / 8
+# Seconds after which a checkpoint that failed is tried again.
+RETRY = 60
 # Seconds that entries may wait with sync="off", and how many.
 WAIT, WAITING = 0.2, 50_000
 
@@ -68,7 +73,10 @@ class DatabaseFile:
         self.steps: list[Step] = []
         self.symbols_written = 0
         self.checkpoint_seq = 0
+        self.traces = False  # whether checkpoints have what heads are followed by
         self._tail = 0
+        self._retry = 0.0
+        self._untaken: tuple[int, int] | None = None
         self._size = 0
         # Appended to by who commits, shortened by who has the container's lock: each in one step, so without a lock.
         self._waiting: list[Waiting] = []
@@ -89,6 +97,13 @@ class DatabaseFile:
         """Whether the changes of derived relations are written."""
         return self.retain != 0
 
+    def begin_history(self) -> None:
+        """Note from which entry on the changes of derived relations are written, if they are."""
+        with self.container.failing("write to"):
+            begun = self.container.meta("history")
+            if self.keeps_history != (begun is not None):
+                self.container.set_meta("history", self.seq if self.keeps_history else None)
+
     # -- entries ------------------------------------------------------------------------------------------------------
 
     def append(self, entry: LogEntry, deltas: Deltas | None = None) -> int:
@@ -103,6 +118,7 @@ class DatabaseFile:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+        self._settle()
         made = Waiting(self.seq + 1, time.time(), entry, deltas or {}, len(self.symbols))
         if self.container.sync == "off":
             self._wait(made)
@@ -121,12 +137,7 @@ class DatabaseFile:
             self.container.insert("log", (*entries[0][:2], body, hash_of(body, *entries[0][:2])))
             self._tail += len(body)
             return
-        with self.container.transaction() as connection:
-            if symbols > self.symbols_written:
-                texts = _texts(self.symbols, self.symbols_written, symbols)
-                first = self.symbols_written
-                kept = (first, symbols - first, texts, hash_of(texts, first))
-                connection.execute("insert into symbols values (?, ?, ?, ?)", kept)
+        with self._writing_symbols(symbols) as connection:
             for made in entries:
                 body = made.entry.encoded()
                 row = (made.seq, made.time, body, hash_of(body, made.seq, made.time))
@@ -134,9 +145,22 @@ class DatabaseFile:
                 self._tail += len(body)
                 for name, change in made.deltas.items():
                     body = NOT_KEPT if change is None else encoded(change)
-                    delta = (name, made.seq, body, hash_of(body, name, made.seq))
-                    connection.execute("insert into deltas values (?, ?, ?, ?)", delta)
-        self.symbols_written = symbols
+                    last = ends.last_of(self.container, ends.of_deltas(name))
+                    delta = (name, made.seq, last, body, hash_of(body, name, made.seq, last, made.time))
+                    connection.execute("insert into deltas values (?, ?, ?, ?, ?)", delta)
+
+    @contextmanager
+    def _writing_symbols(self, upto: int) -> Iterator[Any]:
+        """A transaction, in which the texts of codes below `upto` are written, if they are not in the file yet."""
+        with self.container.lock:  # of those who write, nobody sees another number of them than the file has
+            first = self.symbols_written
+            with self.container.transaction() as connection:
+                if upto > first:
+                    texts = _texts(self.symbols, first, upto)
+                    row = (first, upto - first, texts, hash_of(texts, first, upto - first))
+                    connection.execute("insert into symbols values (?, ?, ?, ?)", row)
+                yield connection
+            self.symbols_written = max(first, upto)
 
     def take_back(self, seq: int, steps: int) -> None:
         """What was written after entry `seq`, and was not published, never was: it failed or was interrupted.
@@ -146,14 +170,25 @@ class DatabaseFile:
         if self.read_only or not self._finalizer.alive:
             return
         with self.container.lock:
+            self._untaken = seq, steps  # until it has been done, nothing else is written
             while self._waiting and self._waiting[-1].seq > seq:
                 self._waiting.pop()
             with self.container.failing("write to"), self.container.transaction() as connection:
                 connection.execute("delete from log where seq > ?", (seq,))
                 connection.execute("delete from deltas where seq > ?", (seq,))
+                ends.taken_back(self.container, seq)
                 self.symbols_written = self._symbols_there()
             self.seq = seq
             del self.steps[steps:]
+            self._untaken = None
+
+    def _settle(self) -> None:
+        """Take back what could not be taken back when it failed."""
+        if self._untaken is None:
+            return
+        with self.container.lock:
+            if self._untaken is not None:  # another thread may have
+                self.take_back(*self._untaken)
 
     def _symbols_there(self) -> int:
         """How many texts are in the file."""
@@ -174,6 +209,7 @@ class DatabaseFile:
 
     def flush(self) -> None:
         """Write what waits; it waits until it is written."""
+        self._settle()
         with self.container.lock:
             waiting = list(self._waiting)
             if not waiting:
@@ -223,15 +259,20 @@ class DatabaseFile:
 
     # -- checkpoints --------------------------------------------------------------------------------------------------
 
-    def checkpoint(self, database: InFile) -> None:
-        """Write a checkpoint of the database as it is."""
+    def checkpoint(self, database: InFile, traces: bool | None = None) -> None:
+        """Write a checkpoint of the database as it is; `traces`: with what heads are followed by (None: as before)."""
         with database._lock:
             self.flush()
+            self.traces = self.traces if traces is None else traces
             moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
+            if self.traces:
+                moment = moment._replace(state=with_orders(moment.state), supports=supports_of(database))
             tail = self._tail
         with self._checkpoints:  # not within the database's lock: its holder may wait for this one
             if moment.seq < self.checkpoint_seq:
                 return  # another thread has made a later one meanwhile
+            with self.container.failing("write to"), self._writing_symbols(moment.symbols):
+                pass  # those that heads computed when they were evaluated: no entry brought them
             named = write(self.container, self.segments, moment, database._evaluator.rounds)
             self.checkpoint_seq = moment.seq
             self._tail -= tail
@@ -247,18 +288,19 @@ class DatabaseFile:
                 last = self.checkpoint_seq - self.retain
                 connection.execute("delete from log where seq <= ?", (last,))
                 connection.execute("delete from deltas where seq <= ?", (last,))
+                ends.dropped(self.container, last)
             named = named | self._named(connection)
             there = [id for (id,) in connection.execute("select id from segments")]
             connection.executemany("delete from segments where id = ?", [(id,) for id in there if id not in named])
 
     def _named(self, connection: Any) -> set[int]:
-        """The segments that versions or entries name."""
+        """The segments that versions name, or entries after the last checkpoint."""
         named: set[int] = set()
         for saved in self.segments.saved.values():
             named |= saved.list.segments()
-        for (entry,) in connection.execute("select entry from log where instr(entry, cast('\"pages\"' as blob)) > 0"):
-            from lftj.durable.segments import PageList
-
+        # Before the last checkpoint nobody reads them any more: a reader who is behind takes that.
+        sql = "select entry from log where seq > ? and instr(entry, cast('\"pages\"' as blob)) > 0"
+        for (entry,) in connection.execute(sql, (self.checkpoint_seq,)):
             for listed in LogEntry.decoded(entry).pages.values():
                 named |= PageList.decoded(listed).segments()
         return named
@@ -266,7 +308,9 @@ class DatabaseFile:
     def due(self) -> bool:
         """Whether the log has grown so that a checkpoint is worth its while."""
         running = self._checkpointing
-        return self._tail > TAIL and (running is None or not running.is_alive())
+        if self._tail <= TAIL or (running is not None and running.is_alive()):
+            return False
+        return time.monotonic() >= self._retry
 
     def checkpoint_beside(self, database: InFile) -> None:
         """Begin a checkpoint in a thread of its own."""
@@ -278,7 +322,9 @@ class DatabaseFile:
                 try:
                     self.checkpoint(alive)
                 except Exception as error:
-                    self.note_failure(error)
+                    self._retry = time.monotonic() + RETRY
+                    text = f"no checkpoint was made, which is tried again in {RETRY} s; nothing is lost: {error}"
+                    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
         self._checkpointing = threading.Thread(target=run, name="lftj checkpoint", daemon=True)
         self._checkpointing.start()

@@ -16,7 +16,8 @@ import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from lftj.durable.container import intact
+from lftj.durable import ends
+from lftj.durable.container import damaged, intact
 from lftj.durable.database_file import NOT_KEPT, DatabaseFile
 from lftj.durable.entry import Step, decoded, inverse, netted
 from lftj.durable.opening import AT_A_TIME, changed_facts, committed, rows_after
@@ -49,17 +50,34 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
         _check_since(file, since)
     relation, symbols, upto = database._state.relations[name], database._symbols, file.seq
     if name in database._state.strata.by_head:
-        if not file.keeps_history:
+        with file.container.failing("read"):
+            begun = file.container.meta("history")
+        if begun is None:
             raise DataError(
                 f"the changes of `{name}` were not kept",
                 why="it is derived, and the file keeps changes of derived relations only where history is asked for",
                 remedy="open the database with `retain=`, the number of entries to keep, or None for all",
             )
-        for seq, time, body, hash in _deltas(file, name, since, upto):
-            kept = intact(body, hash, "deltas", name, seq)
+        if since < begun:
+            raise DataError(
+                f"the changes of `{name}` before entry {begun + 1} were not kept",
+                why="the file was written to without `retain=` until then",
+                remedy=f"ask for the changes since {begun}; `db.at` gives `{name}` as it was before",
+            )
+        before = since
+        for seq, time, last, body, hash in _deltas(file, name, since):
+            kept = intact(body, hash, "deltas", name, seq, last, time)
+            if last > since if before == since else last != before:
+                raise damaged(f"deltas {name} {last} is missing")
+            if seq > upto:
+                return
+            before = seq
             if kept == NOT_KEPT:
                 raise _loaded(name, seq, f"entry {seq} changed what `{name}` is derived from by a load, or its rules")
             yield Changed(seq, _moment(time), Delta(relation.schema, decoded(kept), symbols))
+        with file.container.failing("read"):
+            if before < (last := ends.last_of(file.container, ends.of_deltas(name))) <= upto:
+                raise damaged(f"deltas {name} {last} is missing")
         return
     for row in rows_after(file.container, since, upto):
         if name in row.entry.pages:
@@ -70,13 +88,13 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
             yield Changed(row.seq, _moment(row.time), Delta(relation.schema, row.entry.changes[name], symbols))
 
 
-def _deltas(file: DatabaseFile, name: str, since: int, upto: int) -> Iterator[tuple[int, float, bytes, bytes]]:
+def _deltas(file: DatabaseFile, name: str, since: int) -> Iterator[tuple[int, float, int, bytes, bytes]]:
     """The changes of a derived relation that are kept, read some at a time."""
-    sql = """select d.seq, l.time, d.delta, d.hash from deltas d join log l on l.seq = d.seq
-             where d.relation = ? and d.seq > ? and d.seq <= ? order by d.seq limit ?"""
+    sql = """select d.seq, l.time, d.last, d.delta, d.hash from deltas d join log l on l.seq = d.seq
+             where d.relation = ? and d.seq > ? order by d.seq limit ?"""
     while True:
         with file.container.lock, file.container.failing("read"):
-            rows = file.container.connection.execute(sql, (name, since, upto, AT_A_TIME)).fetchall()
+            rows = file.container.connection.execute(sql, (name, since, AT_A_TIME)).fetchall()
         yield from rows
         if len(rows) < AT_A_TIME:
             return
@@ -156,6 +174,9 @@ def _number_at(file: DatabaseFile, when: int | dt.datetime) -> int:
     if found is None:
         oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
         return file.seq if oldest is None else int(oldest) - 1
+    sql = "select time, entry, hash from log where seq = ?"
+    time, body, hash = file.container.connection.execute(sql, (found,)).fetchone()
+    intact(body, hash, "log", found, time)
     return int(found)
 
 
@@ -195,6 +216,12 @@ def difference(database: InFile, other: InFile) -> Deltas:
             "the two databases share no pages",
             why="differences are taken between a database and its branches",
             remedy="compare a branch with the database that it was made of, `branch.diff(db)`",
+        )
+    if database._symbols is not other._symbols:
+        raise DataError(
+            "the two databases number their texts in different ways",
+            why="`refresh` has taken up texts in one of them since the branch was made",
+            remedy="make the branch again",
         )
     for one in (database, other):
         with one._lock:

@@ -72,15 +72,20 @@ class InFile(Watched):
             )
         return self._file
 
-    def checkpoint(self) -> None:
+    def checkpoint(self, *, traces: bool | None = None) -> None:
         """Write all relations to the file as they are, so that opening it need not go through the log.
+
+        `traces`: with what heads are followed by, as far as it is pages: key orders that are built, and how many
+        derivations rows have (strategy "delta"). Opening reads them then, and the first change need not make them; the
+        file grows by about a relation for each. None: as in the last checkpoint, at first without. Traces, accumulators
+        and maps of triggers are made by the first change that needs them in any case.
 
         It writes only pages that changed since the last one. It is made now and then without being asked for, beside
         the work of others, and when the database is closed. What was derived is part of it where it is up to date.
         """
         file = self._in_file("checkpoint")
         self._not_in_a_transaction("checkpoint")
-        file.checkpoint(self)
+        file.checkpoint(self, traces)
 
     def refresh(self) -> Deltas:
         """Of a database that was opened read-only: take up what its writer has committed since; returns what changed.

@@ -12,10 +12,12 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from lftj import arguments
+from lftj.durable import ends
 from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.container import SYNC, Container, damaged, hash_of, intact
 from lftj.durable.database_file import DatabaseFile, texts_of
 from lftj.durable.entry import LogEntry, netted
+from lftj.durable.followed import follow_again
 from lftj.durable.program_log import after
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
@@ -51,7 +53,8 @@ def opened(
     arguments.one_of("sync", sync, tuple(SYNC), "it says what a commit that returned survives")
     container = Container(path, read_only=read_only, sync=sync, page_rows=database._evaluator.page_rows)
     try:
-        file = DatabaseFile(container, database._symbols, retain)
+        with container.failing("read"):
+            file = DatabaseFile(container, database._symbols, retain)
     except BaseException:
         container.close()
         raise
@@ -66,6 +69,8 @@ def opened(
             except DatabaseFileError as error:
                 _from_log(database, file, error)
             go_on(database, file)
+            if not read_only:
+                file.begin_history()
     except BaseException:
         file._finalizer()
         raise
@@ -75,7 +80,7 @@ def opened(
 def entries_kept(container: Container) -> int | None:
     """How many entries the log has, if it has all from the first one on, intact, and none of them names pages."""
     first, last, count = container.connection.execute("select min(seq), max(seq), count(*) from log").fetchone()
-    if first != 1 or last != count:
+    if first != 1 or last != count or last != ends.last_of(container, ends.LOG):
         return None
     for seq, time, body, hash in container.connection.execute("select seq, time, entry, hash from log"):
         if hash_of(body, seq, time) != hash or LogEntry.decoded(body).pages:
@@ -97,7 +102,7 @@ def load_symbols(file: DatabaseFile) -> None:
     for first, count, texts, hash in file.container.connection.execute(sql, (file.symbols_written,)):
         if first != len(file.symbols):
             raise damaged(f"symbols from {len(file.symbols)} on are missing")
-        file.symbols.intern(texts_of(intact(texts, hash, "symbols", first)))
+        file.symbols.intern(texts_of(intact(texts, hash, "symbols", first, count)))
         if len(file.symbols) != first + count:
             raise damaged(f"symbols {first}: a text is there twice")
         file.symbols_written = first + count
@@ -105,15 +110,19 @@ def load_symbols(file: DatabaseFile) -> None:
 
 def restore(database: InFile, file: DatabaseFile, checkpoint: SavedCheckpoint) -> None:
     """Give an empty database what a checkpoint holds."""
+    if len(file.symbols) < checkpoint.header["symbols"]:
+        raise damaged(f"symbols from {len(file.symbols)} on are missing")
     state = database._state
     for step in checkpoint.header["steps"]:
         state = after(state, step, database._new, database._symbols)
-    state = checkpoint.read(file.container, file.segments, state, database._evaluator.rounds)
+    state, supports = checkpoint.read(file.container, file.segments, state, database._evaluator.rounds)
     database._evaluator.state = state
     for heads in state.strata.together:
         _note_evaluated(database, heads)
     file.steps = list(checkpoint.header["steps"])
     file.seq = file.checkpoint_seq = checkpoint.seq
+    file.traces = checkpoint.header["traces"]
+    follow_again(database, supports, checkpoint.header["supports"])
 
 
 def _note_evaluated(database: InFile, heads: Heads) -> None:
@@ -133,6 +142,9 @@ def rows_after(container: Container, seq: int, upto: int | None = None) -> Itera
             return
         for number, time, body, hash in rows or [(None, 0.0, b"", b"")]:
             if number != seq + 1:
+                oldest = container.connection.execute("select min(seq) from log").fetchone()[0]
+                if oldest is not None and oldest <= seq:
+                    raise damaged(f"entry {seq + 1} of the log is missing")
                 raise DatabaseFileError(
                     f"entry {seq + 1} of the log is not there any more",
                     why="entries are dropped by a checkpoint, but for those that `retain=` asks to keep",
@@ -168,6 +180,8 @@ def go_on(database: InFile, file: DatabaseFile) -> None:
             for name, change in entry.changes.items():
                 pending.setdefault(name, []).append(change)
         file.seq = row.seq
+    ends.check(file.container, ends.LOG, file.seq)
+    ends.check(file.container, ends.SYMBOLS, file.symbols_written)
     _apply(database, pending)
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lftj.durable.container import Container, hash_of, intact
+from lftj.durable.container import Container, damaged, hash_of, intact
 from lftj.durable.packed_rows import packed, unpacked
 from scantree.saving import pages_of, restored, rows_of
 from scantree.version import Rows, Store, Version
@@ -30,6 +30,8 @@ Ints = npt.NDArray[np.int64]
 TOGETHER, AT_A_TIME = 64, 8
 # Threads that pack, and unpack, beside each other.
 THREADS = 2
+# Segments are numbered from 1 on: no file has more.
+MOST = 1 << 48
 _HEAD = struct.Struct("<HH")
 
 
@@ -91,8 +93,6 @@ def read_segment(container: Container, id: int) -> Rows:
     with container.lock:
         found = container.connection.execute("select body, hash from segments where id = ?", (id,)).fetchone()
     if found is None:
-        from lftj.durable.container import damaged
-
         raise damaged(f"segments {id} is missing")
     return unpacked(intact(found[0], found[1], "segments", id))
 
@@ -119,7 +119,10 @@ class Segments:
     def __init__(self, container: Container) -> None:
         self.container = container
         self.saved: dict[str, Saved] = {}
-        self.next = 1 + (container.connection.execute("select max(id) from segments").fetchone()[0] or 0)
+        last = container.connection.execute("select max(id) from segments").fetchone()[0] or 0
+        if last > MOST:
+            raise damaged(f"segments {last}")
+        self.next = 1 + last
 
     def save(self, whose: str, version: Version) -> PageList:
         """The list of the pages of a version, once all of them are in the file."""

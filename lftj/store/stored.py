@@ -222,6 +222,14 @@ class StoredRelation:
         """The store of facts, and of contents without rounds."""
         return self._store(self._declared)
 
+    def order_store(self, columns: tuple[int, ...]) -> Store:
+        """The store of the content in a key order."""
+        return self._store(columns)
+
+    def adopt_orders(self, orders: Mapping[tuple[int, ...], Version]) -> None:
+        """Take versions that hold the content in key orders, from `order_store`, for these: nobody need build them."""
+        self._orders.update(orders)
+
     def has_rounds_store(self) -> bool:
         """Whether the relation has ever had rounds."""
         return "rounds" in self._stores

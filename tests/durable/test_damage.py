@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import lftj
-from lftj.durable import care
+from lftj.durable import care, checking
 from lftj.errors import DatabaseFileError
 from tests.durable.shop import contents, opened
 
@@ -59,7 +59,7 @@ def test_nothing_damaged_is_answered_from(tmp_path: Path, table: str, retain: in
             if not flip(path, table, row, at):
                 continue
             flipped += 1
-            assert care.check(path) != []
+            assert checking.check(path) != []
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 try:
@@ -76,11 +76,11 @@ def test_what_can_be_made_again_is(tmp_path: Path) -> None:
     path = tmp_path / "shop.lftj"
     expected = made(path, None)
     flip(path, "checkpoints", 0, 0.5)
-    (finding,) = care.check(path)
+    (finding,) = checking.check(path)
     assert not finding.lost
     with pytest.warns(RuntimeWarning, match="read from the log"), opened(path) as db:
         assert contents(db) == expected
-    assert care.check(path) == []
+    assert checking.check(path) == []
 
 
 def test_derived_pages_are_evaluated_again(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_derived_pages_are_evaluated_again(tmp_path: Path) -> None:
         other = tmp_path / f"{row}.lftj"
         care.backup(path, other)
         flip(other, "segments", row, 0.5)
-        (finding, *_) = care.check(other)
+        (finding, *_) = checking.check(other)
         if finding.lost:
             with pytest.raises(DatabaseFileError, match="segments"):
                 opened(other)
@@ -112,9 +112,9 @@ def test_a_derived_relation_that_is_wrong_is_found(tmp_path: Path) -> None:
         relation = db._state.relations["q"]
         wrong = relation.successor(relation.declared_store().empty(), relation.facts)
         db._evaluator.state = db._state._replace(relations={**db._state.relations, "q": wrong})
-    assert care.check(path) == []
+    assert checking.check(path) == []
     with lftj.Database(path=path, read_only=True) as kept, lftj.Database(path=path, read_only=True) as anew:
-        found = care.check(path, opened=(kept, anew))
+        found = checking.check(path, opened=(kept, anew))
     assert [damage.what for damage in found] == ["`q` is not what its rules derive"]
 
 

@@ -78,8 +78,88 @@ def test_the_writer_that_died_is_no_writer(tmp_path: Path) -> None:
     path = tmp_path / "shop.lftj"
     script = f"import lftj, os\ndb = lftj.Database({PROGRAM!r}, path={str(path)!r})\nos._exit(0)"
     subprocess.run([sys.executable, "-c", script], check=True)
+    # The file that names the writer is there, and no longer locked: whoever has its number, or its host's name, now.
+    lock = path.with_name("shop.lftj-lock")
+    lock.write_text(f"{os.getpid()} another-host")
     with lftj.Database(path=path) as db:
         assert list(db["path"]) == [(0, 1)]
+    assert not lock.exists()
+
+
+def test_a_writer_in_another_container_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    script = f"import sys, lftj\ndb = lftj.Database(path={str(path)!r})\nprint(flush=True); sys.stdin.read()"
+    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    path.with_name("shop.lftj-lock").write_text("1 other-host")
+    try:
+        with pytest.raises(DatabaseFileError, match="process 1 on other-host"):
+            lftj.Database(path=path)
+    finally:
+        process.communicate()
+    lftj.Database(path=path).close()
+
+
+def test_a_reader_does_not_let_go_of_the_writers_lock(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path):
+        opened(path, read_only=True).close()
+        with pytest.raises(DatabaseFileError, match="in use"):
+            opened(path)
+        script = f"import lftj\ntry: lftj.Database(path={str(path)!r})\nexcept lftj.Error as error: print(error.what)"
+        told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+        assert f"process {os.getpid()} writes to it" in told
+
+
+def test_a_link_to_a_file_is_that_file(tmp_path: Path) -> None:
+    path, link = tmp_path / "shop.lftj", tmp_path / "link.lftj"
+    with opened(path) as db:
+        link.symlink_to(path)
+        with pytest.raises(DatabaseFileError, match="in use"):
+            opened(link)
+        expected = contents(db)
+    with opened(link) as db:
+        assert contents(db) == expected
+
+
+def test_where_nothing_may_be_written(tmp_path: Path) -> None:
+    """A read-only folder: whoever wants to write is told what to do, whoever wants to read can."""
+    path = tmp_path / "shop.lftj"
+    with opened(path) as db:
+        expected = contents(db)
+    path.chmod(0o444)
+    tmp_path.chmod(0o555)
+    child = os.fork()
+    if child == 0:  # root may write anywhere
+        code = 1
+        try:
+            for folder in [*tmp_path.parents][:2]:
+                folder.chmod(0o755)
+            os.setgid(65534)
+            os.setuid(65534)
+            with opened(path, read_only=True) as db:
+                code = 2 if contents(db) != expected or db.refresh() else 0
+            try:
+                opened(path)
+            except DatabaseFileError as error:
+                code |= 0 if "read_only=True" in str(error) else 4
+        finally:
+            os._exit(code)
+    try:
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        tmp_path.chmod(0o755)
+
+
+def test_a_file_with_something_to_run_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    opened(path).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("create trigger t after insert on log begin delete from symbols; end")
+    raw.close()
+    with pytest.raises(DatabaseFileError, match="trigger t is not what lftj made"):
+        opened(path)
 
 
 def test_a_forked_process_may_not_write(tmp_path: Path) -> None:
@@ -151,6 +231,12 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DatabaseFileError, match="format 99") as caught:
         opened(path)
     assert "upgrade lftj" in str(caught.value)
+    with sqlite3.connect(path) as raw:
+        raw.execute("pragma user_version = 1")
+    raw.close()
+    with pytest.raises(DatabaseFileError, match="format 1, and this lftj reads format 2") as caught:
+        opened(path)
+    assert "open it with the lftj that wrote it" in str(caught.value)
 
 
 def test_a_missing_file_is_not_made_for_readers(tmp_path: Path) -> None:

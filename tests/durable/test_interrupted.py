@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import lftj
-from lftj.durable import care, database_file
+from lftj.durable import checking, database_file
 from tests.durable.shop import PROGRAM, contents, lose
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
@@ -120,7 +120,7 @@ def test_at_every_line(
         assert db._file is not None
         db._file.flush()
         lose(db)
-        assert care.check(path) == []
+        assert checking.check(path) == []
         with lftj.Database._sized(**sizes, path=path, sync=sync, retain=None) as again:
             assert contents(again) == last, at
             assert again.seq == db.seq

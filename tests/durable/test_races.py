@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import lftj
+from lftj.durable import care, checking
+from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.errors import DatabaseFileError, DataError, ProgramError, TransactionError
-from tests.durable.shop import contents, opened
+from tests.durable.shop import PROGRAM, contents, lose, opened
 
 
 def test_a_closed_file_takes_nothing(tmp_path: Path) -> None:
@@ -99,3 +101,84 @@ def test_all_history_keeps_no_pages_that_nothing_names(tmp_path: Path) -> None:
 def test_no_checkpoint_in_a_transaction(tmp_path: Path) -> None:
     with opened(tmp_path / "shop.lftj") as db, pytest.raises(TransactionError, match="checkpoint"), db.transaction():
         db.checkpoint()
+
+
+def test_texts_that_heads_compute_are_in_a_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with lftj.Database('.decl n(a:number, t:symbol) m(cat(t, "!"), a) :- n(a, t).', path=path) as db:
+        db.load("n", [(1, "a"), (2, "b")])
+        expected = sorted(db["m"])  # evaluated after the last entry: no entry brings these texts
+    with lftj.Database(path=path) as db:
+        assert not db._state.stale
+        assert sorted(db["m"]) == expected
+        with db.transaction() as tx:
+            tx.insert("n", [(3, "new")])
+        assert sorted(db["m"]) == [*expected, ("new!", 3)]
+
+
+def test_what_was_written_without_history_is_no_history(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path, retain=None) as db, db.transaction() as tx:
+        tx.insert("edge", [(1, 2)])
+    db = opened(path, retain=0)
+    with db.transaction() as tx:
+        tx.insert("edge", [(2, 3)])
+    lose(db)
+    with opened(path, retain=None) as db:
+        begun = db.seq
+        with pytest.raises(DataError, match=f"before entry {begun + 1} were not kept"):
+            list(db.changes("path", since=begun - 1))
+        with db.transaction() as tx:
+            tx.insert("edge", [(3, 4)])
+        (changed,) = db.changes("path", since=begun)
+        assert sorted(changed.delta.inserted) == [(0, 4), (1, 4), (2, 4), (3, 4)]
+        # a reader need not say what the file keeps
+        with opened(path, read_only=True) as reader:
+            assert [changed.seq for changed in reader.changes("path", since=begun)] == [begun + 1]
+
+
+def test_what_heads_are_followed_by_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path) as db:
+        db.load("edge", [(i, i + 1) for i in range(30)])
+        with db.transaction() as tx:
+            tx.insert("edge", [(40, 2)])
+            tx.erase("edge", [(3, 4)])
+        with db.transaction() as tx:
+            tx.insert("name", [(i, f"name {i % 3}") for i in range(0, 30, 2)])
+            tx.erase("edge", [(5, 6)])
+        with db.transaction() as tx:
+            tx.insert("edge", [(i, 41) for i in range(0, 12, 4)])
+        followed = {head for head, kept in db._kept.heads.items() if getattr(kept, "support", None)}
+        assert followed
+        before = {name: set(relation.orders) for name, relation in db._state.relations.items()}
+        assert any(len(orders) > 1 for orders in before.values())
+        db.checkpoint(traces=True)
+    for damaged in (False, True):
+        if damaged:  # what is there twice is lost once
+            container = care.look(path)
+            last = SavedCheckpoint.last(container)
+            assert last is not None
+            whose = zip(last.header["versions"], last.lists, strict=True)
+            id = next(min(held.segments()) for (name, *_), held in whose if name.startswith("order") and len(held.rows))
+            container.close()
+            with sqlite3.connect(path) as raw:
+                raw.execute("update segments set body = x'00' where id = ?", (id,))
+            raw.close()
+            assert [finding.lost for finding in checking.check(path)] == [False]
+        with opened(path) as db:
+            found = {name: set(relation.orders) for name, relation in db._state.relations.items()}
+            assert damaged or found == before
+            assert damaged or followed <= db._kept.heads.keys()
+            expected = lftj.Database._sized(PROGRAM, page_rows=4, directory_rows=2)
+            expected.load("edge", sorted(db["edge"]))
+            expected.load("name", sorted(db["name"]))
+            for i in range(4):
+                for other in (expected, db):
+                    with other.transaction() as tx:
+                        tx.insert("edge", [(50 + damaged, i), (i, 41)])
+                        tx.erase("edge", [(10 + damaged + i, 11 + damaged + i), (4 * i, 41)])
+                        tx.erase("name", [(2 * i, f"name {2 * i % 3}")])
+                assert contents(db) == contents(expected)
+            assert all((50 + damaged, x) in db["path"] for x in (0, 1, 2))
+        assert checking.check(path) == []

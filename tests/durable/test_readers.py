@@ -1,0 +1,133 @@
+"""Readers in other processes, which have texts of their own and are behind by more than the log has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lftj
+from lftj.durable import checking, database_file
+from lftj.errors import DataError, EvaluationError
+from tests.durable.shop import contents, opened
+
+SHOUTED = """
+.decl n(a:number, t:symbol)
+m(cat(t, "!"), a) :- n(a, t).
+twice(cat(s, "?"), a) :- m(s, a).
+ends(x, z) :- n(x, t), n(z, t), x < z.
+"""
+
+
+def test_a_reader_with_texts_of_its_own_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with lftj.Database(SHOUTED, path=path, sync="off") as db:
+        db.load("n", [(1, "a"), (2, "b")])
+        db._file.flush()  # type: ignore[union-attr]
+        with lftj.Database(path=path, read_only=True) as reader:
+            find = reader.prepare_query("n(x, t), t = cat($s, $e)")
+            assert [row[0] for row in find(s="a", e="")] == [1]
+            assert list(reader.query('n(x, "zed")')) == []
+            held, before = reader["twice"], sorted(reader["twice"])
+            seen: list[object] = []
+            reader.on_commit("m", lambda delta: seen.append((sorted(delta.inserted), sorted(delta.erased))))
+            for i, text in enumerate(["zed", "c", "b!", "b!?", "zed!"], 3):
+                with db.transaction() as tx:
+                    tx.insert("n", [(i, text)])
+                    tx.erase("n", [(1, "a")])
+                db._file.flush()  # type: ignore[union-attr]
+                deltas = reader.refresh()
+                assert contents(reader) == contents(db)
+                assert sorted(deltas["m"].inserted) == [(f"{text}!", i)]
+                assert seen[-1] == ([(f"{text}!", i)], [("a!", 1)] if i == 3 else [])
+                assert list(reader.query(f'n(x, "{text}")')) == [(i,)]
+                assert [row[0] for row in find(s=text, e="")] == [i]
+                assert list(reader.query('n(x, t), t = "never there"')) == []
+            assert sorted(held) == before
+
+
+def test_a_refresh_that_fails_leaves_the_reader_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "shop.lftj"
+    with lftj.Database(SHOUTED, path=path) as db, lftj.Database(path=path, read_only=True) as reader:
+        list(reader.query('n(x, t), t = cat("own ", "text")'))
+        before = contents(reader)
+        with db.transaction() as tx:
+            tx.insert("n", [(1, "a"), (2, "b")])
+        with monkeypatch.context() as patch:
+            patch.setattr(reader, "_deliver", None)
+            patch.setattr("lftj.durable.refreshing.go_on", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                reader.refresh()
+        assert contents(reader) == before
+        reader.refresh()
+        assert contents(reader) == contents(db)
+
+
+def test_a_branch_of_before_is_told_from_a_reader_that_went_on(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with lftj.Database(SHOUTED, path=path) as db, lftj.Database(path=path, read_only=True) as reader:
+        branch = reader.branch()
+        with branch.transaction() as tx:
+            tx.insert("n", [(7, "mine")])
+        with db.transaction() as tx:
+            tx.insert("n", [(1, "theirs")])
+        reader.refresh()
+        assert sorted(reader["m"]) == [("theirs!", 1)]
+        assert sorted(branch["m"]) == [("mine!", 7)]
+        with pytest.raises(DataError, match="number their texts"):
+            branch.diff(reader)
+        assert sorted(reader.branch().diff(reader)) == []
+
+
+def test_a_reader_behind_a_load_in_bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was loaded as pages is in other pages by then, and those that were loaded are gone."""
+    monkeypatch.setattr(database_file, "BULK", 10)
+    path = tmp_path / "shop.lftj"
+    program = ".decl e(a:number, b:number) f(b) :- e(_, b)."
+    db = lftj.Database._sized(program, page_rows=4, directory_rows=2, path=path, retain=None)
+    reader = lftj.Database._sized(page_rows=4, directory_rows=2, path=path, read_only=True)
+    db.load("e", [(i, i % 7) for i in range(100)])
+    with db.transaction() as tx:
+        tx.erase("e", [(i, i % 7) for i in range(0, 100, 3)])
+    db.checkpoint()
+    reader.refresh()
+    assert contents(reader) == contents(db)
+    assert checking.check(path) == []
+    with db.transaction() as tx:
+        tx.erase("e", sorted(db["e"]))
+    db.checkpoint()
+    assert db._file is not None
+    # the log still has the entry that named pages, which nobody needs
+    assert db._file.container.connection.execute("select count(*) from segments").fetchone() == (0,)
+    reader.refresh()
+    assert contents(reader) == contents(db)
+    reader.close()
+    db.close()
+
+
+def test_a_checkpoint_beside_that_fails_fails_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database_file, "TAIL", 0)
+    with opened(tmp_path / "shop.lftj") as db:
+        file = db._file
+        assert file is not None
+
+        def failing(*_: object) -> None:
+            raise EvaluationError("no room", why="the disk is full", remedy="make some")
+
+        def commit(a: int) -> None:
+            with db.transaction() as tx:
+                tx.insert("edge", [(a, a + 1)])
+            if file._checkpointing is not None:
+                file._checkpointing.join()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(database_file, "write", failing)
+            with pytest.warns(RuntimeWarning, match="no checkpoint was made.*no room"):
+                commit(1)
+            commit(2)  # not tried again at once: it would warn
+        before = file.checkpoint_seq
+        commit(3)
+        assert file.checkpoint_seq == before
+        monkeypatch.setattr(file, "_retry", 0.0)
+        commit(4)
+        assert file.checkpoint_seq == db.seq
