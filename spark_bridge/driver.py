@@ -64,7 +64,11 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of a batch: the version it made, per relation rows erased and inserted; `repeated`: it was known."""
+    """What became of a batch: the version it made, per relation rows erased and inserted; `repeated`: it was known.
+
+    `changed` leaves out heads whose groups cross partitions, as each partition knows the change of its part alone:
+    their change is what `delta` tells.
+    """
 
     version: int
     batch_id: str
@@ -259,7 +263,7 @@ class Partitioned:
                 return _again(known, content)
             results = self._run("apply", version, version + 1, self.state.partitions(version), journal=segments)
             stop_at("worked", 0)
-            batch: Body = {"id": batch_id, "digest": content, "changed": _summed(results)}
+            batch: Body = {"id": batch_id, "digest": content, "changed": _summed(results, layout.plan)}
             body = self._body(
                 "apply", version + 1, self.checkpoint.base(version), results, journal=segments, batch=batch
             )
@@ -525,10 +529,12 @@ def _fact_table(schema: Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     )
 
 
-def _summed(results: Sequence[Body]) -> dict[str, list[int]]:
+def _summed(results: Sequence[Body], plan: PartitionPlan) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for result in results:
         for name, (gone, come) in result["changed"].items():
+            if plan.outputs[name].kind == PART:
+                continue
             known = found.setdefault(name, [0, 0])
             known[0] += gone
             known[1] += come

@@ -96,6 +96,27 @@ def test_rules_over_parts_are_refused() -> None:
         make_plan(".decl e(x:number, y:float) t[] = sum y : { e(_, y) }.", outputs=["t"])
 
 
+@pytest.mark.parametrize(
+    ("text", "why", "remedy"),
+    [
+        ("n[] = count : { e(1, 2) }.", "its body has no variable to partition by", 'replicate=["n"]'),
+        ("n[] = mean y : { e(_x, y) }.", "the parts of a mean of float do not add up", "its sum and its count"),
+        ("n[] = max y : { e(_x, y) }.", "the parts of a max of number do not add up", 'replicate=["n"]'),
+        (
+            "n[] = count : { e(_x, _) }. n[] = sum y : { e(_x, y) }.",
+            "several rules derive it",
+            'replicate=["n"]',
+        ),
+    ],
+)
+def test_refusals_say_why_parts_are_of_no_use(text: str, why: str, remedy: str) -> None:
+    with pytest.raises(PlanError, match="`n` cannot be derived partition by partition") as refused:
+        make_plan(".decl e(x:number, y:number) " + text)
+    assert why in refused.value.why
+    assert remedy in refused.value.remedy
+    assert refused.value.where.startswith("<rules>:1:")
+
+
 def test_a_sum_of_parts_out_of_range_is_an_error() -> None:
     program = make_plan(".decl e(x:number, y:number) t[] = sum y : { e(_, y) }.", outputs=["t"])
     parts = pa.table({"s": pa.array([2**62, 2**62], pa.int64())})
@@ -103,7 +124,7 @@ def test_a_sum_of_parts_out_of_range_is_an_error() -> None:
     with pytest.raises(EvaluationError, match="out of the range"):
         totals.step(ChangeTables(parts.slice(0, 0), parts))
     totals.add(ChangeTables(parts.slice(1), parts.slice(0, 0)))
-    assert totals.rows().to_pylist() == [{"s": 2**62}]
+    assert totals.rows().to_pylist() == [{program.schemas["t"].names[0]: 2**62}]
 
 
 @pytest.mark.spark
