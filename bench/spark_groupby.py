@@ -125,7 +125,7 @@ class Sql:
 
 def on_spark(orders: int, partitions: int) -> Iterator[Figures]:
     """Create and batches, beside Spark SQL."""
-    from spark_bridge.preflight import session
+    from spark_bridge.preflight import check, session
     from spark_bridge.spark_query import SparkQuery
 
     spark = session("local[2,4]", spark__driver__memory="2g", spark__sql__shuffle__partitions=2)
@@ -134,6 +134,7 @@ def on_spark(orders: int, partitions: int) -> Iterator[Figures]:
     frames = {name: spark.createDataFrame(table(name, rows)) for name, rows in shop.rows.items()}
     sql = Sql(spark, frames)
     warmed(spark)
+    check(spark)  # asks a worker, once per session
     first, answer = timed(sql.anew)
     again, _ = timed(sql.anew)
     sizes = {name: len(rows) for name, rows in shop.rows.items()}

@@ -25,7 +25,10 @@ from spark_bridge.plan import PART, make_plan
 from tests.spark.test_damage import HOWS, damage
 from tests.spark.twin import rows_of, table
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*occurs only once"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+]
 DECLARED = ".decl r(a:number, b:number, v:number) .decl s(b:number, c:symbol, w:number) .decl t(a:number, w:number)"
 Row = tuple[Any, ...]
 BODIES = (
