@@ -41,7 +41,7 @@ revenue[c] = sum q * p : { orders(_, i, q), items(i, c, p) }.
 """
 SQL = "select category c, sum(quantity * price) s from orders join items using (item) group by category"
 CATEGORIES = 1_000
-SIZES = ((1_000, 8), (10_000, 8))  # (changes of a batch, batches), the first of which is not counted
+SIZES = ((1_000, 14), (10_000, 14))  # (changes of a batch, batches), the first of which is not counted
 COLUMNS = {"orders": ("id", "item", "quantity"), "items": ("item", "category", "price")}
 Rows = npt.NDArray[np.int64]
 

@@ -37,7 +37,7 @@ from spark_bridge.estimates import Estimate, chosen_placement, estimate_of, plan
 from spark_bridge.files import DamagedError
 from spark_bridge.ingest import digest, stage
 from spark_bridge.keys import Keyed, arrow_schema
-from spark_bridge.partial import Totals
+from spark_bridge.partial import Extremes, Totals
 from spark_bridge.partition import stop_at
 from spark_bridge.partition_state import ChangeTables, PartitionState, empty, net
 from spark_bridge.placement import Placement
@@ -83,7 +83,7 @@ class Partitioned:
         self.executor, self.checkpoint = executor, checkpoint
         self.state = PartitionState(checkpoint)
         self._last: list[Body] = []
-        self._totals: dict[str, Totals] = {}
+        self._totals: dict[str, Totals | Extremes] = {}
 
     # -- making one ---------------------------------------------------------------------------------------------------
 
@@ -371,6 +371,10 @@ class Partitioned:
         """Whether what partitions answer for a relation has to be added up."""
         return self.state.layout(version).plan.outputs[name].kind == PART
 
+    def part_op(self, name: str, version: int) -> str:
+        """By what: "sum", "min" or "max"."""
+        return self.state.layout(version).plan.part_op(name)
+
     def span(self, name: str, since: int, until: int | None) -> tuple[int, int, Schema]:
         """What `delta` is to read."""
         last, schema = self.answered(name, until)
@@ -402,7 +406,7 @@ class Partitioned:
             [_joined(parts) if parts else ChangeTables(none, none)],
         )
 
-    def _totals_at(self, name: str, schema: Schema, version: int) -> Totals:
+    def _totals_at(self, name: str, schema: Schema, version: int) -> Totals | Extremes:
         """A head that is kept in parts, at a version: where it was last read, or from its base on."""
         token, partitions = self.checkpoint.commit(version)["token"], range(self.state.partitions(version))
         held = self._totals.get(name)
@@ -413,7 +417,8 @@ class Partitioned:
             except DamagedError:
                 tables = [self.state.output(p, version, name) for p in partitions]
                 parts = [ChangeTables(empty(schema), table) for table in tables]
-            held = Totals(schema, token)
+            op = self.part_op(name, version)
+            held = Totals(schema, token) if op == "sum" else Extremes(schema, op, token)
             held.add(_joined(parts))
             self._totals[name] = held
         return held

@@ -48,6 +48,7 @@ from spark_bridge.bridge_errors import PlanError
 SPARED = 10_000
 # Types whose sums are exact where they are added up.
 ADDED = ("number", "decimal", "duration")
+COMPARED = ("number", "unsigned", "decimal", "float", "date")  # types whose least and greatest Arrow finds as lftj does
 MANY = 512  # so many combinations of heads' columns are compared; beyond, each head takes its own best
 
 
@@ -115,6 +116,18 @@ class PartitionPlan:
     def derived(self) -> frozenset[str]:
         """The relations that rules derive."""
         return frozenset(clause.head for clause in self.program.clauses)
+
+    def part_op(self, name: str) -> str:
+        """What makes one value of the parts of an output's group: "sum", "min" or "max"."""
+        heads, i = [name], 0
+        while True:
+            for step in self.steps:
+                if step.clause.head == heads[i] and step.head.kind == PART:
+                    if step.clause.aggregate is not None:
+                        op = step.clause.aggregate.op
+                        return op if op in ("min", "max") else "sum"
+                    heads += step.clause.reads
+            i += 1
 
     def patterns(self, name: str) -> tuple[Pattern, ...]:
         """The patterns of all copies of a relation."""
@@ -281,10 +294,11 @@ class _Planner:
             self.steps(atoms[0].predicate, pattern)
             return PlanStep(clause, pattern, (pattern,) * len(clause.atoms), (pattern,) * len(clause.negated))
         aggregate = clause.aggregate
-        if aggregate.op not in ("count", "sum") or family_of(aggregate.type) not in ADDED:
+        types = {"count": ADDED, "sum": ADDED, "min": COMPARED, "max": COMPARED}.get(aggregate.op, ())
+        if family_of(aggregate.type) not in types or (types == COMPARED and aggregate.type.endswith("?")):
             raise _Refusal(
                 clause,
-                f"the parts of a {aggregate.op} of {aggregate.type} do not add up",
+                f"the parts of a {aggregate.op} of {aggregate.type} cannot be put together exactly",
                 "ask for its sum and its count, which do" if aggregate.op == "mean" else "",
             )
         variables = clause.variables()

@@ -93,7 +93,8 @@ class SparkQuery(PartitionedQuery):
             return self._executor.read(self._query.checkpoint, name, schema, version)
         if self._executor.small(self._query.checkpoint, version, version):
             return self._executor.frame(self._query.table(name, version), schema)
-        return combined_frame(self._executor.read(self._query.checkpoint, name, schema, version))
+        parts = self._executor.read(self._query.checkpoint, name, schema, version)
+        return combined_frame(parts, self._query.part_op(name, version))
 
     def delta(self, name: str, since: int, until: int | None = None) -> DataFrame:
         """The exact change of a relation from version `since` to `until`: its columns, and `_op` 1 or -1."""

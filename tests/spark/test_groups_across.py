@@ -39,14 +39,21 @@ BODIES = (
     "r(a, b, v), t(a, w), s(_, c, w)",
 )
 
+THREE = f"""
+{DECLARED}
+n[c] = sum v * w : {{ {BODIES[0]} }}.
+m[] = count : {{ {BODIES[2]} }}.
+x[w] = max v : {{ {BODIES[0]} }}.
+"""
+
 
 def program(rng: Random) -> str:
-    """Declarations and two to four heads, of a sum or a count each, by none to two of the variables."""
+    """Declarations and two to four heads, of a sum, a count or an extreme each, by none to two of the variables."""
     lines = [DECLARED]
     for i in range(rng.randint(2, 4)):
         body = rng.choice(BODIES)
         keys = ", ".join(rng.sample(["c", "w", "v"], rng.randint(0, 2)))
-        value = rng.choice(("count", "sum v", "sum v * w", "sum w - 1"))
+        value = rng.choice(("count", "sum v", "sum v * w", "sum w - 1", "min v", "max v * w"))
         lines.append(f"h{i}[{keys}] = {value} : {{ {body} }}.")
     return "\n".join(lines)
 
@@ -200,9 +207,12 @@ def test_a_refused_batch_leaves_sums_as_they_were(tmp_path: Path) -> None:
 
 @pytest.mark.jit_only
 def test_in_processes() -> None:
-    both = Both(Random(7), f"{DECLARED} n[c] = sum v * w : {{ {BODIES[0]} }}. m[] = count : {{ {BODIES[2]} }}.")
+    both = Both(
+        Random(7),
+        THREE,
+    )
     with LocalQuery.create(both.text, both.facts, processes=2) as query:
-        assert crossing(query._query) == 2
+        assert crossing(query._query) == 3
         for _ in range(6):
             query.apply(both.batch(), batch_id=str(query.version))
             both.check_all(query._query)
@@ -231,11 +241,10 @@ def test_on_spark(spark: Any, tmp_path: Path, large: bool, monkeypatch: pytest.M
 
     if large:
         monkeypatch.setattr("spark_bridge.spark.SMALL_BYTES", -1)
-    text = f"{DECLARED} n[c] = sum v * w : {{ {BODIES[0]} }}. m[] = count : {{ {BODIES[2]} }}."
-    both = OnSpark(Random(8 + large), text)
+    both = OnSpark(Random(8 + large), THREE)
     frames = {name: spark.createDataFrame(rows) for name, rows in both.facts.items()}
-    query = SparkQuery.create(spark, text, frames, checkpoint=tmp_path / "q", partitions=2)
-    assert crossing(query._query) == 2
+    query = SparkQuery.create(spark, THREE, frames, checkpoint=tmp_path / "q", partitions=2)
+    assert crossing(query._query) == 3
     for i in range(3):
         changes: Mapping[str, Any] = both.batch()
         if i == 1:
@@ -252,10 +261,9 @@ def test_a_task_that_is_killed_within_a_batch(spark: Any, faults: Path, tmp_path
     """Spark runs it again, and the batch counts once."""
     from spark_bridge import SparkQuery
 
-    text = f"{DECLARED} n[c] = sum v * w : {{ {BODIES[0]} }}. m[] = count : {{ {BODIES[2]} }}."
-    both = OnSpark(Random(11), text)
+    both = OnSpark(Random(11), THREE)
     frames = {name: spark.createDataFrame(rows) for name, rows in both.facts.items()}
-    query = SparkQuery.create(spark, text, frames, checkpoint=tmp_path / "q", partitions=2)
+    query = SparkQuery.create(spark, THREE, frames, checkpoint=tmp_path / "q", partitions=2)
     for partition in (0, 1):
         wish = faults / f"{point}-{partition}-kill"
         wish.touch()
