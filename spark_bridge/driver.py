@@ -37,7 +37,7 @@ from spark_bridge.estimates import Estimate, chosen_placement, estimate_of, plan
 from spark_bridge.files import DamagedError
 from spark_bridge.ingest import digest, stage
 from spark_bridge.keys import Keyed, arrow_schema
-from spark_bridge.partial import Extremes, Totals
+from spark_bridge.partial import PartExtremes, PartTotals
 from spark_bridge.partition import stop_at
 from spark_bridge.partition_state import ChangeTables, PartitionState, empty, net
 from spark_bridge.placement import Placement
@@ -83,7 +83,7 @@ class Partitioned:
         self.executor, self.checkpoint = executor, checkpoint
         self.state = PartitionState(checkpoint)
         self._last: list[Body] = []
-        self._totals: dict[str, Totals | Extremes] = {}
+        self._totals: dict[str, PartTotals | PartExtremes] = {}
 
     # -- making one ---------------------------------------------------------------------------------------------------
 
@@ -406,7 +406,7 @@ class Partitioned:
             [_joined(parts) if parts else ChangeTables(none, none)],
         )
 
-    def _totals_at(self, name: str, schema: Schema, version: int) -> Totals | Extremes:
+    def _totals_at(self, name: str, schema: Schema, version: int) -> PartTotals | PartExtremes:
         """A head that is kept in parts, at a version: where it was last read, or from its base on."""
         token, partitions = self.checkpoint.commit(version)["token"], range(self.state.partitions(version))
         held = self._totals.get(name)
@@ -418,7 +418,7 @@ class Partitioned:
                 tables = [self.state.output(p, version, name) for p in partitions]
                 parts = [ChangeTables(empty(schema), table) for table in tables]
             op = self.part_op(name, version)
-            held = Totals(schema, token) if op == "sum" else Extremes(schema, op, token)
+            held = PartTotals(schema, token) if op == "sum" else PartExtremes(schema, op, token)
             held.add(_joined(parts))
             self._totals[name] = held
         return held

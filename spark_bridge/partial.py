@@ -4,9 +4,9 @@
 
 A partition keeps the count, sum or extreme of every group over its own bindings, and its changes, exactly as it would
 those of whole groups: no binding is derived by two partitions. What is answered is the sum of the parts, or the least
-or greatest of them, which whoever reads it takes; the change of a group is that of its answer. `Totals` and `Extremes`
-follow them on one machine, from the changes of the parts; those of more groups than one machine should take are put
-together by Spark (`combined_frame`, `frame_change`).
+or greatest of them, which whoever reads it takes; the change of a group is that of its answer. `PartTotals` and
+`PartExtremes` follow them on one machine, from the changes of the parts; those of more groups than one machine should
+take are put together by Spark (`combined_frame`, `frame_change`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class Totals:
+class PartTotals:
     """The content of a head that partitions keep in parts, followed from change to change of the parts.
 
     `groups` holds of every group its keys (`k0`, ...), the exact sum of its parts (`sum`) and how many partitions have
@@ -77,7 +77,7 @@ class Totals:
         return pa.Table.from_arrays([*groups.columns[: len(typed) - 1], narrow], schema=typed)
 
 
-class Extremes:
+class PartExtremes:
     """The same for a minimum or maximum (`op`): `groups` holds the values of the parts, and how many have each."""
 
     def __init__(self, schema: Schema, op: str, version: str | None = None) -> None:

@@ -11,7 +11,7 @@ import lftj
 from lftj.errors import EvaluationError
 from spark_bridge import LocalQuery
 from spark_bridge.bridge_errors import PlanError
-from spark_bridge.partial import Totals
+from spark_bridge.partial import PartTotals
 from spark_bridge.partition_state import ChangeTables
 from spark_bridge.plan import PART, make_plan
 
@@ -124,7 +124,7 @@ def test_refusals_say_why_parts_are_of_no_use(text: str, why: str, remedy: str) 
 def test_a_sum_of_parts_out_of_range_is_an_error() -> None:
     program = make_plan(".decl e(x:number, y:number) t[] = sum y : { e(_, y) }.", outputs=["t"])
     parts = pa.table({"s": pa.array([2**62, 2**62], pa.int64())})
-    totals = Totals(program.schemas["t"])
+    totals = PartTotals(program.schemas["t"])
     with pytest.raises(EvaluationError, match="out of the range"):
         totals.step(ChangeTables(parts.slice(0, 0), parts))
     totals.add(ChangeTables(parts.slice(1), parts.slice(0, 0)))

@@ -105,7 +105,7 @@ def test_refusals(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="`n` cannot be derived partition by partition"):
         SparkQuery.create(
             spark,
-            ".decl e(a:number, b:number) n(c) :- c = count : { e(_, _) }.",
+            ".decl e(a:number, b:number) n(c) :- c = mean y : { e(_, y) }.",
             {"e": edges},
             checkpoint=tmp_path / "n",
         )
