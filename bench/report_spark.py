@@ -1,4 +1,4 @@
-"""The table about Spark, of the last lines that `bench/results/spark.jsonl` holds for each graph.
+"""The tables about Spark, of the last lines that the results hold for each graph, and for each size of a batch.
 
 Both sides counted the same rows when they were measured. A batch's time is the median of all of its size but the first,
 and is compared with evaluation anew after the last of these, creation with that before: Java was as warm for both.
@@ -14,6 +14,7 @@ from bench import results
 from bench.tables import Table, short
 
 SPARK = results.RESULTS / "spark.jsonl"
+GROUPBY = results.RESULTS / "spark_groupby.jsonl"
 ANEW = "Spark SQL, all triangles"
 
 
@@ -59,4 +60,25 @@ def local_table() -> str:
     return str(table)
 
 
-TABLES: dict[str, Callable[[], str]] = {"spark": spark_table, "processes": local_table}
+def groupby_table() -> str:
+    """A sum over a join, by groups that cross partitions, created and changed beside Spark SQL."""
+    table = Table("what", "lftj, s", "of it joins", "anew in SQL, s", "×", "with the changed rows made, s", "×", left=1)
+    for line in {(line["what"], line.get("size", 0)): line for line in results.read(GROUPBY)}.values():
+        if line["what"] == "create":
+            ours, anew, made = line["seconds"][0], line["sql anew"][0], None
+            joins = max(part["evaluate"] for part in line["parts"])
+            what = "create"
+        else:
+            ours, anew, made = (median(line[side][1:]) for side in ("seconds", "sql anew", "sql changes"))
+            joins, what = line["spent"]["evaluate"], f"{line['size']:,} changes"
+        whole = None if made is None else anew + made
+        both = "–" if whole is None else f"{whole / ours:.1f}"
+        table.add(what, f"**{short(ours)}**", short(joins), short(anew), f"{anew / ours:.1f}", short(whole), both)
+    return str(table)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "spark": spark_table,
+    "spark_groupby": groupby_table,
+    "processes": local_table,
+}

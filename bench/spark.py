@@ -127,7 +127,7 @@ def on_spark(name: str, partitions: int) -> Iterator[Figures]:
     frame = spark.createDataFrame(table(rows))
     frame.count()
     sql = Sql(spark, frame)
-    spark.range(0, 2, 1, 2).mapInArrow(_nothing, "id bigint").count()  # the daemon, its kernels and two workers
+    warmed(spark)
     full, answer = timed(sql.full)
     again, _ = timed(sql.full)
     yield {"graph": name, "what": "Spark SQL, all triangles", "seconds": [full, again], "rows": answer}
@@ -164,6 +164,11 @@ def on_spark(name: str, partitions: int) -> Iterator[Figures]:
             yield {"graph": name, "what": "batch", "size": size, **sides, "spent": spent}
         query.close()
     spark.stop()
+
+
+def warmed(spark: Any) -> None:
+    """Start the daemon, which loads its kernels, and two workers."""
+    spark.range(0, 2, 1, 2).mapInArrow(_nothing, "id bigint").count()
 
 
 def _nothing(batches: Any) -> Any:
@@ -304,7 +309,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run, graphs = PARTS[part]
         for graph in (given.graph or graphs).split(","):
             for figures in run(graph, given.partitions):
-                line = _rounded(figures)
+                line = rounded(figures)
                 sys.stdout.write(json.dumps(line) + "\n")
                 sys.stdout.flush()
                 if given.keep:
@@ -312,12 +317,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _rounded(figures: Any) -> Any:
+def rounded(figures: Any) -> Any:
+    """Figures with four digits behind the point."""
     if isinstance(figures, float):
         return round(figures, 4)
     if isinstance(figures, dict):
-        return {key: _rounded(value) for key, value in figures.items()}
-    return [_rounded(value) for value in figures] if isinstance(figures, list) else figures
+        return {key: rounded(value) for key, value in figures.items()}
+    return [rounded(value) for value in figures] if isinstance(figures, list) else figures
 
 
 if __name__ == "__main__":

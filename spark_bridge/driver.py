@@ -34,11 +34,12 @@ from lftj.values.codes import Schema
 from spark_bridge import bridge_errors
 from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, StateError
 from spark_bridge.estimates import Estimate, chosen_placement, estimate_of, plans_of
+from spark_bridge.files import DamagedError
 from spark_bridge.ingest import digest, stage
 from spark_bridge.keys import Keyed, arrow_schema
-from spark_bridge.partial import change_between, combined
+from spark_bridge.partial import PartExtremes, PartTotals
 from spark_bridge.partition import stop_at
-from spark_bridge.partition_state import ChangeTables, PartitionState, net
+from spark_bridge.partition_state import ChangeTables, PartitionState, empty, net
 from spark_bridge.placement import Placement
 from spark_bridge.plan import PART, PartitionPlan, make_plan
 from spark_bridge.store import Body, Checkpoint
@@ -63,7 +64,11 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of a batch: the version it made, per relation rows erased and inserted; `repeated`: it was known."""
+    """What became of a batch: the version it made, per relation rows erased and inserted; `repeated`: it was known.
+
+    `changed` leaves out heads whose groups cross partitions, as each partition knows the change of its part alone:
+    their change is what `delta` tells.
+    """
 
     version: int
     batch_id: str
@@ -78,6 +83,7 @@ class Partitioned:
         self.executor, self.checkpoint = executor, checkpoint
         self.state = PartitionState(checkpoint)
         self._last: list[Body] = []
+        self._totals: dict[str, PartTotals | PartExtremes] = {}
 
     # -- making one ---------------------------------------------------------------------------------------------------
 
@@ -257,7 +263,7 @@ class Partitioned:
                 return _again(known, content)
             results = self._run("apply", version, version + 1, self.state.partitions(version), journal=segments)
             stop_at("worked", 0)
-            batch: Body = {"id": batch_id, "digest": content, "changed": _summed(results)}
+            batch: Body = {"id": batch_id, "digest": content, "changed": _summed(results, layout.plan)}
             body = self._body(
                 "apply", version + 1, self.checkpoint.base(version), results, journal=segments, batch=batch
             )
@@ -356,13 +362,18 @@ class Partitioned:
     def table(self, name: str, version: int | None = None) -> pa.Table:
         """The content of a relation, read here."""
         version, schema = self.answered(name, version)
+        if self.in_parts(name, version):
+            return self._totals_at(name, schema, version).rows()
         parts = [self.state.output(p, version, name) for p in range(self.state.partitions(version))]
-        table = pa.concat_tables(parts) if parts else arrow_schema(schema).empty_table()
-        return combined(table, schema) if self.in_parts(name, version) else table
+        return pa.concat_tables(parts) if parts else arrow_schema(schema).empty_table()
 
     def in_parts(self, name: str, version: int) -> bool:
         """Whether what partitions answer for a relation has to be added up."""
         return self.state.layout(version).plan.outputs[name].kind == PART
+
+    def part_op(self, name: str, version: int) -> str:
+        """By what: "sum", "min" or "max"."""
+        return self.state.layout(version).plan.part_op(name)
 
     def span(self, name: str, since: int, until: int | None) -> tuple[int, int, Schema]:
         """What `delta` is to read."""
@@ -387,15 +398,40 @@ class Partitioned:
         """The exact change of a relation between two versions, read here."""
         since, last, schema = self.span(name, since, until)
         if self.in_parts(name, last):
-            return change_between(self.table(name, since), self.table(name, last))
+            return self._change_of_parts(name, schema, since, last)
         parts = [self.state.output_delta(p, since, last, name) for p in range(self.state.partitions(last))]
         none = arrow_schema(schema).empty_table()
         return net(
             schema,
-            [ChangeTables(none, none)]
-            if not parts
-            else [ChangeTables(*(pa.concat_tables(t) for t in zip(*parts, strict=True)))],
+            [_joined(parts) if parts else ChangeTables(none, none)],
         )
+
+    def _totals_at(self, name: str, schema: Schema, version: int) -> PartTotals | PartExtremes:
+        """A head that is kept in parts, at a version: where it was last read, or from its base on."""
+        token, partitions = self.checkpoint.commit(version)["token"], range(self.state.partitions(version))
+        held = self._totals.get(name)
+        if held is None or held.version != token:
+            try:
+                versions = (self.checkpoint.base(version), *self.checkpoint.since_base(version))
+                parts = [self.state.output_change(p, v, name) for v in versions for p in partitions]
+            except DamagedError:
+                tables = [self.state.output(p, version, name) for p in partitions]
+                parts = [ChangeTables(empty(schema), table) for table in tables]
+            op = self.part_op(name, version)
+            held = PartTotals(schema, token) if op == "sum" else PartExtremes(schema, op, token)
+            held.add(_joined(parts))
+            self._totals[name] = held
+        return held
+
+    def _change_of_parts(self, name: str, schema: Schema, since: int, until: int) -> ChangeTables:
+        """The change of such a head. Where it ends the next one may begin."""
+        held = self._totals_at(name, schema, since)
+        parts = [self.state.output_delta(p, since, until, name) for p in range(self.state.partitions(until))]
+        del self._totals[name]  # an error in the middle leaves nothing half done
+        change = held.step(_joined(parts))
+        held.version = self.checkpoint.commit(until)["token"]
+        self._totals[name] = held
+        return change
 
     def metrics(self) -> dict[str, Any]:
         """Versions, files and bytes of the checkpoint, and what the partitions took in the last call."""
@@ -461,6 +497,10 @@ class Partitioned:
         return {"journal": [], "batch": None, **body, "parts": parts, **more}
 
 
+def _joined(changes: Sequence[ChangeTables]) -> ChangeTables:
+    return ChangeTables(*(pa.concat_tables(tables) for tables in zip(*changes, strict=True)))
+
+
 def _rows(segments: Sequence[Body]) -> dict[str, int]:
     found: dict[str, int] = {}
     for segment in segments:
@@ -494,10 +534,12 @@ def _fact_table(schema: Schema, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     )
 
 
-def _summed(results: Sequence[Body]) -> dict[str, list[int]]:
+def _summed(results: Sequence[Body], plan: PartitionPlan) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for result in results:
         for name, (gone, come) in result["changed"].items():
+            if plan.outputs[name].kind == PART:
+                continue
             known = found.setdefault(name, [0, 0])
             known[0] += gone
             known[1] += come

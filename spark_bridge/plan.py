@@ -48,6 +48,7 @@ from spark_bridge.bridge_errors import PlanError
 SPARED = 10_000
 # Types whose sums are exact where they are added up.
 ADDED = ("number", "decimal", "duration")
+COMPARED = ("number", "unsigned", "decimal", "float", "date")  # types whose least and greatest Arrow finds as lftj does
 MANY = 512  # so many combinations of heads' columns are compared; beyond, each head takes its own best
 
 
@@ -115,6 +116,18 @@ class PartitionPlan:
     def derived(self) -> frozenset[str]:
         """The relations that rules derive."""
         return frozenset(clause.head for clause in self.program.clauses)
+
+    def part_op(self, name: str) -> str:
+        """What makes one value of the parts of an output's group: "sum", "min" or "max"."""
+        heads, i = [name], 0
+        while True:
+            for step in self.steps:
+                if step.clause.head == heads[i] and step.head.kind == PART:
+                    if step.clause.aggregate is not None:
+                        op = step.clause.aggregate.op
+                        return op if op in ("min", "max") else "sum"
+                    heads += step.clause.reads
+            i += 1
 
     def patterns(self, name: str) -> tuple[Pattern, ...]:
         """The patterns of all copies of a relation."""
@@ -269,29 +282,28 @@ class _Planner:
 
     def _part(self, clause: Clause, pattern: Pattern) -> PlanStep:
         """A count or sum over the bindings of a partition, and what only copies it or is 0 without it."""
+        if sum(not _is_zero_without(other) for other in self.clauses[clause.head]) > 1:
+            raise _Refusal(clause, "several rules derive it, and parts of their values may not be compared")
         if clause.aggregate is None:
             atoms = (*clause.atoms, *clause.negated)
-            copies = len(atoms) == 1 and not clause.compares
-            if copies and clause.atoms:
-                copies = clause.atoms[0].args == clause.head_args and len(set(clause.head_args)) == len(
-                    clause.head_args
-                )
-            elif copies:
-                copies = not any(atoms[0].args) and all(isinstance(term, Value) for term in clause.head_args)
-            if not copies:
+            copied = clause.atoms[0] if len(atoms) == 1 and clause.atoms and not clause.compares else None
+            if copied is not None and (copied.args != clause.head_args or len(set(copied.args)) < len(copied.args)):
+                copied = None
+            if (copied is None and not _is_zero_without(clause)) or atoms[0].predicate not in self.clauses:
                 raise _Refusal(clause, "it reads an aggregate whose groups cross partitions")
             self.steps(atoms[0].predicate, pattern)
             return PlanStep(clause, pattern, (pattern,) * len(clause.atoms), (pattern,) * len(clause.negated))
         aggregate = clause.aggregate
-        if aggregate.op not in ("count", "sum") or family_of(aggregate.type) not in ADDED:
+        types = {"count": ADDED, "sum": ADDED, "min": COMPARED, "max": COMPARED}.get(aggregate.op, ())
+        if family_of(aggregate.type) not in types or (types == COMPARED and aggregate.type.endswith("?")):
             raise _Refusal(
                 clause,
-                f"the parts of a {aggregate.op} of {aggregate.type} do not add up",
+                f"the parts of a {aggregate.op} of {aggregate.type} cannot be put together exactly",
                 "ask for its sum and its count, which do" if aggregate.op == "mean" else "",
             )
         variables = clause.variables()
         if pattern.columns[0] >= len(variables):
-            raise _Refusal(clause, "its groups cross partitions")
+            raise _Refusal(clause, "its groups cross partitions, and its body has no variable to partition by")
         same = _equalities(clause)
         terms = [same(variables[pattern.columns[0]])]
         positive = tuple(self._read(clause, atom, terms, same) for atom in clause.atoms)
@@ -368,33 +380,34 @@ class _Planner:
                 found.append(pattern)
             except _Refusal as refusal:
                 refusals.append(refusal.kept())
-        parts = self._parts(name)
+        parts, without = self._parts(name)
         if found and parts:
             # Whole groups are answered as they are, so parts must spare partitions a good deal of rows.
             least = min(self._cost(self._copies([(name, p)]), rows, partitions)[0] for p in found)
             costs = [(self._cost(self._copies([(name, p)]), rows, partitions)[0], p) for p in parts]
             parts = [p for cost, p in costs if cost < least - SPARED]
-        return [*found, *parts] or self._refused(name, refusals)
+        if not found and not parts:
+            raise self._error(name, refusals, without)
+        return [*found, *parts]
 
-    def _parts(self, name: str) -> list[Pattern]:
-        """The variables by which the parts of a count or sum can be kept."""
+    def _parts(self, name: str) -> tuple[list[Pattern], _Refusal | None]:
+        """The variables by which the parts of a count or sum can be kept; why not by the first, if by none."""
         own, seen = list(self.clauses[name]), 0
         for clause in own:
             seen = max(seen, len(clause.variables()))
             own += [c for read in clause.reads if read.startswith(INTERNAL) for c in self.clauses[read] if c not in own]
-        found = []
-        for i in range(0 if self.second else seen):
+        found, first = list[Pattern](), None
+        if self.second or not any(clause.aggregate for clause in own):
+            return found, None
+        for i in range(max(1, seen)):
             try:
                 self.steps(name, Pattern(PART, (i,)))
                 found.append(Pattern(PART, (i,)))
-            except _Refusal:
-                continue
-        return found
+            except _Refusal as refusal:
+                first = first or refusal.kept()
+        return found, None if found else first
 
-    def _refused(self, name: str, refusals: list[_Refusal]) -> list[Pattern]:
-        raise self._error(name, refusals)
-
-    def _error(self, name: str, refusals: list[_Refusal]) -> PlanError:
+    def _error(self, name: str, refusals: list[_Refusal], parts: _Refusal | None) -> PlanError:
         if not refusals:
             clause = self.clauses[name][0]
             why = (
@@ -406,12 +419,16 @@ class _Planner:
         while deepest.cause is not None:
             deepest = deepest.cause
             reasons.append(deepest.why)
-        clause = refusals[0].clause
+        clause, remedy = refusals[0].clause, ""
+        if parts is not None:
+            reasons.append(f"nor can its parts be kept: {parts.why}")
+            remedy = f"{parts.remedy}; or else " if parts.remedy else ""
         return PlanError(
             f"`{name}` cannot be derived partition by partition: {clause.text or clause}",
             span=deepest.clause.span,
             why="; ".join(dict.fromkeys(reasons)),
-            remedy=f'replicate=["{name}"] lets every partition derive all of it, where it and what it reads are small',
+            remedy=f'{remedy}replicate=["{name}"] lets every partition derive all of it, '
+            "where it and what it reads are small",
             relation=name,
         )
 
@@ -464,6 +481,19 @@ class _Planner:
 def _sees_conflicts(pattern: Pattern, schema: Schema) -> bool:
     """Whether two rows of a functional predicate under one key meet in a partition."""
     return all(c < schema.arity - 1 for c in pattern.columns)
+
+
+def _is_zero_without(clause: Clause) -> bool:
+    """Whether it only says that a count or sum over nothing is 0."""
+    if clause.atoms or len(clause.negated) != 1 or not clause.head_args:
+        return False
+    absent, same = clause.negated[0], _equalities(clause)
+    if any(absent.args) or not absent.predicate.startswith(INTERNAL) or {c.op for c in clause.compares} - {"="}:
+        return False
+    constants = [same(term) for term in clause.head_args]
+    last = constants[-1]
+    found = all(isinstance(term, Value) for term in constants)
+    return found and isinstance(last, Value) and last.value is not None and not last.value
 
 
 def _shown(name: str) -> str:

@@ -1,13 +1,13 @@
 """The executor that runs on Spark: every request is a task, every task returns one line about what it wrote.
 
-A job of `run` is `range(N)` in N tasks, each through `mapInArrow`: it has the holder of its partition on that node do
-the work, and returns the metadata as JSON. A job of `stage` is the source itself through `mapInArrow`: each task writes
-the rows it gets to the journal. The driver gets metadata; to place keys it reads the journal's files (`driver.py`).
+A job of `run` is the numbers of N partitions in N tasks: each has the holder of its partition on that node do the work,
+and returns the metadata as JSON. A job of `stage` is the source itself through `mapInArrow`: each task writes the rows
+it gets to the journal. The driver gets metadata; to place keys it reads the journal's files (`driver.py`).
 
-A job takes Spark a tenth of a second and more, whatever it does, so a batch takes one. What is small (`SMALL_BYTES`)
+A job takes Spark some hundredths of a second, whatever it does, so a batch takes one. What is small (`SMALL_BYTES`)
 goes through the driver: rows of a source are brought to it and written there, and the files of a delta, or of a result
-with nothing to merge, are read there. The frame of the job over partitions is planned once and collected batch after
-batch; its tasks find the request in a property of the job.
+with nothing to merge, are read there. The job over partitions is one of Spark's core, which starts in two thirds of the
+time of the same as a data frame. It is made once and run batch after batch: its tasks find the request in a property.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from lftj.values.codes import Schema
 from lftj.values.type_table import family_of
 from spark_bridge.bridge_errors import BatchError
 from spark_bridge.ingest import stage
-from spark_bridge.keys import OP, arrow_schema
+from spark_bridge.keys import OP
 from spark_bridge.partition_state import PartitionState
 from spark_bridge.store import Body, Checkpoint
 
 if TYPE_CHECKING:
+    from pyspark import RDD
     from pyspark.sql import DataFrame, SparkSession
 
 STAGED_ROWS = 2_000_000  # of one file of the journal
@@ -50,16 +51,17 @@ SQL = {
 _META = pa.schema([("meta", pa.string())])
 Batches = Iterable[pa.RecordBatch]
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
+PartitionTask = Callable[[Iterable[int]], Iterator[str]]
 
 
 def _line(body: Body) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([json.dumps(body)], pa.string())], schema=_META)
 
 
-def partition_task(holders: bool, given: Body | None = None) -> Task:
+def partition_task(holders: bool, given: Body | None = None) -> PartitionTask:
     """What a task of a job over partitions does. `given`: the request, but for the partition; None: see `REQUEST`."""
 
-    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def task(partitions: Iterable[int]) -> Iterator[str]:
         from pyspark import TaskContext
 
         from spark_bridge.holder import ask, died
@@ -67,17 +69,16 @@ def partition_task(holders: bool, given: Body | None = None) -> Task:
 
         context: Any = TaskContext.get()
         request = json.loads(context.getLocalProperty(REQUEST)) if given is None else given
-        for batch in batches:
-            for partition in batch.column(0).to_pylist():
-                stop_at("task", partition)
-                mine = {**request, "partition": partition}
-                # The parent of a worker of Spark is the daemon that forked it.
-                done = ask([mine], watch=os.getppid())[0] if holders else Worker().run(mine)
-                if done is None:
-                    raise died(partition)
-                stop_at("return", partition)
-                yield _line(done)
-                stop_at("returned", partition)
+        for partition in partitions:
+            stop_at("task", partition)
+            mine = {**request, "partition": partition}
+            # The parent of a worker of Spark is the daemon that forked it.
+            done = ask([mine], watch=os.getppid())[0] if holders else Worker().run(mine)
+            if done is None:
+                raise died(partition)
+            stop_at("return", partition)
+            yield json.dumps(done)
+            stop_at("returned", partition)
 
     return task
 
@@ -137,16 +138,16 @@ def sql_type(type: str) -> str:
     return SQL.get(plain, "timestamp")
 
 
-def rows_of(
+def tables_of(
     checkpoint: Checkpoint, name: str, until: int, since: int | None, partitions: Iterable[int]
-) -> Iterator[pa.RecordBatch]:
-    """The content of a relation in partitions, or with `since` its change, as Spark takes it."""
+) -> Iterator[pa.Table]:
+    """The content of a relation in partitions, or with `since` its change."""
     state = PartitionState(checkpoint)
     for partition in partitions:
         if since is None:
-            yield from for_spark(state.output(partition, until, name))
-            continue
-        yield from for_spark(state.output_delta(partition, since, until, name).signed())
+            yield state.output(partition, until, name)
+        else:
+            yield state.output_delta(partition, since, until, name).signed()
 
 
 def reading_task(folder: str, name: str, until: int, since: int | None) -> Task:
@@ -155,7 +156,8 @@ def reading_task(folder: str, name: str, until: int, since: int | None) -> Task:
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         checkpoint = Checkpoint(folder)
         for batch in batches:
-            yield from rows_of(checkpoint, name, until, since, batch.column(0).to_pylist())
+            for table in tables_of(checkpoint, name, until, since, batch.column(0).to_pylist()):
+                yield from for_spark(table)
 
     return task
 
@@ -165,27 +167,32 @@ class SparkExecutor:
 
     def __init__(self, spark: SparkSession, *, holders: bool = True) -> None:
         self.spark, self.holders = spark, holders
-        self._frames: dict[int, DataFrame] = {}
+        self._jobs: dict[int, RDD[str]] = {}
 
     def run(self, requests: Sequence[Body]) -> list[Body]:
         """A job over partitions; requests differ in the partition and nothing else."""
-        partitions = len(requests)
         request = {key: value for key, value in requests[0].items() if key != "partition"}
         text = json.dumps(request)
         if len(text) > REQUEST_BYTES:
-            return _told(self._over(partitions).mapInArrow(partition_task(self.holders, request), "meta string"))
-        if partitions not in self._frames:
-            frame = self._over(partitions).mapInArrow(partition_task(self.holders), "meta string")
-            self._frames[partitions] = frame
-        context: Any = self.spark.sparkContext
+            return _bodies(self._job(len(requests), request).collect())
+        if len(requests) not in self._jobs:
+            self._jobs[len(requests)] = self._job(len(requests), None)
+        context = self.spark.sparkContext
         context.setLocalProperty(REQUEST, text)
         try:
-            return _told(self._frames[partitions])
+            return _bodies(self._jobs[len(requests)].collect())
         finally:
-            context.setLocalProperty(REQUEST, None)
+            context.setLocalProperty(REQUEST, None)  # type: ignore[arg-type]
+
+    def _job(self, partitions: int, request: Body | None) -> RDD[str]:
+        numbers = self.spark.sparkContext.parallelize(range(partitions), partitions)
+        return numbers.mapPartitions(partition_task(self.holders, request))
 
     def stage(self, checkpoint: Checkpoint, version: int, schema: Schema, source: Any, *, changes: bool) -> list[Body]:
-        """A job over the source, or nothing but its rows if they are few."""
+        """A job over the source, or nothing but its rows if they are few. An Arrow table is here already."""
+        if isinstance(source, pa.Table):
+            file = stage(checkpoint, version, schema, source, changes=changes)
+            return [file] if file is not None else []
         size, known = _estimated_bytes(source)
         if size <= SMALL_BYTES:
             # A limit costs a shuffle, a third of what a small batch takes here.
@@ -194,7 +201,7 @@ class SparkExecutor:
                 file = stage(checkpoint, version, schema, rows, changes=changes)
                 return [file] if file is not None else []
         task = staging_task(str(checkpoint.folder), version, schema, changes)
-        found = _told(source.mapInArrow(task, "meta string"))
+        found = _bodies(row.meta for row in source.mapInArrow(task, "meta string").collect())
         for told in found:
             if "error" in told:
                 what, why, remedy = told["error"]
@@ -209,26 +216,38 @@ class SparkExecutor:
     ) -> DataFrame:
         """The content, or change, of a relation: read here if it is small, else by tasks when somebody looks."""
         partitions = len(checkpoint.commit(until)["parts"])
-        columns = sql_schema(schema) + ("" if since is None else f", {OP} int")
         versions = range(checkpoint.base(until) if since is None else since + 1, until + 1)
-        files = [p["output"] for v in versions for p in checkpoint.commit(v)["parts"] if p.get("output")]
+        files = _output_files(checkpoint, versions)
         # Merging takes kernels, which the driver's machine may not have compiled.
         merging = since is None and len(files) > partitions
         if not merging and sum(file["bytes"] for file in files) <= SMALL_BYTES:
-            batches = list(rows_of(checkpoint, name, until, since, range(partitions)))
-            typed = spark_types(arrow_schema(schema))
-            if since is not None:
-                typed = typed.append(pa.field(OP, pa.int32()))
-            # One partition, so that counting or grouping so few rows takes no shuffle.
-            return self.spark.createDataFrame(pa.Table.from_batches(batches, typed), columns).coalesce(1)
+            tables = list(tables_of(checkpoint, name, until, since, range(partitions)))
+            return self.frame(pa.concat_tables(tables), schema)
+        columns = sql_schema(schema) + ("" if since is None else f", {OP} int")
         return self._over(partitions).mapInArrow(reading_task(str(checkpoint.folder), name, until, since), columns)
+
+    def small(self, checkpoint: Checkpoint, since: int, until: int) -> bool:
+        """Whether the outputs of versions, with all that led to the first since its base, may be read here."""
+        files = _output_files(checkpoint, range(checkpoint.base(since), until + 1))
+        return sum(int(file["bytes"]) for file in files) <= SMALL_BYTES
+
+    def frame(self, table: pa.Table, schema: Schema) -> DataFrame:
+        """Rows of a relation that are here, or a change of it, as a data frame."""
+        columns = sql_schema(schema) + (f", {OP} int" if OP in table.column_names else "")
+        typed = table.combine_chunks().cast(spark_types(table.schema))
+        # One partition, so that counting or grouping so few rows takes no shuffle.
+        return self.spark.createDataFrame(typed, columns).coalesce(1)
 
     def _over(self, partitions: int) -> DataFrame:
         return self.spark.range(0, partitions, 1, partitions)
 
 
-def _told(frame: DataFrame) -> list[Body]:
-    return [json.loads(row.meta) for row in frame.collect()]
+def _output_files(checkpoint: Checkpoint, versions: Iterable[int]) -> list[Body]:
+    return [part["output"] for v in versions for part in checkpoint.commit(v)["parts"] if part.get("output")]
+
+
+def _bodies(lines: Iterable[str]) -> list[Body]:
+    return [json.loads(line) for line in lines]
 
 
 def _estimated_bytes(source: DataFrame) -> tuple[int, bool]:

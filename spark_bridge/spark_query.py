@@ -1,7 +1,8 @@
 """`SparkQuery`: a program over data frames, kept up to date batch by batch.
 
     query = SparkQuery.create(spark, program, {"edge": df}, checkpoint=DIR, partitions=8)
-    query.apply({"edge": changes}, batch_id="b1")          # changes: the columns of edge, and _op 1 or -1
+    query.apply({"edge": changes}, batch_id="b1")          # changes: the columns of edge, and _op 1 or -1; rows that
+                                                           # are at the driver as an Arrow table may stay that
     query.result("tri");  query.delta("tri", since=0)      # data frames
 
 A batch erases first, then inserts, so a row in both is there afterwards; a row that comes twice is one. It took effect
@@ -88,15 +89,25 @@ class SparkQuery(PartitionedQuery):
     def result(self, name: str, *, version: int | None = None) -> DataFrame:
         """The content of a relation at a version (default: the last), read when somebody looks."""
         version, schema = self._query.answered(name, version)
-        frame = self._executor.read(self._query.checkpoint, name, schema, version)
-        return combined_frame(frame) if self._query.in_parts(name, version) else frame
+        if not self._query.in_parts(name, version):
+            return self._executor.read(self._query.checkpoint, name, schema, version)
+        if self._executor.small(self._query.checkpoint, version, version):
+            return self._executor.frame(self._query.table(name, version), schema)
+        parts = self._executor.read(self._query.checkpoint, name, schema, version)
+        return combined_frame(parts, self._query.part_op(name, version))
 
     def delta(self, name: str, since: int, until: int | None = None) -> DataFrame:
         """The exact change of a relation from version `since` to `until`: its columns, and `_op` 1 or -1."""
         since, last, schema = self._query.span(name, since, until)
         if self._query.in_parts(name, last):
+            if self._executor.small(self._query.checkpoint, since, last):
+                return self._executor.frame(self._query.delta(name, since, last).signed(), schema)
             return frame_change(self.result(name, version=since), self.result(name, version=last))
         return self._executor.read(self._query.checkpoint, name, schema, last, since)
+
+    def delta_table(self, name: str, since: int, until: int | None = None) -> pa.Table:
+        """The same as an Arrow table, read by the driver without a job, in milliseconds. It has to fit there."""
+        return self._query.delta(name, since, until).signed()
 
     def foreach_batch(self, relation: str, *, prefix: str = "stream") -> Callable[[DataFrame, int], None]:
         """What `writeStream.foreachBatch` takes: every micro-batch of changes of `relation` is a batch.

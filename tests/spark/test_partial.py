@@ -11,7 +11,8 @@ import lftj
 from lftj.errors import EvaluationError
 from spark_bridge import LocalQuery
 from spark_bridge.bridge_errors import PlanError
-from spark_bridge.partial import combined
+from spark_bridge.partial import PartTotals
+from spark_bridge.partition_state import ChangeTables
 from spark_bridge.plan import PART, make_plan
 
 ORDERS = """
@@ -95,13 +96,43 @@ def test_rules_over_parts_are_refused() -> None:
         make_plan(".decl e(x:number, y:float) t[] = sum y : { e(_, y) }.", outputs=["t"])
 
 
+@pytest.mark.parametrize(
+    ("text", "why", "remedy"),
+    [
+        ("n[] = count : { e(1, 2) }.", "its body has no variable to partition by", 'replicate=["n"]'),
+        (
+            "n[] = mean y : { e(_x, y) }.",
+            "the parts of a mean of float cannot be put together",
+            "its sum and its count",
+        ),
+        ("n[] = min s : { t(_x, s) }.", "the parts of a min of symbol cannot be put", 'replicate=["n"]'),
+        (
+            "n[] = count : { e(_x, _) }. n[] = sum y : { e(_x, y) }.",
+            "several rules derive it",
+            'replicate=["n"]',
+        ),
+    ],
+)
+def test_refusals_say_why_parts_are_of_no_use(text: str, why: str, remedy: str) -> None:
+    with pytest.raises(PlanError, match="`n` cannot be derived partition by partition") as refused:
+        make_plan(".decl e(x:number, y:number) .decl t(x:number, s:symbol) " + text)
+    assert why in refused.value.why
+    assert remedy in refused.value.remedy
+    assert refused.value.where.startswith("<rules>:1:")
+
+
 def test_a_sum_of_parts_out_of_range_is_an_error() -> None:
     program = make_plan(".decl e(x:number, y:number) t[] = sum y : { e(_, y) }.", outputs=["t"])
+    parts = pa.table({"s": pa.array([2**62, 2**62], pa.int64())})
+    totals = PartTotals(program.schemas["t"])
     with pytest.raises(EvaluationError, match="out of the range"):
-        combined(pa.table({"s": pa.array([2**62, 2**62], pa.int64())}), program.schemas["t"])
+        totals.step(ChangeTables(parts.slice(0, 0), parts))
+    totals.add(ChangeTables(parts.slice(1), parts.slice(0, 0)))
+    assert totals.rows().to_pylist() == [{program.schemas["t"].names[0]: 2**62}]
 
 
 @pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 def test_spark_adds_parts_up(spark, tmp_path) -> None:
     from spark_bridge import SparkQuery
 
