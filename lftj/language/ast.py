@@ -187,8 +187,9 @@ class Declaration:
     """`.decl name(attributes) qualifiers`, or `.decl name(keys) -> value:type` with the value as the last attribute.
 
     Qualifiers that change nothing here (`btree`, `brie`) are kept for the round trip. `bag` says that the value is how
-    often the row is there, `primary-key (a, b)` that no two rows are alike in these columns. One that changes
-    what the relation means and is not supported (`eqrel`, `choice-domain x`) is kept too, and refused by the checker.
+    often the row is there, `primary-key (a, b)` that no two rows are alike in these columns, `view` that
+    the relation has no rows but those that its rules derive. One that changes what the relation means and is not
+    supported (`eqrel`, `choice-domain x`) is kept too, and refused by the checker.
     """
 
     name: str

@@ -283,6 +283,7 @@ def _schemas(names: Names, rules: list[ast.Rule], known: Mapping[str, Schema]) -
             declared=not derived,
             bag=relation.bag,
             key=relation.key,
+            view=relation.view,
         )
     return schemas
 

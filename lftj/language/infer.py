@@ -93,7 +93,8 @@ class TypedClause:
 
     `fold`: what an aggregate makes of them · `best`: which of them stands under a key, as in `clause.Clause` ·
     `variables`: slots by name, those of parameters with their `$` · `nullable`: the variables that may be null ·
-    `not_null`: those that the clause keeps from it (null.py).
+    `not_null`: those that the clause keeps from it · `admitted`: positions of arguments of the head that are not null,
+    in columns where one of their values has the code of null (null.py).
     """
 
     rule: ast.Rule
@@ -105,6 +106,7 @@ class TypedClause:
     terms: dict[int, Slot] = field(default_factory=dict)  # by identity of the AST node
     nullable: frozenset[str] = frozenset()
     not_null: tuple[str, ...] = ()
+    admitted: tuple[int, ...] = ()
 
     def type_of(self, term: ast.Term) -> str:
         """The type of a term; `number` if nothing says otherwise. With null, once null.py has looked at the clause."""

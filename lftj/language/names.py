@@ -27,8 +27,9 @@ from lftj.values.codes import Schema
 from lftj.values.type_table import family_of, type_of
 
 _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")
-# What a declaration says of the multiplicity of rows, and the name that a bag's last column has in SQL.
-BAG, PRIMARY_KEY, COPIES = "bag", "primary-key", "copies"
+# What a declaration says of the multiplicity of rows, the name that a bag's last column has in SQL, and that a relation
+# has the rows that its rules derive, and none of its own.
+BAG, PRIMARY_KEY, COPIES, VIEW = "bag", "primary-key", "copies", "view"
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ class KnownRelation:
     functional: bool = False
     bag: bool = False
     key: tuple[int, ...] = ()
+    view: bool = False
     words: list[str] = field(default_factory=list)  # what the columns are, if internal
 
     @property
@@ -228,13 +230,14 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
         seen.setdefault(attribute.name, attribute.span)
         types.append(_column_type(attribute, names, findings))
     bag, key = _is_bag(item, types, findings), _primary_key(item, types, findings)
+    view = VIEW in item.qualifiers
     before = names.relations.get(item.name)
     if before is not None and before.origin == "known":
         schema = known[item.name]
         same = [(c.name, c.type) for c in schema.columns] == list(
             zip((a.name for a in item.attributes), types, strict=True)
         )
-        if not same or (schema.functional, schema.bag, schema.key) != (item.functional, bag, key):
+        if not same or (schema.functional, schema.bag, schema.key, schema.view) != (item.functional, bag, key, view):
             findings.error(
                 f"relation `{item.name}` is declared again, differently",
                 item.span,
@@ -254,9 +257,7 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
         )
         return
     columns, places = [a.name for a in item.attributes], [a.span for a in item.attributes]
-    relation = KnownRelation(
-        item.name, columns, types, item.span, "declared", places, functional=item.functional, bag=bag, key=key
-    )
+    relation = KnownRelation(item.name, columns, types, item.span, "declared", places, item.functional, bag, key, view)
     names.relations[item.name] = relation
 
 

@@ -13,6 +13,9 @@ from an internal relation where the column admits it:
     p(x) :- q(x), !r(x).            ->   @r.known.0(x) :- r(x), x != null.     p(x) :- q(x), !@r.known.0(x).
     m[k] = max v : { s(k, v) }.     ->   @s.known.1(k, v) :- s(k, v), v != null.   ...
 
+A number that is not null may go to a column that admits null, but for the least one, whose code is null's: that is an
+error, as a term without a value is one.
+
 What an aggregate outside of its braces asks for a group counts as an atom, so that a group is never null there; as a
 key of a head (`m[k]`) null is a group of its own.
 """
@@ -23,13 +26,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lftj.language import ast
-from lftj.language.clause import INTERNAL, BodyAtom, Clause, Compare, Value, Var
+from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Compare, Term, Value, Var
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import NULL_TESTS, OR_NULL
 from lftj.language.infer import TypedClause
 from lftj.language.names import KnownRelation, Names
 from lftj.language.text import term_source
-from lftj.language.types import NUMBER
+from lftj.language.types import NUMBER, RANGES
 from lftj.language.visitors import subterms
 from lftj.values.codes import KEY_MIN, Column, Schema
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null, without_null
@@ -62,8 +65,22 @@ def admit_null(clauses: Sequence[TypedClause], names: Names, findings: Findings)
                     relation.types[position] = with_null(type_)
                     grew = True
     for clause in clauses:
-        if clause.head.name not in free and clause.head.name in names.relations:
-            _check_head(clause, names.relations[clause.head.name], findings)
+        if clause.head.name in names.relations:
+            clause.admitted = _admitted(clause, names.relations[clause.head.name])
+            if clause.head.name not in free:
+                _check_head(clause, names.relations[clause.head.name], findings)
+
+
+def _admitted(clause: TypedClause, relation: KnownRelation) -> tuple[int, ...]:
+    """The arguments of the head that are numbers and never null, in columns that admit null."""
+    groups = len(clause.head.args) if clause.fold is None else clause.fold.groups
+    return tuple(
+        position
+        for position, arg in enumerate(clause.head.args[: min(groups, relation.arity)])
+        if relation.types[position] == with_null(NUMBER)
+        and not isinstance(arg, ast.Constant)
+        and not is_nullable(clause.type_of(arg))
+    )
 
 
 def _may_be_null(clause: TypedClause, position: int, arg: ast.Term) -> bool:
@@ -160,6 +177,12 @@ def not_null(variable: str, type_: str) -> Compare:
     nullable = type_of(with_null(type_))
     op = "!=" if in_dictionary(type_) else ">" if nullable.null == KEY_MIN else "<"
     return Compare(op, Var(variable, without_null(type_)), Value(None, nullable.name))
+
+
+def admitted(term: Term) -> Compare:
+    """The condition that holds of every number, and is an error of the least, whose code is null's."""
+    least = Value(RANGES[NUMBER][0], NUMBER)
+    return Compare("!=", Apply("checked_mul", (Value(1, NUMBER), term), NUMBER), least)
 
 
 def is_null(variable: Var, *, holds: bool) -> Compare:

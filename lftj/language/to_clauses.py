@@ -15,7 +15,7 @@ from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Pa
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import FUNCTORS, IS_NULL, OR_NULL
 from lftj.language.infer import TypedClause
-from lftj.language.null import is_null, not_null
+from lftj.language.null import admitted, is_null, not_null
 from lftj.language.text import term_source
 from lftj.language.types import ANY, FLOAT, NUMBER, RANGES, SYMBOL, TIMESTAMP
 from lftj.language.visitors import subterms, terms_of
@@ -164,6 +164,7 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
     compares = [_compare(compare, clause) for compare in clause.body.compares if compare.op != OR_NULL]
     compares += [not_null(name, clause.variables[name].type or NUMBER) for name in clause.not_null]
     head_args = tuple(_term(arg, clause) for arg in clause.head.args)
+    compares += [admitted(head_args[position]) for position in clause.admitted]
     return Clause(
         clause.head.name,
         head_args,

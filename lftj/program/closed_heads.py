@@ -1,4 +1,4 @@
-"""Heads that hold what no rule and no fact may add to: path counts, outputs of circuits, and bags that rules derive."""
+"""Heads that hold what no rule and no fact may add to: path counts, outputs of circuits, views, and derived bags."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ def refuse_rows(state: State, name: str) -> None:
             f"`{name}` is an output of a circuit, and nothing else can be put there",
             why="its rows are those that the circuit gives",
             remedy=f"change what the circuit reads, or collect other rows in a relation that reads `{name}`",
+        )
+    if clauses and state.relations[name].schema.view:
+        raise DataError(
+            f"`{name}` is a view, and nothing else can be put there",
+            why="its rows are those that its definition gives",
+            remedy=f"change the tables that it reads, or collect other rows in a relation that reads `{name}`",
         )
     if clauses and state.relations[name].schema.bag:
         raise DataError(

@@ -66,7 +66,9 @@ class Catalogue:
 
     def __init__(self, schemas: Mapping[str, Schema], heads: Collection[str] = ()) -> None:
         self._tables = {
-            name: Table(schema, name in heads) for name, schema in schemas.items() if not name.startswith(INTERNAL)
+            name: Table(schema, name in heads or schema.view)
+            for name, schema in schemas.items()
+            if not name.startswith(INTERNAL)
         }
 
     def __iter__(self) -> Iterator[Table]:

@@ -47,6 +47,7 @@ _SQL_NAMES = {
     "uuid": "uuid",
     "bytes": "blob",
 }
+_TYPES_REMEDY = "use bigint, double, decimal(p, s), text, boolean, date, timestamp, timestamptz, interval, uuid or blob"
 # DuckDB's, of a decimal without digits.
 _DECIMAL = (18, 3)
 _CONSTRAINTS = {
@@ -80,11 +81,15 @@ def type_name(node: exp.DataType, source: SqlText) -> str:
         raise source.unsupported(f"the type `{node.sql('duckdb')}`", node, remedy)
     if name in _BY_NAME:
         return _BY_NAME[name]
-    raise source.unsupported(
-        f"the type `{node.sql('duckdb').lower()}`",
-        node,
-        "use bigint, double, decimal(p, s), text, boolean, date, timestamp, timestamptz, interval, uuid or blob",
-    )
+    written = node.sql("duckdb").lower()
+    if name == "USERDEFINED":
+        raise source.error(
+            f"there is no type `{written}`",
+            node if node.find(exp.Identifier) else node.parent,
+            why="lftj knows the types of DuckDB that docs/sql.md lists",
+            remedy=did_you_mean(written, (*map(str.lower, _BY_NAME), "integer", "decimal", "numeric"), _TYPES_REMEDY),
+        )
+    raise source.unsupported(f"the type `{written}`", node, _TYPES_REMEDY)
 
 
 def sql_type(type: str) -> exp.DataType:

@@ -42,6 +42,8 @@ def add_joined(scope: QueryScope, first: exp.Expr, joins: Sequence[exp.Join]) ->
     for join in joins:
         if any(join.args.get(name) for name in ("method", "side", "kind", "on", "using")):
             parts[-1][1].append(join)
+        elif scope.source.behind("join", join.this):
+            raise without_condition(scope, join)
         else:
             parts.append((join.this, []))
     for table, joined in parts:
@@ -59,6 +61,8 @@ def _join(scope: QueryScope, join: exp.Join) -> None:
     if method not in ("", "NATURAL") or kind not in ("", "INNER", "OUTER", "CROSS"):
         shown = " ".join(part.lower() for part in (method, kind) if part)
         raise scope.source.unsupported(f"`{shown} join`", join, "use `exists`, or an inner or outer join")
+    if (side or kind == "INNER") and not method and not join.args.get("on") and not join.args.get("using"):
+        raise without_condition(scope, join)
     if side:
         outer_join(scope, join, side)
         return
@@ -71,6 +75,16 @@ def _join(scope: QueryScope, join: exp.Join) -> None:
         parts = join.args["on"].flatten() if isinstance(join.args["on"], exp.And) else [join.args["on"]]
         for part in parts:
             scope.body.conditions.append(holds(part, scope))
+
+
+def without_condition(scope: QueryScope, join: exp.Join) -> Exception:
+    """The error to raise about a join that does not say which rows belong together."""
+    return scope.source.error(
+        "a join without `on` or `using`",
+        join.this,
+        why="nothing says which rows belong together",
+        remedy="add `on a = b` or `using (a)`; `cross join` has each row with each",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ The place of any other node is that of the first and the last of the nodes below
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -36,6 +37,11 @@ class SqlText:
         """The line and the column of an offset, both from 1."""
         before = self.text[:offset]
         return before.count("\n") + 1, offset - before.rfind("\n")
+
+    def behind(self, word: str, node: exp.Expr) -> bool:
+        """Whether a node stands behind a word of SQL, parentheses aside."""
+        starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+        return bool(starts and re.search(rf"\b{word}[\s(]*$", self.text[: min(starts)].casefold()))
 
     def error(self, what: str, node: exp.Expr | None, *, why: str, remedy: str) -> ProgramError:
         """The error to raise about a node."""

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.language.names import BAG, COPIES
+from lftj.language.names import BAG, COPIES, VIEW
 from lftj.sql.catalogue import Catalogue
 from lftj.sql.heads import QueryHeads
 from lftj.sql.ordering import Ordering, ordering_of
@@ -84,7 +84,7 @@ class Queries:
         if found.rows.name != name:
             variables = [self.heads.variable(attribute.name, False) for attribute in attributes]
             self.heads.rule(name, variables, [ast.Atom(found.rows.name, tuple(variables))], functional=bag)
-        declared = ast.Declaration(name, tuple(attributes), (BAG,) if bag else (), functional=bag)
+        declared = ast.Declaration(name, tuple(attributes), (BAG, VIEW) if bag else (VIEW,), functional=bag)
         items = (declared, *self.heads.items)
         return View(items, name, tuple(columns), bag, order.hidden, tuple(order.columns), order.limit, order.offset)
 

@@ -27,6 +27,23 @@ from lftj.sql.results import SqlResult
 from lftj.sql.view_parts import with_new_parts
 from lftj.values.codes import Schema
 
+# What to do instead of a statement that is not supported, by its first word.
+_REMEDIES = {
+    **dict.fromkeys(("explain", "analyze"), "call `db.explain(view)`, or `lftj explain report.sql view` in the shell"),
+    **dict.fromkeys(("describe", "show", "summarize"), "print `db`, or `db[table].columns` for the types of a table"),
+    **dict.fromkeys(("set", "pragma", "reset", "use"), "leave it out: options are arguments of `lftj.Database`"),
+    "alter": "create a table with other columns, and fill it by `insert into ... select ... from` the old one",
+    "copy": "load a file by `db.load(table, path)`, and write one by `db[table].to_csv(path)`",
+    "export": "save the database in a file of its own: `lftj.Database(path=...)`",
+    "attach": "open the other file by `lftj.Database(path=...)`, and load its relations",
+    "merge": "use `insert ... on conflict do update`, `update ... from` or `delete ... using`",
+    "create": "lftj has `create table` and `create view`",
+    "drop": "write `drop table ...` or `drop view ...`",
+    **dict.fromkeys(("prepare", "execute", "deallocate"), "call `db.sql(text, name=value)`, with `$name` in the text"),
+    **dict.fromkeys(("vacuum", "checkpoint"), "leave it out: lftj reclaims memory by itself"),
+    **dict.fromkeys(("grant", "revoke"), "leave it out: whoever has the database may do everything"),
+    "comment": "leave it out, or write it as `-- ...`",
+}
 _TRANSACTIONS = {exp.Transaction: "begin", exp.Commit: "commit", exp.Rollback: "rollback"}
 
 
@@ -104,14 +121,9 @@ def carry_out(
                 remedy="write `with db.transaction() as tx:` and call `tx.sql(...)` in it; one text is one transaction",
             )
         case _:
-            raise source.unsupported(_named(statement), statement)
+            word = (str(statement.this) if isinstance(statement, exp.Command) else statement.key).lower()
+            raise source.unsupported(f"`{word}`", statement, _REMEDIES.get(word, "leave it out"))
     return None
-
-
-def _named(statement: exp.Expression) -> str:
-    """What a statement is called that is not supported."""
-    words = str(statement.this) if isinstance(statement, exp.Command) else statement.key
-    return f"`{words.lower()}`"
 
 
 # --- create -----------------------------------------------------------------------------------------------------------
@@ -190,7 +202,8 @@ def _make_room(session: Session, program: ast.Program, before: Schema, target: e
     """Take the rules of a view away, for others. What reads it goes on, if its columns stay."""
     declared = next(item for item in program.items if isinstance(item, ast.Declaration) and item.name == before.name)
     columns = [(column.name, column.type) for column in before.columns]
-    if [(a.name, a.type) for a in declared.attributes] == columns and declared.functional == before.functional:
+    same = [(a.name, a.type) for a in declared.attributes] == columns and declared.functional == before.functional
+    if same and before.view and not len(session._present().relations[before.name].facts):  # constants of the text are facts
         session.remove_rules(before.name)
     else:
         _refuse_readers(session, before.name, "another definition with other columns", target, source)

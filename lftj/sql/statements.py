@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
@@ -22,13 +21,12 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lftj import arguments
-from lftj.errors import ArgumentError, Diagnostic, ProgramError, Span
+from lftj.errors import ArgumentError
 from lftj.sql.places import SqlText
+from lftj.sql.syntax_errors import REMEDY, broken, misspelt, syntax_error
 from lftj.values.codes import is_missing
 
 DIALECT = "duckdb"
-_BEGIN = re.compile(r"'|\"|/\*|--")
-_REMEDY = "see docs/sql.md for the statements that lftj understands; they are written as DuckDB writes them"
 
 
 class LftjSql(DuckDB):
@@ -52,21 +50,47 @@ def parsed(source: SqlText, parameters: Mapping[str, Any]) -> list[exp.Expressio
         with _quietly():
             dialect = LftjSql()
             for tokens in _statements(dialect.tokenize(source.text)):
-                tree = dialect.parser().parse(tokens, source.text)[0]
-                if isinstance(tree, exp.Expression):
+                tree = _tree(dialect, source, tokens)
+                if tree is not None:
                     tree.meta.update({"start": tokens[0].start, "end": tokens[-1].end})
                     found.append(tree)
-    except ParseError as error:
-        raise _syntax_error(source, error) from None
     except (SqlglotError, RecursionError) as error:
-        raise _broken(source, error) from None
+        raise broken(source, error) from None
     if not found:
-        raise source.error("there is no statement", None, why="the text is empty, or a comment", remedy=_REMEDY)
+        raise source.error("there is no statement", None, why="the text is empty, or a comment", remedy=REMEDY)
     _check_names(source, found, parameters)
     for statement in found:
         for node in list(statement.find_all(exp.Placeholder, exp.Parameter)):
             node.replace(_literal(_name_of(node), parameters[_name_of(node)], source, node))
     return found
+
+
+def _tree(dialect: LftjSql, source: SqlText, tokens: list[Token]) -> exp.Expression | None:
+    """The tree of a statement; of one that the parser does not know, a command, where no misspelt word explains it."""
+
+    def parses(text: str) -> bool:
+        try:
+            made = dialect.parser().parse(dialect.tokenize(text), text)
+        except (SqlglotError, RecursionError):
+            return False
+        return len(made) == 1 and isinstance(made[0], exp.Expression) and not _unknown(made[0])
+
+    try:
+        tree = dialect.parser().parse(tokens, source.text)[0]
+    except ParseError as error:
+        raise syntax_error(source, error, tokens, parses) from None
+    if not isinstance(tree, exp.Expression):
+        return None
+    if _unknown(tree):
+        meant = misspelt(source, tokens, min(2, len(tokens) - 1), parses)
+        if meant is not None:
+            raise meant
+    return tree
+
+
+def _unknown(tree: exp.Expression) -> bool:
+    """Whether the parser took a statement as it is, or for the MySQL that deletes from several tables."""
+    return isinstance(tree, exp.Command) or bool(isinstance(tree, exp.Delete) and tree.args.get("tables"))
 
 
 def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -92,57 +116,6 @@ def _quietly() -> Iterator[None]:
         yield
     finally:
         logger.disabled = before
-
-
-# --- what is no SQL ---------------------------------------------------------------------------------------------------
-
-
-def _syntax_error(source: SqlText, error: ParseError) -> ProgramError:
-    found = error.errors[0] if error.errors else {}
-    word, line, column = found.get("highlight") or "", found.get("line"), found.get("col")
-    said = str(found.get("description") or error).strip().rstrip(".")
-    if "SENTINEL" in said:  # the parser's word for the end
-        said = f"{said.partition(' but got')[0]}, and the statement ends"
-    # The parser names a class of its own for what it cannot finish.
-    why = "a value is missing here" if "missing for <class" in said else f"the parser says: {said}"
-    if line is None or column is None:
-        return _refused("syntax error", Span(source.name), why)
-    lines = source.text.split("\n")
-    # sqlglot gives the column of a token's last character.
-    start = max(1, column - max(len(word.split("\n")[-1]), 1) + 1)
-    span = Span(source.name, line, start, line, column + 1, lines[line - 1] if line <= len(lines) else "")
-    return _refused(f"syntax error at `{word}`" if word else "syntax error", span, why)
-
-
-def _broken(source: SqlText, error: Exception) -> ProgramError:
-    if isinstance(error, RecursionError):
-        return _refused("the statement is nested too deeply", Span(source.name), "each level takes room on the stack")
-    at = _open_quote(source.text)
-    if at is None:
-        said = str(error).strip().splitlines()[0]
-        return _refused("syntax error", Span(source.name), f"the parser says: {said}")
-    line, begin = source.text.count("\n", 0, at) + 1, source.text.rfind("\n", 0, at)
-    text = source.text.split("\n")[line - 1]
-    span = Span(source.name, line, at - begin, line, len(text) + 1, text)
-    return _refused("syntax error: this is never closed", span, "a quote, or a comment, that begins has to end")
-
-
-def _open_quote(text: str) -> int | None:
-    """Where the quote or comment begins that is never closed; None if there is none."""
-    ends = {"'": "'", '"': '"', "/*": "*/", "--": "\n"}
-    at = 0
-    while found := _BEGIN.search(text, at):
-        end = text.find(ends[found[0]], found.end())
-        if end < 0:
-            return None if found[0] == "--" else found.start()
-        at = end + len(ends[found[0]])
-    return None
-
-
-def _refused(what: str, span: Span, why: str) -> ProgramError:
-    error = ProgramError([Diagnostic(what, span, why=why, remedy=_REMEDY)])
-    error.what, error.where, error.why, error.remedy = what, str(span), why, _REMEDY
-    return error
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------

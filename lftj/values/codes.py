@@ -61,7 +61,7 @@ class Schema:
     `bag`: the last column, a number, is how often the row of the others is there (a SQL table without a primary key);
     it is functional, and users insert and erase rows without that column, one copy each. `key`: the positions of the
     columns of a primary key, no two rows are alike in; empty if there is none. It is for relations that are not
-    functional, whose key is all columns but the last.
+    functional, whose key is all columns but the last. `view`: it has the rows that its rules derive, and no facts.
     """
 
     name: str
@@ -70,6 +70,7 @@ class Schema:
     declared: bool = field(default=True, compare=False)
     bag: bool = False
     key: tuple[int, ...] = ()
+    view: bool = False
 
     @property
     def arity(self) -> int:

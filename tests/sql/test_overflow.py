@@ -183,3 +183,37 @@ def test_triggers_compare_no_null_with_a_text(condition: str) -> None:
     for rows in ([(1, "b"), (1, None), (2, "z")], [(2, None), (2, "c")]):
         both.insert("b", rows)
         assert sorted(both.db.sql("select * from v")) == sorted(both.duck.execute(view).fetchall())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select x from least union all select y from other",
+        "select x from least union select y from other",
+        "select least.x from other left join least on x <= y",
+        "select x from least full join other on x = y",
+        "select nullif(x, 1) as x from least",
+        "select min(x) as x from least",
+        "select (select min(x) from least) as x",
+    ],
+)
+def test_the_least_number_does_not_become_null_beside_null(query: str) -> None:
+    """A column that is `not null` may hold -2^63; where a view admitted null it came out as null."""
+    db = lftj.Database()
+    db.sql("create table least (x bigint not null); create table other (y bigint)")
+    db.sql("insert into other values (null), (2)")
+    db.sql(f"create view v as {query}")
+    before = list(db["v"])
+    with pytest.raises(EvaluationError, match="does not fit into a column that admits null"), db.transaction() as tx:
+        tx.insert("least", [(LEAST,), (1,)])
+    assert list(db["v"]) == before
+    assert not list(db["least"])
+    db.sql("insert into least values (-9223372036854775807)")
+    assert (LEAST + 1,) in list(db.sql("select * from v"))
+
+
+def test_the_least_number_does_not_become_null_in_a_rule() -> None:
+    db = lftj.Database(".decl a(x:number) .decl p(x:number?)  p(x) :- a(x).")
+    db.load("a", [(LEAST,)])
+    with pytest.raises(EvaluationError, match="does not fit into a column that admits null"):
+        db.evaluate("p")

@@ -214,13 +214,14 @@ def test_limit_in_a_view_is_refused(shop: lftj.Database) -> None:
 @pytest.mark.parametrize(
     ("text", "what", "line", "column"),
     [
-        ("select item\nfrm sale", "syntax error at `sale`", 2, 5),
+        ("select item\nfrm sale", "syntax error at `frm`", 2, 1),
         ("select item from", "syntax error at `from`", 1, 13),
-        ("select ((qty) from sale", "syntax error at `from`", 1, 15),
+        ("select ((qty) from sale", "syntax error: a parenthesis that is never closed", 1, 8),
+        ("select qty) from sale", "syntax error: a parenthesis that nothing opened", 1, 11),
         ("select 'abc", "syntax error: this is never closed", 1, 8),
         ("select 1 /* and so", "syntax error: this is never closed", 1, 10),
         ('select "a from sale', "syntax error: this is never closed", 1, 8),
-        ("selec 1", "syntax error at `1`", 1, 7),
+        ("selec 1", "syntax error at `selec`", 1, 1),
         ("", "there is no statement", 0, 0),
         ("-- nothing", "there is no statement", 0, 0),
         ("begin; delete from sale", "`begin` is not a statement of lftj", 1, 1),
@@ -293,7 +294,55 @@ def test_importing_lftj_imports_no_parser() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
-def test_a_misspelt_first_word_is_explained_without_words_of_the_parser(shop: lftj.Database) -> None:
+def test_a_misspelt_word_is_named_with_what_was_meant(shop: lftj.Database) -> None:
     with pytest.raises(lftj.ProgramError) as caught:
-        shop.sql("selct * from sale")
-    assert caught.value.diagnostics[0].why == "a value is missing here"
+        shop.sql("create tabel t (a int)")
+    assert (
+        str(caught.value)
+        == """<sql>:1:8: error: syntax error at `tabel`
+    create tabel t (a int)
+           ^^^^^
+  why: a word of SQL is due here, and `tabel` is none that has a meaning in this place
+  do: did you mean `table`?"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "remedy"),
+    [
+        ("creat table t (a int)", 1, "did you mean `create`?"),
+        ("create vew v as select 1 as x", 8, "did you mean `view`?"),
+        ("drop tabel sale", 6, "did you mean `table`?"),
+        ("selct * from sale", 1, "did you mean `select`?"),
+        ("select * form sale", 10, "did you mean `from`?"),
+        ("select * from sale wher qty = 1", 20, "did you mean `where`?"),
+        ("select item from sale gruop by item", 23, "did you mean `group`?"),
+        ("select item from sale order item", 23, "write `order by`"),
+        ("select item from sale order by item dsec", 37, "did you mean `desc`?"),
+        ("select item from sale limt 3", 23, "did you mean `limit`?"),
+        ("select * from sale jon other on a = b", 20, "did you mean `join`?"),
+        ("select * from sale left other on a = b", 20, "write `left join`"),
+        ("insert int sale values (1)", 8, "did you mean `into`?"),
+        ("insert into sale vales (1)", 18, "did you mean `values`?"),
+        ("updat sale set qty = 1", 1, "did you mean `update`?"),
+        ("delete form sale", 8, "did you mean `from`?"),
+        ("create table t (a int primay key)", 23, "did you mean `primary`?"),
+        ("create table t (a int not nul)", 27, "did you mean `null`?"),
+        ("create table t (a itn)", 17, "did you mean `int`?"),
+        ("drop sale", 1, "write `drop table ...` or `drop view ...`"),
+        ("explain select 1", 1, "call `db.explain(view)`, or `lftj explain report.sql view` in the shell"),
+    ],
+)
+def test_what_is_meant_is_suggested(shop: lftj.Database, text: str, column: int, remedy: str) -> None:
+    """A suggestion is only made if the statement can be read with it."""
+    with pytest.raises(lftj.ProgramError) as caught:
+        shop.sql(text)
+    found = caught.value.diagnostics[0]
+    assert (found.span.line, found.span.column, found.remedy) == (1, column, remedy)
+
+
+@pytest.mark.parametrize("join", ["join", "inner join", "left join", "full join"])
+def test_a_join_says_which_rows_belong_together(shop: lftj.Database, join: str) -> None:
+    with pytest.raises(lftj.ProgramError, match="a join without `on` or `using`"):
+        shop.sql(f"select 1 as x from sale a {join} sale b")
+    assert len(shop.sql("select 1 as x from sale a, sale b")) == len(shop.sql("select 1 as x from sale")) ** 2

@@ -194,3 +194,38 @@ def test_relations_of_rules_are_tables() -> None:
     with pytest.raises(lftj.ProgramError, match="`drop table`: `edge` is read by `twice`"):
         db.sql("drop table edge")
     assert list(db["twice"]) == [(1, 3)]
+
+
+VIEWS = {
+    "grouped": "select item, sum(qty) as n from sale group by item",
+    "distinct_rows": "select distinct item, qty from sale",
+    "bag": "select item, qty from sale",
+}
+
+
+@pytest.mark.parametrize("query", VIEWS.values(), ids=VIEWS)
+def test_nothing_is_put_into_a_view(query: str) -> None:
+    db = lftj.Database()
+    db.sql(f"create table sale (item int, qty int); insert into sale values (1, 2); create view v as {query}")
+    rows = [(5, 5)]
+    for put in (
+        lambda: db.apply([("v", "+1", rows)]),
+        lambda: db.apply([("v", -1, [(1, 2)])]),
+        lambda: db.load("v", rows),
+        lambda: db.rules("v(x, y) :- sale(x, y, _)." if query != VIEWS["bag"] else "v[x, y] = 1 :- sale(x, y, _)."),
+        lambda: db.sql("insert into v values (5, 5)"),
+        lambda: db.sql("delete from v"),
+    ):
+        with pytest.raises(lftj.Error, match=r"view|derive"):
+            put()
+    assert list(db.sql("select * from v")) == [(1, 2)]
+
+
+def test_a_view_of_constants_is_a_view() -> None:
+    db = lftj.Database()
+    db.sql("create view one as select 1 as x")
+    db.sql("create or replace view one as select 2 as x")
+    assert list(db["one"]) == [(2,)]
+    with pytest.raises(lftj.ProgramError, match="`one` is a view"):
+        db.sql("insert into one values (3)")
+    db.sql("drop view one")

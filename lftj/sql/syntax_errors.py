@@ -1,0 +1,181 @@
+"""What is no SQL: where the text goes wrong, and which word was meant.
+
+    create tabel t (a int)      `tabel` where a word of SQL is due: did you mean `table`?
+    select a from t order a     `order` without `by`
+    select (a from t            a parenthesis that is never closed
+
+A word is called misspelt if the statement has a meaning once a word of SQL that it resembles stands in its place: each
+guess is parsed. So a suggestion is never one that does not help.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher, get_close_matches
+
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.sql.places import SqlText
+
+REMEDY = "see docs/sql.md for the statements that lftj understands; they are written as DuckDB writes them"
+_BEGIN = re.compile(r"'|\"|/\*|--")
+_WORDS = re.findall(
+    r"\w+",
+    """
+    all and any as asc begin between by case cast check column conflict create cross current default delete desc
+    distinct do drop else end escape except exists explain false fetch filter first foreign from full group having
+    if ilike in inner insert intersect interval into is join key last lateral left like limit materialized natural
+    not nothing null nulls offset on or order outer primary recursive references replace right rollback select set
+    some table temporary then true truncate union unique update using values view when where with
+    """,
+)
+# What stands behind a word wherever it begins a clause.
+_FOLLOWED = {
+    **dict.fromkeys(("order", "group"), "by"),
+    **dict.fromkeys(("inner", "left", "right", "full", "cross", "natural"), "join"),
+    "insert": "into",
+    "delete": "from",
+    "primary": "key",
+    "foreign": "key",
+}
+# So many words before and behind the place where the parser gave up are tried.
+_BACK, _AHEAD = 6, 2
+# How alike a word is that may have been meant; and how likely it is, on that scale, that one was left out.
+_ALIKE, _LACKING = 0.6, 0.7
+
+Parses = Callable[[str], bool]
+
+
+def refused(what: str, span: Span, why: str, remedy: str = REMEDY) -> ProgramError:
+    """The error to raise about a text that is no SQL."""
+    error = ProgramError([Diagnostic(what, span, why=why, remedy=remedy)])
+    error.what, error.where, error.why, error.remedy = what, str(span), why, remedy
+    return error
+
+
+def syntax_error(source: SqlText, error: ParseError, tokens: Sequence[Token], parses: Parses) -> ProgramError:
+    """The error to raise about a statement that the parser refuses; `parses` tells whether a text is a statement."""
+    found = error.errors[0] if error.errors else {}
+    word, line, column = found.get("highlight") or "", found.get("line"), found.get("col")
+    unclosed = _unclosed(tokens)
+    if unclosed is not None:
+        what = "a parenthesis that is never closed" if unclosed.text == "(" else "a parenthesis that nothing opened"
+        return refused(f"syntax error: {what}", _span(source, unclosed), "each `(` has one `)`", _closing(unclosed))
+    at = next((i for i, token in enumerate(tokens) if (token.line, token.col) == (line, column)), len(tokens) - 1)
+    meant = misspelt(source, tokens, at, parses)
+    if meant is not None:
+        return meant
+    said = str(found.get("description") or error).strip().rstrip(".")
+    if "SENTINEL" in said:  # the parser's word for the end
+        said = f"{said.partition(' but got')[0]}, and the statement ends"
+    # The parser names a class of its own for what it cannot finish.
+    why = "a value is missing here" if "missing for <class" in said else f"the parser says: {said}"
+    if line is None or column is None:
+        return refused("syntax error", Span(source.name), why)
+    lines = source.text.split("\n")
+    # sqlglot gives the column of a token's last character.
+    start = max(1, column - max(len(word.split("\n")[-1]), 1) + 1)
+    span = Span(source.name, line, start, line, column + 1, lines[line - 1] if line <= len(lines) else "")
+    return refused(f"syntax error at `{word}`" if word else "syntax error", span, why)
+
+
+def misspelt(source: SqlText, tokens: Sequence[Token], at: int, parses: Parses) -> ProgramError | None:
+    """The error that names a word that was meant otherwise, near the token `at`; None if no guess helps."""
+    guesses: list[tuple[float, Token, str]] = []
+    for place in _near(at, len(tokens)):
+        token = tokens[place]
+        written = token.text.lower()
+        if not token.text.isidentifier() or _quoted(source, token):
+            continue
+        if written in _FOLLOWED:
+            guesses.append((_LACKING, token, f"{written} {_FOLLOWED[written]}"))
+        if written not in _WORDS:
+            alike = get_close_matches(written, _WORDS, 3, _ALIKE)
+            guesses += [(SequenceMatcher(None, word, written).ratio(), token, word) for word in alike]
+    for _, token, meant in sorted(guesses, key=lambda guess: -guess[0]):
+        if not parses(_with(source, tokens, token, meant)):
+            continue
+        if " " in meant:
+            return refused(
+                f"syntax error: `{token.text}` without `{_FOLLOWED[token.text.lower()]}`",
+                _span(source, token),
+                f"`{meant}` is what begins such a part",
+                f"write `{meant}`",
+            )
+        return refused(
+            f"syntax error at `{token.text}`",
+            _span(source, token),
+            f"a word of SQL is due here, and `{token.text}` is none that has a meaning in this place",
+            f"did you mean `{meant}`?",
+        )
+    return None
+
+
+def broken(source: SqlText, error: Exception) -> ProgramError:
+    """The error to raise about a text that has no tokens, or too many levels."""
+    if isinstance(error, RecursionError):
+        return refused("the statement is nested too deeply", Span(source.name), "each level takes room on the stack")
+    at = _open_quote(source.text)
+    if at is None:
+        said = str(error).strip().splitlines()[0]
+        return refused("syntax error", Span(source.name), f"the parser says: {said}")
+    line, begin = source.text.count("\n", 0, at) + 1, source.text.rfind("\n", 0, at)
+    text = source.text.split("\n")[line - 1]
+    span = Span(source.name, line, at - begin, line, len(text) + 1, text)
+    return refused("syntax error: this is never closed", span, "a quote, or a comment, that begins has to end")
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+
+def _near(at: int, size: int) -> Iterator[int]:
+    """Places of tokens, those nearest before the place of the error first."""
+    yield from range(min(at, size - 1), max(-1, at - _BACK - 1), -1)
+    yield from range(at + 1, min(size, at + _AHEAD + 1))
+
+
+def _quoted(source: SqlText, token: Token) -> bool:
+    return source.text[token.start] in "\"'"
+
+
+def _with(source: SqlText, tokens: Sequence[Token], token: Token, word: str) -> str:
+    """The statement with a word in the place of a token."""
+    return f"{source.text[tokens[0].start : token.start]}{word}{source.text[token.end + 1 : tokens[-1].end + 1]}"
+
+
+def _unclosed(tokens: Sequence[Token]) -> Token | None:
+    """The parenthesis that has no partner; None if all have one."""
+    opened: list[Token] = []
+    for token in tokens:
+        if token.token_type == TokenType.L_PAREN:
+            opened.append(token)
+        elif token.token_type == TokenType.R_PAREN:
+            if not opened:
+                return token
+            opened.pop()
+    return opened[-1] if opened else None
+
+
+def _closing(token: Token) -> str:
+    return "write the `)` where it ends" if token.text == "(" else "leave it out, or write the `(` where it begins"
+
+
+def _span(source: SqlText, token: Token) -> Span:
+    line, begin = source.text.count("\n", 0, token.start) + 1, source.text.rfind("\n", 0, token.start)
+    column = token.start - begin
+    return Span(source.name, line, column, line, column + len(token.text), source.text.split("\n")[line - 1])
+
+
+def _open_quote(text: str) -> int | None:
+    """Where the quote or comment begins that is never closed; None if there is none."""
+    ends = {"'": "'", '"': '"', "/*": "*/", "--": "\n"}
+    at = 0
+    while found := _BEGIN.search(text, at):
+        end = text.find(ends[found[0]], found.end())
+        if end < 0:
+            return None if found[0] == "--" else found.start()
+        at = end + len(ends[found[0]])
+    return None
