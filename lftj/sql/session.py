@@ -203,9 +203,8 @@ def _make_room(session: Session, program: ast.Program, before: Schema, target: e
     declared = next(item for item in program.items if isinstance(item, ast.Declaration) and item.name == before.name)
     columns = [(column.name, column.type) for column in before.columns]
     same = [(a.name, a.type) for a in declared.attributes] == columns and declared.functional == before.functional
-    if (
-        same and before.view and not len(session._present().relations[before.name].facts)
-    ):  # constants of the text are facts
+    constants = len(session._present().relations[before.name].facts)  # of a view's text they are facts
+    if same and before.view and not constants:
         session.remove_rules(before.name)
     else:
         _refuse_readers(session, before.name, "another definition with other columns", target, source)
