@@ -163,6 +163,7 @@ class Maps:
     def _take_back(self, kinds: Ints, rows: Ints, done: int) -> None:
         """Take back what a run did: the present event by half, and those before it, the last one first."""
         self.lost = True
+        self.work.state[k.UNDOING] = 1  # that of the least number is no number of 64 bits
         while (status := k.take_back(self.tables, self.work)) != k.DONE:
             self._make_room(status)
         self.undo(kinds[:done], rows[:done])

@@ -77,13 +77,14 @@ def test_check_tells_every_finding(shell: Shell) -> None:
     shell.write({"wrong.sql": f"{wrong}selec 1;"})
     done = shell("check", "wrong.sql")
     assert done.code == 1
-    assert done.out.startswith("wrong.sql:4:7: error: syntax error at `1`\n    selec 1;\n          ^\n")
+    assert done.out.startswith("wrong.sql:4:1: error: syntax error at `selec`\n    selec 1;\n    ^^^^^\n")
+    assert "did you mean `select`?" in done.out
     shell.write(
         {"wrong.sql": "create table t (a blurb);\ninsert into t values (1);\ncreate view v as select b from s;\n"}
     )
     done = shell("check", "wrong.sql")
     assert done.code == 1
-    assert "wrong.sql:1:17: error: not supported yet: the type `blurb`" in done.out
+    assert "wrong.sql:1:17: error: there is no type `blurb`" in done.out
     assert "wrong.sql:3:" in done.out
     assert "`t`" not in done.out
     assert done.err == "lftj: 1 program checked, 2 errors\n"

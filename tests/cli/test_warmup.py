@@ -38,7 +38,7 @@ def test_warmup_says_where_the_code_is_kept(capsys: pytest.CaptureFixture[str]) 
 def test_what_following_changes_needs_can_be_compiled_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["warmup", "--updates"]) == 0
     assert capsys.readouterr() == ("", "")
-    needed = trace_update.maintain, triejoin.tracing_triejoin, update.update, index.stage_sites
+    needed = trace_update.maintain, triejoin.tracing_triejoin, update.update_packed, index.stage_sites
     assert all(_jit.is_compiled(kernel) for kernel in needed)
 
 
@@ -77,14 +77,14 @@ def test_a_long_compilation_is_told_with_what_is_left(
 ) -> None:
     monkeypatch.setattr(_jit, "CACHE_DIR", tmp_path)
     announcer = _jit._Announcer()
-    announcer._say("update")
+    announcer._say("update_packed")
     for kernel, kinds in _jit.LONG.items():
         for kind in range(kinds):
             (tmp_path / f"file.{kernel}-1.py311.{kind}.nbc").touch()
-    announcer._say("update")
+    announcer._say("update_packed")
     assert capsys.readouterr().err == (
-        "lftj: compiling update, once on this machine; at most 6 more like it are still to be compiled ...\n"
-        "lftj: compiling update, once on this machine ...\n"
+        "lftj: compiling update_packed, once on this machine; at most 6 more like it are still to be compiled ...\n"
+        "lftj: compiling update_packed, once on this machine ...\n"
     )
 
 
@@ -110,7 +110,7 @@ def test_a_stream_of_updates_tells_of_each_long_compilation(tmp_path: Path) -> N
     assert done.stdout.startswith("+tri 1 2 4\n+tri 1 3 4\n\n-tri 1 2 3\n-tri 1 2 4\n\n")
     told = set(re.findall("lftj: compiling ([a-z_]+), once on this machine", done.stderr))
     compiled = {one for one in _jit.LONG if any(tmp_path.glob(f"cache/kernels-*/**/*.{one}-*.nbi"))}
-    assert compiled == {"triejoin", "tracing_triejoin", "update", "maintain", "stage_sites"}
+    assert compiled == {"triejoin", "tracing_triejoin", "update_packed", "maintain", "stage_sites"}
     assert compiled <= told
     *_, last = [line for line in done.stderr.splitlines() if "still to be compiled" in line]
     assert "at most 1 more" in last  # what follows by deltas

@@ -148,6 +148,20 @@ def test_a_value_that_only_taking_back_computes_may_be_too_large():
     assert contents(maps) == before
 
 
+def test_the_least_number_is_taken_back_in_the_middle_of_an_event():
+    """One sum takes it and the next overflows: its opposite, which is none of 64 bits, asked for room without end."""
+    a, b = Var("a", "number"), Var("b", "number")
+    values = Mul((Rel("P", (a,)), Val(a)))
+    tops = {"q": ((), values), "r": ((), Add((values, Mul((Rel("R", (a, b)), Val(b))))))}
+    maps = Maps(compiled(tops, {"P": ("number",), "R": ("number", "number")}))
+    maps.run(*events_of(maps, [(1, "R", (0, -1))]))
+    before = contents(maps)
+    with pytest.raises(SumOverflow):
+        maps.run(*events_of(maps, [(1, "P", (-(2**63),))]))
+    assert not maps.lost
+    assert contents(maps) == before
+
+
 k, v, w = (Var(name, "number") for name in "kvw")
 JOIN = ((), Mul((Rel("R", (k, v)), Rel("S", (k, w)), Val(v), Val(w))))
 PAIR = {"R": ("number", "number"), "S": ("number", "number")}
