@@ -46,6 +46,7 @@ from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
+_DECLARED = Cost(DECLARED)
 # Steps that a changed row has to be expected to take by deltas, where nothing is asked for.
 MANY_BINDINGS = 60.0
 # As many that the head is evaluated by its maps too: the join is far dearer than they are.
@@ -129,7 +130,10 @@ class KeptTriggers:
         if self.seen is None or self.unsettled or heads.name in step.new_heads or self.clauses != heads.clauses:
             return False
         relations = step.before.relations
-        return all(name in relations and ref() is relations[name].content for name, ref in self.seen.items())
+        for name, content in self.seen.items():
+            if name not in relations or content() is not relations[name].content:
+                return False
+        return True
 
     def hold_for(self, relations: Mapping[str, StoredRelation], content: Version) -> None:
         """They hold for the contents in `relations`, and `content` of the head, from now on."""
@@ -142,7 +146,7 @@ class KeptTriggers:
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """Running the events beside evaluating again; worth it where declared."""
         if TRIGGERS in step.asked(heads):
-            return Cost(DECLARED)
+            return _DECLARED
         if _is_threshold(heads):
             return Cost("its running sums are found by descents")
         if step.streams is not None:
