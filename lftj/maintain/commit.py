@@ -283,8 +283,8 @@ class Commit:
         if (shared := self._shared(step, heads)) is not None:
             self._staged.append((heads, shared))
             step.after.update(shared.relations)
-            causes = Causes(False, False, False, list(heads.reads))
-            self._report(step, heads, shared, causes, time.perf_counter() - started)
+            copied = Causes(False, False, False, list(heads.reads))
+            self._report(step, heads, shared, copied, time.perf_counter() - started)
             return
         causes = self._causes(step, heads, facts)
         if causes is None:
