@@ -102,7 +102,7 @@ def _ones(db: Any, blocks: list[Block]) -> tuple[list[float], list[float]]:
     """Wall and CPU seconds of each transaction of one block."""
     wall, cpu = [], []
     for name, sign, rows in blocks:
-        now, used = time.perf_counter(), time.process_time()
+        used, now = time.process_time(), time.perf_counter()
         with db.transaction() as tx:
             (tx.insert if sign > 0 else tx.erase)(name, rows)
         wall.append(time.perf_counter() - now)

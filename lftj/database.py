@@ -345,12 +345,11 @@ class Database(InFile):
         """The facts of a relation and `count` more rows int64[arity, count]; not published."""
         facts: Version = self._guarded(relation.with_facts, rows, count)
         if relation.keyed:
-            built = relation.built
+            built = relation.built_so_far
             try:
                 check_facts(self._evaluator, relation, facts, rows)
             except BaseException:
-                for made in relation.built - built:
-                    relation.forget(made)
+                relation.forget_since(built)
                 raise
         return facts
 

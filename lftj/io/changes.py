@@ -67,6 +67,8 @@ def few_rows(source: Any, types: tuple[str, ...], numbers: bool, code: Callable[
                 if type(value) is not int:
                     return None
         try:
+            if len(source) == 1:
+                return np.array(source[0], np.int64).reshape(arity, 1)
             return np.array(source, np.int64).T.copy()
         except OverflowError:
             return None

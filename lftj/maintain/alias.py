@@ -46,6 +46,7 @@ class KeptAlias:
 
     def __init__(self, heads: Heads, below: str) -> None:
         self.clauses, self.below = heads.clauses, below
+        self.why = f"it has the rows of `{below}`"
 
     def holds_for(self, step: Step, heads: Heads) -> bool:
         """Whether the head shared the content of the relation below, and may go on so."""
@@ -61,7 +62,7 @@ class KeptAlias:
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """There is nothing to do."""
-        return Cost(f"it has the rows of `{self.below}`")
+        return Cost(self.why)
 
     def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Take the content and the change of the relation below."""

@@ -89,17 +89,16 @@ def choose(step: Step, heads: Heads) -> tuple[Strategy, Kept | None, Reason, Cos
 
     Without the second, the strategy prepares.
     """
-    asked = step.asked(heads)
-    if RECOMPUTE.name in asked:
-        return RECOMPUTE, None, RECOMPUTE.unprepared(step, heads), None
     kept = step.kept.heads.get(heads.name)
     if kept is not None and kept.holds_for(step, heads):
         strategy = named(kept.strategy)
     else:
+        if RECOMPUTE.name in step.asked(heads):
+            return RECOMPUTE, None, RECOMPUTE.unprepared(step, heads), None
         strategy = fitting(step, heads)
         kept = strategy.kept(step, heads)
-    if kept is None:
-        return strategy, None, strategy.unprepared(step, heads), None
+        if kept is None:
+            return strategy, None, strategy.unprepared(step, heads), None
     cost = kept.estimate(step, heads)
     if not isinstance(cost.why, CostComparison):
         return strategy, kept if cost.worth else None, cost.why, None

@@ -23,6 +23,7 @@ from lftj.evaluate.undefined_groups import undefined_of, with_undefined
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
 from lftj.language.options import TRIGGERS
+from lftj.maintain.alias import KeptAlias
 from lftj.maintain.choose import follow, named
 from lftj.maintain.recompute import ticking
 from lftj.maintain.refresh import refresh
@@ -35,13 +36,14 @@ from lftj.program.state import State
 from lftj.program.strata import Heads, Strata
 from lftj.program.undefined import alike, groups_of
 from lftj.store.change import INSERTED, Batch, Change, applied
-from lftj.store.stored import Built, StoredRelation
+from lftj.store.stored import StoredRelation
 from lftj.triggers.derived_relations import NoEvents
 from lftj.values.codes import Schema
 from scantree.version import Version
 
 Limit = Callable[[str], Limits]
 NO_STATE = State()
+NO_LIMITS = Limits()
 
 
 class Commit:
@@ -115,7 +117,7 @@ class Commit:
         self.seconds = 0.0
         self._staged: list[tuple[Heads, Staged]] = []
         self._adopted: list[Heads] = []
-        self._built: dict[str, tuple[StoredRelation, set[Built]]] = {}
+        self._built: dict[str, tuple[StoredRelation, tuple[int, int]]] = {}
         self._failed: dict[str, EvaluationError] = {}
         self._stale: set[str] = set()
         # Heads that are derived in each commit, whatever it changes.
@@ -175,9 +177,8 @@ class Commit:
 
     def discard(self) -> None:
         """Forget what was computed, and the key orders and scans that were built for it."""
-        for relation, before in self._built.values():
-            for built in relation.built - before:
-                relation.forget(built)
+        for relation, built in self._built.values():
+            relation.forget_since(built)
         for _, staged in self._staged:
             staged.discard()
         for heads in self._adopted:
@@ -263,7 +264,7 @@ class Commit:
             relations,
             strata,
             frozenset(self._stale),
-            dict(evaluations) if concerned else evaluations,
+            evaluations,
             info.key_orders,
             info.directives,
             info.maintain,
@@ -278,12 +279,18 @@ class Commit:
         """Derive heads together if anything that concerns them changed, and look at what is undefined in them."""
         if self._failed and self._blocked(heads):
             return
+        started = time.perf_counter()
+        if (shared := self._shared(step, heads)) is not None:
+            self._staged.append((heads, shared))
+            step.after.update(shared.relations)
+            copied = Causes(False, False, False, list(heads.reads))
+            self._report(step, heads, shared, copied, time.perf_counter() - started)
+            return
         causes = self._causes(step, heads, facts)
         if causes is None:
             if not self._other_undefined.isdisjoint(heads.reads):
                 self._look_for_undefined(step, heads, None, self._limits(heads.name))
             return
-        started = time.perf_counter()
         self._note_built((*heads.reads, *heads.names))
         limits = self._limits(heads.name)
         try:
@@ -301,8 +308,20 @@ class Commit:
         if self._streams is not None:
             self._streams.derived.update(heads.names)
         step.after.update(staged.relations)
-        step.evaluator.state.evaluations.update(staged.evaluations)
+        if staged.evaluations:
+            step.evaluator.add(staged.evaluations)
         self._report(step, heads, staged, causes, time.perf_counter() - started)
+
+    def _shared(self, step: Step, heads: Heads) -> Staged | None:
+        """A head that has the rows of another relation, as that of an aggregate, goes with it: nothing is chosen."""
+        kept = step.kept.heads.get(heads.name)
+        if not isinstance(kept, KeptAlias) or self._program is not None or self._streams is not None:
+            return None
+        schema, below = step.after[heads.name].schema, step.after[kept.below].schema
+        unchecked = schema.key or schema.functional > below.functional
+        if unchecked or step.evaluator.state.undefined or not kept.holds_for(step, heads):
+            return None
+        return kept.apply(step, heads, kept.why, NO_LIMITS)
 
     def _blocked(self, heads: Heads) -> bool:
         """Whether heads wait for what could not be computed before the transaction either."""
@@ -320,14 +339,17 @@ class Commit:
     def _causes(self, step: Step, heads: Heads, facts: Mapping[str, Version]) -> Causes | None:
         """Why heads have to be derived; None if nothing that concerns them changed."""
         names = list(filter(self.changes.__contains__, heads.reads))
-        rules, moved = not self._ruled.isdisjoint(heads.names), not self._new_heads.isdisjoint(heads.names)
+        rules = moved = False
+        if self._new_heads:
+            rules, moved = not self._ruled.isdisjoint(heads.names), not self._new_heads.isdisjoint(heads.names)
         own = not facts.keys().isdisjoint(heads.names)
-        ticks = heads.name in self._ticking or self._streamed(step, heads)
+        ticks = heads.name in self._ticking or (self._streams is not None and self._streamed(step, heads))
         return Causes(rules, moved, own, names) if names or moved or own or ticks else None
 
     def _streamed(self, step: Step, heads: Heads) -> bool:
         """Whether triggers keep a head for which there are events, whatever they add up to."""
-        if self._streams is None or named(TRIGGERS).fits(step, heads):
+        assert self._streams is not None
+        if named(TRIGGERS).fits(step, heads):
             return False
         by_head = step.evaluator.state.strata.by_head
         try:
@@ -337,11 +359,11 @@ class Commit:
         return any(log is not None and len(log.kinds) for log in logs)
 
     def _note_built(self, names: Iterable[str]) -> None:
-        """Note the key orders and scans of relations before this commit builds others."""
+        """Note how many key orders and scans relations have before this commit builds others."""
+        before, noted = self._before.relations, self._built
         for name in names:
-            if name not in self._built and name in self._before.relations:
-                relation = self._before.relations[name]
-                self._built[name] = relation, relation.built
+            if name not in noted and (relation := before.get(name)) is not None:
+                noted[name] = relation, relation.built_so_far
 
     def _look_for_undefined(self, step: Step, heads: Heads, staged: Staged | None, limits: Limits) -> None:
         """Look at what is undefined in heads that were derived, or that read what is undefined now."""

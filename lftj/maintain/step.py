@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,11 @@ Versions = Mapping[Order, Version]
 
 _NO_KEYS = np.empty(0, np.int64)
 _ONLY_AUTO, _ONLY_TRIGGERS = frozenset({AUTO}), frozenset({TRIGGERS})
+
+
+@cache
+def _only(strategy: str) -> frozenset[str]:
+    return frozenset({strategy})
 
 
 @dataclass(slots=True)
@@ -139,9 +145,13 @@ class Step:
         maintain = self.evaluator.state.maintain
         if not maintain:
             return _ONLY_AUTO
-        asked = {maintain.get(clause.rule, AUTO) for clause in heads.clauses}
+        clauses = heads.clauses
+        if len(clauses) == 1:
+            asked: Set[str] = _only(maintain.get(clauses[0].rule, AUTO))
+        else:
+            asked = {maintain.get(clause.rule, AUTO) for clause in clauses}
         # Of a rule with an aggregate, that is kept by triggers: what reads it is a head like any other.
-        return _ONLY_AUTO if asked == _ONLY_TRIGGERS and heads.clauses[0].aggregate is None else asked
+        return _ONLY_AUTO if asked == _ONLY_TRIGGERS and clauses[0].aggregate is None else asked
 
     def changes_in(self, orders: Sequence[Order], whole: Set[Order]) -> dict[Order, TraceChange]:
         """The changes of relations in these key orders, where there are any; of those in `whole`, every row counts."""

@@ -40,12 +40,13 @@ from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
 from lftj.triggers.head_rows import GroupStates, HeadRows, Logged, NoResult, RowLog
 from lftj.triggers.kept_thresholds import ThresholdFormulas
 from lftj.triggers.maps import Maps, SumOverflow
-from lftj.triggers.row_kernel import FEW, OTHERWISE, UNMEASURED, RowPlan, RowRelation
+from lftj.triggers.row_kernel import FEW, OTHERWISE, UNMEASURED, RowPlan, RowRelation, net_change
 from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.symbols import SymbolTable
 from scantree.version import Version
 
 Ints = npt.NDArray[np.int64]
+_DECLARED = Cost(DECLARED)
 # Maps of joins are made anew when relations have grown so much since they were chosen. TPC-H's q5 from nothing: with
 # the order of slices that empty relations suggest, 600 events a second; so 115,000.
 OUTGROWN, MANY_ROWS = 16, 4096
@@ -65,6 +66,7 @@ class KeptTriggers:
 
     strategy = TRIGGERS
     __slots__ = (
+        "cells",
         "clauses",
         "count",
         "events",
@@ -106,28 +108,32 @@ class KeptTriggers:
             shown.append(-len(constants) if isinstance(place, Value) else place)
         operand = clause.head_args[aggregate.groups].type if self.total is not None else ""
         self.rows = HeadRows(aggregate.op.removeprefix(f"{THRESHOLDS} "), operand, len(formulas.keys), shown, constants)
+        self.cells = self._cells()
         self.row_plans = {name: plan for name in self.events.by_predicate if (plan := self._row_plan(name)) is not None}
         self.seen: dict[str, weakref.ref[Version]] | None = None
         self.unsettled = False
         self.steps_per_event = 0.0
 
+    def _cells(self) -> Ints | None:
+        """What turns a log into rows of the head, as `net_rows` takes it; None if it takes more."""
+        places, bounds = self.maps.lowered.places, self.rows.plain_bounds()
+        count, total = places[self.count], None if self.total is None else places[self.total]
+        if bounds is None or self.maps.program.final is not None or (total is not None and total.table != count.table):
+            return None
+        summed = -1 if total is None else total.value
+        return np.array([count.value, summed, self.values[count.table], self.rows.keys, *bounds], np.int64)
+
     def _row_plan(self, name: str) -> RowPlan | None:
         """How one row of a relation is followed in one call; None if it takes more (row_kernel.py)."""
-        maps, rows, made = self.maps, self.rows, self.events.by_predicate[name]
-        count = maps.lowered.places[self.count]
-        total = None if self.total is None else maps.lowered.places[self.total]
-        bounds = rows.plain_bounds()
-        if bounds is None or maps.program.final is not None or (total is not None and total.table != count.table):
+        if self.cells is None:
             return None
         relations, measured = [], []
-        for relation, insertion, deletion in made:
+        for relation, insertion, deletion in self.events.by_predicate[name]:
             if relation.plain is None:
                 return None
             relations.append(RowRelation(insertion, deletion, relation.plain))
             measured += [(relation.plain[column], variable) for column, variable in relation.measured]
-        summed = -1 if total is None else total.value
-        cells = (count.value, summed, self.values[count.table], rows.keys, *bounds)
-        return RowPlan(cells, relations, maps.lowered.width, measured)
+        return RowPlan(self.cells, relations, self.maps.lowered.width, measured)
 
     # -- what it holds for --------------------------------------------------------------------------------------------
 
@@ -136,8 +142,9 @@ class KeptTriggers:
         if self.seen is None or self.unsettled or heads.name in step.new_heads or self.clauses != heads.clauses:
             return False
         relations = step.before.relations
-        if not all(name in relations and ref() is relations[name].content for name, ref in self.seen.items()):
-            return False
+        for name, content in self.seen.items():
+            if name not in relations or content() is not relations[name].content:
+                return False
         return len(self.sizes) <= FEW_RELATIONS or not self._outgrown(step.after)
 
     def _outgrown(self, relations: Mapping[str, StoredRelation]) -> bool:
@@ -156,7 +163,7 @@ class KeptTriggers:
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """Running the events beside evaluating again; worth it where declared."""
         if TRIGGERS in step.asked(heads):
-            return Cost(DECLARED)
+            return _DECLARED
         if _is_threshold(heads):
             return Cost("its running sums are found by descents")
         if step.streams is not None:
@@ -264,7 +271,10 @@ class KeptTriggers:
     def _change(self, events: Events) -> Change:
         """The net change of the head by what the last run logged. Raises `NoResult`."""
         maps = self.maps
-        if len(lines := maps.lines()) > FEW:
+        lines = maps.lines()
+        if self.cells is not None and (change := net_change(self.cells, lines)) is not None:
+            return change
+        if len(lines) > FEW:
             return self._log(np.zeros_like(events.numbers)).net()
         places = maps.lowered.places
         total = None if self.total is None else places[self.total]

@@ -62,8 +62,8 @@ class Change(NamedTuple):
     def of_update(cls, changes: Changes) -> Change:
         """What `Version.update` really did."""
         batch, verdicts = changes
-        if len(verdicts) == 1 and verdicts[0] != NOTHING:
-            return cls(batch, _ONE[3 - 2 * int(verdicts[0])])
+        if len(verdicts) == 1 and (verdict := verdicts.item()) != NOTHING:
+            return cls(batch, _ONE[3 - 2 * verdict])
         if NOTHING in verdicts:
             done = verdicts != NOTHING
             batch, verdicts = batch.compress(done, axis=1), verdicts[done]
@@ -162,6 +162,9 @@ def of_bag(schema: Schema, batch: Batch) -> Batch:
 
 def applied(facts: Version, batches: Sequence[Batch]) -> tuple[Version, Change]:
     """The facts after all batches (at least one), and how they differ; `facts` themselves if nothing changed."""
+    if len(batches) == 1:
+        after, done = _after(facts, batches)
+        return after, Change.of_update(done)
     runs = [[batches[0]]]
     for batch in batches[1:]:
         if _together(batch.op) == _together(runs[-1][0].op):

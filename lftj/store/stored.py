@@ -350,6 +350,18 @@ class StoredRelation:
         elif built != self._declared:
             self._orders.pop(built, None)
 
+    @property
+    def built_so_far(self) -> tuple[int, int]:
+        """How many key orders and scans are built; more are added behind these."""
+        return len(self._orders), len(self._scans)
+
+    def forget_since(self, built: tuple[int, int]) -> None:
+        """Drop what was built since `built_so_far` was asked; it is built again if somebody asks for it."""
+        orders, scans = built
+        later: list[Built] = [*list(self._orders)[orders:], *list(self._scans)[scans:]]
+        for made in later:
+            self.forget(made)
+
     def build(self, rows: Rows, count: int | None = None) -> Version:
         """A version of the relation with the given rows int64[arity, n]; not published."""
         return self._store(self._declared).build(list(rows), count=rows.shape[1] if count is None else count)

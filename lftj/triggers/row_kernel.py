@@ -5,10 +5,11 @@ are in one table, a kernel does all from the changed row to the changed rows of 
 
     measure    values that statements compute with are no larger than any before, or UNMEASURED: nothing was done
     events     one for each derived relation of the row's relation; `event_kernel.run_events` runs them
-    groups     what the run logged, put together by group: the count and the sum before and after
-    rows       those of groups that have bindings and changed, in key order; or OTHERWISE: they take more than this
+    rows       of what the run logged, by group, the count and the sum before and after: the rows of groups that have
+               bindings and changed, in key order; or OTHERWISE: they take more than this
 
-`RowPlan` says what this needs of a head and of one of its relations, and has the arrays that it is done in.
+`RowPlan` says what this needs of a head and of one of its relations, and has the arrays that it is done in. What many
+rows logged becomes rows of the head in the same way (`net_change`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from lftj.triggers.order_kernel import Trees
 from lftj.triggers.table_kernel import Tables
 from scantree._jit import kernel
 from scantree.packed import PackedArguments, table_at, words_at
+from scantree.sort import sorting
 
 Ints = npt.NDArray[np.int64]
 
@@ -95,37 +97,48 @@ def _is_measured(most, row):
 
 
 @kernel
-def _groups_of(log, n, plan, groups):
-    """Find the lines of each group: `groups` int64[FEW, 2], the first and the last; how many groups."""
-    first, found = OLD + 2 * plan[VALUES], 0
-    for line in range(n):
-        g, same = 0, False
-        while g < found and not same:
-            same = True
-            for j in range(first, first + plan[KEYS]):
-                same = same and log[line, j] == log[groups[g, 0], j]
-            g += not same
-        if g == found:
-            groups[g, 0], found = line, found + 1
-        groups[g, 1] = line
-    return found
+def _compare(log, a, b, first, keys):
+    """How the group of one line compares with that of another."""
+    for j in range(first, first + keys):
+        if log[a, j] != log[b, j]:
+            return -1 if log[a, j] < log[b, j] else 1
+    return 0
 
 
 @kernel
-def _enter(rows, signs, m, n, sign):
-    """Row `m` of `rows` int64[n, ...], with its sign, comes to its place among those before it."""
-    signs[m] = sign
-    at = m
-    while at > 0:
-        c = 0
-        while c < n - 1 and rows[c, at] == rows[c, at - 1]:
-            c += 1
-        if rows[c, at] >= rows[c, at - 1]:
-            break
-        for c in range(n):
-            rows[c, at], rows[c, at - 1] = rows[c, at - 1], rows[c, at]
-        signs[at], signs[at - 1] = signs[at - 1], signs[at]
-        at -= 1
+def net_rows(cells, log, order, n, rows, signs):
+    """What `n` lines of a log change about the head: `rows` int64[keys + 1, ...] in key order, with their `signs`.
+
+    `order`: the lines by group, those of a group in order. How many rows, or OTHERWISE.
+    """
+    keys, first, at, m = cells[KEYS], OLD + 2 * cells[VALUES], 0, 0
+    count_at, total_at = OLD + 2 * cells[COUNT], OLD + 2 * cells[TOTAL]
+    while at < n:
+        begin = order[at]
+        end = begin
+        at += 1
+        while at < n and _compare(log, order[at], begin, first, keys) == 0:
+            end = order[at]
+            at += 1
+        had, has = log[begin, count_at], log[end, count_at + 1]
+        was, now = had, has
+        if cells[TOTAL] >= 0:
+            was, now = log[begin, total_at], log[end, total_at + 1]
+        if had > 0 and has > 0 and was == now:
+            continue
+        for side in range(2):
+            # Of one group the lesser row is the first.
+            late = side == 1 if was <= now or had <= 0 or has <= 0 else side == 0
+            count, result = (has, now) if late else (had, was)
+            if count <= 0:
+                continue
+            if count >= cells[MOST] or result < cells[LOW] or result > cells[HIGH]:
+                return OTHERWISE
+            for j in range(keys):
+                rows[j, m] = log[begin, first + j]
+            rows[keys, m], signs[m] = result, 1 if late else -1
+            m += 1
+    return m
 
 
 @kernel
@@ -135,13 +148,13 @@ def follow_row(maps, plan, row, sign, begins):
     `maps`: of `packed_maps` · `plan`: of `RowPlan` · `sign`: 1 or -1. How many rows of the head go and come, or why not
     so: negative, the status of the run, UNMEASURED or OTHERWISE.
     """
-    cells, kinds, events, rows, signs, groups = (
+    cells, kinds, events, rows, signs, order = (
         words_at(plan, 0),
         words_at(plan, 1),
         table_at(plan, 2),
         table_at(plan, 3),
         words_at(plan, 4),
-        table_at(plan, 5),
+        words_at(plan, 5),
     )
     if begins:
         if not _is_measured(table_at(plan, 7), row):
@@ -157,29 +170,24 @@ def follow_row(maps, plan, row, sign, begins):
     log, n = table_at(maps, LOG_AT), words_at(maps, STATE_AT)[LOGGED]
     if n > FEW:
         return OTHERWISE
-    keys, m = cells[KEYS], 0
-    for g in range(_groups_of(log, n, cells, groups)):
-        first, last = groups[g, 0], groups[g, 1]
-        at = OLD + 2 * cells[COUNT]
-        had, has = log[first, at], log[last, at + 1]
-        was, now = had, has
-        if cells[TOTAL] >= 0:
-            at = OLD + 2 * cells[TOTAL]
-            was, now = log[first, at], log[last, at + 1]
-        if had > 0 and has > 0 and was == now:
-            continue
-        for side in range(2):
-            count, result = (had, was) if side == 0 else (has, now)
-            if count <= 0:
-                continue
-            if count >= cells[MOST] or result < cells[LOW] or result > cells[HIGH]:
-                return OTHERWISE
-            for j in range(keys):
-                rows[j, m] = log[last, OLD + 2 * cells[VALUES] + j]
-            rows[keys, m] = result
-            _enter(rows, signs, m, keys + 1, 2 * side - 1)
-            m += 1
-    return m
+    first = OLD + 2 * cells[VALUES]
+    for line in range(n):
+        at = line
+        while at > 0 and _compare(log, line, order[at - 1], first, cells[KEYS]) < 0:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = line
+    return net_rows(cells, log, order, n, rows, signs)
+
+
+def net_change(cells: Ints, lines: Ints) -> Change | None:
+    """The change of a head by the lines of a log; None if it takes more than `cells` say."""
+    n, first = len(lines), OLD + 2 * int(cells[VALUES])
+    keys = lines[:, first : first + int(cells[KEYS])].T
+    order = sorting(np.ascontiguousarray(keys))[0] if len(keys) else np.arange(n)
+    rows, signs = np.empty((len(keys) + 1, 2 * n), np.int64), np.empty(2 * n, np.int8)
+    found = int(net_rows(cells, lines, order, n, rows, signs))
+    return None if found == OTHERWISE else Change(rows[:, :found].copy(), signs[:found])
 
 
 class RowRelation(NamedTuple):
@@ -199,7 +207,7 @@ class RowPlan:
     """
 
     def __init__(
-        self, cells: Sequence[int], relations: Sequence[RowRelation], width: int, measured: Sequence[tuple[int, str]]
+        self, cells: Ints, relations: Sequence[RowRelation], width: int, measured: Sequence[tuple[int, str]]
     ) -> None:
         self._measured = tuple(measured)
         self._most = np.array([(column, -1) for column, _ in measured], np.int64).reshape(-1, 2)
@@ -209,9 +217,8 @@ class RowPlan:
         for made, line in zip(relations, known, strict=True):
             line[:COLUMNS] = made.insertion, made.deletion, len(made.columns)
             line[COLUMNS : COLUMNS + len(made.columns)] = made.columns
-        groups = np.zeros((FEW, 2), np.int64)
         self.packed = PackedArguments(
-            np.array(cells, np.int64), self.kinds, self.events, self.rows, self.signs, groups, known, self._most
+            cells, self.kinds, self.events, self.rows, self.signs, np.zeros(FEW, np.int64), known, self._most
         )
         self.happened = Events(self.kinds, self.events, np.zeros(len(relations), np.int64))
 
