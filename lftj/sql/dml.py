@@ -162,12 +162,21 @@ def update(room: Changing, statement: exp.Update, catalogue: Catalogue, source: 
 # --- the table that is changed ----------------------------------------------------------------------------------------
 
 
+# What says the same as a part of a statement that is not supported.
+_INSTEAD = {
+    "conflict": "write `insert or replace`, or `insert ... select ... where a not in (select a from t)`",
+    "from_": "write `set a = (select ...) where exists (select ...)`",
+    "using": "write `where exists (select ...)`, or `where a in (select ...)`",
+    "returning": "leave it out: `db.sql` returns the rows that came and went",
+}
+
+
 def _refuse(statement: exp.Expression, source: SqlText, **features: str) -> None:
     for part, feature in features.items():
         given = statement.args.get(part)
         if given:
             node = given if isinstance(given, exp.Expression) else statement
-            raise source.unsupported(feature, node, "write it as a statement of its own, without it")
+            raise source.unsupported(feature, node, _INSTEAD.get(part, "write the statement without it"))
 
 
 def _changed(node: exp.Expression, catalogue: Catalogue, source: SqlText) -> Table:

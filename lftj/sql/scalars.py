@@ -87,6 +87,9 @@ def _unsupported(of: Translator, node: exp.Expr) -> Exception:
     if isinstance(node, exp.Func):
         name = node.sql_name().lower()
         return source.unsupported(f"the function `{name}`", node, did_you_mean(name, NAMED, "rewrite it with others"))
+    if isinstance(node, exp.Window):
+        remedy = "join the rows with a subquery that groups them, or count those before each by a scalar subquery"
+        return source.unsupported(f"`{node.sql('duckdb')}`", node, remedy)
     return source.unsupported(f"`{node.sql('duckdb')}`", node)
 
 

@@ -36,7 +36,7 @@ _REMEDIES = {
     "copy": "load a file by `db.load(table, path)`, and write one by `db[table].to_csv(path)`",
     "export": "save the database in a file of its own: `lftj.Database(path=...)`",
     "attach": "open the other file by `lftj.Database(path=...)`, and load its relations",
-    "merge": "use `insert ... on conflict do update`, `update ... from` or `delete ... using`",
+    "merge": "use `insert or replace`, `update ... where exists (...)` and `delete ... where exists (...)`",
     "create": "lftj has `create table` and `create view`",
     "drop": "write `drop table ...` or `drop view ...`",
     **dict.fromkeys(("prepare", "execute", "deallocate"), "call `db.sql(text, name=value)`, with `$name` in the text"),

@@ -172,6 +172,54 @@ def test_changes_that_are_wrong(text: str, what: str, place: str) -> None:
     assert list(db["t"]) == before
 
 
+@pytest.mark.parametrize(
+    ("refused", "remedy", "instead"),
+    [
+        (
+            "delete from k using s where s.id = k.id",
+            "where a in (select ...)",
+            "delete from k where id in (select id from s)",
+        ),
+        (
+            "update k set n = s.n from s where s.id = k.id",
+            "where exists (select ...)",
+            "update k set n = (select n from s where s.id = k.id) where exists (select 1 from s where s.id = k.id)",
+        ),
+        (
+            "insert into k select id, n from s on conflict do nothing",
+            "where a not in (select a from t)",
+            "insert into k select id, n from s where id not in (select id from k)",
+        ),
+        (
+            "merge into k using s on s.id = k.id when matched then update set n = s.n",
+            "`insert or replace`",
+            "insert or replace into k select id, n from s where id in (select id from k)",
+        ),
+        (
+            "insert into k values (5, 5) returning id",
+            "the rows that came and went",
+            "insert into k values (5, 5)",
+        ),
+    ],
+)
+def test_what_is_refused_can_be_said_otherwise(refused: str, remedy: str, instead: str) -> None:
+    db, rival = lftj.Database(), duckdb.connect()
+    for side in (db.sql, rival.execute):
+        for text in (
+            "create table k (id int primary key, n int)",
+            "create table s (id int primary key, n int)",
+            "insert into k values (1, 10), (2, 20)",
+            "insert into s values (2, 21), (3, 31)",
+        ):
+            side(text)
+    with pytest.raises(lftj.ProgramError) as caught:
+        db.sql(refused)
+    assert remedy in caught.value.diagnostics[0].remedy
+    db.sql(instead)
+    rival.execute(instead if refused.startswith("merge") else refused)
+    assert list(db["k"]) == sorted(rival.execute("select * from k").fetchall())
+
+
 def test_insert_or_replace_goes_by_the_key() -> None:
     db = lftj.Database()
     db.sql("create table k (name text, id int primary key); insert into k values ('a', 1), ('b', 2)")
