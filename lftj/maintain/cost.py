@@ -33,7 +33,9 @@ JOINED, JOINED_STEP = 600.0, 45.0
 # trace: old ones go, new ones come, and they are looked for (measured: 1.5 to 5).
 CONCERNED = 3.0
 # Following by triggers: whatever changes; a changed row, and an instruction of the statements that it runs.
-FOLLOWED_BY_TRIGGERS, EVENT, EVENT_STEP = 20_000.0, 150.0, 12.0
+FOLLOWED_BY_TRIGGERS, EVENT, EVENT_STEP = 20_000.0, 300.0, 40.0
+# A changed row in a key order that only evaluating needs.
+ORDERED = 500.0
 # Following by scans: a changed row.
 SCANNED = 4_000.0
 # Planning how changed rows of an atom are joined, and making the arrays for it.

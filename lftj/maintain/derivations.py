@@ -92,7 +92,8 @@ def supported_change(
     weights = np.zeros(rows.shape[1], np.int64)
     gone = sum([part.shape[1] for part in erased])
     weights[:gone], weights[gone : rows.shape[1] - len(fact_change.kinds)] = -1, 1
-    rows, weights = consolidated(rows, weights)
+    if len(weights) > 1:
+        rows, weights = consolidated(rows, weights)
     before = support.values_of(rows)[0]
     after = before + weights
     assert not len(after) or int(after.min()) >= 0, "a derivation went that was never counted"

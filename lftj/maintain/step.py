@@ -202,13 +202,20 @@ class Step:
             return background.COMPILING
         if too_many := self.bulk(heads, unless):
             return too_many
-        before, costs = self.before.relations.get(heads.name), self.kept.costs_of(heads)
-        if before is None or costs.evaluated is None or costs.evaluated() is not before.content:
-            return "the next change is followed"
-        done = self.before.evaluations.get(heads.clauses[0])
-        if done is not None and done.cpu and costs.still_dear(self.changed(heads), done.cpu):
-            return f"following {self.changed(heads):,} changed rows would take longer"
-        return ""
+        return self.dear(heads) if self.is_evaluated(heads) else "the next change is followed"
+
+    def is_evaluated(self, heads: Heads) -> bool:
+        """Whether a commit made the content before the step by evaluating, and kept nothing."""
+        before, evaluated = self.before.relations.get(heads.name), self.kept.costs_of(heads).evaluated
+        return before is not None and evaluated is not None and evaluated() is before.content
+
+    def dear(self, heads: Heads) -> str:
+        """Why evaluating `heads` is better than following so much, as the last commit found; empty if it did not."""
+        changed, done = self.changed(heads), self.before.evaluations.get(heads.clauses[0])
+        if done is None or not done.cpu or not self.is_evaluated(heads):
+            return ""
+        dear = self.kept.costs_of(heads).still_dear(changed, done.cpu)
+        return f"following {changed:,} changed rows would take longer" if dear else ""
 
     def changed(self, heads: Heads) -> int:
         """The changed rows that `heads` read."""

@@ -24,11 +24,11 @@ from lftj.join.run import Limits
 from lftj.language.clause import Clause, Value, Var
 from lftj.language.options import AUTO, TRIGGERS
 from lftj.language.thresholds import THRESHOLDS
-from lftj.maintain.cost import EVENT, EVENT_STEP, FOLLOWED_BY_TRIGGERS, RebuildCost
+from lftj.maintain.cost import ANEW, EVENT, EVENT_STEP, FOLLOWED_BY_TRIGGERS, JOINED, JOINED_STEP, ORDERED, RebuildCost
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import DECLARED, kept_content
 from lftj.maintain.recompute import RECOMPUTE
-from lftj.maintain.report import CostComparison, Reason, RuleWork, amount, size
+from lftj.maintain.report import CostComparison, Reason, RowCount, RuleWork, amount, size
 from lftj.maintain.step import Step
 from lftj.maintain.strategy import Cost, Declined, Staged
 from lftj.program.evaluation import Evaluation
@@ -52,16 +52,18 @@ _DECLARED = Cost(DECLARED)
 OUTGROWN, MANY_ROWS = 16, 4096
 # Joins of so many relations have one order.
 FEW_RELATIONS = 2
-# Steps that a changed row has to be expected to take by deltas, where nothing is asked for.
-MANY_BINDINGS = 60.0
-# As many that the head is evaluated by its maps too: the join is far dearer than they are.
+# How many times as long as by deltas a changed row may take by maps: a commit of one row takes half as long by these.
+TOO_DEAR = 2.0
+# Steps that a changed row has to be expected to take by deltas for a head to be evaluated by its maps: its join is far
+# dearer than they are.
 FAR_TOO_MANY_BINDINGS = 1_000.0
 
 
 class KeptTriggers:
     """The maps of one head, and the program that keeps them.
 
-    `seen`: the contents that they hold for (None: for none) · `unsettled`: whether they are being changed.
+    `orders`: how many key orders beside the declared one evaluating reads each relation in · `seen`: the contents that
+    they hold for (None: for none) · `unsettled`: whether they are being changed.
     """
 
     strategy = TRIGGERS
@@ -73,6 +75,7 @@ class KeptTriggers:
         "formulas",
         "head",
         "maps",
+        "orders",
         "rebuild",
         "row_plans",
         "rows",
@@ -110,6 +113,7 @@ class KeptTriggers:
         self.rows = HeadRows(aggregate.op.removeprefix(f"{THRESHOLDS} "), operand, len(formulas.keys), shown, constants)
         self.cells = self._cells()
         self.row_plans = {name: plan for name in self.events.by_predicate if (plan := self._row_plan(name)) is not None}
+        self.orders: list[tuple[str, int]] = []
         self.seen: dict[str, weakref.ref[Version]] | None = None
         self.unsettled = False
         self.steps_per_event = 0.0
@@ -170,7 +174,11 @@ class KeptTriggers:
             return Cost("events are followed one by one")
         rows = step.changed(heads)
         following = FOLLOWED_BY_TRIGGERS + rows * (EVENT + EVENT_STEP * self.steps_per_event)
+        if following <= ANEW:  # no evaluation takes less
+            return Cost(RowCount(rows, ""))
         anew = self.rebuild.nanoseconds(len(step.after[self.head].content), 1.0)
+        for name, many in self.orders:
+            anew += ORDERED * many * len(step.changes[name].kinds) if name in step.changes else 0.0
         return Cost(CostComparison(rows, following, anew))
 
     def memory(self) -> dict[str, int]:
@@ -380,35 +388,38 @@ class Triggers:
             return formulas
         if len(step.after[heads.name].facts):
             return "it has facts of its own"
-        return "" if TRIGGERS in asked or threshold else self._why_delta(step, heads, MANY_BINDINGS)
+        return "" if TRIGGERS in asked or threshold else self._why_delta(step, heads)
 
     def evaluated(self, step: Step, heads: Heads, limits: Limits) -> Staged | None:
-        """A head that is evaluated by its maps; None where its join is better enumerated."""
+        """A head that is evaluated by its maps; None if its join is better enumerated."""
         if _is_threshold(heads) or self.fits(step, heads):
             return None
-        if TRIGGERS not in step.asked(heads) and self._why_delta(step, heads, FAR_TOO_MANY_BINDINGS):
+        if TRIGGERS not in step.asked(heads) and self._by_deltas(step, heads) < FAR_TOO_MANY_BINDINGS:
             return None
         return self._filled(step, heads, "", limits)
 
-    def _why_delta(self, step: Step, heads: Heads, many: float) -> str:
-        """Why a count, sum or mean is rather followed by deltas; empty if a changed row has many bindings for these."""
+    def _why_delta(self, step: Step, heads: Heads) -> str:
+        """Why a count, sum or mean is rather followed by deltas; empty if not."""
         clause = heads.clauses[0]
-        if len(clause.atoms) < 2:
-            return "it reads one relation"
         if is_cyclic(clause):
             return "its join is cyclic"
-        if any(clause.rule in step.evaluator.state.granularity for clause in heads.clauses):
+        if clause.rule in step.evaluator.state.granularity:
             return "its rules say what records stand for"
-        if step.changes and self._delta.unkept(step, heads):
-            return "how it is followed is not planned yet"
+        return ""
+
+    def _by_deltas(self, step: Step, heads: Heads) -> float:
+        """The steps that a changed row is expected to take by deltas; 0 if these are not planned."""
         self._delta.planned(step, heads)
-        expected = step.kept.costs_of(heads).steps.get("delta")
-        if expected is None:
-            return "deltas are not planned"
-        relations = step.after
+        expected, relations = step.kept.costs_of(heads).steps.get("delta", {}), step.after
         rows = sum(len(relations[name]) for name in expected)
-        steps = sum(len(relations[name]) * of_row for name, of_row in expected.items()) / max(1, rows)
-        return "" if steps >= many else f"a changed row takes about {steps:,.0f} steps by deltas"
+        return sum(len(relations[name]) * of_row for name, of_row in expected.items()) / max(1, rows)
+
+    def _dearer(self, step: Step, heads: Heads, kept: KeptTriggers) -> str:
+        """Why deltas are better than the maps that were filled: a changed row runs through too many entries of them."""
+        by_deltas, by_maps = self._by_deltas(step, heads), kept.steps_per_event
+        if not by_deltas or EVENT + EVENT_STEP * by_maps <= TOO_DEAR * (JOINED + JOINED_STEP * by_deltas):
+            return ""
+        return f"a changed row takes about {by_maps:,.0f} steps by triggers, {by_deltas:,.0f} by deltas"
 
     def kept(self, step: Step, heads: Heads) -> KeptTriggers | None:
         """Where the step is a stream of events: maps of the content before it, which the events go on from.
@@ -444,6 +455,10 @@ class Triggers:
             for made in formulas.relations
         }
         kept = KeptTriggers(heads, formulas, EventStatistics(rows), symbols, rebuild)
+        if done is not None:
+            read = {(node.predicate, node.key_order) for node in done.plan.nodes}
+            beside = [name for name, order in read if order != tuple(range(len(order)))]
+            kept.orders = [(name, beside.count(name)) for name in dict.fromkeys(beside)]
         try:
             kept.fill(relations, symbols, limits)
         except (NoEvents, SumOverflow) as refused:
@@ -458,7 +473,18 @@ class Triggers:
 
     def prepare(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
         """Fill the maps, and read the head from them: its join is never enumerated. Thresholds are sorted instead."""
+        chosen = step.asked(heads) == {AUTO} and not _is_threshold(heads)
+        if chosen and heads.name not in step.new_heads:
+            if not step.is_evaluated(heads):
+                # Maps take longer than evaluating does: they pay where a change follows soon.
+                staged = self._delta.prepare(step, heads, why, limits)
+                staged.kept = None
+                return staged
+            if dear := step.dear(heads):
+                return RECOMPUTE.prepare(step, heads, dear, limits)
         if not _is_threshold(heads) and (filled := self._filled(step, heads, why, limits)) is not None:
+            if chosen and isinstance(filled.kept, KeptTriggers) and (why_not := self._dearer(step, heads, filled.kept)):
+                filled.kept, step.kept.costs_of(heads).formulas = None, why_not
             return filled
         staged = RECOMPUTE.prepare(step, heads, why, limits)
         if not staged.undefined and _is_threshold(heads):
@@ -471,7 +497,8 @@ class Triggers:
     def _filled(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged | None:
         """The head by its maps; None if they cannot hold it, or a group has no result."""
         began, began_cpu = time.perf_counter(), time.thread_time_ns()
-        kept = self._made(step, heads, step.after, None, limits)
+        done = step.before.evaluations.get(heads.clauses[0])
+        kept = self._made(step, heads, step.after, done, limits)
         if kept is None:
             return None
         relation = step.after[heads.name]
@@ -483,7 +510,8 @@ class Triggers:
         content = kept_content(relation.content, made, change)
         kept.hold_for(step.after, content)
         read = sum(len(step.after[name]) for name in kept.events.by_predicate)
-        kept.rebuild = RebuildCost(rows=read, stored=len(content)).measured(time.thread_time_ns() - began_cpu)
+        if done is None or done.counters is None:
+            kept.rebuild = RebuildCost(rows=read, stored=len(content)).measured(time.thread_time_ns() - began_cpu)
         steps = round(kept.steps_per_event * read)
         work = (RuleWork(0, steps, 0, 0, read, time.perf_counter() - began),)
         relations, changes = {heads.name: relation.successor(content, change=change)}, {heads.name: change}

@@ -138,9 +138,9 @@ def test_columns_that_nothing_names_are_counted_and_an_aggregate_may_keep_a_trac
     for row in (1, 2, 3), (1, 2, 4), (1, 3, 5):
         with db.transaction() as tx:
             tx.insert("f", [row])
-    assert "follows changes by delta" in str(db.explain("by_g"))  # of `h` only the rows are counted
+    assert "follows changes by triggers" in str(db.explain("by_g"))  # of `h` only the rows are counted
     assert "follows changes by its trace, as declared (recorded)" in str(db.explain("by_gh"))
-    assert db.memory()["by_g"]["trace: accumulators"] > 0
+    assert db.memory()["by_g"]["triggers: maps"] > 0
     assert set(db._kept.heads) == {"by_g", "by_gh"}
 
 

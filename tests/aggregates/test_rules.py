@@ -43,7 +43,7 @@ def test_rules_come_and_go_with_transactions() -> None:
     assert set(strategies(tx)) == {"@d.1", "@m.1"}
     with db.transaction() as tx:
         tx.insert("e", [(2, 7)])
-    assert strategies(tx) == {"@d.1": "delta", "@m.1": "scan"}
+    assert strategies(tx) == {"@d.1": "triggers", "@m.1": "scan"}
     held = db.snapshot()
     db.load("e", [(2, 9)])  # what was kept is outdated
     assert (list(db["d"]), list(db["m"])) == ([(1, 2), (2, 3)], [(1, 3), (2, 9)])
@@ -55,7 +55,7 @@ def test_rules_come_and_go_with_transactions() -> None:
         tx.remove_rules("m")
     with db.transaction() as tx:
         tx.insert("e", [(5, 5)])
-    assert strategies(tx) == {"@d.1": "delta"}
+    assert strategies(tx) == {"@d.1": "triggers"}
     assert list(db["d"]) == [(1, 2), (2, 2), (5, 1)]
 
 
