@@ -5,7 +5,7 @@
 
 An event is a row of a block: it comes or goes, or of a functional predicate is the row of its key from now on. Events
 have numbers, from 0 on through all blocks. What rules derive is as after a transaction of the last word about each row;
-but heads that triggers keep (lftj/maintain/triggers.py) go through the events in order, and the *log* of such a head
+but heads that triggers keep (maintain/kept_triggers.py) go through the events in order, and the *log* of such a head
 has its rows that came and went, each with the number of the event: what a transaction for each event would have told.
 
 A row that comes and is there already, or goes and is not there, is no event for what follows. That is worked out for
