@@ -309,12 +309,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run, graphs = PARTS[part]
         for graph in (given.graph or graphs).split(","):
             for figures in run(graph, given.partitions):
-                line = rounded(figures)
-                sys.stdout.write(json.dumps(line) + "\n")
-                sys.stdout.flush()
-                if given.keep:
-                    results.append(results.RESULTS / "spark.jsonl", {**line, "load": os.getloadavg()[0]})
+                tell(figures, "spark.jsonl" if given.keep else None)
     return 0
+
+
+def tell(figures: Figures, file: str | None) -> None:
+    """Print figures as a line of JSON, and keep them in a file of the results."""
+    line = rounded(figures)
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+    if file is not None:
+        results.append(results.RESULTS / file, {**line, "load": os.getloadavg()[0]})
 
 
 def rounded(figures: Any) -> Any:

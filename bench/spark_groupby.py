@@ -16,8 +16,6 @@ it to `bench/results/spark_groupby.jsonl`.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import tempfile
 import warnings
@@ -30,8 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bench import results
-from bench.spark import Figures, rounded, timed, warmed
+from bench.spark import Figures, tell, timed, warmed
 
 PROGRAM = """
 .decl orders(id:number, item:number, quantity:number)
@@ -190,11 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args(arguments)
     for figures in on_spark(given.orders, given.partitions):
-        line = rounded(figures)
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
-        if given.keep:
-            results.append(results.RESULTS / "spark_groupby.jsonl", {**line, "load": os.getloadavg()[0]})
+        tell(figures, "spark_groupby.jsonl" if given.keep else None)
     return 0
 
 
