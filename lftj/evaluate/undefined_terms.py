@@ -30,7 +30,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
 from lftj.language.functors import CHECKED, MATCH, TEXT_TESTS, known_as
 from lftj.language.notation import literal_text
-from lftj.language.types import NUMBER, RANGES
+from lftj.language.null import admitted
 from lftj.plan.partial_functions import UNDEFINED, partial_in, term_of_test
 from lftj.program.text_split import computes_text
 
@@ -170,7 +170,7 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
             remedy="exclude the divisor 0 in the body, e.g. `y != 0`",
         )
     shown = replace(term, args=tuple(Value(v, a.type) for v, a in zip(arguments, term.args, strict=True)))
-    if term.op == "checked_mul" and term.args[0] == Value(1, NUMBER) and arguments[1] == RANGES[NUMBER][0]:
+    if len(term.args) == 2 and admitted(term.args[1]) in clause.compares and term == admitted(term.args[1]).left:
         return EvaluationError(
             f"{arguments[1]} does not fit into a column that admits null",
             where=where,

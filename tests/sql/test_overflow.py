@@ -212,6 +212,15 @@ def test_the_least_number_does_not_become_null_beside_null(query: str) -> None:
     assert (LEAST + 1,) in list(db.sql("select * from v"))
 
 
+def test_a_product_with_the_least_number_is_told_as_one() -> None:
+    """The same term decides whether it goes into a column that admits null: that was told here too."""
+    db = lftj.Database()
+    db.sql("create table least (x bigint not null)")
+    db.load("least", [(LEAST,)])
+    with pytest.raises(EvaluationError, match=r"`1 \* -9223372036854775808` does not fit into 64 bits"):
+        db.sql("select 1 * x as y from least")
+
+
 def test_the_least_number_does_not_become_null_in_a_rule() -> None:
     db = lftj.Database(".decl a(x:number) .decl p(x:number?)  p(x) :- a(x).")
     db.load("a", [(LEAST,)])
