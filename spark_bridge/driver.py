@@ -34,12 +34,11 @@ from lftj.values.codes import Schema
 from spark_bridge import bridge_errors
 from spark_bridge.bridge_errors import BatchError, PlanError, RaceError, StateError
 from spark_bridge.estimates import Estimate, chosen_placement, estimate_of, plans_of
-from spark_bridge.files import DamagedError
 from spark_bridge.ingest import digest, stage
 from spark_bridge.keys import Keyed, arrow_schema
-from spark_bridge.partial import PartExtremes, PartTotals
 from spark_bridge.partition import stop_at
-from spark_bridge.partition_state import ChangeTables, PartitionState, empty, net
+from spark_bridge.partition_state import ChangeTables, PartitionState, net
+from spark_bridge.parts_followed import PartsFollowed, joined
 from spark_bridge.placement import Placement
 from spark_bridge.plan import PART, PartitionPlan, make_plan
 from spark_bridge.store import Body, Checkpoint
@@ -83,7 +82,7 @@ class Partitioned:
         self.executor, self.checkpoint = executor, checkpoint
         self.state = PartitionState(checkpoint)
         self._last: list[Body] = []
-        self._totals: dict[str, PartTotals | PartExtremes] = {}
+        self.parts = PartsFollowed(checkpoint, self.state)
 
     # -- making one ---------------------------------------------------------------------------------------------------
 
@@ -166,6 +165,7 @@ class Partitioned:
         partitions = options["partitions"]
         results = self._run("create", None, 0, partitions, journal=segments, layout=layout, definition=query)
         stop_at("create-worked", 0)
+        self.parts.fitting(None, results, plan)
         return self._body("create", 0, 0, results, journal=segments, layout=layout, history=[])
 
     def _came_late(self) -> StateError:
@@ -263,12 +263,14 @@ class Partitioned:
                 return _again(known, content)
             results = self._run("apply", version, version + 1, self.state.partitions(version), journal=segments)
             stop_at("worked", 0)
+            moved = self.parts.fitting(version, results, layout.plan)
             batch: Body = {"id": batch_id, "digest": content, "changed": _summed(results, layout.plan)}
             body = self._body(
                 "apply", version + 1, self.checkpoint.base(version), results, journal=segments, batch=batch
             )
             if self.checkpoint.publish(body):
                 stop_at("committed", 0)
+                self.parts.reached(moved, body["token"])
                 return Applied(version + 1, batch_id, _pairs(batch["changed"]))
         raise RaceError(
             f"another driver committed first, {RACES} times in a row",
@@ -363,7 +365,7 @@ class Partitioned:
         """The content of a relation, read here."""
         version, schema = self.answered(name, version)
         if self.in_parts(name, version):
-            return self._totals_at(name, schema, version).rows()
+            return self.parts.at(name, schema, version).rows()
         parts = [self.state.output(p, version, name) for p in range(self.state.partitions(version))]
         return pa.concat_tables(parts) if parts else arrow_schema(schema).empty_table()
 
@@ -398,40 +400,13 @@ class Partitioned:
         """The exact change of a relation between two versions, read here."""
         since, last, schema = self.span(name, since, until)
         if self.in_parts(name, last):
-            return self._change_of_parts(name, schema, since, last)
+            return self.parts.change(name, schema, since, last)
         parts = [self.state.output_delta(p, since, last, name) for p in range(self.state.partitions(last))]
         none = arrow_schema(schema).empty_table()
         return net(
             schema,
-            [_joined(parts) if parts else ChangeTables(none, none)],
+            [joined(parts) if parts else ChangeTables(none, none)],
         )
-
-    def _totals_at(self, name: str, schema: Schema, version: int) -> PartTotals | PartExtremes:
-        """A head that is kept in parts, at a version: where it was last read, or from its base on."""
-        token, partitions = self.checkpoint.commit(version)["token"], range(self.state.partitions(version))
-        held = self._totals.get(name)
-        if held is None or held.version != token:
-            try:
-                versions = (self.checkpoint.base(version), *self.checkpoint.since_base(version))
-                parts = [self.state.output_change(p, v, name) for v in versions for p in partitions]
-            except DamagedError:
-                tables = [self.state.output(p, version, name) for p in partitions]
-                parts = [ChangeTables(empty(schema), table) for table in tables]
-            op = self.part_op(name, version)
-            held = PartTotals(schema, token) if op == "sum" else PartExtremes(schema, op, token)
-            held.add(_joined(parts))
-            self._totals[name] = held
-        return held
-
-    def _change_of_parts(self, name: str, schema: Schema, since: int, until: int) -> ChangeTables:
-        """The change of such a head. Where it ends the next one may begin."""
-        held = self._totals_at(name, schema, since)
-        parts = [self.state.output_delta(p, since, until, name) for p in range(self.state.partitions(until))]
-        del self._totals[name]  # an error in the middle leaves nothing half done
-        change = held.step(_joined(parts))
-        held.version = self.checkpoint.commit(until)["token"]
-        self._totals[name] = held
-        return change
 
     def metrics(self) -> dict[str, Any]:
         """Versions, files and bytes of the checkpoint, and what the partitions took in the last call."""
@@ -488,17 +463,13 @@ class Partitioned:
     def _body(self, kind: str, version: int, base: int, results: list[Body], **more: Any) -> Body:
         previous = self.checkpoint.commit(version - 1)["token"] if version else ""
         parts = [
-            {k: result[k] for k in ("partition", "attempt", "state", "facts", "replica", "output", "stats")}
+            {k: result[k] for k in ("partition", "attempt", "state", "facts", "replica", "output", "largest", "stats")}
             for result in results
         ]
         if base == version:
             more["query"] = self.checkpoint.query
         body = {"version": version, "token": uuid.uuid4().hex, "previous": previous, "kind": kind, "base": base}
         return {"journal": [], "batch": None, **body, "parts": parts, **more}
-
-
-def _joined(changes: Sequence[ChangeTables]) -> ChangeTables:
-    return ChangeTables(*(pa.concat_tables(tables) for tables in zip(*changes, strict=True)))
 
 
 def _rows(segments: Sequence[Body]) -> dict[str, int]:

@@ -36,7 +36,7 @@ class PartTotals:
 
     def __init__(self, schema: Schema, version: str | None = None) -> None:
         self.schema, self.version = schema, version
-        self.groups = _parts_of(arrow_schema(schema).empty_table(), 1)
+        self.groups = parts_of(arrow_schema(schema).empty_table(), 1)
 
     def step(self, change: ChangeTables) -> ChangeTables:
         """Follow a change of the parts; the exact change of the head. `EvaluationError` if its type has no room."""
@@ -49,7 +49,7 @@ class PartTotals:
     def add(self, change: ChangeTables) -> pa.Table:
         """Follow the change of the parts of all partitions: the groups as they were and as they are."""
         keys = self.groups.column_names[:-2]
-        moved = pa.concat_tables([_parts_of(change.inserted, 1), _parts_of(change.erased, -1)])
+        moved = pa.concat_tables([parts_of(change.inserted, 1), parts_of(change.erased, -1)])
         known = np.arange(len(moved) + len(self.groups)) >= len(moved)
         both = pa.concat_tables([moved, self.groups])
         for name in ("sum", "parts"):
@@ -130,7 +130,7 @@ def _values_of(rows: pa.Table, sign: int) -> pa.Table:
     return pa.Table.from_arrays(columns, names=[*(f"k{i}" for i in range(len(keys))), "value", "parts"])
 
 
-def _parts_of(rows: pa.Table, sign: int) -> pa.Table:
+def parts_of(rows: pa.Table, sign: int) -> pa.Table:
     """Rows of parts as groups, to be added (`sign` 1) or taken back (-1). Without keys all are of one group."""
     *keys, value = rows.columns
     wide = pa.decimal128(38, value.type.scale if pa.types.is_decimal(value.type) else 0)
@@ -145,7 +145,7 @@ def _parts_of(rows: pa.Table, sign: int) -> pa.Table:
 def _too_large(schema: Schema) -> EvaluationError:
     return EvaluationError(
         f"the sum of a group of `{schema.name}` is out of the range of {schema.types[-1]}",
-        why="the sums of the partitions are, but not what they add up to",
+        why="those of the partitions are in it, and what they add up to is not; nothing was changed",
         remedy="sum smaller numbers",
     )
 

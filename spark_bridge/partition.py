@@ -45,6 +45,7 @@ from spark_bridge.partition_state import (
     table_of,
     tables_of,
 )
+from spark_bridge.parts_followed import largest_part, sums_in_parts
 from spark_bridge.plan import ALL
 from spark_bridge.store import OUTPUT, STATE, Body, Checkpoint
 
@@ -311,7 +312,9 @@ class Worker:
             if tables := tables_of(whole):
                 found["replica"] = store.write(STATE, version, "all", tables)
         stop_at("state", partition)
-        return {**found, "changed": changed}
+        sums = [name for name in sums_in_parts(layout.plan) if name in outputs]
+        largest: Body = {name: largest_part(outputs[name].inserted) for name in sums}
+        return {**found, "changed": changed, "largest": largest}
 
 
 def _change(tx: Transaction, layout: StateLayout, partition: int, changes: Changes) -> None:

@@ -307,9 +307,12 @@ class PartitionState:
     def output_change(self, partition: int, version: int, name: str) -> ChangeTables:
         """The exact change of what a partition answers for a relation; of a base, all of it. `DamagedError`."""
         schema = self.layout(version).schemas[name]
-        tables = self._read(self.checkpoint.commit(version)["parts"][partition].get("output"))
-        none = empty(schema)
-        return ChangeTables(tables.get(name + "-", none), tables.get(name + "+", none))
+        return self.written_change(self.checkpoint.commit(version)["parts"][partition].get("output"), schema)
+
+    def written_change(self, file: Body | None, schema: Schema) -> ChangeTables:
+        """What a file of outputs, of a commit or not yet, says of a relation. `DamagedError`."""
+        tables, none = self._read(file), empty(schema)
+        return ChangeTables(tables.get(schema.name + "-", none), tables.get(schema.name + "+", none))
 
     def output(self, partition: int, version: int, name: str) -> pa.Table:
         """What a partition answers for a relation at a version."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -129,6 +132,46 @@ def test_a_sum_of_parts_out_of_range_is_an_error() -> None:
         totals.step(ChangeTables(parts.slice(0, 0), parts))
     totals.add(ChangeTables(parts.slice(1), parts.slice(0, 0)))
     assert totals.rows().to_pylist() == [{program.schemas["t"].names[0]: 2**62}]
+
+
+@pytest.mark.parametrize("type_", ["number", "decimal(18,2)"])
+def test_a_batch_whose_sums_only_together_leave_their_type_is_refused(tmp_path: Path, type_: str) -> None:
+    """No partition finds anything wrong: the batch was committed, and reading the sum was an error from then on."""
+    most = 2**63 - 1 if type_ == "number" else Decimal("9999999999999999.99")
+    least = 1 if type_ == "number" else Decimal("0.01")
+    text = f".decl e(x:number, y:{type_}) t[] = sum y : {{ e(_, y) }}."
+
+    def rows(*found: tuple[int, Any], op: int | None = None) -> pa.Table:
+        kind = pa.int64() if type_ == "number" else pa.decimal128(18, 2)
+        made = pa.table({"x": pa.array([x for x, _ in found]), "y": pa.array([y for _, y in found], kind)})
+        return made if op is None else made.append_column("_op", pa.array([op] * len(found)))
+
+    given = [(x, most // 8 if type_ == "number" else Decimal("1249999999999999.99")) for x in range(8)]
+    with pytest.raises(EvaluationError, match="out of the range"):
+        LocalQuery.create(
+            text, {"e": rows(*given, *((x + 8, y) for x, y in given))}, checkpoint=tmp_path / "no", processes=4
+        )
+    with LocalQuery.create(text, {"e": rows(*given)}, checkpoint=tmp_path / "q", processes=4) as query:
+        total = sum(y for _, y in given)
+        room = most - total
+        for step, (row, op, expected) in enumerate(
+            [
+                ((100, room + least), 1, None),
+                ((101, room), 1, most),
+                ((102, least), 1, None),
+                ((101, room), -1, total),
+                ((103, -most), 1, total - most),
+                ((104, least), 1, total - most + least),
+            ]
+        ):
+            before = query.result("t").to_pylist(), query.version
+            if expected is None:
+                with pytest.raises(EvaluationError, match="out of the range"):
+                    query.apply({"e": rows(row, op=op)}, batch_id=f"b{step}")
+                assert (query.result("t").to_pylist(), query.version) == before
+            else:
+                query.apply({"e": rows(row, op=op)}, batch_id=f"b{step}")
+                assert [next(iter(found.values())) for found in query.result("t").to_pylist()] == [expected]
 
 
 @pytest.mark.spark
