@@ -30,7 +30,8 @@ def use_all(db: Any) -> None:
     db.rules("d(x, z) :- e(x, y), e(y, z), !e(x, z).", maintain={"d": "delta"})
     db.rules("r(x, y) :- e(x, y), x > 190.  r(x, z) :- r(x, y), e(y, z).")
     db.rules("h[x] = 1 + count : { e(x, y), x < y, h[y] < 3 } :- e(x, _).")
-    db.rules("w[y] = sum x * z : { e(x, y), e(y, z) }.", maintain={"w": "triggers"})
+    sums = "w[y] = sum x * z : { e(x, y), e(y, z) }.  v[y] = count : { e(_, y) }."
+    db.rules(sums, maintain={"w": "triggers", "v": "triggers"})
     for row in (600, 601), (199, 205), (601, 602):
         with db.transaction() as tx:
             tx.insert("e", [row])
@@ -38,9 +39,12 @@ def use_all(db: Any) -> None:
     assert tx.stats["heads"]["d"]["strategy"] == "delta"
     assert tx.stats["heads"]["r"]["strategy"] == "rounds"
     assert tx.stats["heads"]["h"]["strategy"] == "levels"
-    assert (601, 600 * 602) in db["w"]
     assert tx.stats["heads"]["n"]["strategy"] == tx.stats["heads"]["p"]["strategy"] == "trace"
     assert list(tx.delta["p"].inserted) == [(600, 602)]
+    assert (601, 600 * 602) in db["w"]
+    with db.transaction() as tx:
+        tx.insert("e", [(601, 603), (602, 603)])  # not one row alone, which is followed in one call
+    assert (603, 2) in db["v"]
     assert (1, 2, 3) in db["t"]
     assert next(iter(db["t"])) == (0, 1, 2)
     assert db["e"].scan("sum", lo=(10,), hi=(19,)) == 4 * sum(range(10, 20)) + 100
