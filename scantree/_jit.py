@@ -59,7 +59,16 @@ _LEAF_DIR = CACHE_DIR / f"leaves-{_source_hash(*_LEAVES)}"
 # Seconds of compiling after which it is told; kernels that end a pause, by seconds between them; those that take long,
 # and for how many kinds of arguments each is compiled.
 PATIENCE, PAUSE = 1.0, 0.5
-LONG = {"triejoin": 1, "tracing_triejoin": 2, "update_packed": 1, "maintain": 1, "stage_sites": 1, "join_changed": 1}
+LONG = {
+    "triejoin": 1,
+    "tracing_triejoin": 2,
+    "update_packed": 1,
+    "maintain": 1,
+    "stage_sites": 1,
+    "join_changed": 1,
+    "run_packed": 1,
+    "follow_row": 1,
+}
 
 
 class _Announcer(event.Listener):

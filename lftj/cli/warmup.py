@@ -21,7 +21,7 @@ def compile_all() -> int:
 def compile_updates() -> int:
     """Compile what a transaction needs that follows changes, and nothing that only evaluation needs.
 
-    First what most rules follow by, so that it is there soonest: deltas, then traces.
+    First what most rules follow by, so that it is there soonest: deltas and triggers, then traces.
     """
     from lftj.database import Database
 
@@ -30,6 +30,7 @@ def compile_updates() -> int:
     with facts.transaction() as tx:
         tx.insert("e", [(1, 3)])
     triangle, pairs = "t(x, y, z) :- e(x, y), e(y, z), e(x, z).", "p(x, z) :- e(x, y), e(y, z)."
+    sums = "s[y] = sum x : { e(x, y) }."
     for maintain in ("delta", "trace"):
         # Rules that come with a transaction are not evaluated before it: what follows them is made, and then goes on.
         rules = Database(".decl e(x:number, y:number)")
@@ -40,4 +41,7 @@ def compile_updates() -> int:
                 if not i:
                     tx.rules(triangle, maintain={"t": maintain}, granularity={"t": "node"})
                     tx.rules(pairs, maintain={"p": maintain}, granularity={"p": "interval"})
+                    tx.rules(sums, maintain={"s": "triggers"})
+        with rules.transaction() as tx:
+            tx.insert("e", [(7, 7)])  # one row, which sums follow in one call
     return Code.DONE

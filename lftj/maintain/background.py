@@ -23,11 +23,12 @@ from pathlib import Path
 from numba import config
 
 from lftj.join import delta_join, trace_update
+from lftj.triggers.row_kernel import follow_row, run_packed
 from scantree import _jit, update
 
 MOST = 600
 # What takes long of all that commits need.
-NEEDED = (update.update_packed, delta_join.join_changed, trace_update.maintain)
+NEEDED = (update.update_packed, delta_join.join_changed, run_packed, follow_row, trace_update.maintain)
 # Why no head is followed for a while on a new machine.
 COMPILING = "what that takes is being compiled in the background"
 _LOCK = "background.lock"

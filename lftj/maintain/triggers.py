@@ -13,6 +13,7 @@ from typing import Any
 from lftj.join.run import Limits
 from lftj.language.clause import Clause, Var
 from lftj.language.options import AUTO, TRIGGERS
+from lftj.maintain import background
 from lftj.maintain.cost import EVENT, EVENT_STEP, JOINED, JOINED_STEP, RebuildCost
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import DECLARED, kept_content
@@ -180,8 +181,8 @@ class Triggers:
                 staged = self._delta.prepare(step, heads, why, limits)
                 staged.kept = None
                 return staged
-            if dear := step.dear(heads):
-                return RECOMPUTE.prepare(step, heads, dear, limits)
+            if reason := background.COMPILING if background.is_busy() else step.dear(heads):
+                return RECOMPUTE.prepare(step, heads, reason, limits)
         if not is_threshold(heads) and (filled := self._filled(step, heads, why, limits)) is not None:
             if chosen and isinstance(filled.kept, KeptTriggers) and (why_not := self._dearer(step, heads, filled.kept)):
                 filled.kept, step.kept.costs_of(heads).formulas = None, why_not
