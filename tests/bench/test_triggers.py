@@ -128,6 +128,7 @@ def test_figures_become_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
             "duckdb": {"recompute_ms": 7.0, "take_in_ms": 1.0}, "event_us": 1.5, "ms": {"planner": 2.0, "delta": 1.0},
             "chosen": {"delta": 3}, "best": "delta", "one_row_us": 41.0, "one_row_cpu_us": 40.0, "one_row_p99_us": 50.0,
             "stream_us": 0.5, "fine_us": 0.75, "sizes": [10, 100], "event_us_": 0,
+            "declared": {"inserts": {**phase, "per_second": 4321.0}} if asked.get("query") != "q4" else {},
             **({"event_us": [1.0, 2.0], "bytes": [1, 2], "slope": 0.3} if "sizes" in asked else {}),
         }  # fmt: skip
 
@@ -139,7 +140,8 @@ def test_figures_become_tables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert len(lines) == len(list(triggers.requests(tuple(triggers.PARTS), [], triggers.SCALES, quick=False)))
     assert {line["engine"] for line in lines} == {"lftj"}
     tables = {name: make() for name, make in report_triggers.TABLES.items()}
-    assert "| q1 | triggers | 7 | **1,234** |" in tables["triggers-tpch"]
+    assert "| q1 | triggers | 7 | **4,321** | – | 1,234 |" in tables["triggers-tpch"]
+    assert "| q4 | triggers | 7 | – | – | 1,234 |" in tables["triggers-tpch"]
     assert "below 500,000; below 100 times; 90% of the inserts" in tables["triggers-tpch"]
     assert "no / such query" in tables["triggers-tpch-small"]
     assert "41.0, 50.0 µs" in tables["triggers-join"]
