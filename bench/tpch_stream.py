@@ -39,7 +39,8 @@ class Stream:
     """Events in order: `table` (place in `TABLES`), `sign` and `row` of each; `inserts` of them come first."""
 
     def __init__(self, tables: dict[str, Any]) -> None:
-        self.tables = tables
+        # Rows are taken from one chunk a hundred times as fast as from many.
+        self.tables = {name: table.combine_chunks() for name, table in tables.items()}
         order_of, held = self._orders()
         first = self._inserts(order_of, held)
         second = self._deletes(order_of, held)

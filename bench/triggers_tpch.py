@@ -62,6 +62,7 @@ def warm(query: Query) -> None:
     followed(db, stream.batches("inserts", BATCH), BUDGET)
     transacted(db, stream.batches("deletes", 200), BUDGET)
     transacted(db, map(as_tuples, stream.batches("inserts", 1, 3)), BUDGET)
+    followed(db, map(as_tuples, stream.after(stream.inserts // 2, 1, 200)), BUDGET)
     len(db[query.name])
 
 

@@ -14,10 +14,12 @@ all events of a relation at once: sorted by row, each finds what the one before 
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 Kinds = npt.NDArray[np.int8]
 Marks = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
+# Rows that wait to be read together, at most; above it, texts that come again cost more than the parts do.
+AT_ONCE = 1 << 16
 _BLOCKS = 'give (relation, op, rows), as in `[("edge", "+1", [(1, 2)]), ("edge", -1, [(2, 3)])]`'
 
 
@@ -76,30 +80,52 @@ class AppliedEvents:
 class _Given:
     """The events of one relation, in pieces: rows, what becomes of each and whether keys count, and their numbers.
 
-    Rows of small blocks wait to be read together: `waiting`, with `kinds`, `keyed` and `numbers` of each.
+    Blocks with one op each wait to be read together: `waiting`, all of them lists of rows or all Arrow tables of one
+    schema, `size` rows in all; with `meant` of each, and the number of its first event.
     """
 
     relation: StoredRelation
+    symbols: SymbolTable
     pieces: list[tuple[Rows, Kinds, Marks, Rows]] = field(default_factory=list)
     waiting: list[Any] = field(default_factory=list)
-    kinds: list[int] = field(default_factory=list)
-    keyed: list[bool] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    meant: list[tuple[int, bool]] = field(default_factory=list)
+    firsts: list[int] = field(default_factory=list)
+    size: int = 0
 
-    def wait(self, source: Sequence[Any], meant: tuple[int, bool], first: int) -> None:
+    def wait(self, source: Any, meant: tuple[int, bool], first: int) -> None:
         """Keep the rows of a block with one op."""
-        size = len(source)
-        self.waiting += source
-        self.kinds += [meant[0]] * size
-        self.keyed += [meant[1]] * size
-        self.numbers += range(first, first + size)
+        if self.waiting and not _alike(self.waiting[-1], source):
+            self.flush()
+        self.waiting.append(source)
+        self.meant.append(meant)
+        self.firsts.append(first)
+        self.size += len(source)
+        if self.size > AT_ONCE:
+            self.flush()
 
-    def flush(self, symbols: SymbolTable) -> None:
+    def flush(self) -> None:
         """Read the rows that wait."""
-        if self.waiting:
-            marks = np.array(self.kinds, np.int8), np.array(self.keyed, np.bool_), np.array(self.numbers, np.int64)
-            self.pieces.append((_rows(self.relation, self.waiting, symbols), *marks))
-            self.waiting, self.kinds, self.keyed, self.numbers = [], [], [], []
+        if not self.waiting:
+            return
+        sizes = np.array([len(source) for source in self.waiting])
+        kinds = np.repeat(np.array([kind for kind, _ in self.meant], np.int8), sizes)
+        keyed = np.repeat(np.array([by_key for _, by_key in self.meant], np.bool_), sizes)
+        # Of the first row of each block its number, less how many rows stand before it.
+        shifts = np.array(self.firsts) - (np.cumsum(sizes) - sizes)
+        numbers = np.arange(len(kinds)) + np.repeat(shifts, sizes)
+        self.pieces.append((self._read(), kinds, keyed, numbers))
+        self.waiting, self.meant, self.firsts, self.size = [], [], [], 0
+
+    def _read(self) -> Rows:
+        """The codes of the rows that wait, read together; an error says where its row stands in its own block."""
+        if len(self.waiting) == 1:
+            return _rows(self.relation, self.waiting[0], self.symbols)
+        try:
+            return _rows(self.relation, _joined(self.waiting), self.symbols)
+        except DataError:
+            for source in self.waiting:
+                _rows(self.relation, source, self.symbols)
+            raise
 
 
 class Applying(Protocol):
@@ -175,23 +201,46 @@ def _read(tx: Any, events: Iterable[Sequence[Any]]) -> tuple[dict[str, _Given], 
             raise arguments.refused("events", block, "it is an iterable of blocks of events", _BLOCKS)
         name, op, source = block
         if name not in given:
-            given[name] = _Given(tx._relation(name))
+            given[name] = _Given(tx._relation(name), symbols)
         here = given[name]
-        if isinstance(op, str | int) and isinstance(source, list | tuple):
+        if isinstance(op, str | int) and (isinstance(source, list | tuple) or _is_table(source)):
             meant = known.get((name, op))
             if meant is None:
                 meant = known[name, op] = _meant(op, here.relation.given)
             here.wait(source, meant, count)
             count += len(source)
             continue
-        here.flush(symbols)
+        here.flush()
         rows = _rows(here.relation, source, symbols)
         size = rows.shape[1]
         here.pieces.append((rows, *_ops(op, here.relation.given, size), np.arange(count, count + size)))
         count += size
     for here in given.values():
-        here.flush(symbols)
+        here.flush()
     return given, count
+
+
+def _is_table(source: Any) -> bool:
+    """Whether blocks of this kind are read together: tables and record batches of pyarrow, with columns."""
+    arrow = sys.modules.get("pyarrow")  # which a program that gives tables has imported
+    return arrow is not None and isinstance(source, arrow.Table | arrow.RecordBatch) and source.num_columns > 0
+
+
+def _alike(first: Any, second: Any) -> bool:
+    """Whether two blocks can be read together."""
+    tables = _is_table(first), _is_table(second)
+    return first.schema.equals(second.schema) if all(tables) else not any(tables)
+
+
+def _joined(sources: Sequence[Any]) -> Any:
+    """The rows of blocks that are alike, as one source."""
+    if not _is_table(sources[0]):
+        return list(chain.from_iterable(sources))
+    import pyarrow as pa
+
+    tables = [pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source for source in sources]
+    # One chunk: a part of a column costs as much as a thousand rows of it.
+    return pa.concat_tables(tables).combine_chunks()
 
 
 def _rows(relation: StoredRelation, source: Any, symbols: SymbolTable) -> Rows:

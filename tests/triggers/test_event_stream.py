@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, note
 from hypothesis.strategies import DataObject, data, integers, lists, sampled_from, tuples
@@ -62,6 +63,17 @@ def random_blocks(rng: Random) -> list[Block]:
     return blocks
 
 
+def in_some_form(rng: Random, block: Block) -> tuple[str, Any, Any]:
+    """A block as it is, or with its rows as a table or a record batch, whose integers are of either width."""
+    name, op, rows = block
+    if not rows or rng.random() < 0.4:
+        return block
+    types = [rng.choice((pa.int64(), pa.int32())) if value.__class__ is int else pa.string() for value in rows[0]]
+    columns = [pa.array(column, type) for column, type in zip(zip(*rows, strict=True), types, strict=True)]
+    form = rng.choice((pa.table, pa.record_batch))
+    return name, op, form(columns, names=[f"c{i}" for i in range(len(columns))])
+
+
 def one_by_one(db: lftj.Database, name: str, op: str, row: tuple[Any, ...]) -> None:
     with db.transaction() as tx:
         if name != "f":
@@ -81,7 +93,7 @@ def test_the_log_is_the_head_after_each_event(rng: Random) -> None:
         blocks = random_blocks(rng)
         note(f"{blocks}")
         state = {head: set(db[head]) for head in HEADS}
-        done = db.apply(blocks, watch=HEADS)
+        done = db.apply([in_some_form(rng, block) for block in blocks], watch=HEADS)
         logs: dict[str, dict[int, list[tuple[tuple[Any, ...], int]]]] = {head: {} for head in HEADS}
         for head in HEADS:
             for line in done.logs[head].to_pylist():
@@ -126,6 +138,16 @@ def test_a_row_that_comes_and_goes_is_in_the_log_alone() -> None:
     told = [tuple(line.values()) for line in done.logs["tot"].to_pylist()]
     assert told == [(0, 0, -1), (0, 400, 1), (1, 400, -1), (1, 0, 1)]
     assert list(done.delta) == []
+
+
+@pytest.mark.parametrize("form", [list, pa.Table.from_pylist])
+def test_an_error_says_where_its_row_stands_in_its_own_block(form: Any) -> None:
+    db = made()
+    blocks = [[{"k": 1, "d": 1, "r": i} for i in range(3)], [{"k": 1, "d": 1, "r": i} for i in (7, None, 8)]]
+    with pytest.raises(DataError) as told:
+        db.apply([("o", "+1", form(block)) for block in blocks])
+    assert "row 1 (from 0)" in str(told.value)
+    assert len(db["o"]) == 0
 
 
 @pytest.mark.parametrize(
