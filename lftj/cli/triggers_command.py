@@ -71,11 +71,13 @@ def _rules(named: str) -> tuple[Iterable[Clause], Mapping[str, Schema]]:
 def _of_rules(clauses: Iterable[Clause], schemas: Mapping[str, Schema], *, naive: bool) -> dict[str, TriggerProgram]:
     """The programs of rules that triggers can keep, by rule and derived relations; the reason of others to stderr."""
     made: dict[str, TriggerProgram] = {}
+    clauses = list(clauses)
+    by_head = {clause.head: (clause,) for clause in clauses}
     for clause in clauses:
         if clause.aggregate is None:
             continue
         try:
-            formulas = formulas_of(clause, schemas)
+            formulas = formulas_of(clause, schemas, by_head)
         except DoesNotFit as why:
             say(f"lftj: `{clause.head}` {why}")
             continue

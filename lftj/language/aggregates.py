@@ -29,6 +29,7 @@ wildcards. Those of `count`, `sum` and `mean`, and what computes texts in their 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -37,9 +38,10 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.counted_atoms import counted_atoms, makes_texts
 from lftj.language.functors import OR_NULL
-from lftj.language.internal_relations import ALL, GROUPS, WITH_ZERO, Fold, InternalRule
+from lftj.language.internal_relations import ALL, GROUPS, MET, WITH_ZERO, Fold, InternalRule
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
+from lftj.language.text_selections import TextSelection, text_selections
 from lftj.language.types import NUMBER
 from lftj.language.visitors import Node, all_names, nodes, open_variables
 
@@ -211,6 +213,8 @@ class AggregateRelations:
         else:
             counted = counted_atoms(done)
             folded = bool(body.atoms) and not (counted and makes_texts((*head, *body)))
+            if len(done) == 1 and not folded and (apart := text_selections(head, body, counted, whole.parts.derived)):
+                body, folded = self._selected(aggregate, name, *apart), True
         if len(done) > 1 or not folded:
             body, head = self._all(aggregate, name, done, variables, counted)
         fold = Fold(op, groups_count)
@@ -308,6 +312,28 @@ class AggregateRelations:
         again = {v.name: v for v in open_variables(counted) if v.name in columns}
         compares = tuple(ast.Comparison(OR_NULL, v, v, v.span) for v in again.values())
         return Conjunction((*counted, ast.Atom(relation, tuple(columns.values()), aggregate.span)), compares), head
+
+    def _selected(
+        self, aggregate: ast.Aggregate, name: str, body: Conjunction, selections: Sequence[TextSelection]
+    ) -> Conjunction:
+        """The body with the relations of `selections`, which are derived, in place of conditions on texts."""
+        whole, span = self.whole, aggregate.span
+        places = Counter(v.name for v in open_variables(body.atoms))
+        for number, selection in enumerate(selections):
+            columns = selection.columns()
+            key = (MET, len(columns), _Renaming([v.name for v in columns]).conjunction(selection.body))
+            relation = whole.parts.shared.get(key)
+            if relation is None:
+                relation = whole.parts.shared[key] = f"{name}{MET}{number or ''}"
+                words = [f"a variable in the braces of `{aggregate.op}`"] * len(columns)
+                whole.parts.relation(relation, [v.name for v in columns], words, span)
+                whole.made.append(InternalRule(whole.rule, ast.Atom(relation, columns, span), selection.body))
+            # What one atom only has is read once more, null or not.
+            compares = tuple(ast.Comparison(OR_NULL, v, v, v.span) for v in columns if places[v.name] == 1)
+            body = replace(
+                body, atoms=(*body.atoms, ast.Atom(relation, columns, span)), compares=(*body.compares, *compares)
+            )
+        return body
 
     def _columns(self, aggregate: ast.Aggregate, bodies: Sequence[Conjunction]) -> dict[str, ast.Variable]:
         """The variables that a binding consists of: all that the braces bind."""

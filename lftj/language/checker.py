@@ -92,7 +92,8 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
     names = resolve(program, known, findings)
     directives = check_directives(program, names, findings)
     rules = [item for item in program.items if isinstance(item, ast.Rule)]
-    parts = InternalRelations(names, known)
+    derived = {clause.head for clause in before} | {head.name for rule in rules for head in rule.heads}
+    parts = InternalRelations(names, known, derived)
     typed: list[TypedClause] = []
     dependencies = Dependencies()
     dependencies.known(before)

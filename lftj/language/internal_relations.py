@@ -6,17 +6,18 @@ which the rule's constructs are met; what an aggregate needs besides its own rel
     @p.1          what an aggregate says of each group, or the rows for which a negated conjunction holds
     @p.1.all      the bindings that an aggregate folds, where they are not simply the rows of one relation, but for
                   columns that are only counted (counted_atoms.py)
+    @p.1.met      what meets conditions on the texts of one atom in its braces (text_selections.py)
     @p.1.groups   the values of the variables that come from outside of the braces, or of the negation
     @p.1.with0    what the rule reads of `count` and `sum`: 0 for the groups without a binding
     @p.1.rows     the rows along which a recursive clause is evaluated key by key (acyclic.py)
 
-`@p.1.all` is shared by all braces of a program that are equal but for the names of variables; it is derived by the
-clauses of the first rule that has them.
+`@p.1.all` is shared by all braces of a program that are equal but for the names of variables, and so is `@p.1.met`; it
+is derived by the clauses of the first rule that has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from lftj.errors import Span
@@ -26,7 +27,7 @@ from lftj.language.names import KnownRelation, Names
 from lftj.language.normal_form import Conjunction
 
 # How their names end.
-ALL, GROUPS, WITH_ZERO, ROWS = ".all", ".groups", ".with0", ".rows"
+ALL, MET, GROUPS, WITH_ZERO, ROWS = ".all", ".met", ".groups", ".with0", ".rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,10 @@ class InternalRule:
 
 
 class InternalRelations:
-    """The internal relations of a program so far; new ones are entered into `names`."""
+    """The internal relations of a program so far; new ones are entered into `names`. `derived`: what rules derive."""
 
-    def __init__(self, names: Names, known: Mapping[str, object]) -> None:
-        self.names = names
+    def __init__(self, names: Names, known: Mapping[str, object], derived: Container[str] = ()) -> None:
+        self.names, self.derived = names, derived
         self.shared: dict[object, str] = {}
         self._known = known
         self._numbers: dict[str, int] = {}

@@ -73,8 +73,10 @@ class Triggers:
                     raise DoesNotFit("is recursive" if heads.recursive else "has no rule, or several")
                 clause = heads.clauses[0]
                 schemas = {name: relations[name].schema for name in clause.reads}
-                made = formulas_of if clause.threshold is None else ThresholdFormulas
-                costs.formulas = made(clause, schemas)
+                if clause.threshold is None:
+                    costs.formulas = formulas_of(clause, schemas, step.evaluator.state.strata.by_head)
+                else:
+                    costs.formulas = ThresholdFormulas(clause, schemas)
             except DoesNotFit as why:
                 costs.formulas = f"it {why}"
         return costs.formulas

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lftj.language.clause import Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
+from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
 from lftj.language.functors import CHECKED, TEXT_TESTS
 from lftj.plan.partial_functions import partial_terms
 from lftj.triggers.algebra import Add, Cmp, Formula, Lift, Mul, Rel, TriggerProgram, Val
@@ -73,8 +73,13 @@ class ClauseFormulas(NamedTuple):
         }
 
 
-def formulas_of(clause: Clause, schemas: Mapping[str, Schema]) -> ClauseFormulas:
-    """The formulas of a clause; `schemas` of the relations that it reads. Raises `DoesNotFit`."""
+def formulas_of(
+    clause: Clause, schemas: Mapping[str, Schema], by_head: Mapping[str, Sequence[Clause]] | None = None
+) -> ClauseFormulas:
+    """The formulas of a clause; `schemas` of the relations that it reads. Raises `DoesNotFit`.
+
+    `by_head`: all clauses, among them those that select rows of one atom of this one by its texts.
+    """
     aggregate = clause.aggregate
     if aggregate is None or aggregate.op not in FOLDED:
         raise DoesNotFit("is no count, sum or mean")
@@ -82,7 +87,7 @@ def formulas_of(clause: Clause, schemas: Mapping[str, Schema]) -> ClauseFormulas
         raise DoesNotFit("is evaluated key by key")
     if not clause.atoms:
         raise DoesNotFit("reads no relation")
-    return _ClauseTranslation(clause, schemas).made()
+    return _ClauseTranslation(clause, schemas, by_head or {}).made()
 
 
 @dataclass(slots=True)
@@ -126,12 +131,25 @@ def _names(*terms: Term) -> set[str]:
     return {var.name for term in terms for var in variables_of(term)}
 
 
+def _selection(clauses: Sequence[Clause]) -> Clause | None:
+    """The clause of an internal relation that has rows of one other, those that meet conditions; None of any other."""
+    clause = clauses[0] if len(clauses) == 1 else None
+    if clause is None or not clause.head.startswith(INTERNAL):
+        return None
+    plain = len(clause.atoms) == 1 and not (clause.negated or clause.aggregate or clause.acyclic)
+    return clause if plain else None
+
+
 class _ClauseTranslation:
     """One clause on its way. `defined`: what equations define, by variable; `made_up`: variables that formulas add."""
 
-    def __init__(self, clause: Clause, schemas: Mapping[str, Schema]) -> None:
+    def __init__(self, clause: Clause, schemas: Mapping[str, Schema], by_head: Mapping[str, Sequence[Clause]]) -> None:
         self.clause, self.schemas = clause, schemas
-        self.atoms = [self.occurrence(atom) for atom in clause.atoms]
+        selections = {atom: made for atom in clause.atoms if (made := _selection(by_head.get(atom.predicate, ())))}
+        self.atoms = [self.occurrence(atom) for atom in clause.atoms if atom not in selections]
+        for atom, selection in selections.items():
+            if not self.selected(atom, selection):
+                self.atoms.append(self.occurrence(atom))
         self.made_up = 0
         self.checked: list[Term] = []
         self.factors: list[Formula] = []
@@ -183,6 +201,25 @@ class _ClauseTranslation:
                 raise DoesNotFit("has parameters")
             made.conditions.append(Compare("=", here, arg))
         return made
+
+    def selected(self, atom: BodyAtom, selection: Clause) -> bool:
+        """Whether `atom`, whose rows `selection` selects of one relation, is but conditions of another atom; these."""
+        outer = dict(zip(selection.head_args, atom.args, strict=True))
+        below = selection.atoms[0]
+        columns = {arg: i for i, arg in reversed(list(enumerate(below.args))) if isinstance(arg, Var)}
+        for home in self.atoms:
+            here: dict[str, Term] = {}
+            for var, i in columns.items():
+                named = outer.get(var)
+                found = home.columns.get(named.name) if isinstance(named, Var) else None
+                if found is not None and found.name == COLUMN.format(i):
+                    here[var.name] = found
+            if home.predicate == below.predicate and len(here) == len(columns):
+                home.conditions += [
+                    Compare(one.op, replaced(one.left, here), replaced(one.right, here)) for one in selection.compares
+                ]
+                return True
+        return False
 
     def null_tests(self, atom: _Occurrence) -> list[Compare]:
         """Tests of texts that may be null, that are computed with, and whose variable another atom keeps from null."""
