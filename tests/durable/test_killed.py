@@ -77,10 +77,11 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
     rng = random.Random(7)
     opened(tmp_path / "shop.lftj").close()  # what it needs is compiled
     acknowledged = said = 0
+    last = set[int]()  # the rows that a process wrote last, by file
     for seed in range(TIMES):
         path = tmp_path / f"{seed // ON_ONE}.lftj"
         if seed % ON_ONE == 0:
-            acknowledged = 0
+            acknowledged, last = 0, set()
         done = killed(path, seed, rng)
         said += len(done)
         acknowledged = max([acknowledged, *done])
@@ -91,10 +92,12 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
             edges = sorted(a for a, b in db["edge"] if a)
             assert all((a, a % 7) in db["edge"] for a in edges)
             assert edges == list(range(1, len(edges) + 1)), seed
-            # a load is two loads, so the last row may be in one relation only
-            assert len(edges) - len(db["name"]) in (0, 1), seed
+            # A load is two loads, so the row that a process wrote last may be in one relation only.
+            last.add(len(edges))
+            names = {a for a, _ in db["name"]}
+            assert names <= set(edges) <= names | last, seed
             assert len(edges) >= acknowledged, seed
             before = {name: sorted(db[name]) for name in ("path", "degree", "named", "lonely")}
             db._evaluator.state = db._state.made_stale(db._state.relations)
             assert {name: sorted(db[name]) for name in before} == before, seed
-    assert said > TIMES
+    assert said > TIMES // 4  # on a busy machine processes come to less before they die
