@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lftj.durable import ends
-from lftj.durable.checkpoint import SavedCheckpoint, is_made_again
+from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.container import META, Container, hash_of
 from lftj.durable.entry import LogEntry
 from lftj.durable.opening import entries_kept
@@ -172,6 +172,8 @@ def _damaged_pages(container: Container, bad: set[int]) -> Iterator[Damage]:
             for role, number in kept.items():
                 roles.setdefault(number, []).append((role, name))
         uses += [(listed, roles.get(number, [])) for number, listed in enumerate(last.lists)]
+        for one in last.followed(container):
+            uses += [(listed, [(role, one.head)]) for role, listed in one.lists.items()]
     after = 0 if last is None else last.seq
     for (entry,) in container.connection.execute("select entry from log where seq > ? order by seq", (after,)):
         pages = LogEntry.decoded(entry).pages
@@ -180,11 +182,11 @@ def _damaged_pages(container: Container, bad: set[int]) -> Iterator[Damage]:
         named = listed.segments()
         for id in sorted((named & bad) | (named - there)):
             facts = [name for role, name in names if role == "facts"]
-            contents = [name for role, name in names if not is_made_again(role)]
+            contents = [name for role, name in names if role in ("facts", "content")]
             what = f"segment {id} is {'damaged' if id in there else 'missing'}"
             if not contents:
                 order = ", ".join(f"{role} of `{name}`" for role, name in names)
-                yield Damage(f"{what}: {order}", "none: the next checkpoint has it again", lost=False)
+                yield Damage(f"{what}: {order}", "none: it is made again when it is needed", lost=False)
             elif not facts:
                 heads = ", ".join(f"`{name}`" for name in contents)
                 yield Damage(f"{what}: {heads}", "open the file: it is evaluated again", lost=False)

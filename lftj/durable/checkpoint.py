@@ -2,11 +2,11 @@
 
     header     a line of JSON: the steps of the program, how many symbols there are, whose versions follow, which of
                them are the facts and the content of each relation, what was stale, and the rules of each head as text
-    bodies     the page lists of these versions
+    bodies     the page lists of these versions, then the lists of what heads are followed by (followed_lists.py)
 
 Contents come with what their rows carry (the rounds of recursion), so recursive heads are followed at once after a
-start. A version that is two things (facts and content; an alias) is there once. Key orders and support are there where
-they are asked for (followed.py).
+start. A version that is two things (facts and content; an alias) is there once. Key orders, support and what else heads
+are followed by are there where they are asked for (followed.py).
 
 A head whose rules are not, word for word, those that its content was derived by is stale: it is evaluated again.
 """
@@ -16,12 +16,14 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from lftj.durable import ends
+from lftj.durable import ends, followed_lists
+from lftj.durable.chunks import Chunks
 from lftj.durable.container import Container, hash_of, intact
 from lftj.durable.followed import Support, support_store
+from lftj.durable.followed_lists import KeptParts, SavedParts
 from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
 from lftj.program.components import ComponentRounds
@@ -38,7 +40,8 @@ SUPPORT = "support"
 class Taken(NamedTuple):
     """What a checkpoint is made of: the state after entry `seq`, the steps of its program, the number of symbols.
 
-    `supports`: of heads, if what these are followed by is kept; key orders of the state have caught up then.
+    `supports`: of heads, if what these are followed by is kept; key orders of the state have caught up then ·
+    `followed`: what they are followed by besides.
     """
 
     seq: int
@@ -46,6 +49,7 @@ class Taken(NamedTuple):
     steps: tuple[dict[str, Any], ...]
     symbols: int
     supports: Mapping[str, Support] | None = None
+    followed: Mapping[str, KeptParts] = {}
 
 
 def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
@@ -60,7 +64,7 @@ def _stores(relations: Iterable[StoredRelation]) -> dict[int, tuple[str, str]]:
     return found
 
 
-def write(container: Container, segments: Segments, moment: Taken, rounds: ComponentRounds) -> set[int]:
+def write(container: Container, segments: Segments, chunks: Chunks, moment: Taken, rounds: ComponentRounds) -> set[int]:
     """Write what is not in the file yet, then the checkpoint; earlier ones go. Returns the segments that it names."""
     state, owners = moment.state, _stores(moment.state.relations.values())
     supports = moment.supports or {}
@@ -94,6 +98,8 @@ def write(container: Container, segments: Segments, moment: Taken, rounds: Compo
                 owners[id(support.store)] = name, SUPPORT
                 kept[SUPPORT] = number(SUPPORT, name, support)
         relations[name] = kept
+    followed = {name: one for name, one in moment.followed.items() if "content" in relations[name]}
+    lists = followed_lists.write(segments, chunks, followed)
     header = {
         "steps": moment.steps,
         "symbols": moment.symbols,
@@ -103,14 +109,15 @@ def write(container: Container, segments: Segments, moment: Taken, rounds: Compo
         "supports": {name: support.noted() for name, support in supports.items()},
         "rules": {head: rules_of(state, head) for head in state.strata.order},
         "rounds": {name: noted for name in relations if (noted := rounds.of([state.relations[name].content]))},
+        **lists.noted,
     }
-    body = b"".join([json.dumps(header).encode(), b"\n", *(body for _, body in versions)])
+    body = b"".join([json.dumps(header).encode(), b"\n", *(body for _, body in versions), *lists.bodies])
     with container.failing("write to"), container.transaction() as connection:
         row = (moment.seq, time.time(), body, hash_of(body, moment.seq))
         connection.execute("insert or replace into checkpoints values (?, ?, ?, ?)", row)
         connection.execute("delete from checkpoints where seq < ?", (moment.seq,))
-    segments.forget(used)
-    return named
+    segments.forget(used | lists.used)
+    return named | lists.named
 
 
 def rules_of(state: State, head: str) -> list[str]:
@@ -119,11 +126,15 @@ def rules_of(state: State, head: str) -> list[str]:
 
 
 class SavedCheckpoint(NamedTuple):
-    """A checkpoint as it is in the file: its number, its header, the lists of the pages of its versions."""
+    """A checkpoint as it is in the file: its number, its header, the lists of the pages of its versions.
+
+    `followed_lists`: those of what heads are followed by.
+    """
 
     seq: int
     header: dict[str, Any]
     lists: list[PageList]
+    followed_lists: list[PageList]
 
     @classmethod
     def last(cls, container: Container) -> SavedCheckpoint | None:
@@ -137,10 +148,18 @@ class SavedCheckpoint(NamedTuple):
         body = intact(body, hash, "checkpoints", seq)
         end = body.index(b"\n")
         header, at, lists = json.loads(body[:end]), end + 1, []
-        for *_, size in header["versions"]:
+        sizes = [size for *_, size in (*header["versions"], *header.get("followed_lists", ()))]
+        for size in sizes:
             lists.append(PageList.decoded(body[at : at + size]))
             at += size
-        return cls(seq, header, lists)
+        first = len(header["versions"])
+        return cls(seq, header, lists[:first], lists[first:])
+
+    def followed(self, container: Container) -> Iterator[SavedParts]:
+        """What it has of heads besides their contents and support."""
+        for head, kept in self.header.get("followed", {}).items():
+            lists = {name: self.followed_lists[number] for name, number in kept["lists"].items()}
+            yield SavedParts(head, kept, lists, container)
 
     def read(
         self, container: Container, segments: Segments, state: State, rounds: ComponentRounds

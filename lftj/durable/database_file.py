@@ -23,9 +23,10 @@ import numpy as np
 
 from lftj.durable import ends
 from lftj.durable.checkpoint import Taken, write
+from lftj.durable.chunks import Chunks
 from lftj.durable.container import Container, hash_of
 from lftj.durable.entry import LogEntry, Step, encoded
-from lftj.durable.followed import supports_of, with_orders
+from lftj.durable.followed import followed_of, supports_of, with_orders
 from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
 from lftj.store.change import Change
@@ -69,6 +70,7 @@ class DatabaseFile:
     def __init__(self, container: Container, symbols: SymbolTable, retain: int | None) -> None:
         self.container, self.symbols, self.retain = container, symbols, retain
         self.segments = Segments(container)
+        self.chunks = Chunks(self.segments)
         self.seq = 0
         self.steps: list[Step] = []
         self.symbols_written = 0
@@ -266,14 +268,15 @@ class DatabaseFile:
             self.traces = self.traces if traces is None else traces
             moment = Taken(self.seq, database._state, tuple(self.steps), len(self.symbols))
             if self.traces:
-                moment = moment._replace(state=with_orders(moment.state), supports=supports_of(database))
+                supports, followed = supports_of(database), followed_of(database)
+                moment = moment._replace(state=with_orders(moment.state), supports=supports, followed=followed)
             tail = self._tail
         with self._checkpoints:  # not within the database's lock: its holder may wait for this one
             if moment.seq < self.checkpoint_seq:
                 return  # another thread has made a later one meanwhile
             with self.container.failing("write to"), self._writing_symbols(moment.symbols):
                 pass  # those that heads computed when they were evaluated: no entry brought them
-            named = write(self.container, self.segments, moment, database._evaluator.rounds)
+            named = write(self.container, self.segments, self.chunks, moment, database._evaluator.rounds)
             self.checkpoint_seq = moment.seq
             self._tail -= tail
             self.drop_old(named)
@@ -295,7 +298,7 @@ class DatabaseFile:
 
     def _named(self, connection: Any) -> set[int]:
         """The segments that versions name, or entries after the last checkpoint."""
-        named: set[int] = set()
+        named = self.chunks.named()
         for saved in self.segments.saved.values():
             named |= saved.list.segments()
         # Before the last checkpoint nobody reads them any more: a reader who is behind takes that.

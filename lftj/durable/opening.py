@@ -17,7 +17,7 @@ from lftj.durable.checkpoint import SavedCheckpoint
 from lftj.durable.container import SYNC, Container, damaged, hash_of, intact
 from lftj.durable.database_file import DatabaseFile, texts_of
 from lftj.durable.entry import LogEntry, netted
-from lftj.durable.followed import follow_again
+from lftj.durable.followed import follow_again, follow_further
 from lftj.durable.program_log import after
 from lftj.durable.segments import PageList
 from lftj.errors import DatabaseFileError
@@ -123,6 +123,7 @@ def restore(database: InFile, file: DatabaseFile, checkpoint: SavedCheckpoint) -
     file.seq = file.checkpoint_seq = checkpoint.seq
     file.traces = checkpoint.header["traces"]
     follow_again(database, supports, checkpoint.header["supports"])
+    follow_further(database, checkpoint.followed(file.container), file.segments, file.chunks)
 
 
 def _note_evaluated(database: InFile, heads: Heads) -> None:

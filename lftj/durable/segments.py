@@ -11,8 +11,9 @@ While a list is in force the version it was made of is held: its pages keep thei
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -144,16 +145,24 @@ class Segments:
         return made
 
     def _write(self, version: Version, offsets: Ints, counts: Ints, new: Ints, segment: Ints, start: Ints) -> None:
-        """Write the pages numbered `new`, and note where they are. Packing takes longest, and does not hold the GIL."""
-
-        def packed_of(id: int, pages: Ints) -> tuple[int, int, bytes, bytes]:
-            rows = rows_of(version, offsets[pages], counts[pages])
+        """Write the pages numbered `new`, and note where they are."""
+        parts = [new[lo : lo + TOGETHER] for lo in range(0, len(new), TOGETHER)]
+        ids = self.write([partial(rows_of, version, offsets[pages], counts[pages]) for pages in parts])
+        for id, pages in zip(ids, parts, strict=True):
             segment[pages] = id
             start[pages] = np.cumsum(counts[pages]) - counts[pages]
+
+    def write(self, parts: Sequence[Rows | Callable[[], Rows]]) -> range:
+        """Write rows int64[cols, n], or what makes them, each part as a segment; the numbers of these.
+
+        Packing takes longest, and does not hold the GIL.
+        """
+
+        def packed_of(id: int, part: Rows | Callable[[], Rows]) -> tuple[int, int, bytes, bytes]:
+            rows = part() if callable(part) else part
             body = packed(rows)
             return id, rows.shape[1], body, hash_of(body, id)
 
-        parts = [new[lo : lo + TOGETHER] for lo in range(0, len(new), TOGETHER)]
         ids = range(self.next, self.next + len(parts))
         self.next += len(parts)
         with ThreadPoolExecutor(THREADS) as pool:
@@ -162,6 +171,7 @@ class Segments:
                 bodies = list(islice(made, AT_A_TIME))
                 with self.container.failing("write to"), self.container.transaction() as connection:
                     connection.executemany("insert into segments values (?, ?, ?, ?)", bodies)
+        return ids
 
     def adopt(self, whose: str, version: Version, list: PageList) -> None:
         """A version was made of a list: its pages are known from now on."""

@@ -251,12 +251,20 @@ class Accumulators:
     @classmethod
     def of(cls, arena: Arena, folding: Folding, sums: Sums, *, page_rows: int, dir_rows: int) -> Accumulators:
         """The accumulators of groups whose bindings are all in `sums`."""
-        store = Store(arena, folding.groups, folding.words, page_rows=page_rows, dir_rows=dir_rows)
-        table = store.assemble([np.vstack([sums.groups, carried(folding, sums.values)])])
-        if folding.storage != "float":
+        made = cls.none(arena, folding, page_rows=page_rows, dir_rows=dir_rows)
+        table = made.table.store.assemble([np.vstack([sums.groups, carried(folding, sums.values)])])
+        if made.segments is None:
             return cls(folding, table, None)
-        store = Store(arena, folding.groups + 1, 1, page_rows=page_rows, dir_rows=dir_rows)
-        return cls(folding, table, store.assemble([np.vstack([sums.segments, sums.pieces])]))
+        return cls(folding, table, made.segments.store.assemble([np.vstack([sums.segments, sums.pieces])]))
+
+    @classmethod
+    def none(cls, arena: Arena, folding: Folding, *, page_rows: int, dir_rows: int) -> Accumulators:
+        """The accumulators of no group."""
+        store = Store(arena, folding.groups, folding.words, page_rows=page_rows, dir_rows=dir_rows)
+        if folding.storage != "float":
+            return cls(folding, store.empty(), None)
+        floats = Store(arena, folding.groups + 1, 1, page_rows=page_rows, dir_rows=dir_rows)
+        return cls(folding, store.empty(), floats.empty())
 
     def followed(self, erased: list[Ints], inserted: list[Ints]) -> tuple[Accumulators, Change]:
         """(the next accumulators, the change of the head) when bindings int64[width + k, n] go and come."""

@@ -63,7 +63,7 @@ class Triggers:
     def __init__(self, delta: Delta) -> None:
         self._delta = delta
 
-    def _formulas(self, step: Step, heads: Heads) -> ClauseFormulas | ThresholdFormulas | str:
+    def formulas(self, step: Step, heads: Heads) -> ClauseFormulas | ThresholdFormulas | str:
         """What the head's clause says as formulas; or why they do not say it. Worked out once for rules."""
         costs = step.kept.costs_of(heads)
         if costs.formulas is None:
@@ -86,7 +86,7 @@ class Triggers:
         asked, threshold = step.asked(heads), is_threshold(heads)
         if TRIGGERS not in asked and asked != {AUTO} and not threshold:
             return DECLARED
-        formulas = self._formulas(step, heads)
+        formulas = self.formulas(step, heads)
         if isinstance(formulas, str):
             return formulas
         if len(step.after[heads.name].facts):
@@ -143,7 +143,7 @@ class Triggers:
         limits: Limits,
     ) -> KeptTriggers | None:
         """Maps over `relations`, the head among them; None if there is something that they cannot hold."""
-        formulas = self._formulas(step, heads)
+        formulas = self.formulas(step, heads)
         if isinstance(formulas, str):
             return None
         content = relations[heads.name].content
@@ -239,7 +239,7 @@ class Triggers:
         return found
 
     def _relations(self, step: Step, heads: Heads) -> Sequence[Any]:
-        formulas = self._formulas(step, heads)
+        formulas = self.formulas(step, heads)
         return () if isinstance(formulas, str) else formulas.relations
 
     def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:

@@ -125,6 +125,14 @@ class Magnitudes:
                 self._most[name] = before
                 raise
 
+    def noted(self) -> dict[str, int]:
+        """What is known of the variables, to go on from (`go_on_from`)."""
+        return dict(self._most)
+
+    def go_on_from(self, noted: Mapping[str, int]) -> None:
+        """Know of the variables what was noted, of the same terms."""
+        self._most = dict(noted)
+
     def most(self, name: str) -> int:
         """The absolute value up to which a variable may be taken without looking again."""
         return min(self._most.get(name, -1), NUMBER_MAX)

@@ -122,6 +122,10 @@ class Maps:
             self._packed = packed_maps(self.tables, self.lowered.code, self.work)
         return self._packed
 
+    def replace_tables(self, tables: t.Tables) -> None:
+        """Go on from other tables of the same program."""
+        self.tables, self._packed = tables, None
+
     def _slice(self, kinds: Ints, rows: Ints, upto: int, *, logs: bool) -> int:
         """Go on to event `upto`, making room on the way; the number of the next event."""
         state = self.work.state

@@ -39,7 +39,7 @@ def write(path: Path, seed: int, say: Callable[[int], object]) -> None:
                     tx.insert("name", [(i, f"name {i}")])
             say(i)
             if rng.random() < 0.15:
-                db.checkpoint()
+                db.checkpoint(traces=rng.choice([None, True, False]))
             elif rng.random() < 0.1:
                 care.compact(db)
         db.close()
