@@ -40,7 +40,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -102,7 +102,8 @@ class Database(InFile):
     `path`: the file that everything is kept in (`lftj.durable`); made if it is not there, else opened, with what is in
     it; a `program` that it was opened with before is not added again. `sync`: what a commit that returned survives:
     "full" a loss of power, "normal" the end of the process, "off" nothing that comes within a second. `retain`: how
-    many entries of the log are kept beyond the last checkpoint, with the changes of derived relations (None: all).
+    many entries of the log are kept beyond the last checkpoint, with the changes of derived relations (None: all; 0:
+    none); "kept" as many as the file was last opened with, none of a new file.
     """
 
     # Of pages and buffers, where not the usual ones (`_sized`).
@@ -117,7 +118,7 @@ class Database(InFile):
         path: str | os.PathLike[str] | None = None,
         read_only: bool = False,
         sync: str = "full",
-        retain: int | None = 0,
+        retain: int | Literal["kept"] | None = "kept",
     ) -> None:
         self._arena = Arena(arguments.size(memory_limit))
         self._arena.crew = crew_of(threads)

@@ -66,12 +66,8 @@ def compact_file(path: str) -> int:
     from lftj.database import Database
     from lftj.durable import care
 
-    container = care.look(path)  # a file that is not there is not made
-    try:
-        retain = None if container.meta("history") is not None else 0  # what is kept of history stays
-    finally:
-        container.close()
-    with Database(path=path, retain=retain) as database:
+    care.look(path).close()  # a file that is not there is not made
+    with Database(path=path) as database:
         before, after = care.compact(database)
     say(f"lftj: {path} took {before / 1e6:,.1f} MB, and takes {after / 1e6:,.1f} MB")
     return Code.DONE

@@ -1,6 +1,7 @@
 """The file: one SQLite database, its tables, its one writer, and what is refused.
 
-    meta         key, value, hash                  page shape, byte order, what commits survive, where history begins
+    meta         key, value, hash                  page shape, byte order, what commits survive, where history begins,
+                                                   how much of the log is kept
     log          seq, time, entry, hash            one row per transaction, load or change of rules
     symbols      first, count, texts, hash         texts from code `first` on
     segments     id, rows, body, hash              row pages that were written together
@@ -243,7 +244,7 @@ class Container:
             connection.execute(f"pragma application_id = {APPLICATION}")
             connection.execute(f"pragma user_version = {FORMAT}")
             shape = {"page_rows": page_rows, "byte_order": sys.byteorder}
-            for key, value in {**shape, "sync": self.sync, "history": None}.items():
+            for key, value in {**shape, "sync": self.sync, "history": None, "retain": 0}.items():
                 self.set_meta(key, value)
             for name in ("log", "symbols", "checkpoints", "dropped"):
                 connection.execute("insert into ends values (?, 0, x'')", (name,))
@@ -279,6 +280,14 @@ class Container:
         if row is None or row[1] != hash_of(repr(row[0]).encode(), key):
             raise damaged(f"meta {key}")
         return row[0]
+
+    def retained(self) -> int | None:
+        """The entries that are kept beyond the last checkpoint, None: all. `DatabaseFileError` if that is damaged."""
+        there = self.connection.execute("select count(*) from meta where key = 'retain'").fetchone()[0]
+        if not there:  # a file that was made before this was noted: nothing that it keeps is dropped unasked
+            return 0 if self.meta("history") is None else None
+        retain: int | None = self.meta("retain")
+        return retain
 
     def set_meta(self, key: str, value: object) -> None:
         """Write to the table `meta`."""

@@ -100,11 +100,13 @@ class DatabaseFile:
         return self.retain != 0
 
     def begin_history(self) -> None:
-        """Note from which entry on the changes of derived relations are written, if they are."""
+        """Note how much of the log is kept, and from which entry on the changes of derived relations are written."""
         with self.container.failing("write to"):
             begun = self.container.meta("history")
             if self.keeps_history != (begun is not None):
                 self.container.set_meta("history", self.seq if self.keeps_history else None)
+            if self.container.retained() != self.retain:
+                self.container.set_meta("retain", self.retain)
 
     # -- entries ------------------------------------------------------------------------------------------------------
 

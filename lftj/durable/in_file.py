@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from lftj import arguments
 from lftj.errors import DatabaseFileError, DataError, TransactionError
@@ -53,14 +53,14 @@ class InFile(Watched):
         """The number of the last entry of the file's log: of transactions, loads and changes of rules; 0 in memory."""
         return 0 if self._file is None else self._file.seq
 
-    def _open_file(self, path: Any, read_only: bool, sync: str, retain: int | None) -> None:
+    def _open_file(self, path: Any, read_only: bool, sync: str, retain: int | Literal["kept"] | None) -> None:
         """Open the file of an empty database."""
         from lftj.durable.opening import opened
 
         kinds: Any = (str, os.PathLike)
         arguments.instance("path", path, kinds, "a database is kept in one file", 'give its path, as in "shop.lftj"')
-        if retain:
-            arguments.count("retain", retain, "entries of the log that are kept beyond the last checkpoint")
+        if retain not in (None, 0, "kept"):
+            retain = arguments.count("retain", retain, "entries of the log that are kept beyond the last checkpoint")
         self._file = opened(self, path, read_only=read_only, sync=sync, retain=retain)
 
     def _in_file(self, what: str) -> DatabaseFile:

@@ -9,7 +9,7 @@ import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from lftj import arguments
 from lftj.durable import ends
@@ -47,14 +47,18 @@ class Row(NamedTuple):
 
 
 def opened(
-    database: InFile, path: str | os.PathLike[str], *, read_only: bool, sync: str, retain: int | None
+    database: InFile, path: str | os.PathLike[str], *, read_only: bool, sync: str, retain: int | Literal["kept"] | None
 ) -> DatabaseFile:
-    """The file at `path`, which is made if it is not there; `database`, which is empty, gets what is in it."""
+    """The file at `path`, which is made if it is not there; `database`, which is empty, gets what is in it.
+
+    `retain`: as `DatabaseFile` takes it, or "kept": as the file has it.
+    """
     arguments.one_of("sync", sync, tuple(SYNC), "it says what a commit that returned survives")
     container = Container(path, read_only=read_only, sync=sync, page_rows=database._evaluator.page_rows)
     try:
         with container.failing("read"):
-            file = DatabaseFile(container, database._symbols, retain)
+            kept = container.retained() if retain == "kept" else retain
+            file = DatabaseFile(container, database._symbols, kept)
     except BaseException:
         container.close()
         raise

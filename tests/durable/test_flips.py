@@ -81,8 +81,7 @@ def outcome(image: Image, path: Path, *, read_only: bool) -> str:
         except DatabaseFileError:
             told = True
         try:
-            # The default keeps history, where it was kept.
-            with opened(path, read_only=read_only, retain=None if len(image.seen) > 1 else 0) as db:
+            with opened(path, read_only=read_only) as db:  # history is kept where it was
                 left_out = any("midst of a transaction" in str(w.message) for w in caught)
                 now = contents(db)
                 if left_out:

@@ -1,0 +1,102 @@
+"""How much of the log a file keeps: what it was opened with last, unless something else is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lftj
+from lftj.durable import checking
+from lftj.durable.container import Container
+from lftj.errors import DataError
+from tests.durable.shop import lose, opened
+
+
+def committed(path: Path, start: int, end: Any = lftj.Database.close, **options: Any) -> int:
+    """Commit three rows and end; the number of the last entry."""
+    db = opened(path, **options)
+    for i in range(start, start + 3):
+        with db.transaction() as tx:
+            tx.insert("edge", [(i, i + 1)])
+    seq = db.seq
+    end(db)
+    return seq
+
+
+@pytest.mark.parametrize("end", [lftj.Database.close, lose])
+def test_a_file_keeps_as_much_as_before(tmp_path: Path, end: Any) -> None:
+    path = tmp_path / "shop.lftj"
+    committed(path, 10, end, retain=None)
+    first = committed(path, 20, end)
+    seq = committed(path, 30, end)
+    with opened(path) as db:
+        assert db.seq == seq
+        assert len(list(db.changes("path", since=0))) >= 9
+        assert (32, 33) not in db.at(first)["path"]
+        assert (22, 23) in db.at(first)["path"]
+
+
+def test_a_number_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    committed(path, 10, retain=4)
+    seq = committed(path, 20)
+    with opened(path) as db:
+        assert [changed.seq for changed in db.changes("edge", since=seq - 4)] == [seq - 3, seq - 2, seq - 1, seq]
+        with pytest.raises(DataError, match="not kept any more"):
+            list(db.changes("edge", since=0))
+        assert db._file is not None
+        assert db._file.retain == 4
+
+
+@pytest.mark.parametrize("retain", [0, 2])
+def test_what_is_asked_for_holds_from_then_on(tmp_path: Path, retain: int) -> None:
+    path = tmp_path / "shop.lftj"
+    committed(path, 10, retain=None)
+    seq = committed(path, 20, retain=retain)
+    for options in ({}, {"read_only": True}):
+        with opened(path, **options) as db:
+            assert db._file is not None
+            assert db._file.retain == retain
+            assert db.seq == seq
+            with pytest.raises(DataError):
+                db.at(seq - 4)
+
+
+def test_a_new_file_keeps_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    seq = committed(path, 10)
+    with opened(path) as db, pytest.raises(DataError):
+        db.at(seq - 1)
+
+
+@pytest.mark.parametrize(("retain", "found"), [(None, None), (7, None), (0, 0)])
+def test_a_file_that_does_not_say_loses_nothing(tmp_path: Path, retain: int | None, found: int | None) -> None:
+    path = tmp_path / "shop.lftj"
+    committed(path, 10, retain=retain)
+    container = Container(path, read_only=False, sync="full", page_rows=None)
+    container.connection.execute("delete from meta where key = 'retain'")
+    container.close()
+    assert checking.check(path) == []
+    with opened(path) as db:
+        assert db._file is not None
+        assert db._file.retain == found
+
+
+def test_a_damaged_number_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    committed(path, 10, retain=7)
+    container = Container(path, read_only=False, sync="full", page_rows=None)
+    container.connection.execute("update meta set value = 0 where key = 'retain'")
+    container.close()
+    (damage,) = checking.check(path)
+    assert damage.what == "meta retain"
+    with pytest.raises(lftj.Error, match="meta retain"):
+        opened(path)
+
+
+@pytest.mark.parametrize("retain", ["all", -1, 1.5])
+def test_other_numbers_are_refused(tmp_path: Path, retain: Any) -> None:
+    with pytest.raises(lftj.Error, match="retain"):
+        lftj.Database(path=tmp_path / "shop.lftj", retain=retain)
