@@ -81,11 +81,8 @@ def _of_rules(clauses: Iterable[Clause], schemas: Mapping[str, Schema], *, naive
         except DoesNotFit as why:
             say(f"lftj: `{clause.head}` {why}")
             continue
-        wanted = {"count": (formulas.keys, formulas.bindings)}
-        if formulas.total is not None:
-            wanted["total"] = formulas.keys, formulas.total
         about = "\n".join([clause.text, *map(str, formulas.relations)])
-        made[about] = compiled(wanted, formulas.schemas(), naive=naive)
+        made[about] = compiled(formulas.tops(), formulas.schemas(), naive=naive)
     return made
 
 

@@ -71,11 +71,12 @@ def supports_of(database: InFile) -> dict[str, Support]:
 
 def followed_of(database: InFile) -> dict[str, KeptParts]:
     """What heads are followed by besides, where it is that of their contents."""
-    found, state = {}, database._state
+    found, state = dict[str, KeptParts](), database._state
+    firsts: dict[int, str] = {}
     for head, kept in database._kept.heads.items():
         if isinstance(kept, KeptTriggers):
-            if not kept.unsettled and not kept.maps.lost and _is_of(kept.seen, state):
-                found[head] = maps_of(kept)
+            if kept.is_of(state.relations):
+                found[head] = maps_of(kept, firsts.setdefault(id(kept.body), head))
         elif isinstance(kept, KeptDerivations) and kept.by_delta and _is_of(kept.seen, state):
             sums = kept.accumulators
             if sums is not None and not sums.without_result:
@@ -138,7 +139,7 @@ def follow_further(database: InFile, saved: Iterable[SavedParts], segments: Segm
             continue
         content = state.relations[head].content
         if isinstance(kept, KeptTriggers):
-            kept.hold_for(state.relations, content)
+            kept.hold_for(content)
         else:
             kept.hold_for(state.relations, head, content)
         database._kept.heads[head] = kept

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lftj.maintain.report import CostComparison
-from lftj.program.strata import Heads
+from lftj.program.strata import Heads, Strata
 from lftj.store.change import Change
 from lftj.triggers.from_clauses import ClauseFormulas
 from lftj.triggers.kept_thresholds import ThresholdFormulas
@@ -134,7 +134,7 @@ class HeadCosts:
     derivations cannot be followed (None: not looked at) · `favoured`: the
     one of them that was turned to ("": none yet) · `regret`: nanoseconds that the one in use took beyond what the other
     was expected to take; `turns`: how often that was too much · `formulas`: what triggers keep, or why they cannot
-    (None: not looked at).
+    (None: not looked at) · `body`: under which rules the heads whose maps are one with theirs (maintain/triggers.py).
     """
 
     heads: Heads
@@ -147,6 +147,7 @@ class HeadCosts:
     regret: float = 0.0
     turns: int = 0
     formulas: ClauseFormulas | ThresholdFormulas | str | None = None
+    body: tuple[Strata, tuple[Heads, ...]] | None = None
 
     def pace(self, strategy: str, rows: int) -> float:
         """What to multiply the estimate for so many changed rows by."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,8 @@ from scantree.surgery import surgeries
 from scantree.version import Version
 
 if TYPE_CHECKING:
+    from lftj.language.clause import Clause
+    from lftj.maintain.body_maps import BodyMaps
     from lftj.maintain.clause_delta import ClauseDelta
     from lftj.maintain.strategy import Kept
     from lftj.maintain.streams import Streams
@@ -64,16 +67,18 @@ class KeptHeads:
     """What strategies keep of a database's heads. It is no part of a state: `Kept` knows which contents it holds for.
 
     `costs`: what is known of the costs of a head · `reports`: how the last commit that derived a head did so ·
-    `join_stats`: of a recursive head, what the joins of its component did.
+    `join_stats`: of a recursive head, what the joins of its component did · `bodies`: the maps that heads of one body
+    have, by their rules, as long as one of these has them.
     """
 
-    __slots__ = ("costs", "heads", "join_stats", "reports")
+    __slots__ = ("bodies", "costs", "heads", "join_stats", "reports")
 
     def __init__(self) -> None:
         self.heads: dict[str, Kept] = {}
         self.costs: dict[str, HeadCosts] = {}
         self.reports: dict[str, HeadReport] = {}
         self.join_stats: dict[str, JoinStatsByJoin] = {}
+        self.bodies: WeakValueDictionary[tuple[Clause, ...], BodyMaps] = WeakValueDictionary()
 
     def forget_all_but(self, heads: Set[str]) -> None:
         """Forget what is kept of other heads: they have no rules any more, or others."""

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lftj.join.run import Limits
-from lftj.language.clause import Clause, Var
+from lftj.language.clause import Clause, Var, owner
 from lftj.language.options import AUTO, TRIGGERS
 from lftj.maintain import background
+from lftj.maintain.body_maps import BodyMaps
 from lftj.maintain.cost import EVENT, EVENT_STEP, JOINED, JOINED_STEP, RebuildCost
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import DECLARED, kept_content
@@ -31,6 +32,7 @@ from lftj.triggers.from_clauses import ClauseFormulas, DoesNotFit, formulas_of
 from lftj.triggers.head_rows import NoResult
 from lftj.triggers.kept_thresholds import ThresholdFormulas
 from lftj.triggers.maps import SumOverflow
+from lftj.triggers.one_body import form_of, operand_in
 from lftj.triggers.worth_keeping import EventStatistics
 
 # How many times as long as by deltas a changed row may take by maps: a commit of one row takes half as long by these.
@@ -119,55 +121,133 @@ class Triggers:
 
     def _dearer(self, step: Step, heads: Heads, kept: KeptTriggers) -> str:
         """Why deltas are better than the maps that were filled: a changed row runs through too many entries of them."""
-        by_deltas, by_maps = self._by_deltas(step, heads), kept.steps_per_event
+        by_deltas, by_maps = self._by_deltas(step, heads), kept.steps_per_event()
         if not by_deltas or EVENT + EVENT_STEP * by_maps <= TOO_DEAR * (JOINED + JOINED_STEP * by_deltas):
             return ""
         return f"a changed row takes about {by_maps:,.0f} steps by triggers, {by_deltas:,.0f} by deltas"
 
     def kept(self, step: Step, heads: Heads) -> KeptTriggers | None:
-        """Where the step is a stream of events: maps of the content before it, which the events go on from.
+        """Maps of the content before the step that another head of the body has; and if it is a stream, in any case.
 
-        Otherwise nothing is at hand.
+        Of a stream, the events go on from maps of the content before it.
         """
         before = step.before
-        if step.streams is None or heads.name in step.new_heads or heads.name in before.undefined:
+        if heads.name in step.new_heads or heads.name in before.undefined or heads.name not in before.relations:
             return None
-        return self._made(step, heads, before.relations, before.evaluations.get(heads.clauses[0]), Limits())
+        done = before.evaluations.get(heads.clauses[0])
+        body = self.at_hand(step, heads, before.relations)
+        if body is None and step.streams is not None:
+            body = self._made(step, heads, before.relations, Limits())
+        if body is None:
+            return None
+        return self._kept(step, heads, body, before.relations, done)
+
+    def members(self, step: Step, heads: Heads) -> tuple[Heads, ...]:
+        """The heads whose rules have one body with that of `heads`, and that are to be kept by its maps."""
+        costs, strata = step.kept.costs_of(heads), step.evaluator.state.strata
+        if costs.body is not None and costs.body[0] is strata:
+            return costs.body[1]
+        members: tuple[Heads, ...] = (heads,)
+        if not is_threshold(heads):
+            form, asked = form_of(heads.clauses[0]), step.asked(heads)
+            members = tuple(
+                other
+                for other in strata.together
+                if other.name == heads.name
+                or (
+                    len(other.clauses) == 1
+                    and other.clauses[0].aggregate is not None
+                    and other.reads == heads.reads
+                    and step.asked(other) == asked
+                    and form_of(other.clauses[0]) == form
+                    and not self.fits(step, other)
+                )
+            )
+        costs.body = strata, members
+        return members
+
+    def at_hand(self, step: Step, heads: Heads, relations: Mapping[str, StoredRelation]) -> BodyMaps | None:
+        """Maps of the body that a head has, of the contents of `relations`, or that another head took over the step."""
+        bodies = step.kept.bodies
+        if not bodies:
+            return None
+        body = bodies.get(tuple(member.clauses[0] for member in self.members(step, heads)))
+        if body is None or not (body.are_of(relations) or (relations is not step.after and body.run_of(step))):
+            return None
+        return None if body.outgrown(step.after) else body
 
     def _made(
+        self, step: Step, heads: Heads, relations: Mapping[str, StoredRelation], limits: Limits
+    ) -> BodyMaps | None:
+        """Maps over `relations`; None if there is something that they cannot hold."""
+        if isinstance(self.formulas(step, heads), str):
+            return None
+        costs, why = step.kept.costs_of(heads), ""
+        # Together with the heads of the same body; if one of these cannot be kept so, alone.
+        for members in dict.fromkeys((self.members(step, heads), (heads,))):
+            try:
+                body = self.body(step, members, relations)
+                body.fill(relations, step.evaluator.symbols, limits)
+            except (DoesNotFit, NoEvents, SumOverflow) as refused:
+                why, costs.body = str(refused.args[0]), (step.evaluator.state.strata, (heads,))
+                continue
+            step.kept.bodies[tuple(body.members)] = body
+            return body
+        costs.formulas = why
+        return None
+
+    def body(
+        self,
+        step: Step,
+        members: Sequence[Heads],
+        relations: Mapping[str, StoredRelation],
+        sizes: Mapping[str, float] | None = None,
+    ) -> BodyMaps:
+        """Maps for heads of one body, empty. Raises `DoesNotFit`.
+
+        They are chosen for derived relations of so many rows, `sizes`, or for those of `relations` and after the step.
+        """
+        first = members[0].clauses[0]
+        formulas = self.formulas(step, members[0])
+        if isinstance(formulas, str):
+            raise DoesNotFit(formulas)
+        if isinstance(formulas, ThresholdFormulas):
+            totals = {first: 0 if formulas.has_total else None}
+        else:
+            operands = {member.clauses[0]: operand_in(first, member.clauses[0]) for member in members}
+            distinct = list(dict.fromkeys(operand for operand in operands.values() if operand is not None))
+            totals = {clause: None if term is None else distinct.index(term) for clause, term in operands.items()}
+            if len(members) > 1:
+                schemas = {name: step.after[name].schema for name in first.reads}
+                formulas = formulas_of(first, schemas, step.evaluator.state.strata.by_head, distinct)
+        if sizes is None:
+            # What there will be after the step counts: a stream that begins with nothing would tell no slices apart.
+            sizes = {
+                made.name: float(max(len(relations[made.predicate]), len(step.after[made.predicate])))
+                for made in formulas.relations
+            }
+        return BodyMaps(totals, formulas, EventStatistics(sizes))
+
+    def _kept(
         self,
         step: Step,
         heads: Heads,
+        body: BodyMaps,
         relations: Mapping[str, StoredRelation],
         done: Evaluation | None,
-        limits: Limits,
-    ) -> KeptTriggers | None:
-        """Maps over `relations`, the head among them; None if there is something that they cannot hold."""
-        formulas = self.formulas(step, heads)
-        if isinstance(formulas, str):
-            return None
-        content = relations[heads.name].content
-        rebuild = RebuildCost(stored=len(content))
-        if done is not None and done.counters is not None:
-            counters = done.counters
-            rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content)).measured(done.cpu)
-        symbols = step.evaluator.symbols
-        # What there will be after the step counts: a stream that begins with nothing would tell no slices apart.
-        rows = {
-            made.name: float(max(len(relations[made.predicate]), len(step.after[made.predicate])))
-            for made in formulas.relations
-        }
-        kept = KeptTriggers(heads, formulas, EventStatistics(rows), symbols, rebuild)
+    ) -> KeptTriggers:
+        """What is kept of a head over maps that there are, `relations` having its content. `done`: its evaluation."""
+        kept, content = KeptTriggers(heads, body, step.evaluator.symbols), relations[heads.name].content
+        kept.rebuild = body.rebuild or RebuildCost(stored=len(content))
         if done is not None:
+            if done.counters is not None:
+                counters = done.counters
+                kept.rebuild = RebuildCost(counters.opens, counters.seeks, counters.rows, len(content))
+                kept.rebuild = kept.rebuild.measured(done.cpu)
             read = {(node.predicate, node.key_order) for node in done.plan.nodes}
             beside = [name for name, order in read if order != tuple(range(len(order)))]
             kept.orders = [(name, beside.count(name)) for name in dict.fromkeys(beside)]
-        try:
-            kept.fill(relations, symbols, limits)
-        except (NoEvents, SumOverflow) as refused:
-            step.kept.costs_of(heads).formulas = str(refused.args[0])
-            return None
-        kept.hold_for(relations, content)
+        kept.hold_for(content)
         return kept
 
     def unprepared(self, step: Step, heads: Heads) -> Reason:
@@ -192,30 +272,33 @@ class Triggers:
         staged = RECOMPUTE.prepare(step, heads, why, limits)
         if not staged.undefined and is_threshold(heads):
             relations = {**step.after, **staged.relations}
-            kept = self._made(step, heads, relations, staged.evaluations.get(heads.clauses[0]), limits)
-            if kept is not None:
-                staged.strategy, staged.kept = self.name, kept
+            body = self._made(step, heads, relations, limits)
+            if body is not None:
+                done = staged.evaluations.get(heads.clauses[0])
+                staged.strategy, staged.kept = self.name, self._kept(step, heads, body, relations, done)
         return staged
 
     def _filled(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged | None:
         """The head by its maps; None if they cannot hold it, or a group has no result."""
         began, began_cpu = time.perf_counter(), time.thread_time_ns()
-        done = step.before.evaluations.get(heads.clauses[0])
-        kept = self._made(step, heads, step.after, done, limits)
-        if kept is None:
+        found = self.at_hand(step, heads, step.after)
+        body = self._made(step, heads, step.after, limits) if found is None else found
+        if body is None:
             return None
-        relation = step.after[heads.name]
+        done = step.before.evaluations.get(heads.clauses[0])
+        relation, kept = step.after[heads.name], self._kept(step, heads, body, step.after, done)
         try:
             made = relation.build(kept.head_rows())
         except NoResult:
             return None
         change = Change.between(relation.content, made)
         content = kept_content(relation.content, made, change)
-        kept.hold_for(step.after, content)
-        read = sum(len(step.after[name]) for name in kept.events.by_predicate)
-        if done is None or done.counters is None:
-            kept.rebuild = RebuildCost(rows=read, stored=len(content)).measured(time.thread_time_ns() - began_cpu)
-        steps = round(kept.steps_per_event * read)
+        kept.hold_for(content)
+        read = 0 if found is not None else sum(len(step.after[name]) for name in body.events.by_predicate)
+        if found is None and (done is None or done.counters is None):
+            evaluating = RebuildCost(rows=read, stored=len(content)).measured(time.thread_time_ns() - began_cpu)
+            body.rebuild = kept.rebuild = evaluating
+        steps = round(body.steps_per_event * read)
         work = (RuleWork(0, steps, 0, 0, read, time.perf_counter() - began),)
         relations, changes = {heads.name: relation.successor(content, change=change)}, {heads.name: change}
         return Staged(self.name, why, relations, changes, steps=steps, work=work, kept=kept)
@@ -235,7 +318,9 @@ class Triggers:
         if held is not None:
             found["maps"] = {name: len(held.maps.entries(name)[1]) for name in held.maps.program.maps}
             found["bytes"] = held.maps.memory()
-            found["steps_per_event"] = round(held.steps_per_event, 1)
+            found["relations"] = [str(made) for made in held.body.formulas.relations]
+            found["with"] = [owner(clause.head) for clause in held.body.members if clause != held.clauses[0]]
+            found["steps_per_event"] = round(held.body.steps_per_event, 1)
         return found
 
     def _relations(self, step: Step, heads: Heads) -> Sequence[Any]:
@@ -250,5 +335,8 @@ class Triggers:
             entries = sum(explained["maps"].values())
             named = f"{amount(len(explained['maps']), 'map')}, {entries:,} entries, {size(explained['bytes'])}"
             lines.append(f"{indent}  {named}; about {explained['steps_per_event']:,.0f} steps for a changed row")
+        if explained.get("with"):
+            others = ", ".join(f"`{head}`" for head in dict.fromkeys(explained["with"]))
+            lines.append(f"{indent}  shared with {others}, which read the same")
         lines += [f"{indent}  {shown}" for shown in explained["relations"]]
         return lines

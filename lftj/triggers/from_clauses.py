@@ -46,24 +46,26 @@ class ClauseFormulas(NamedTuple):
     """What is kept of a clause.
 
     `relations`: the derived ones that the formulas read · `keys`: of both maps · `shown`: of each column of the group,
-    which key it is, or the constant · `bindings`, `total`: the bodies of the count and of the sum (None: there is no
-    operand) · `checked`: terms across atoms.
+    which key it is, or the constant · `bindings`, `totals`: the bodies of the count, and of the sum of each operand ·
+    `checked`: terms across atoms.
     """
 
     relations: tuple[DerivedRelation, ...]
     keys: tuple[Var, ...]
     shown: tuple[int | Value, ...]
     bindings: Formula
-    total: Formula | None
+    totals: tuple[Formula, ...]
     checked: tuple[Term, ...]
 
-    def program(self, statistics: EventStatistics | None) -> tuple[TriggerProgram, str, str | None]:
-        """(the program, its map of the count, that of the sum if there is one)."""
-        tops = {COUNT: (self.keys, self.bindings)}
-        if self.total is not None:
-            tops[TOTAL] = self.keys, self.total
-        made = compiled(tops, self.schemas(), statistics=statistics)
-        return made, made.tops[0], made.tops[1] if self.total is not None else None
+    def program(self, statistics: EventStatistics | None) -> tuple[TriggerProgram, str, tuple[str, ...]]:
+        """(the program, its map of the count, those of the sums)."""
+        made = compiled(self.tops(), self.schemas(), statistics=statistics)
+        return made, made.tops[0], made.tops[1:]
+
+    def tops(self) -> dict[str, tuple[tuple[Var, ...], Formula]]:
+        """The maps that heads read: keys and bodies, by name."""
+        named = {f"{TOTAL}{i or ''}": (self.keys, total) for i, total in enumerate(self.totals)}
+        return {COUNT: (self.keys, self.bindings), **named}
 
     def schemas(self) -> dict[str, Schema]:
         """The schemas of the derived relations."""
@@ -74,11 +76,15 @@ class ClauseFormulas(NamedTuple):
 
 
 def formulas_of(
-    clause: Clause, schemas: Mapping[str, Schema], by_head: Mapping[str, Sequence[Clause]] | None = None
+    clause: Clause,
+    schemas: Mapping[str, Schema],
+    by_head: Mapping[str, Sequence[Clause]] | None = None,
+    operands: Sequence[Term] | None = None,
 ) -> ClauseFormulas:
     """The formulas of a clause; `schemas` of the relations that it reads. Raises `DoesNotFit`.
 
-    `by_head`: all clauses, among them those that select rows of one atom of this one by its texts.
+    `by_head`: all clauses, among them those that select rows of one atom of this one by its texts · `operands`: what
+    is summed, where it is not the operand of the clause itself.
     """
     aggregate = clause.aggregate
     if aggregate is None or aggregate.op not in FOLDED:
@@ -87,7 +93,9 @@ def formulas_of(
         raise DoesNotFit("is evaluated key by key")
     if not clause.atoms:
         raise DoesNotFit("reads no relation")
-    return _ClauseTranslation(clause, schemas, by_head or {}).made()
+    if operands is None:
+        operands = () if aggregate.op == "count" else (clause.head_args[aggregate.groups],)
+    return _ClauseTranslation(clause, schemas, by_head or {}).made(operands)
 
 
 @dataclass(slots=True)
@@ -156,7 +164,7 @@ class _ClauseTranslation:
         self.defined: dict[str, Term] = {}
         self.conditions = self.without_definitions()
 
-    def made(self) -> ClauseFormulas:
+    def made(self, operands: Sequence[Term]) -> ClauseFormulas:
         aggregate = self.clause.aggregate
         assert aggregate is not None
         for names in self.shared():
@@ -168,18 +176,16 @@ class _ClauseTranslation:
         negated = [self.negated(atom) for atom in self.clause.negated]
         shown = [self.key(self.plain(term)) for term in self.clause.head_args[: aggregate.groups]]
         keys = tuple(dict.fromkeys(key for key in shown if isinstance(key, Var)))
-        operand = None
-        if aggregate.op != "count":
-            operand = self.operand(self.plain(self.clause.head_args[aggregate.groups]))
+        summed = [self.operand(self.plain(operand)) for operand in operands]
         for atom in self.atoms:
             atom.conditions += self.null_tests(atom)
         named = _Named()
         rels: list[Formula] = [named.rel(atom) for atom in self.atoms]
         without = [Add((Mul(), Mul((Val(Value(-1, "number")), named.rel(atom))))) for atom in negated]
         count = Mul((*rels, *self.factors, *without))
-        total = None if operand is None else Mul((*count.parts, operand))
+        totals = tuple(Mul((*count.parts, operand)) for operand in summed)
         places = tuple(keys.index(key) if isinstance(key, Var) else key for key in shown)
-        return ClauseFormulas(named.relations(self.checked), keys, places, count, total, tuple(self.checked))
+        return ClauseFormulas(named.relations(self.checked), keys, places, count, totals, tuple(self.checked))
 
     # -- atoms --------------------------------------------------------------------------------------------------------
 

@@ -156,6 +156,27 @@ class HeadRows:
         columns = np.array([row for row, _ in rows], np.int64).T
         return Change(np.ascontiguousarray(columns), np.array([kind for _, kind in rows], np.int8))
 
+    def net(self, lines: Ints, order: Ints, count: TablePlace, total: TablePlace | None, values: int) -> Change:
+        """The net change by many lines of one table with so many `values`, which `order` has by group.
+
+        Raises `NoResult`.
+        """
+        keys = lines[order, OLD + 2 * values : OLD + 2 * values + self.keys].T
+        begins = np.flatnonzero(_begins(keys))
+        firsts, lasts = order[begins], order[np.append(begins[1:], len(order)) - 1]
+        keys = keys[:, begins]
+
+        def states(place: TablePlace) -> tuple[Ints, Ints]:
+            return lines[firsts, OLD + 2 * place.value], lines[lasts, OLD + 2 * place.value + 1]
+
+        counts = states(count)
+        totals = counts if total is None else states(total)
+        there = [(side > 0) for side in counts]
+        rows = [self.rows(keys[:, is_], n[is_], t[is_]) for is_, n, t in zip(there, counts, totals, strict=True)]
+        kinds = [np.full(part.shape[1], kind, np.int8) for part, kind in zip(rows, (ERASED, INSERTED), strict=True)]
+        gone_and_come = np.concatenate(kinds)
+        return RowLog(np.concatenate(rows, axis=1), gone_and_come, np.zeros_like(gone_and_come, np.int64)).net()
+
     def log(self, states: GroupStates, numbers: Ints) -> RowLog:
         """The rows that go and come. `numbers` int64[events]: of each event, in order. Raises `NoResult`."""
         steps = states.steps(numbers)

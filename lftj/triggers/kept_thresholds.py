@@ -140,7 +140,7 @@ class ThresholdFormulas:
 
     # -- the program --------------------------------------------------------------------------------------------------
 
-    def program(self, statistics: EventStatistics | None = None) -> tuple[TriggerProgram, str, str | None]:
+    def program(self, statistics: EventStatistics | None = None) -> tuple[TriggerProgram, str, tuple[str, ...]]:
         """(the program, its map of the count, that of the sum if there is one)."""
         names = dict(zip(self._sources, self.relations, strict=True))
         tops: dict[str, tuple[tuple[Var, ...], Formula]] = {}
@@ -178,7 +178,7 @@ class ThresholdFormulas:
         program = replace(
             made, maps={**made.maps, **nothing}, tops=tuple(nothing), final=Final(intervals, tuple(targets))
         )
-        return program, COUNT, TOTAL if self.has_total else None
+        return program, COUNT, (TOTAL,) if self.has_total else ()
 
     def _end(self, bound: ThresholdBound, place: Mapping[str, str]) -> KeyEnd | RunEnd:
         """A bound as the end of an interval: a * x + L op 0, with a > 0, is x op -L / a."""

@@ -180,12 +180,16 @@ def follow_row(maps, plan, row, sign, begins):
     return net_rows(cells, log, order, n, rows, signs)
 
 
-def net_change(cells: Ints, lines: Ints) -> Change | None:
-    """The change of a head by the lines of a log; None if it takes more than `cells` say."""
-    n, first = len(lines), OLD + 2 * int(cells[VALUES])
-    keys = lines[:, first : first + int(cells[KEYS])].T
-    order = sorting(np.ascontiguousarray(keys))[0] if len(keys) else np.arange(n)
-    rows, signs = np.empty((len(keys) + 1, 2 * n), np.int64), np.empty(2 * n, np.int8)
+def order_by_group(lines: Ints, values: int, keys: int) -> Ints:
+    """The lines of one table, with so many values and keys, by group; those of a group in order."""
+    first = OLD + 2 * values
+    return sorting(np.ascontiguousarray(lines[:, first : first + keys].T))[0] if keys else np.arange(len(lines))
+
+
+def net_change(cells: Ints, lines: Ints, order: Ints) -> Change | None:
+    """The change of a head by the lines of a log, by group in `order`; None if it takes more than `cells` say."""
+    n = len(lines)
+    rows, signs = np.empty((int(cells[KEYS]) + 1, 2 * n), np.int64), np.empty(2 * n, np.int8)
     found = int(net_rows(cells, lines, order, n, rows, signs))
     return None if found == OTHERWISE else Change(rows[:, :found].copy(), signs[:found])
 

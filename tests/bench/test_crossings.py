@@ -11,9 +11,9 @@ MOST = {
     "table": (10, 37),
     "triangle": (17, 97),
     "reachability": (29, 140),
-    "aggregates": (19, 135),
-    "sum of a join": (19, 92),
-    "count": (25, 165),
+    "aggregates": (20, 160),
+    "sum of a join": (20, 96),
+    "count": (26, 170),
     "negation": (22, 185),
 }
 

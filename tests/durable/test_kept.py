@@ -12,7 +12,7 @@ import pytest
 
 import lftj
 from lftj.durable import checking
-from lftj.maintain import delta, kept_triggers, prepare
+from lftj.maintain import body_maps, delta, prepare
 from tests.durable.shop import lose
 
 # Heads by name, and what keeps them: sums over joins, of decimals, grouped by texts; and by accumulators.
@@ -72,8 +72,8 @@ def nothing_made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return noted
 
-    real = {"fill": kept_triggers.KeptTriggers.fill, "prepared": prepare.prepared}
-    monkeypatch.setattr(kept_triggers.KeptTriggers, "fill", note("fill"))
+    real = {"fill": body_maps.BodyMaps.fill, "prepared": prepare.prepared}
+    monkeypatch.setattr(body_maps.BodyMaps, "fill", note("fill"))
     monkeypatch.setattr(delta, "prepared", note("prepared"))
     return made
 

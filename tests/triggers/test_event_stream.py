@@ -17,7 +17,7 @@ from hypothesis.strategies import DataObject, data, integers, lists, sampled_fro
 
 import lftj
 from lftj.errors import ArgumentError, DataError, EvaluationError, KeyConflictError, UnknownRelationError
-from lftj.maintain import kept_triggers
+from lftj.maintain import body_maps
 from tests.conftest import JIT, examples
 from tests.engine import programs
 
@@ -223,8 +223,8 @@ t4[a] = sum d : { r(a, b), s(b, c), t(c, d) }."""
     events = [(name, 1, (rng.randrange(6), rng.randrange(6))) for _ in range(120) for name in "rst"]
     events += [(name, -1, row) for name, _, row in rng.sample(events, 100)]
     for grown in (1.0, 1e9):
-        monkeypatch.setattr(kept_triggers, "MANY_ROWS", 0)
-        monkeypatch.setattr(kept_triggers, "OUTGROWN", grown)
+        monkeypatch.setattr(body_maps, "MANY_ROWS", 0)
+        monkeypatch.setattr(body_maps, "OUTGROWN", grown)
         db = lftj.Database()
         db.rules(text, maintain={"t4": "triggers"})
         len(db["t4"])

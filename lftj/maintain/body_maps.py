@@ -1,0 +1,193 @@
+"""The maps of all heads of one body, and running the events of a step over them: once, for whichever head comes first.
+
+The maps are one state, which is changed in place, and `holding` says of which contents they are. A run takes them from
+the contents before a step to those after it; the other heads of the body find it done, and read what it logged. If the
+step is not adopted, it is taken back. Whatever disturbs that leaves maps that hold for nothing, and are made anew.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from lftj.maintain.cost import RebuildCost
+from lftj.maintain.step import Step
+from lftj.store.stored import StoredRelation
+from lftj.triggers.derived_relations import ChangedRows, EventMaker, Events, NoEvents
+from lftj.triggers.from_clauses import ClauseFormulas
+from lftj.triggers.kept_thresholds import ThresholdFormulas
+from lftj.triggers.maps import Maps, SumOverflow
+from lftj.triggers.row_kernel import UNMEASURED, RowPlan, order_by_group
+from lftj.triggers.worth_keeping import EventStatistics
+from lftj.values.symbols import SymbolTable
+from scantree.version import Version
+
+Ints = npt.NDArray[np.int64]
+Contents = Mapping[str, "weakref.ref[Version]"]
+# Maps of joins are made anew when relations have grown so much since they were chosen. TPC-H's q5 from nothing: with
+# the order of slices that empty relations suggest, 600 events a second; so 115,000.
+OUTGROWN, MANY_ROWS = 16, 4096
+# Joins of so many relations have one order.
+FEW_RELATIONS = 2
+
+
+class EventRun:
+    """Events that took maps from the contents `before` to those `after`, which both have a reference to.
+
+    `lines`: what they logged, until others run · `steps`: instructions that they took.
+    """
+
+    def __init__(self, before: Contents, after: Contents, events: Events, body: BodyMaps) -> None:
+        self.before, self.after, self.events = before, after, events
+        self.lines, self.steps = body.maps.lines(), body.maps.steps
+        self._values, self._keys = body.values[body.table], len(body.formulas.keys)
+
+    @cached_property
+    def order(self) -> Ints:
+        """The lines by group, those of a group in order, where all are of one table."""
+        return order_by_group(self.lines, self._values, self._keys)
+
+
+class BodyMaps:
+    """The maps of heads whose rules have one body. `members`: of each the number of the operand it sums; None: none.
+
+    `count`: the map of the count of bindings · `totals`: those of the sums of operands · `table`: that of the count;
+    `one_table`: the sums are values of it, too · `sizes`: the rows of derived relations that the maps were chosen for ·
+    `holding`: the contents of relations that the maps are of (None: of none) · `rebuild`: what evaluating a head by
+    filling them takes.
+    """
+
+    def __init__(
+        self,
+        members: Mapping[Clause, int | None],
+        formulas: ClauseFormulas | ThresholdFormulas,
+        statistics: EventStatistics,
+    ) -> None:
+        self.members, self.formulas, self.sizes = dict(members), formulas, dict(statistics.rows)
+        program, self.count, self.totals = formulas.program(statistics)
+        self.maps = Maps(program)
+        lowered = self.maps.lowered
+        self.values = [len(twins.names) for twins in lowered.twins]
+        self.table = lowered.places[self.count].table
+        self.one_table = all(lowered.places[total].table == self.table for total in self.totals)
+        self.events = EventMaker(formulas.relations, self.maps.kinds, lowered.width, formulas.checked)
+        self.holding: Contents | None = None
+        self.steps_per_event = 0.0
+        self.rebuild: RebuildCost | None = None
+        self._run: weakref.ref[EventRun] | None = None
+
+    # -- what they hold for -------------------------------------------------------------------------------------------
+
+    def are_of(self, relations: Mapping[str, StoredRelation]) -> bool:
+        """Whether the maps are those of the contents of `relations`."""
+        return _alike(self.holding, relations)
+
+    def run_of(self, step: Step) -> EventRun | None:
+        """The run that took the maps over this step; None if there was none."""
+        run = None if self._run is None else self._run()
+        if run is None or run.after is not self.holding:
+            return None
+        return run if _alike(run.before, step.before.relations) and _alike(run.after, step.after) else None
+
+    def outgrown(self, relations: Mapping[str, StoredRelation]) -> bool:
+        """Whether the maps were chosen, and their slices put in order, for relations that were far smaller."""
+        if len(self.sizes) <= FEW_RELATIONS:
+            return False
+        rows = sum(len(relations[name]) for name in self.events.by_predicate)
+        return rows > MANY_ROWS and rows > OUTGROWN * sum(self.sizes.values())
+
+    def hold(self, relations: Mapping[str, StoredRelation]) -> None:
+        """The maps are those of the contents in `relations`."""
+        self.holding = self._contents(relations)
+
+    def _contents(self, relations: Mapping[str, StoredRelation]) -> Contents:
+        return {name: weakref.ref(relations[name].content) for name in self.events.by_predicate}
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def fill(self, relations: Mapping[str, StoredRelation], symbols: SymbolTable, limits: Limits) -> None:
+        """Run all rows of what the heads read as insertions. Raises `NoEvents`, `SumOverflow`."""
+        done = steps = 0
+        for name in self.events.by_predicate:
+            rows = relations[name].content.columns()
+            n = rows.shape[1]
+            zeros = np.zeros(n, np.int64)
+            made = self.events.of([ChangedRows(name, rows, np.ones(n, np.int8), zeros)], symbols)
+            self.maps.run(made.kinds, made.rows, logs=False, look=limits.look)
+            done, steps = done + n, steps + self.maps.steps
+        self.steps_per_event = steps / max(1, done)
+        self.hold(relations)
+
+    def run_row(self, step: Step, plan: RowPlan, row: Ints, sign: int) -> tuple[int, EventRun] | None:
+        """Run the events of a changed row int64[arity, 1] by a plan; (what `follow_row` says, the run).
+
+        None if what statements compute with cannot be measured. Raises `NoEvents`, `SumOverflow`.
+        """
+        before, self.holding = self.holding, None
+        try:
+            found = self.maps.run_row(plan, row, sign)
+            if found == UNMEASURED:
+                plan.measure(row, self.events.magnitudes)
+                found = self.maps.run_row(plan, row, sign)
+        except (NoEvents, SumOverflow):
+            self._is_again(before)
+            raise
+        if found == UNMEASURED:
+            self.holding = before
+            return None
+        return found, self._done(before, step, plan.happened)
+
+    def run(self, step: Step, events: Events, limits: Limits) -> EventRun:
+        """Run the events of a step. Raises `SumOverflow`."""
+        before, self.holding = self.holding, None
+        try:
+            self.maps.run(events.kinds, events.rows, look=limits.look)
+        except SumOverflow:
+            self._is_again(before)
+            raise
+        return self._done(before, step, events)
+
+    def events_of(self, step: Step) -> Events:
+        """The events of the step, numbered as those of its stream; all 0 where it is none. Raises `NoEvents`."""
+        blocks, streams = list[ChangedRows](), step.streams
+        for name in self.events.by_predicate:
+            log = None if streams is None else streams.of(name, step.evaluator.state.strata.by_head, step.after)
+            if log is not None:
+                blocks.append(ChangedRows(name, log.rows, log.kinds, log.numbers))
+            elif (change := step.changes.get(name)) is not None:
+                # What follows the net change does so after the last event.
+                n, last = len(change.kinds), 0 if streams is None else streams.last
+                blocks.append(ChangedRows(name, change.rows, change.kinds, np.full(n, last, np.int64)))
+        return self.events.of(blocks, step.evaluator.symbols)
+
+    def _done(self, before: Contents | None, step: Step, events: Events) -> EventRun:
+        after = self._contents(step.after)
+        run = EventRun(before or {}, after, events, self)
+        self._run, self.holding = weakref.ref(run), after
+        return run
+
+    def _is_again(self, before: Contents | None) -> None:
+        """What a run did was taken back. After an interruption nobody knows: it may have come after the run."""
+        self.holding = None if self.maps.lost else before
+
+    def take_back(self, run: EventRun) -> None:
+        """Take a run back, if it is the last one and was not taken back yet."""
+        if self.holding is run.after:
+            self.holding = None
+            self.maps.undo(run.events.kinds, run.events.rows)
+            self._is_again(run.before)
+
+
+def _alike(contents: Contents | None, relations: Mapping[str, StoredRelation]) -> bool:
+    if contents is None:
+        return False
+    for name, content in contents.items():
+        if name not in relations or content() is not relations[name].content:
+            return False
+    return True
