@@ -40,18 +40,27 @@ FEW_RELATIONS = 2
 class EventRun:
     """Events that took maps from the contents `before` to those `after`, which both have a reference to.
 
-    `lines`: what they logged, until others run · `steps`: instructions that they took.
+    What they logged and took is known until others run.
     """
 
     def __init__(self, before: Contents, after: Contents, events: Events, body: BodyMaps) -> None:
-        self.before, self.after, self.events = before, after, events
-        self.lines, self.steps = body.maps.lines(), body.maps.steps
-        self._values, self._keys = body.values[body.table], len(body.formulas.keys)
+        self.before, self.after, self.events, self._body = before, after, events, body
+
+    @property
+    def steps(self) -> int:
+        """Instructions that they took."""
+        return self._body.maps.steps
+
+    @cached_property
+    def lines(self) -> Ints:
+        """What they logged."""
+        return self._body.maps.lines()
 
     @cached_property
     def order(self) -> Ints:
         """The lines by group, those of a group in order, where all are of one table."""
-        return order_by_group(self.lines, self._values, self._keys)
+        body = self._body
+        return order_by_group(self.lines, body.values[body.table], len(body.formulas.keys))
 
 
 class BodyMaps:
