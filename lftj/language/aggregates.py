@@ -38,7 +38,7 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.counted_atoms import counted_atoms, makes_texts
 from lftj.language.functors import OR_NULL
-from lftj.language.internal_relations import ALL, GROUPS, MET, WITH_ZERO, Fold, InternalRule
+from lftj.language.internal_relations import ALL, GROUPS, MET, WITH_ZERO, Fold, InternalRule, Renaming
 from lftj.language.normal_form import Conjunction
 from lftj.language.safety import bound_variables, check_bound
 from lftj.language.text_selections import TextSelection, text_selections
@@ -299,7 +299,7 @@ class AggregateRelations:
             ]
             head = (*variables, operand)
         columns = self._columns(aggregate, bodies)
-        renaming = _Renaming(list(columns))
+        renaming = Renaming(list(columns))
         key = (len(columns), *(renaming.conjunction(body) for body in bodies))
         relation = whole.parts.shared.get(key)
         if relation is None:
@@ -321,7 +321,7 @@ class AggregateRelations:
         places = Counter(v.name for v in open_variables(body.atoms))
         for number, selection in enumerate(selections):
             columns = selection.columns()
-            key = (MET, len(columns), _Renaming([v.name for v in columns]).conjunction(selection.body))
+            key = (MET, len(columns), Renaming([v.name for v in columns]).conjunction(selection.body))
             relation = whole.parts.shared.get(key)
             if relation is None:
                 relation = whole.parts.shared[key] = f"{name}{MET}{number or ''}"
@@ -390,26 +390,3 @@ def _distinct(atom: ast.Atom, head: Sequence[ast.Term]) -> bool:
     if len(set(names)) < len(atom.args):
         return False
     return all(isinstance(term, ast.Variable) and term.name in names for term in head)
-
-
-class _Renaming:
-    """Equal conjunctions for braces that are equal but for names: variables are named by order of appearance."""
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self._names = {column: f"{at}" for at, column in enumerate(columns)}
-
-    def conjunction(self, body: Conjunction) -> Conjunction:
-        """The conjunction with other names."""
-        return Conjunction(
-            tuple(self._atom(atom) for atom in body.atoms),
-            tuple(replace(c, left=self._term(c.left), right=self._term(c.right)) for c in body.compares),
-            tuple(self._atom(atom) for atom in body.negated),
-        )
-
-    def _atom(self, atom: ast.Atom) -> ast.Atom:
-        return replace(atom, args=tuple(self._term(arg) for arg in atom.args))
-
-    def _term(self, term: ast.Term) -> ast.Term:
-        if isinstance(term, ast.Variable):
-            return replace(term, name=self._names.setdefault(term.name, f"{len(self._names)}"))
-        return replace(term, args=tuple(map(self._term, term.args))) if isinstance(term, ast.Functor) else term

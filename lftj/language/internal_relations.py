@@ -17,8 +17,8 @@ is derived by the clauses of the first rule that has them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lftj.errors import Span
 from lftj.language import ast
@@ -79,3 +79,26 @@ class InternalRelations:
         )
         self.names.relations.setdefault(name, relation)
         return name
+
+
+class Renaming:
+    """Equal conjunctions for braces that are equal but for names: variables are named by order of appearance."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._names = {column: f"{at}" for at, column in enumerate(columns)}
+
+    def conjunction(self, body: Conjunction) -> Conjunction:
+        """The conjunction with other names."""
+        return Conjunction(
+            tuple(self._atom(atom) for atom in body.atoms),
+            tuple(replace(c, left=self._term(c.left), right=self._term(c.right)) for c in body.compares),
+            tuple(self._atom(atom) for atom in body.negated),
+        )
+
+    def _atom(self, atom: ast.Atom) -> ast.Atom:
+        return replace(atom, args=tuple(self._term(arg) for arg in atom.args))
+
+    def _term(self, term: ast.Term) -> ast.Term:
+        if isinstance(term, ast.Variable):
+            return replace(term, name=self._names.setdefault(term.name, f"{len(self._names)}"))
+        return replace(term, args=tuple(map(self._term, term.args))) if isinstance(term, ast.Functor) else term

@@ -17,13 +17,13 @@ whose variables one atom has. Across atoms a formula adds and multiplies integer
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Compare, Term, Value, Var, variables_of
 from lftj.language.functors import CHECKED, TEXT_TESTS
 from lftj.plan.partial_functions import partial_terms
-from lftj.triggers.algebra import Add, Cmp, Formula, Lift, Mul, Rel, TriggerProgram, Val
+from lftj.triggers.algebra import Add, Cmp, Formula, Lift, Mul, TriggerProgram, Val
+from lftj.triggers.atoms import AtomColumns, NamedRelations, names_of, replaced
 from lftj.triggers.compilation import compiled
 from lftj.triggers.derived_relations import COLUMN, DerivedRelation
 from lftj.triggers.lowered import INTEGERS
@@ -98,45 +98,9 @@ def formulas_of(
     return _ClauseTranslation(clause, schemas, by_head or {}).made(operands)
 
 
-@dataclass(slots=True)
-class _Occurrence:
-    """An atom of the body. `columns`: of each of its variables; `wanted`: what the formula needs of it, by variable.
-
-    `known`: the variable of each term that is computed of it.
-    """
-
-    predicate: str
-    columns: dict[str, Var] = field(default_factory=dict)
-    conditions: list[Compare] = field(default_factory=list)
-    wanted: dict[str, Term] = field(default_factory=dict)
-    known: dict[Term, Var] = field(default_factory=dict)
-    positive: set[str] = field(default_factory=set)
-
-    def has(self, names: set[str]) -> bool:
-        """Whether it binds all these variables."""
-        return names <= self.columns.keys()
-
-    def inside(self, term: Term) -> Term:
-        """A term over its columns."""
-        return replaced(term, self.columns)
-
-
-def replaced(term: Term, by: Mapping[str, Term]) -> Term:
-    """A term with terms in the place of variables."""
-    if isinstance(term, Var):
-        return by.get(term.name, term)
-    if isinstance(term, Apply):
-        return Apply(term.op, tuple(replaced(arg, by) for arg in term.args), term.type)
-    return term
-
-
 def _plain(op: str) -> str:
     """The operator of a functor: what `checked` terms compute is kept only as long as none of them leaves its type."""
     return CHECKED.get(op, op)
-
-
-def _names(*terms: Term) -> set[str]:
-    return {var.name for term in terms for var in variables_of(term)}
 
 
 def _selection(clauses: Sequence[Clause]) -> Clause | None:
@@ -179,7 +143,7 @@ class _ClauseTranslation:
         summed = [self.operand(self.plain(operand)) for operand in operands]
         for atom in self.atoms:
             atom.conditions += self.null_tests(atom)
-        named = _Named()
+        named = NamedRelations()
         rels: list[Formula] = [named.rel(atom) for atom in self.atoms]
         without = [Add((Mul(), Mul((Val(Value(-1, "number")), named.rel(atom))))) for atom in negated]
         count = Mul((*rels, *self.factors, *without))
@@ -189,9 +153,9 @@ class _ClauseTranslation:
 
     # -- atoms --------------------------------------------------------------------------------------------------------
 
-    def occurrence(self, atom: BodyAtom) -> _Occurrence:
+    def occurrence(self, atom: BodyAtom) -> AtomColumns:
         """A positive atom: constants and repeated variables become conditions."""
-        made = _Occurrence(atom.predicate)
+        made = AtomColumns(atom.predicate)
         for i, (arg, type_) in enumerate(zip(atom.args, self.schemas[atom.predicate].types, strict=True)):
             if arg is None:
                 continue
@@ -227,10 +191,10 @@ class _ClauseTranslation:
                 return True
         return False
 
-    def null_tests(self, atom: _Occurrence) -> list[Compare]:
+    def null_tests(self, atom: AtomColumns) -> list[Compare]:
         """Tests of texts that may be null, that are computed with, and whose variable another atom keeps from null."""
-        used = _names(*(side for condition in atom.conditions for side in (condition.left, condition.right)))
-        used |= _names(*(term for term in atom.wanted.values() if isinstance(term, Apply)))
+        used = names_of(*(side for condition in atom.conditions for side in (condition.left, condition.right)))
+        used |= names_of(*(term for term in atom.wanted.values() if isinstance(term, Apply)))
         tests = []
         for here in atom.columns.values():
             type_ = self.schemas[atom.predicate].types[int(here.name.removeprefix(COLUMN.format("")))]
@@ -238,9 +202,9 @@ class _ClauseTranslation:
                 tests.append(Compare("!=", here, Value(None, type_)))
         return tests
 
-    def negated(self, atom: BodyAtom) -> _Occurrence:
+    def negated(self, atom: BodyAtom) -> AtomColumns:
         """A negated atom, which has each row of its columns once at most."""
-        made, schema = _Occurrence(atom.predicate), self.schemas[atom.predicate]
+        made, schema = AtomColumns(atom.predicate), self.schemas[atom.predicate]
         for i, arg in enumerate(atom.args):
             if arg is None:
                 if not (schema.functional and i == len(atom.args) - 1):
@@ -264,9 +228,9 @@ class _ClauseTranslation:
                 seen[name] = seen.get(name, 0) + 1
         return [name for name, times in seen.items() if times > 1]
 
-    def home(self, *terms: Term) -> _Occurrence | None:
+    def home(self, *terms: Term) -> AtomColumns | None:
         """The first atom that binds all variables of the terms."""
-        names = _names(*terms)
+        names = names_of(*terms)
         return next((atom for atom in self.atoms if atom.has(names)), None)
 
     # -- equations ----------------------------------------------------------------------------------------------------
@@ -302,7 +266,7 @@ class _ClauseTranslation:
         if compare.op != "=":
             return None
         for side, other in ((compare.left, compare.right), (compare.right, compare.left)):
-            if isinstance(side, Var) and side.name not in bound and _names(other) <= bound:
+            if isinstance(side, Var) and side.name not in bound and names_of(other) <= bound:
                 return side, other
         return None
 
@@ -358,7 +322,7 @@ class _ClauseTranslation:
         if _plain(term.op) not in ("+", "-", "*", "neg") or not {family_of(type_) for type_ in types} <= INTEGERS:
             raise DoesNotFit(f"computes `{term}` across atoms, which is no sum or product of integers")
 
-    def column(self, home: _Occurrence, term: Term) -> Var:
+    def column(self, home: AtomColumns, term: Term) -> Var:
         """A term over the variables of one atom as a column of it."""
         if isinstance(term, Var):
             home.wanted[term.name] = home.columns[term.name]
@@ -391,38 +355,3 @@ class _ClauseTranslation:
                 return Mul((minus, parts[0]))
             return Add((parts[0], parts[1] if op == "+" else Mul((minus, parts[1]))))
         return Val(self.across(term))
-
-
-class _Named:
-    """Derived relations get names: one for all that are equal."""
-
-    def __init__(self) -> None:
-        self.made: dict[tuple[str, tuple[Compare, ...], tuple[Term, ...], frozenset[int]], str] = {}
-        self.variables: dict[str, list[tuple[str, int]]] = {}
-
-    def rel(self, atom: _Occurrence) -> Rel:
-        """What the formula reads of an atom: columns in the order of the relation, then what is computed."""
-        names = sorted(atom.wanted, key=lambda name: _place(atom.wanted[name]))
-        conditions = tuple(sorted(dict.fromkeys(atom.conditions), key=str))
-        columns = tuple(atom.wanted[name] for name in names)
-        positive = frozenset(i for i, name in enumerate(names) if name in atom.positive)
-        form = (atom.predicate, conditions, columns, positive)
-        if form not in self.made:
-            number = sum(predicate == atom.predicate for predicate, *_ in self.made) + 1
-            self.made[form] = f"{atom.predicate}.{number}"
-        name = self.made[form]
-        for i, variable in enumerate(names):
-            self.variables.setdefault(variable, []).append((name, i))
-        return Rel(name, tuple(Var(variable, atom.wanted[variable].type) for variable in names))
-
-    def relations(self, checked: Sequence[Term]) -> tuple[DerivedRelation, ...]:
-        """All of them, in the order in which they are first read."""
-        measured: dict[str, set[tuple[int, str]]] = {name: set() for name in self.made.values()}
-        for variable in _names(*checked):
-            for name, column in self.variables.get(variable, ()):
-                measured[name].add((column, variable))
-        return tuple(DerivedRelation(name, *form, tuple(sorted(measured[name]))) for form, name in self.made.items())
-
-
-def _place(term: Term) -> tuple[int, int, str]:
-    return (0, int(term.name[1:]), "") if isinstance(term, Var) else (1, 0, str(term))

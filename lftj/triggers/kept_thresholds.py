@@ -37,9 +37,9 @@ from lftj.triggers.algebra import (
     TriggerProgram,
     Val,
 )
+from lftj.triggers.atoms import replaced
 from lftj.triggers.compilation import compiled
 from lftj.triggers.derived_relations import COLUMN, DerivedRelation, NoEvents
-from lftj.triggers.from_clauses import replaced
 from lftj.triggers.worth_keeping import EventStatistics
 from lftj.values.codes import Column, Schema
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 
 from lftj.language.clause import Apply, Clause, Term, Value, Var, variables_of
-from lftj.triggers.from_clauses import replaced
+from lftj.triggers.atoms import replaced
 
 Form = tuple[Hashable, ...]
 
