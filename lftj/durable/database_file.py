@@ -16,7 +16,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -83,7 +83,7 @@ class DatabaseFile:
         # Appended to by who commits, shortened by who has the container's lock: each in one step, so without a lock.
         self._waiting: list[Waiting] = []
         self._checkpoints = threading.RLock()  # one checkpoint, or load in bulk, at a time writes segments
-        self._failure: BaseException | None = None
+        self._failed = False  # whether what waits could not be written when that was last tried
         self._closing = threading.Event()
         self._writer: threading.Thread | None = None
         self._checkpointing: threading.Thread | None = None
@@ -119,10 +119,9 @@ class DatabaseFile:
                 remedy="open it without read_only=True; or change a copy in memory, `db.branch()`",
             )
         self.container.connection  # noqa: B018  (what waits is written by nobody once the file is closed)
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
         self._settle()
+        if self._failed:
+            self.flush()
         made = Waiting(self.seq + 1, time.time(), entry, deltas or {}, len(self.symbols))
         if self.container.sync == "off":
             self._wait(made)
@@ -212,7 +211,7 @@ class DatabaseFile:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits; it waits until it is written."""
+        """Write what waits; it waits until it is written. Whoever commits, makes a checkpoint or closes tries again."""
         self._settle()
         with self.container.lock:
             waiting = list(self._waiting)
@@ -222,16 +221,26 @@ class DatabaseFile:
                 with self.container.failing("write to"):
                     self._write(waiting)
                 del self._waiting[: len(waiting)]
-            except BaseException:  # interrupted, they may be written: the file tells
+            except BaseException as error:  # interrupted, they may be written: the file tells
                 with self.container.failing("read"):
                     last = self.container.connection.execute("select max(seq) from log").fetchone()[0] or 0
                     del self._waiting[: sum(made.seq <= last for made in list(self._waiting))]
                     self.symbols_written = self._symbols_there()
+                self._failed = bool(self._waiting)
+                if isinstance(error, DatabaseFileError) and self._waiting:
+                    raise self._still_waiting(error) from None
                 raise
+            self._failed = False
 
-    def note_failure(self, error: BaseException) -> None:
-        """Writing what waited failed: the next who writes is told."""
-        self._failure = error
+    def _still_waiting(self, error: DatabaseFileError) -> DatabaseFileError:
+        """The error where entries that were committed could not be written."""
+        first, last = self._waiting[0].seq, self._waiting[-1].seq
+        entries = f"entry {first} is" if first == last else f"entries {first} to {last} are"
+        return DatabaseFileError(
+            f"{error.what}: {entries} in memory only",
+            why=f"{error.why}; with sync='off' a commit returns before it is written",
+            remedy="remove the cause: the next commit, `checkpoint` and `close` try again, and `close` is the last to",
+        )
 
     # -- what is written of loads and rules ---------------------------------------------------------------------------
 
@@ -356,10 +365,8 @@ def _write_later(file: weakref.ref[DatabaseFile], closing: threading.Event) -> N
         alive = file()
         if alive is None:
             return
-        try:
+        with suppress(BaseException):  # whoever writes next tries again, and is told
             alive.flush()
-        except BaseException as error:
-            alive.note_failure(error)
         del alive
 
 

@@ -1,0 +1,67 @@
+"""With sync="off" a commit returns before it is written: whoever comes next is told if that cannot be done."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lftj
+from lftj.errors import DatabaseFileError
+from tests.durable.shop import contents, opened
+
+
+def full(tmp_path: Path) -> lftj.Database:
+    """A database whose file cannot grow, with a commit that waits, and could not be written beside."""
+    db = opened(tmp_path / "shop.lftj", sync="off")
+    assert db._file is not None
+    db._file.flush()  # the program
+    connection = db._file.container.connection
+    pages = connection.execute("pragma page_count").fetchone()[0]
+    connection.execute(f"pragma max_page_count = {pages}")
+    with db.transaction() as tx:
+        tx.insert("name", [(i, f"a name that takes some room, number {i}") for i in range(2000)])
+    deadline = time.monotonic() + 20
+    while not db._file._failed and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert db._file._failed
+    return db
+
+
+def commit(db: lftj.Database) -> None:
+    with db.transaction() as tx:
+        tx.insert("edge", [(7, 8)])
+
+
+@pytest.mark.parametrize("act", [commit, lftj.Database.checkpoint, lftj.Database.close])
+def test_a_write_that_failed_beside_is_told(tmp_path: Path, act: Any) -> None:
+    db = full(tmp_path)
+    assert db._file is not None
+    before = contents(db)
+    with pytest.raises(DatabaseFileError, match=rf"entry {db.seq} is in memory only") as caught:
+        act(db)
+    assert "room on the disk" not in str(caught.value)
+    assert contents(db) == before
+    if act is lftj.Database.close:
+        with opened(tmp_path / "shop.lftj") as again:
+            assert not len(again["name"])
+        return
+    db._file.container.connection.execute("pragma max_page_count = 1000000")
+    commit(db)
+    after = contents(db)
+    db.close()
+    with opened(tmp_path / "shop.lftj") as again:
+        assert contents(again) == after
+        assert (7, 8) in again["edge"]
+
+
+def test_what_could_be_written_later_is_no_error(tmp_path: Path) -> None:
+    db = full(tmp_path)
+    assert db._file is not None
+    db._file.container.connection.execute("pragma max_page_count = 1000000")
+    before = contents(db)
+    db.close()
+    with opened(tmp_path / "shop.lftj") as again:
+        assert contents(again) == before
