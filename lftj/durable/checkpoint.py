@@ -1,7 +1,8 @@
 """A checkpoint: the relations of a database at one moment, as lists of pages; and a state made of one.
 
     header     a line of JSON: the steps of the program, how many symbols there are, whose versions follow, which of
-               them are the facts and the content of each relation, what was stale, and the rules of each head as text
+               them are the facts and the content of each relation, what was stale, the rules of each head as text, and
+               what is known of columns (lftj/plan/statistics.py)
     bodies     the page lists of these versions, then the lists of what heads are followed by (followed_lists.py)
 
 Contents come with what their rows carry (the rounds of recursion), so recursive heads are followed at once after a
@@ -109,6 +110,7 @@ def write(container: Container, segments: Segments, chunks: Chunks, moment: Take
         "supports": {name: support.noted() for name, support in supports.items()},
         "rules": {head: rules_of(state, head) for head in state.strata.order},
         "rounds": {name: noted for name in relations if (noted := rounds.of([state.relations[name].content]))},
+        "statistics": _noted_statistics(moment, relations),
         **lists.noted,
     }
     body = b"".join([json.dumps(header).encode(), b"\n", *(body for _, body in versions), *lists.bodies])
@@ -118,6 +120,18 @@ def write(container: Container, segments: Segments, chunks: Chunks, moment: Take
         connection.execute("delete from checkpoints where seq < ?", (moment.seq,))
     segments.forget(used | lists.used)
     return named | lists.named
+
+
+def _noted_statistics(moment: Taken, relations: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """What is known of the columns of relations whose contents are there, where somebody has asked.
+
+    With what heads are followed by, it is counted where it is outdated: planning how to follow a change asks for it.
+    """
+    found, counted = {}, moment.supports is not None
+    for name, kept in relations.items():
+        if "content" in kept and (noted := moment.state.relations[name].noted_statistics(counted=counted)) is not None:
+            found[name] = noted
+    return found
 
 
 def rules_of(state: State, head: str) -> list[str]:
@@ -199,6 +213,8 @@ class SavedCheckpoint(NamedTuple):
                 relations[name].adopt_orders({columns: v for columns, v in orders.items() if v is not None})
                 if SUPPORT in kept and (support := versions[kept[SUPPORT]]) is not None:
                     supports[name] = support
+                if name in self.header.get("statistics", ()):
+                    relations[name].know_statistics(self.header["statistics"][name])
                 if name in self.header["rounds"]:
                     top, as_written = self.header["rounds"][name]
                     rounds.note(content, top, as_written=as_written)

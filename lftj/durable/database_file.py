@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lftj.durable import ends
+from lftj.durable.arrow_arrays import texts
 from lftj.durable.checkpoint import Taken, write
 from lftj.durable.chunks import Chunks
 from lftj.durable.container import Container, hash_of
@@ -33,6 +34,8 @@ from lftj.store.change import Change
 from lftj.values.symbols import SymbolTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lftj.durable.in_file import InFile
     from scantree.version import Version
 
@@ -374,9 +377,8 @@ def _texts(symbols: SymbolTable, low: int, high: int) -> bytes:
     """The texts of the codes [low, high) as an Arrow IPC stream."""
     import pyarrow as pa
 
-    texts = pa.array(symbols.few(np.arange(low, high)), pa.large_string())
     sink = pa.BufferOutputStream()
-    batch = pa.record_batch([texts], names=["text"])
+    batch = pa.record_batch([texts(symbols.few(np.arange(low, high)))], names=["text"])
     options = pa.ipc.IpcWriteOptions(compression="zstd" if high - low > 1000 else None)
     with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
         stream.write_batch(batch)
@@ -384,9 +386,8 @@ def _texts(symbols: SymbolTable, low: int, high: int) -> bytes:
     return written
 
 
-def texts_of(body: bytes) -> list[str]:
-    """The texts of such bytes."""
+def texts_of(body: bytes) -> pa.Array:
+    """The texts of such bytes, as a large_string array."""
     import pyarrow as pa
 
-    found: list[str] = pa.ipc.open_stream(pa.py_buffer(body)).read_all().column(0).to_pylist()
-    return found
+    return pa.ipc.open_stream(pa.py_buffer(body)).read_next_batch().column(0)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lftj.durable.arrow_arrays import numbers
 from lftj.store.change import Change
 
 if TYPE_CHECKING:
@@ -109,8 +110,8 @@ def _before_values(arity: int, n: int) -> bytes:
 def _message(change: Change) -> bytes:
     import pyarrow as pa
 
-    columns = [pa.array(column) for column in change.rows]
-    batch = pa.RecordBatch.from_arrays([*columns, pa.array(change.kinds)], schema=_schema(len(change.rows)))
+    columns = [*map(numbers, change.rows), numbers(change.kinds)]
+    batch = pa.RecordBatch.from_arrays(columns, schema=_schema(len(change.rows)))
     message: bytes = batch.serialize().to_pybytes()
     return len(change.rows).to_bytes(2, "little") + message
 

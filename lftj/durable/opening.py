@@ -106,7 +106,7 @@ def load_symbols(file: DatabaseFile) -> None:
     for first, count, texts, hash in file.container.connection.execute(sql, (file.symbols_written,)):
         if first != len(file.symbols):
             raise damaged(f"symbols from {len(file.symbols)} on are missing")
-        file.symbols.intern(texts_of(intact(texts, hash, "symbols", first, count)))
+        file.symbols.intern_array(texts_of(intact(texts, hash, "symbols", first, count)))
         if len(file.symbols) != first + count:
             raise damaged(f"symbols {first}: a text is there twice")
         file.symbols_written = first + count

@@ -3,15 +3,16 @@
 Distinct counts of a prefix of a key order that is built are exact: one pass over the pages counts the changes at each
 level; of a large relation, over a part of the pages, spread evenly. A single column that no order starts with is
 estimated by linear counting (Whang et al., TODS 1990): hash every key into a bitmap, count what stays empty. Other
-column sets are bounded by the product of their parts. Everything is deterministic, computed when first asked for, and
-kept per version.
+column sets are bounded by the product of their parts. Everything is deterministic, and computed when first asked for.
+
+A large relation of which few rows change keeps what is known of it: counting takes longer than following the change.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,8 @@ from scantree.version import Version
 SAMPLE = 1024
 # About so many rows are counted at least, where not all are.
 PROFILED = 1 << 20
+# Rows from which on what is known outlives a change, and what part of them may change before it is counted again.
+LARGE, CHANGED_PART = 1 << 14, 1 / 100
 
 
 class Stored(Protocol):
@@ -47,7 +50,7 @@ class Stored(Protocol):
 
 
 class Statistics:
-    """Rows and distinct counts of one relation; holds for the versions it was asked about."""
+    """Rows and distinct counts of one relation. `changed`: rows that came or went since these were counted."""
 
     fleeting = False
 
@@ -57,6 +60,35 @@ class Statistics:
         self._known: dict[frozenset[int], float] = {frozenset(): 1.0, frozenset(range(stored.arity)): float(self.rows)}
         self._profiled: set[tuple[int, ...]] = set()
         self._sample: npt.NDArray[np.int64] | None = None
+        self.changed = 0
+
+    def after(self, stored: Stored, changed: int) -> Statistics | None:
+        """What is known of a relation after so many more rows changed; None if it is to be counted again."""
+        changed += self.changed
+        if changed and (changed > CHANGED_PART * len(stored) or len(stored) < LARGE):
+            return None
+        made = Statistics(stored)
+        made._know(self._known, self._profiled, changed)
+        made._sample = self._sample
+        return made
+
+    def _know(self, known: Mapping[frozenset[int], float], profiled: Iterable[tuple[int, ...]], changed: int) -> None:
+        rows = float(self.rows)
+        self._known = {columns: min(count, rows) for columns, count in known.items()} | self._known
+        self._profiled, self.changed = set(profiled), changed
+
+    def noted(self) -> dict[str, Any]:
+        """What is known, as JSON."""
+        known = [[sorted(columns), count] for columns, count in self._known.items()]
+        return {"known": known, "profiled": sorted(self._profiled), "changed": self.changed}
+
+    @classmethod
+    def of_noted(cls, stored: Stored, noted: Mapping[str, Any]) -> Statistics:
+        """What was noted of a relation with the same rows."""
+        made = cls(stored)
+        known = {frozenset(columns): count for columns, count in noted["known"]}
+        made._know(known, map(tuple, noted["profiled"]), noted["changed"])
+        return made
 
     def distinct(self, columns: frozenset[int]) -> float:
         """Distinct keys of the given columns, at least 1."""

@@ -30,7 +30,7 @@ import math
 import weakref
 from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -137,6 +137,7 @@ class StoredRelation:
         "_arena",
         "_declared",
         "_folds",
+        "_known",
         "_orders",
         "_scans",
         "_sizes",
@@ -168,6 +169,8 @@ class StoredRelation:
         self._scans: dict[ScanOrder, Version] = {}
         self._folds: dict[FoldKey, PageFolds] = {}
         self._statistics: Statistics | None = None
+        # Those of a relation that this one was made of, and how many rows have changed since.
+        self._known: tuple[Statistics, int] | None = None
 
     @classmethod
     def over(cls, schema: Schema, content: Version) -> StoredRelation:
@@ -187,7 +190,7 @@ class StoredRelation:
         """
         if not self.content.overwrite(rows):
             return False
-        self._orders, self._statistics = {self._declared: self.content}, None
+        self._orders, self._statistics, self._known = {self._declared: self.content}, None, None
         return True
 
     def _with(
@@ -204,7 +207,7 @@ class StoredRelation:
         made.given_types, made.keyed = self.given_types, self.keyed
         made._arena, made._sizes, made._declared, made._stores = self._arena, self._sizes, self._declared, self._stores
         made.content, made.facts, made._orders, made._scans = content, facts, orders, scans
-        made._folds, made._statistics = folds, None
+        made._folds, made._statistics, made._known = folds, None, None
         return made
 
     def _store(self, built: Built) -> Store:
@@ -260,7 +263,8 @@ class StoredRelation:
         """What the planner may know of the present content."""
         if self._statistics is None:
             # A proxy: a cycle would keep the pages of old states until the garbage collector runs.
-            self._statistics = Statistics(weakref.proxy(self))
+            own, known = weakref.proxy(self), self._known
+            self._statistics = (None if known is None else known[0].after(own, known[1])) or Statistics(own)
         return self._statistics
 
     def order(self, columns: tuple[int, ...]) -> Version:
@@ -406,7 +410,7 @@ class StoredRelation:
         """
         facts = self.facts if facts is None else facts
         if content is self.content:
-            return self._with(content, facts, self._orders, self._scans, self._folds)
+            return self._knowing(self._with(content, facts, self._orders, self._scans, self._folds), 0)
         orders: dict[tuple[int, ...], Version | LaggingOrder] = {self._declared: content}
         scans: dict[ScanOrder, Version] = {}
         folds: dict[FoldKey, PageFolds] = {}
@@ -423,7 +427,28 @@ class StoredRelation:
                     folds = self._folds_after(changed, rows) if self._folds else {}
                     bulk = changed >= BULK_ROWS and changed > BULK_PART * rows
                     orders, scans = self._follow(content, change, {} if bulk else self._orders)
-        return self._with(content, facts, orders, scans, folds)
+        made = self._with(content, facts, orders, scans, folds)
+        return made if change is None else self._knowing(made, len(change.kinds))
+
+    def _knowing(self, made: StoredRelation, changed: int) -> StoredRelation:
+        """The relation `made` of this one by so many changed rows, with what was known of its columns."""
+        if self._statistics is not None:
+            made._known = self._statistics, changed
+        elif self._known is not None:
+            made._known = self._known[0], self._known[1] + changed
+        return made
+
+    def noted_statistics(self, *, counted: bool) -> dict[str, Any] | None:
+        """What is known of the columns, as JSON; None if nobody asked. `counted`: of all key orders, looked at now."""
+        if self._statistics is None and self._known is None:
+            return None
+        if counted:
+            self.statistics.distinct(frozenset())
+        return self.statistics.noted()
+
+    def know_statistics(self, noted: Mapping[str, Any]) -> None:
+        """Know of the columns what was noted where the content was the same."""
+        self._statistics = Statistics.of_noted(weakref.proxy(self), noted)
 
     def after_change(self, content: Version, change: Change, part: float, private: Private) -> StoredRelation:
         """The relation after its content became `content` by a `change` that only inserts, or only erases.
@@ -437,7 +462,7 @@ class StoredRelation:
                 return self._with(content, self.facts, {self._declared: content}, {}, folds)
             part = math.inf
         orders, scans = self._follow(content, change, self._orders, private, part)
-        return self._with(content, self.facts, orders, scans, folds)
+        return self._knowing(self._with(content, self.facts, orders, scans, folds), n)
 
     def _follow(
         self,
@@ -492,7 +517,7 @@ class StoredRelation:
     def frozen(self) -> StoredRelation:
         """The same rows for a reader in another thread: key orders and scans that either builds are its own."""
         folds = {key: kept.twin() for key, kept in list(self._folds.items())}
-        return self._with(self.content, self.facts, self._orders.copy(), self._scans.copy(), folds)
+        return self._knowing(self._with(self.content, self.facts, self._orders.copy(), self._scans.copy(), folds), 0)
 
     def memory(self) -> dict[Built, int]:
         """Bytes of pages per key order and per scan; none for a content that belongs to another relation.

@@ -13,6 +13,7 @@ import pytest
 import lftj
 from lftj.durable import checking
 from lftj.maintain import body_maps, delta, prepare
+from lftj.plan import statistics
 from tests.durable.shop import lose
 
 # Heads by name, and what keeps them: sums over joins, of decimals, grouped by texts; and by accumulators.
@@ -220,3 +221,24 @@ def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
         db = lftj.Database(path=path)
         assert db._file is not None
     db.close()
+
+
+def test_the_first_change_counts_no_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lftj.plan.statistics.LARGE", 100)
+    path, rules = tmp_path / "shop.lftj", "p(x, y) :- e(x, y). p(x, z) :- p(x, y), p(y, z). t(x) :- p(x, y), e(y, x)."
+    db = lftj.Database(f".decl e(x:number, y:number) {rules}", path=path)
+    db.load("e", [(i, i + 1) for i in range(0, 2000, 2)])
+    for i in range(2):
+        with db.transaction() as tx:
+            tx.insert("e", [(4000, 4001 + i)])
+    db.checkpoint(traces=True)
+    db.close()
+    counted: list[object] = []
+    real = statistics.Statistics._profile
+    monkeypatch.setattr(statistics.Statistics, "_profile", lambda *args: (counted.append(args), real(*args)))
+    with lftj.Database(path=path) as db:
+        with db.transaction() as tx:
+            tx.insert("e", [(1, 2)])
+        assert sorted(tx.delta["p"].inserted) == [(0, 2), (0, 3), (1, 2), (1, 3)]
+        # of relations of a few rows only, which are made for the change
+        assert all(len(version) < 100 for _, _, version in counted)  # type: ignore[misc]

@@ -6,6 +6,7 @@ beyond what there is.
 
 from __future__ import annotations
 
+import json
 from itertools import permutations
 
 import numpy as np
@@ -59,3 +60,36 @@ def test_a_part_of_the_pages_tells_about_as_much_as_all(monkeypatch: pytest.Monk
     found = Statistics(relation(rows))  # type: ignore[arg-type]
     for columns in SETS:
         assert found.distinct(columns) == pytest.approx(distinct(rows, columns), rel=0.25), columns
+
+
+def test_what_is_known_of_a_large_relation_outlives_small_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "LARGE", 100)
+    db = lftj.Database(".decl r(x:number, y:number)")
+    db.load("r", [(i % 20, i) for i in range(1000)])
+    column, first = frozenset({0}), db._relations["r"].statistics
+    assert first.distinct(column) == 20
+    counted: list[object] = []
+    monkeypatch.setattr(Statistics, "_profile", lambda *args: counted.append(args))
+    for i in range(4):
+        with db.transaction() as tx:
+            tx.insert("r", [(100 + i, 0), (200 + i, 0)])
+        found = db._relations["r"].statistics
+        assert (found.rows, found.changed, found.distinct(column)) == (1002 + 2 * i, 2 + 2 * i, 20)
+        assert found.distinct(frozenset({0, 1})) == found.rows
+    assert counted == []
+    with db.transaction() as tx:
+        tx.insert("r", [(300 + i, 0) for i in range(4)])
+    found = db._relations["r"].statistics
+    assert found.changed == 0  # more than a hundredth: it is counted again
+    found.distinct(column)
+    assert len(counted) == 1
+
+
+def test_what_is_known_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = relation([(i % 3, i % 7, i) for i in range(40)])
+    found = stored.statistics  # type: ignore[attr-defined]
+    distinct_of = {columns: found.distinct(columns) for columns in SETS}
+    noted = json.loads(json.dumps(stored.noted_statistics(counted=False)))  # type: ignore[attr-defined]
+    monkeypatch.setattr(statistics, "prefix_counts", None)
+    again = Statistics.of_noted(stored, noted)  # type: ignore[arg-type]
+    assert {columns: again.distinct(columns) for columns in SETS} == distinct_of
