@@ -99,10 +99,6 @@ class Evaluator:
             {} if apart else self._plans,
         )
 
-    def add(self, evaluations: Mapping[Clause, Evaluation]) -> None:
-        """Go on with a state that knows of these evaluations."""
-        self.state = self.state._replace(evaluations={**self.state.evaluations, **evaluations})
-
     def giving(self, codes: Mapping[str, int]) -> Evaluator:
         """The same evaluator for a query whose parameters have these codes."""
         return replace(self, given=codes) if codes else self

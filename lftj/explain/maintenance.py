@@ -21,7 +21,7 @@ def maintenance_of(step: Step, head: str, evaluations: Sequence[Evaluation]) -> 
     `component`, a bound of the `rounds`, and `bytes_per_row` in all key orders; `closure`: the clause that a transitive
     closure is run by, if it is written otherwise. `evaluations`: those of its clauses.
     """
-    heads = step.evaluator.state.strata.heads_of(head)
+    heads = step.state.strata.heads_of(head)
     strategy, reason = at_rest(step, heads)
     report = step.kept.reports.get(head)
     found: dict[str, Any] = {

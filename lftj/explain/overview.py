@@ -12,7 +12,7 @@ from lftj.maintain.step import Step
 
 def table_of(names: Sequence[str], step: Step, memory: Mapping[str, Mapping[str, int]]) -> str:
     """Relations as a table of a page. `step` is at rest; `memory`: bytes by relation, by what they are for."""
-    state = step.evaluator.state
+    state = step.state
     rows = []
     for name in names:
         relation, rules = state.relations[name], state.strata.of(name)

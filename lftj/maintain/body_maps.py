@@ -166,7 +166,7 @@ class BodyMaps:
         """The events of the step, numbered as those of its stream; all 0 where it is none. Raises `NoEvents`."""
         blocks, streams = list[ChangedRows](), step.streams
         for name in self.events.by_predicate:
-            log = None if streams is None else streams.of(name, step.evaluator.state.strata.by_head, step.after)
+            log = None if streams is None else streams.of(name, step.state.strata.by_head, step.after)
             if log is not None:
                 blocks.append(ChangedRows(name, log.rows, log.kinds, log.numbers))
             elif (change := step.changes.get(name)) is not None:

@@ -146,11 +146,11 @@ class Commit:
             before = self._refreshed(strata, concerned)
         self.state = self._with_facts(before, strata, concerned, facts, changed)
         if derived:
-            step = Step(before, self._evaluator.over(self.state), self.changes, self._new_heads, self._kept)
+            step = Step(before, self.state, self._evaluator, self.changes, self._new_heads, self._kept)
             step.streams = self._streams
             for heads in derived:
                 self._follow(step, heads, facts)
-            self.state = step.evaluator.state
+            self.state = step.state
         if self._stale != self.state.stale:
             self.state = self.state._replace(stale=frozenset(self._stale))
         self.seconds = time.perf_counter() - started
@@ -300,7 +300,7 @@ class Commit:
             self._fail(heads, error)
             return
         self._staged.append((heads, staged))
-        if staged.undefined or step.evaluator.state.undefined:
+        if staged.undefined or step.state.undefined:
             self._look_for_undefined(step, heads, staged, limits)
         for head, relation in staged.relations.items():
             if relation.schema.functional or relation.schema.key:
@@ -309,7 +309,7 @@ class Commit:
             self._streams.derived.update(heads.names)
         step.after.update(staged.relations)
         if staged.evaluations:
-            step.evaluator.add(staged.evaluations)
+            step.state = step.state.with_evaluations(staged.evaluations)
         self._report(step, heads, staged, causes, time.perf_counter() - started)
 
     def _shared(self, step: Step, heads: Heads) -> Staged | None:
@@ -319,7 +319,7 @@ class Commit:
             return None
         schema, below = step.after[heads.name].schema, step.after[kept.below].schema
         unchecked = schema.key or schema.functional > below.functional
-        if unchecked or step.evaluator.state.undefined or not kept.holds_for(step, heads):
+        if unchecked or step.state.undefined or not kept.holds_for(step, heads):
             return None
         return kept.apply(step, heads, kept.why, NO_LIMITS)
 
@@ -351,7 +351,7 @@ class Commit:
         assert self._streams is not None
         if named(TRIGGERS).fits(step, heads):
             return False
-        by_head = step.evaluator.state.strata.by_head
+        by_head = step.state.strata.by_head
         try:
             logs = [self._streams.of(name, by_head, step.after) for name in heads.reads]
         except NoEvents:
@@ -367,7 +367,7 @@ class Commit:
 
     def _look_for_undefined(self, step: Step, heads: Heads, staged: Staged | None, limits: Limits) -> None:
         """Look at what is undefined in heads that were derived, or that read what is undefined now."""
-        evaluator, before = step.evaluator, step.evaluator.state.undefined
+        evaluator, before = step.evaluator, step.state.undefined
         if staged is None:
             found = undefined_of(evaluator, heads, {}, groups_of(before.get(heads.name, ())), limits)
         else:
@@ -377,11 +377,11 @@ class Commit:
                 self._other_undefined.add(head)
         after = with_undefined(before, heads.names, found)
         if after is not before:
-            evaluator.state = evaluator.state._replace(undefined=after)
+            step.state = step.state._replace(undefined=after)
 
     def _report(self, step: Step, heads: Heads, staged: Staged, causes: Causes, seconds: float) -> None:
         steps, removed, added = staged.steps, staged.removed, staged.added
-        clauses = step.evaluator.state.strata.by_head
+        clauses = step.state.strata.by_head
         for head in heads.names:
             change = staged.changes[head]
             if len(change.kinds):

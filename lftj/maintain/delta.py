@@ -154,7 +154,7 @@ class Delta:
     def planned(self, step: Step, heads: Heads) -> tuple[list[ClauseDelta], str]:
         """`deltas_of` over the state before the step, where the rules were there; worked out once in a step."""
         if heads.name not in step.deltas:
-            planned = step.evaluator.state if heads.name in step.new_heads else step.before
+            planned = step.state if heads.name in step.new_heads else step.before
             costs = step.kept.costs_of(heads)
             step.deltas[heads.name] = deltas_of(step.evaluator, heads.clauses, planned, costs)
         return step.deltas[heads.name]
@@ -230,7 +230,7 @@ class Delta:
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """The joins' plans: those that are kept, or that would be."""
-        state = step.evaluator.state
+        state = step.state
         deltas, why = self.planned(step, heads)
         kept = step.kept.heads.get(heads.name)
         held = kept if isinstance(kept, KeptDerivations) and kept.clauses == heads.clauses else None

@@ -93,7 +93,7 @@ class Levels:
         return {
             "why": "each value is computed from those of other keys, along acyclic rows",
             "recorded": True,
-            "current": head not in step.evaluator.state.stale,
+            "current": head not in step.state.stale,
             "component": list(heads.names),
             "rows": list(dict.fromkeys(rule.rows for rules_of in rules.of.values() for rule in rules_of)),
         }

@@ -117,7 +117,7 @@ class Paths:
         return {
             "why": "an edge changes the counts by the paths to it times the paths from it",
             "recorded": True,
-            "current": heads.name not in step.evaluator.state.stale,
+            "current": heads.name not in step.state.stale,
         }
 
     def lines(self, explained: Mapping[str, Any], indent: str) -> list[str]:

@@ -167,7 +167,7 @@ class Rounds:
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """Whether the rounds are known, a bound of them, and what the joins did in the last commit."""
-        state = step.evaluator.state
+        state = step.state
         shown = ", ".join(f"`{member}`" for member in heads.names)
         relation = state.relations[head]
         noted = None if head in state.stale else step.evaluator.rounds.of([relation.content])
@@ -195,7 +195,7 @@ class Rounds:
 
 def _closure(step: Step, heads: Heads, noted: Noted | None) -> str | None:
     """The clause that a transitive closure is run by, if it is written otherwise."""
-    state = step.evaluator.state
+    state = step.state
     written = written_of(state.strata, heads.names)
     as_written = run_as_written(state, heads.names) if noted is None else noted.as_written
     run = as_run(written, as_written=as_written)

@@ -101,40 +101,41 @@ class KeptHeads:
 class Step:
     """One commit as strategies see it.
 
-    `before`: the state before it, in which every head that it concerns is up to date · `evaluator`: evaluates over the
-    state after it, as far as that is made: everything below the heads in hand · `changes` of these relations, where
-    they are not empty · `new_heads`: those whose rules change · `kept`: what is kept of heads · `deltas`: those planned
-    for heads in this step, and why so (delta.py) · `streams`: what comes and goes event
-    by event, where the commit is a stream of events.
+    `before`: the state before it, in which every head that it concerns is up to date · `state`: the one after it, as
+    far as that is made: everything below the heads in hand · `after`: the relations of it, into which heads are put one
+    after the other · `changes` of these relations, where they are not empty · `new_heads`: those whose rules change ·
+    `kept`: what is kept of heads · `deltas`: those planned for heads in this step, and why so (delta.py) · `streams`:
+    what comes and goes event by event, where the commit is a stream of events.
 
     A step without changes is *at rest*: `explain` looks at it.
     """
 
     __slots__ = (
+        "_evaluator",
         "_surgeries",
         "_unkept",
         "after",
         "before",
         "changes",
         "deltas",
-        "evaluator",
         "kept",
         "new_heads",
+        "state",
         "streams",
     )
 
     def __init__(
         self,
         before: State,
+        state: State,
         evaluator: Evaluator,
         changes: dict[str, Change],
         new_heads: frozenset[str],
         kept: KeptHeads,
     ) -> None:
-        self.before, self.evaluator, self.changes = before, evaluator, changes
-        # The relations after the step, as far as they are made; heads are put into them one after the other.
-        self.after: dict[str, StoredRelation] = evaluator.state.relations
-        self.new_heads, self.kept = new_heads, kept
+        self.before, self.state, self.changes = before, state, changes
+        self.after: dict[str, StoredRelation] = state.relations
+        self._evaluator, self.new_heads, self.kept = evaluator, new_heads, kept
         self.deltas: dict[str, tuple[list[ClauseDelta], str]] = {}
         self.streams: Streams | None = None
         self._surgeries: dict[Order, TraceChange] = {}
@@ -143,11 +144,18 @@ class Step:
     @classmethod
     def at_rest(cls, evaluator: Evaluator, kept: KeptHeads) -> Step:
         """A step that changes nothing."""
-        return cls(evaluator.state, evaluator, {}, frozenset(), kept)
+        return cls(evaluator.state, evaluator.state, evaluator, {}, frozenset(), kept)
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """Evaluates over `state`. Following a change seldom takes one, so it is made for whoever asks."""
+        if self._evaluator.state is not self.state:
+            self._evaluator = self._evaluator.over(self.state)
+        return self._evaluator
 
     def asked(self, heads: Heads) -> Set[str]:
         """What users ask for as the strategy of these heads ("auto" where nothing is asked for)."""
-        maintain = self.evaluator.state.maintain
+        maintain = self.state.maintain
         if not maintain:
             return _ONLY_AUTO
         clauses = heads.clauses

@@ -148,7 +148,7 @@ class Trace:
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
         """Granularities and indexes: those of the traces there are, or of those that would be recorded."""
-        state = step.evaluator.state
+        state = step.state
         kept = step.kept.heads.get(heads.name)
         held = kept if isinstance(kept, KeptDerivations) and kept.clauses == heads.clauses else None
         found: dict[str, Any] = {

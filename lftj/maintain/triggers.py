@@ -76,7 +76,7 @@ class Triggers:
                 clause = heads.clauses[0]
                 schemas = {name: relations[name].schema for name in clause.reads}
                 if clause.threshold is None:
-                    costs.formulas = formulas_of(clause, schemas, step.evaluator.state.strata.by_head)
+                    costs.formulas = formulas_of(clause, schemas, step.state.strata.by_head)
                 else:
                     costs.formulas = ThresholdFormulas(clause, schemas)
             except DoesNotFit as why:
@@ -108,7 +108,7 @@ class Triggers:
         clause = heads.clauses[0]
         if is_cyclic(clause):
             return "its join is cyclic"
-        if clause.rule in step.evaluator.state.granularity:
+        if clause.rule in step.state.granularity:
             return "its rules say what records stand for"
         return ""
 
@@ -144,7 +144,7 @@ class Triggers:
 
     def members(self, step: Step, heads: Heads) -> tuple[Heads, ...]:
         """The heads whose rules have one body with that of `heads`, and that are to be kept by its maps."""
-        costs, strata = step.kept.costs_of(heads), step.evaluator.state.strata
+        costs, strata = step.kept.costs_of(heads), step.state.strata
         if costs.body is not None and costs.body[0] is strata:
             return costs.body[1]
         members: tuple[Heads, ...] = (heads,)
@@ -189,7 +189,7 @@ class Triggers:
                 body = self.body(step, members, relations)
                 body.fill(relations, step.evaluator.symbols, limits)
             except (DoesNotFit, NoEvents, SumOverflow) as refused:
-                why, costs.body = str(refused.args[0]), (step.evaluator.state.strata, (heads,))
+                why, costs.body = str(refused.args[0]), (step.state.strata, (heads,))
                 continue
             step.kept.bodies[tuple(body.members)] = body
             return body
@@ -219,7 +219,7 @@ class Triggers:
             totals = {clause: None if term is None else distinct.index(term) for clause, term in operands.items()}
             if len(members) > 1:
                 schemas = {name: step.after[name].schema for name in first.reads}
-                formulas = formulas_of(first, schemas, step.evaluator.state.strata.by_head, distinct)
+                formulas = formulas_of(first, schemas, step.state.strata.by_head, distinct)
         if sizes is None:
             # What there will be after the step counts: a stream that begins with nothing would tell no slices apart.
             sizes = {
@@ -310,9 +310,7 @@ class Triggers:
         found: dict[str, Any] = {
             "why": DECLARED if self.name in step.asked(heads) else "",
             "recorded": held is not None,
-            "current": held is not None
-            and heads.name not in step.evaluator.state.stale
-            and held.holds_for(step, heads),
+            "current": held is not None and heads.name not in step.state.stale and held.holds_for(step, heads),
             "relations": [str(made) for made in self._relations(step, heads)],
         }
         if held is not None:

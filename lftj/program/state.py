@@ -9,7 +9,7 @@ Each derived relation is *fresh* (its content is what its rules derive from the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from lftj.language.clause import INTERNAL, Clause, Directive
@@ -53,6 +53,10 @@ class State(NamedTuple):
             return self
         after = relation.successor(relation.content if self.strata.of(name) else facts, facts)
         return self._replace(relations={**self.relations, name: after}).made_stale((name,))
+
+    def with_evaluations(self, evaluations: Mapping[Clause, Evaluation]) -> State:
+        """The state that knows of these evaluations, too."""
+        return self._replace(evaluations={**self.evaluations, **evaluations})
 
     def stopped_in(self, heads: Iterable[str], how: str) -> State:
         """The state after an evaluation of stale `heads` ran out of time."""

@@ -253,7 +253,7 @@ class CircuitStrategy:
         return {
             "why": f"it is the output `{attached.outputs[head]}` of the circuit `{attached.name}`",
             "recorded": True,
-            "current": heads.name not in step.evaluator.state.stale,
+            "current": heads.name not in step.state.stale,
             "late": {} if moment is None else dict(moment.late),
         }
 
