@@ -15,8 +15,8 @@ is a relation whose *primary key* determines the row; its columns may stand anyw
 checked as above. Else the facts before are looked up in the key order that begins with the key, which is built for the
 first check and follows as others do.
 
-An aggregate's own relation has one row per group because of how it is computed, and is not checked; nor is what
-shares the content of a functional predicate (alias.py).
+An aggregate's own relation has one row per group because of how it is computed (`Heads.grouped`), and is not checked;
+nor is what shares the content of a functional predicate (alias.py).
 """
 
 from __future__ import annotations
@@ -78,8 +78,6 @@ def check_content(
     relations, clauses = evaluator.state.relations, evaluator.state.strata.by_head[head]
     relation, content = relations[head], after.content
     functional = relation.schema.functional
-    if functional and len(clauses) == 1 and clauses[0].aggregate is not None and not len(relation.facts):
-        return
     below = relations.get(clauses[0].atoms[0].predicate) if len(clauses) == 1 and clauses[0].atoms else None
     if functional and below is not None and below.content is content and below.schema.functional:
         return

@@ -138,9 +138,9 @@ class Commit:
         streamed = () if self._streams is None else self._streams.logs
         if not facts and self._program is None and not self._ticking and not streamed:
             return
-        concerned, derived = strata.affected(
+        concerned, derived = strata.affected[
             tuple(dict.fromkeys((*changed, *self._new_heads, *self._ticking, *streamed)))
-        )
+        ]
         before = self._before
         if before.stale and (concerned or self._new_heads):
             before = self._refreshed(strata, concerned)
@@ -303,7 +303,7 @@ class Commit:
         if staged.undefined or step.state.undefined:
             self._look_for_undefined(step, heads, staged, limits)
         for head, relation in staged.relations.items():
-            if relation.schema.functional or relation.schema.key:
+            if relation.schema.key or (relation.schema.functional and (not heads.grouped or len(relation.facts))):
                 check_content(step.evaluator, head, relation, staged.changes[head], limits)
         if self._streams is not None:
             self._streams.derived.update(heads.names)

@@ -71,7 +71,7 @@ def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits, kept: KeptHeads
     made = evaluate(evaluator, heads, limits) if filled is None else Evaluated(filled.relations, {})
     found = undefined_of(evaluator, heads, made.relations, made.undefined, limits)
     for head, relation in made.relations.items():
-        if relation.schema.functional or relation.schema.key:
+        if relation.schema.key or (relation.schema.functional and (not heads.grouped or len(relation.facts))):
             check_content(evaluator, head, relation, None, limits)
     state = evaluator.state
     evaluator.state = state._replace(

@@ -22,16 +22,40 @@ class Heads(NamedTuple):
     """Heads that are derived together: one head, or the members of a recursive component.
 
     `name`: the first of them; the head, where there is one · `clauses`: those of all of them · `reads`: the relations
-    in their bodies, members of a component included · `acyclic`: whether they are evaluated key by key.
+    in their bodies, members of a component included · `acyclic`: whether they are evaluated key by key · `grouped`:
+    whether one aggregate derives them, so that there is a row per group: of what it derives no two have the same key.
     """
 
     name: str
-
     names: tuple[str, ...]
     clauses: tuple[Clause, ...]
     reads: tuple[str, ...]
     recursive: bool
     acyclic: bool = False
+    grouped: bool = False
+
+
+class Affected(dict[tuple[str, ...], tuple[frozenset[str], tuple[Heads, ...]]]):
+    """By relations: (the heads that are derived from them, and those of them that are heads; how they are derived).
+
+    The second is what a commit that changes these relations has to do, bottom up. Found when it is first asked for.
+    """
+
+    def __init__(self, strata: Strata) -> None:
+        self._by_head, self._readers, self._together = strata.by_head, strata._readers, strata.together
+
+    def __missing__(self, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[Heads, ...]]:
+        frontier, found = [*names], set(names) & self._by_head.keys()
+        while frontier:
+            for head in self._readers.get(frontier.pop(), ()):
+                if head not in found:
+                    found.add(head)
+                    frontier.append(head)
+        work = tuple(heads for heads in self._together if not found.isdisjoint(heads.names))
+        if len(self) >= KEPT:
+            self.clear()
+        self[names] = known = frozenset(found), work
+        return known
 
 
 class Strata:
@@ -41,10 +65,11 @@ class Strata:
     `order`. A head of best values (`Clause.best`), or one that is evaluated key by key (`Clause.acyclic`), is there
     whether or not it is still derived from itself.
     `together`: all heads, bottom up, those of a component as one · `by_head`: the clauses of each head · `marked`: the
-    clauses that stand for no rule, whose marks (`Aggregate.op`) have a second word.
+    clauses that stand for no rule, whose marks (`Aggregate.op`) have a second word · `affected`: by relations that
+    change, what follows them.
     """
 
-    __slots__ = ("_affected", "_readers", "_reads", "by_head", "clauses", "marked", "order", "recursive", "together")
+    __slots__ = ("_readers", "_reads", "affected", "by_head", "clauses", "marked", "order", "recursive", "together")
 
     def __init__(self, clauses: Iterable[Clause] = (), order: Iterable[str] = ()) -> None:
         self.clauses = tuple(clauses)
@@ -52,7 +77,6 @@ class Strata:
         self.marked = tuple(c for c in self.clauses if c.aggregate is not None and " " in c.aggregate.op)
         self.by_head: dict[str, list[Clause]] = {}
         self._readers: dict[str, dict[str, None]] = {}
-        self._affected: dict[tuple[str, ...], tuple[frozenset[str], tuple[Heads, ...]]] = {}
         for clause in self.clauses:
             self.by_head.setdefault(clause.head, []).append(clause)
             for name in clause.reads:
@@ -68,12 +92,14 @@ class Strata:
                 self.recursive |= dict.fromkeys(found, found)
         members = dict.fromkeys(self.recursive.get(head, (head,)) for head in self.order)
         self.together = tuple(map(self._heads, members))
+        self.affected = Affected(self)
 
     def _heads(self, names: tuple[str, ...]) -> Heads:
         clauses = tuple(clause for name in names for clause in self.of(name))
         reads = tuple(dict.fromkeys(read for name in names for read in self.reads(name)))
         acyclic = any(clause.acyclic for clause in clauses)
-        return Heads(names[0], names, clauses, reads, names[0] in self.recursive, acyclic)
+        grouped = len(clauses) == 1 and clauses[0].aggregate is not None
+        return Heads(names[0], names, clauses, reads, names[0] in self.recursive, acyclic, grouped)
 
     def heads_of(self, head: str) -> Heads:
         """The heads that `head` is derived with."""
@@ -131,24 +157,4 @@ class Strata:
 
     def above(self, names: Iterable[str]) -> frozenset[str]:
         """All heads that are derived from `names`, and those of `names` that are heads."""
-        return self.affected(tuple(names))[0]
-
-    def affected(self, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[Heads, ...]]:
-        """(the heads that are derived from `names`, and those of `names` that are heads; how they are derived).
-
-        The second is what a commit that changes `names` has to do, bottom up.
-        """
-        known = self._affected.get(names)
-        if known is not None:
-            return known
-        frontier, found = [*names], set(names) & self.by_head.keys()
-        while frontier:
-            for head in self._readers.get(frontier.pop(), ()):
-                if head not in found:
-                    found.add(head)
-                    frontier.append(head)
-        work = tuple(heads for heads in self.together if not found.isdisjoint(heads.names))
-        if len(self._affected) >= KEPT:
-            self._affected.clear()
-        self._affected[names] = known = frozenset(found), work
-        return known
+        return self.affected[tuple(names)][0]
