@@ -281,7 +281,6 @@ class Commit:
             return
         started = time.perf_counter()
         if (shared := self._shared(step, heads)) is not None:
-            self._staged.append((heads, shared))
             step.after.update(shared.relations)
             copied = Causes(False, False, False, list(heads.reads))
             self._report(step, heads, shared, copied, time.perf_counter() - started)
@@ -313,7 +312,10 @@ class Commit:
         self._report(step, heads, staged, causes, time.perf_counter() - started)
 
     def _shared(self, step: Step, heads: Heads) -> Staged | None:
-        """A head that has the rows of another relation, as that of an aggregate, goes with it: nothing is chosen."""
+        """A head that has the rows of another relation, as that of an aggregate, goes with it.
+
+        Nothing is chosen, and what is kept of it stays as it is, so that there is nothing to adopt or to discard.
+        """
         kept = step.kept.heads.get(heads.name)
         if not isinstance(kept, KeptAlias) or self._program is not None or self._streams is not None:
             return None
