@@ -98,8 +98,8 @@ def supported_change(
     after = before + weights
     assert not len(after) or int(after.min()) >= 0, "a derivation went that was never counted"
     moved = weights != 0
-    batch = np.concatenate([rows, after[None, :]])[:, moved]
-    following, _ = support.update(batch, np.where(after[moved] > 0, 1, -1).astype(np.int8))
+    batch = np.concatenate([rows, after[None, :]]).compress(moved, axis=1)
+    following, _ = support.update(batch, np.where(after[moved] > 0, 1, -1).astype(np.int8), in_order=True)
     was, now = before > 0, after > 0
     if len(old.facts):
         was |= old.facts.contains(rows)
@@ -232,7 +232,7 @@ class KeptDerivations:
             change = self._change(step, head, staged, erased, inserted)
             content = relation.content
             if len(change.kinds):
-                content, _ = content.update(change.rows, change.kinds)
+                content, _ = content.update(change.rows, change.kinds, in_order=True)
         except Overdue:
             staged.discard()
             rows, steps = self.changed(step.changes)
