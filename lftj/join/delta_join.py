@@ -40,8 +40,9 @@ AT, COUNT, ARITY = 0, 1, 2
 # orders, before and after.
 ORDER = 2
 # Cells of `state`: the side (0: before, 1: after), the variant, the number of the row, whether it is under way, from
-# where on rows of output have not been looked at by `_drop_earlier`, and whether the change has been begun
-SIDE, VARIANT, ROW, UNDER_WAY, CHECKED, BEGUN, STATE = 0, 1, 2, 3, 4, 5, 6
+# where on rows of output have not been looked at by `_drop_earlier`, whether the change has been begun, and how many
+# rows of output are of the side before
+SIDE, VARIANT, ROW, UNDER_WAY, CHECKED, BEGUN, BEFORE, STATE = 0, 1, 2, 3, 4, 5, 6, 7
 # Rows after which the caller may look at limits, whatever the steps
 ROWS_AT_ONCE = 1 << 14
 # Rows from one whose pages are asked for to the one that is joined: waiting for them is most of what a row takes
@@ -216,9 +217,9 @@ def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out
     `state[BEGUN]` 0 they are placed on the `roots` int64[3, f], and all begins · `roots`, `spans` int64[v + 1, SPAN],
     `places`, `changes`, `deltas` int64[v, 3]: above. A row of output is the head's and then every
     variable of the clause. Of the changed rows of each variant those of one share are walked, `share` of `shares` that
-    are about equal: (0, 1) is all of them. FULL: the caller takes the `control[WRITTEN]` rows of side `state[SIDE]` out
-    of `out`, and sets WRITTEN and `state[CHECKED]` to 0; PAUSED and ERROR + status: as `triejoin`. At FINISHED all
-    sides are out.
+    are about equal: (0, 1) is all of them. FULL: the caller takes the `control[WRITTEN]` rows out of `out`, the first
+    `state[BEFORE]` of which are of the side before, and sets these two and `state[CHECKED]` to 0. FINISHED: it takes
+    them, and that is all. PAUSED and ERROR + status: as `triejoin`.
     """
     control = walk.control
     if state[BEGUN] == 0:
@@ -255,12 +256,12 @@ def join_changed(mem, walk, old, new, roots, spans, places, changes, deltas, out
                         changes, deltas, spans, places, v, kind, out, state[CHECKED], control[WRITTEN]
                     )
                 state[CHECKED] = control[WRITTEN]
+                if state[SIDE] == 0:
+                    state[BEFORE] = control[WRITTEN]
             if status == FULL and control[WRITTEN] < out.shape[1]:
                 continue
             if status != FINISHED:
                 return status
             state[VARIANT], state[ROW] = v + 1, 0
-        if control[WRITTEN] > 0:
-            return FULL
         state[SIDE], state[VARIANT] = state[SIDE] + 1, 0
     return FINISHED

@@ -175,18 +175,22 @@ class _Arrays:
         walk = self.walk if ranks is None else self.walk._replace(ranks=ranks)
         control, state, mem = walk.control, self.state, arena.space.mem
         arrays = (*self.frames, self.roots, self.spans, self.variables, placed, self.deltas)
-        rows: tuple[list[Ints], list[Ints]] = ([], [])
+        erased, inserted = list[Ints](), list[Ints]()
         while True:
             status = delta_join.join_changed(mem, walk, *arrays, self.out, state, *share, min(SLICE, most))
-            if status == triejoin.FULL:
-                n = int(control[cells.WRITTEN])
-                rows[state[delta_join.SIDE]].append(self.out[:head, :n].copy())
-                control[cells.WRITTEN] = state[delta_join.CHECKED] = 0
-                if n == self.out.shape[1] < MOST_ROWS:
-                    self.out = np.empty((len(self.out), 4 * n), np.int64)
+            if status in (triejoin.FULL, triejoin.FINISHED):
+                n, before = int(control[cells.WRITTEN]), int(state[delta_join.BEFORE])
+                if before:
+                    erased.append(self.out[:head, :before].copy())
+                if before < n:
+                    inserted.append(self.out[:head, before:n].copy())
             steps = int(control[cells.STEPS] + control[cells.LANDED])
             if status == triejoin.FINISHED:
-                return JoinedRows(*rows, steps, bool(walk.cell[expression_vm.NO_VALUE]))
+                return JoinedRows(erased, inserted, steps, bool(walk.cell[expression_vm.NO_VALUE]))
+            if status == triejoin.FULL:
+                control[cells.WRITTEN] = state[delta_join.CHECKED] = state[delta_join.BEFORE] = 0
+                if n == self.out.shape[1] < MOST_ROWS:
+                    self.out = np.empty((len(self.out), 4 * n), np.int64)
             limits.look(0)
             if steps > most:
                 raise Overdue
