@@ -147,7 +147,7 @@ class Commit:
         self.state = self._with_facts(before, strata, concerned, facts, changed)
         if derived:
             step = Step(before, self.state, self._evaluator, self.changes, self._new_heads, self._kept)
-            step.streams = self._streams
+            step.fact_changes, step.streams = changed, self._streams
             for heads in derived:
                 self._follow(step, heads, facts)
             self.state = step.state

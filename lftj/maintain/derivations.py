@@ -284,13 +284,11 @@ class KeptDerivations:
         self, step: Step, head: str, staged: StagedDerivations, erased: list[Rows], inserted: list[Rows]
     ) -> Change:
         """The change of the head when bindings go and come, and its facts change."""
-        before, relation = step.before.relations, step.after[head]
-        facts_before, facts = before[head].facts if head in before else relation.facts, relation.facts
+        relation, fact_change = step.after[head], step.fact_changes.get(head)
         if self.accumulators is not None:
             staged.accumulators, change = self.accumulators.followed(erased, inserted)
             return change
-        same = facts is facts_before
-        if self.support is None and same:
+        if self.support is None and fact_change is None:
             return change_of_rows(relation.arity, erased, inserted)
         support, evaluator = self.support, step.evaluator
         if support is None:
@@ -301,8 +299,9 @@ class KeptDerivations:
                 page_rows=evaluator.page_rows,
                 dir_rows=evaluator.dir_rows,
             )
-        fact_change = Change.none(relation.arity) if same else Change.between(facts_before, facts)
-        staged.support, change = supported_change(support, before[head], facts, fact_change, erased, inserted)
+        fact_change = fact_change or Change.none(relation.arity)
+        old, facts = step.before.relations[head], relation.facts
+        staged.support, change = supported_change(support, old, facts, fact_change, erased, inserted)
         return change
 
 

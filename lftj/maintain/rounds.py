@@ -6,7 +6,9 @@ round (lftj/recursion). Bulk changes are evaluated from scratch, and so is a com
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lftj.join.run import Limits
@@ -20,13 +22,15 @@ from lftj.program.components import Noted
 from lftj.program.evaluation import Evaluation
 from lftj.program.strata import Heads
 from lftj.recursion.closure import as_run, run_as_written, written_of
+from lftj.recursion.component_joins import Joins
 from lftj.recursion.fixpoint import STOPS, not_among
 from lftj.recursion.min_max_fixpoint import TooManyError, UnsettledError
 from lftj.recursion.propagation import maintain
 from lftj.recursion.round_column import has_rounds
-from lftj.recursion.semi_naive import fixpoint_of, joins_of
+from lftj.recursion.semi_naive import joins_of, kind_of
 from lftj.store.change import ERASED, INSERTED, Change
 from lftj.store.stored import StoredRelation
+from scantree.version import Version
 
 # A change of such a part of what the rules read is evaluated anew, unless it is small in any case.
 BULK_ROWS, BULK_PART = 1_000, 1 / 8
@@ -43,51 +47,68 @@ Changes = dict[str, Change]
 
 
 class KeptRounds:
-    """The rounds of a component, which its contents hold, and its planned joins."""
+    """The planned joins of a component, whose contents hold the rounds.
+
+    `top`: no round is greater · `seen`: the contents that this holds for (None: for none).
+    """
 
     strategy = "rounds"
+    __slots__ = ("_begin", "clauses", "joins", "seen", "top")
 
-    def __init__(self, step: Step, heads: Heads, noted: Noted) -> None:
-        self.clauses, self.top = heads.clauses, noted.top
-        self.joins = joins_of(step.evaluator, heads.names, as_written=noted.as_written)
-        before, after = step.before.relations, step.after
-        self.below: Changes = {name: change for name, change in step.changes.items() if name in self.joins.below}
-        self.facts: Changes = {
-            head: Change.between(before[head].facts, after[head].facts)
-            for head in heads.names
-            if after[head].facts is not before[head].facts
-        }
-        self.count = sum([len(change.kinds) for change in self._all()])
+    def __init__(self, heads: Heads, joins: Joins, top: int, contents: Mapping[str, Version]) -> None:
+        self.clauses, self.joins, self.top = heads.clauses, joins, top
+        self._begin = kind_of(joins)
+        self.seen: dict[str, weakref.ref[Version]] | None = None
+        self.hold_for(contents)
 
-    def _all(self) -> Iterator[Change]:
-        yield from self.below.values()
-        yield from self.facts.values()
+    def hold_for(self, contents: Mapping[str, Version]) -> None:
+        """It holds for these contents of the heads from now on."""
+        self.seen = {head: weakref.ref(content) for head, content in contents.items()}
 
     def holds_for(self, step: Step, heads: Heads) -> bool:
-        """Made for the step: it holds."""
+        """Whether this is of `heads`, over the contents before the step."""
+        before, after = step.before.relations, step.after
+        if self.seen is None or self.clauses != heads.clauses or not step.new_heads.isdisjoint(heads.names):
+            return False
+        for head, content in self.seen.items():
+            # What is run otherwise than it is written has no facts.
+            if content() is not before[head].content or not (self.joins.as_written or not len(after[head].facts)):
+                return False
         return True
+
+    def _changes(self, step: Step, heads: Heads) -> tuple[Changes, Changes]:
+        """(the changes of what the rules read of lower strata, those of the heads' facts)."""
+        below, facts = step.changes, step.fact_changes
+        return (
+            {name: below[name] for name in heads.reads if name in below and name in self.joins.below},
+            {head: facts[head] for head in heads.names if head in facts},
+        )
 
     def estimate(self, step: Step, heads: Heads) -> Cost:
         """Worth it unless many rows changed, or many that supported others; where it is asked for, always."""
-        many = self._too_many(step, heads)
-        return Cost(many or RowCount(self.count, UNTRACED if TRACE in step.asked(heads) else ""), worth=not many)
+        below, facts = self._changes(step, heads)
+        count = sum([len(change.kinds) for change in (*below.values(), *facts.values())])
+        asked = step.asked(heads)
+        if count >= min(BULK_ROWS, LOST_ROWS) and asked.isdisjoint(FORCED):
+            many = self._too_many(step, heads, count, below, facts)
+            if many:
+                return Cost(many, worth=False)
+        return Cost(RowCount(count, UNTRACED if TRACE in asked else ""))
 
-    def _too_many(self, step: Step, heads: Heads) -> str:
-        if self.count < min(BULK_ROWS, LOST_ROWS) or not step.asked(heads).isdisjoint(FORCED):
-            return ""
+    def _too_many(self, step: Step, heads: Heads, count: int, below: Changes, facts: Changes) -> str:
         relations = step.after
         rows = sum(len(relations[name]) for name in self.joins.below)
         rows += sum(len(relations[head].facts) for head in heads.names)
-        if self.count >= BULK_ROWS and self.count > BULK_PART * rows:
-            return f"{self.count:,} rows changed where there are {rows:,}"
-        lost = sum(_count(change, ERASED) for change in self._all())
-        lost += sum(_count(change, INSERTED) for name, change in self.below.items() if name in self.joins.negates)
+        if count >= BULK_ROWS and count > BULK_PART * rows:
+            return f"{count:,} rows changed where there are {rows:,}"
+        lost = sum(_count(change, ERASED) for change in (*below.values(), *facts.values()))
+        lost += sum(_count(change, INSERTED) for name, change in below.items() if name in self.joins.negates)
         derived = sum(len(relations[head]) for head in heads.names)
         if lost >= LOST_ROWS and lost * derived > LOST_PART * rows * (rows + derived):
             return f"{lost:,} rows that supported others went where there are {rows:,}"
         return ""
 
-    def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+    def apply(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> StagedRounds:
         """Examine what lost support, and go on from what is new."""
         try:
             return self._maintained(step, heads, why, limits)
@@ -96,19 +117,20 @@ class KeptRounds:
         except UnsettledError:
             raise Declined("values lost their support, and rules that are not monotone may find others") from None
 
-    def _maintained(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> Staged:
+    def _maintained(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> StagedRounds:
         before, joins = step.before.relations, self.joins
-        fixpoint = fixpoint_of(step.evaluator, joins, heads.names, dict(step.after), limits)
+        joins.begin()
+        fixpoint = self._begin(step.evaluator, joins, heads.names, dict(step.after), limits)
         waiting = {head: fixpoint.relations[head].defer_orders() for head in heads.names}
         try:
-            retraction = maintain(fixpoint, before, self.below, self.facts, self.top)
+            lost = maintain(fixpoint, before, *self._changes(step, heads), self.top)
         except STOPS as stop:
             raise fixpoint.located(stop) from None
         found: dict[str, StoredRelation] = {}
         changes: Changes = {}
-        returned, removed = 0, retraction.rows_removed()
+        returned = 0
         for head in heads.names:
-            relation, gone = fixpoint.relations[head], removed.get(head)
+            relation, gone = fixpoint.relations[head], lost.rows.get(head)
             change = fixpoint.change(head, before[head], [] if gone is None else [gone])
             relation.settle_orders(waiting[head], change)
             if gone is not None:
@@ -117,12 +139,30 @@ class KeptRounds:
                 else:
                     returned += gone.shape[1] - _count(change, ERASED)
             found[head], changes[head] = relation, change
-        more = {"rounds": fixpoint.rounds, "examined": retraction.examined + fixpoint.examined, "returned": returned}
-        return Staged(self.strategy, why, found, changes, steps=joins.steps, more=more, join_stats=joins.join_stats)
+        more = {"rounds": fixpoint.rounds, "examined": lost.examined + fixpoint.examined, "returned": returned}
+        same = all(relation.content is before[head].content for head, relation in found.items())
+        top = self.top if same else fixpoint.round
+        staged = StagedRounds(self.strategy, why, found, changes, kept=self, rounds=self, top=top)
+        staged.steps, staged.more, staged.join_stats = joins.steps, more, joins.join_stats
+        return staged
 
     def memory(self) -> dict[str, int]:
         """Nothing beside the contents, which hold the rounds."""
         return {}
+
+
+@dataclass(slots=True, kw_only=True)
+class StagedRounds(Staged):
+    """A component after a commit. `top`: no round of it is greater."""
+
+    rounds: KeptRounds
+    top: int
+
+    def adopt(self) -> None:
+        """What was staged holds. Interrupted half way, what is kept holds for no contents, and is made again."""
+        kept = self.rounds
+        kept.seen, kept.top = None, self.top
+        kept.hold_for({head: relation.content for head, relation in self.relations.items()})
 
 
 def _count(change: Change, kind: int) -> int:
@@ -143,7 +183,10 @@ class Rounds:
     def kept(self, step: Step, heads: Heads) -> KeptRounds | None:
         """The rounds of the contents before the step."""
         why, noted = self._known(step, heads)
-        return None if why or noted is None else KeptRounds(step, heads, noted)
+        if why or noted is None:
+            return None
+        joins = joins_of(step.evaluator, heads.names, as_written=noted.as_written)
+        return KeptRounds(heads, joins, noted.top, {head: step.before.relations[head].content for head in heads.names})
 
     def _known(self, step: Step, heads: Heads) -> tuple[str, Noted | None]:
         """(why the rounds cannot be gone on from, empty if they can; what is known of them)."""

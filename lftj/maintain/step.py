@@ -103,9 +103,9 @@ class Step:
 
     `before`: the state before it, in which every head that it concerns is up to date · `state`: the one after it, as
     far as that is made: everything below the heads in hand · `after`: the relations of it, into which heads are put one
-    after the other · `changes` of these relations, where they are not empty · `new_heads`: those whose rules change ·
-    `kept`: what is kept of heads · `deltas`: those planned for heads in this step, and why so (delta.py) · `streams`:
-    what comes and goes event by event, where the commit is a stream of events.
+    after the other · `changes` of these relations, where they are not empty · `fact_changes`: those of facts alone ·
+    `new_heads`: those whose rules change · `kept`: what is kept of heads · `deltas`: those planned for heads in this
+    step, and why so (delta.py) · `streams`: what comes and goes event by event, where the commit is a stream of events.
 
     A step without changes is *at rest*: `explain` looks at it.
     """
@@ -118,6 +118,7 @@ class Step:
         "before",
         "changes",
         "deltas",
+        "fact_changes",
         "kept",
         "new_heads",
         "state",
@@ -137,6 +138,7 @@ class Step:
         self.after: dict[str, StoredRelation] = state.relations
         self._evaluator, self.new_heads, self.kept = evaluator, new_heads, kept
         self.deltas: dict[str, tuple[list[ClauseDelta], str]] = {}
+        self.fact_changes: Mapping[str, Change] = {}
         self.streams: Streams | None = None
         self._surgeries: dict[Order, TraceChange] = {}
         self._unkept: dict[str, str] = {}

@@ -13,6 +13,7 @@ Design section 7; spec/rounds_model.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,38 +27,49 @@ from lftj.store.change import ERASED, INSERTED, Change
 Rows = npt.NDArray[np.int64]
 
 
+class Lost(NamedTuple):
+    """By head, the rows that went, some of which may have come back; how many rows were examined for that."""
+
+    rows: Deltas
+    examined: int
+
+
 def maintain(
     fixpoint: Fixpoint,
     before: Relations,
     changes: Mapping[str, Change],
     facts: Mapping[str, Change],
     top: int,
-) -> Retraction:
-    """Bring the members in `fixpoint.relations` to what they are after a change.
+) -> Lost:
+    """Bring the members in `fixpoint.relations` to what they are after a change; what went on the way.
 
     `fixpoint.relations`: those below as they are after it, the members as before it · `before`: all as before it ·
     `changes` of those below · `facts`: changes of the members' facts · `top`: no round is greater.
     """
-    retraction = Retraction(fixpoint)
     fixpoint.round = top
     negated = {name: changes[name] for name in fixpoint.joins.negates if name in changes}
-    for name, change in changes.items():
-        retraction.suspect(fixpoint.dependents(name, change.of_kind(ERASED), before))
+    unsupported = [
+        found for name, change in changes.items() for found in fixpoint.dependents(name, change.of_kind(ERASED), before)
+    ]
     for name, change in negated.items():
-        retraction.suspect(fixpoint.dependents(name, change.of_kind(INSERTED), before, negated=True))
+        unsupported += fixpoint.dependents(name, change.of_kind(INSERTED), before, negated=True)
     gone: Deltas = {}
     for head, change in facts.items():
         # A fact that a better value stood before is not there.
         erased = rounds_of(fixpoint.relations[head], change.of_kind(ERASED))
         if erased.shape[1]:
             gone[head] = erased
-    if gone:
-        retraction.remove(gone, {head: rows[:-1] for head, rows in gone.items()})
-    retraction.examine()
-    removed = retraction.rows_removed()
+    removed, derivable, examined = Deltas(), Deltas(), 0
+    if unsupported or gone:
+        retraction = Retraction(fixpoint)
+        retraction.suspect(unsupported)
+        if gone:
+            retraction.remove(gone, {head: rows[:-1] for head, rows in gone.items()})
+        retraction.examine()
+        removed, derivable, examined = retraction.rows_removed(), retraction.rows_derivable(), retraction.examined
     new = _new_facts(fixpoint, facts, removed) if facts or removed else {}
     fixpoint.begin_round(fixpoint.round + 1)
-    found = _returning(fixpoint, removed, retraction.rows_derivable(), new) if removed else {}
+    found = _returning(fixpoint, removed, derivable, new) if removed else {}
     for name, change in changes.items():
         fixpoint.ask(fixpoint.joins.delta_rules(name), fixpoint.relations, change.of_kind(INSERTED), found)
     for name, change in negated.items():
@@ -71,7 +83,7 @@ def maintain(
         if fixpoint.relations[head].content is not before[head].content:
             content, as_written = fixpoint.relations[head].content, fixpoint.joins.as_written
             fixpoint.evaluator.rounds.note(content, fixpoint.round, as_written=as_written)
-    return retraction
+    return Lost(removed, examined)
 
 
 def _returning(fixpoint: Fixpoint, removed: Deltas, derivable: Deltas, new: Deltas) -> dict[str, list[Rows]]:

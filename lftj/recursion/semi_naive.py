@@ -10,7 +10,9 @@ Of best values a round stores only what is better than the present value of its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -50,13 +52,9 @@ def joins_of(evaluator: Evaluator, heads: tuple[str, ...], *, as_written: bool) 
     return joins
 
 
-def fixpoint_of(
-    evaluator: Evaluator, joins: Joins, heads: tuple[str, ...], relations: dict[str, StoredRelation], limits: Limits
-) -> Fixpoint:
-    """The component `heads` over `relations`, before anything is done."""
-    if joins.ops:
-        return MinMaxFixpoint(evaluator, joins, heads, relations, limits, ops=joins.ops)
-    return Fixpoint(evaluator, joins, heads, relations, limits)
+def kind_of(joins: Joins) -> Callable[[Evaluator, Joins, tuple[str, ...], dict[str, StoredRelation], Limits], Fixpoint]:
+    """What makes the component of `joins` over relations, before anything is done."""
+    return partial(MinMaxFixpoint, ops=joins.ops) if joins.ops else Fixpoint
 
 
 def _evaluate(fixpoint: Fixpoint) -> None:
@@ -84,7 +82,7 @@ def _evaluate(fixpoint: Fixpoint) -> None:
 def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Fixpoint, dict[Clause, Evaluation]]:
     """The component `heads` over the evaluator's state, from scratch: its relations are in `Fixpoint.relations`."""
     joins = joins_of(evaluator, heads, as_written=run_as_written(evaluator.state, heads))
-    fixpoint = fixpoint_of(evaluator, joins, heads, dict(evaluator.relations), limits)
+    fixpoint = kind_of(joins)(evaluator, joins, heads, dict(evaluator.relations), limits)
     fixpoint.anew = True
     try:
         _evaluate(fixpoint)
