@@ -290,8 +290,9 @@ class KeptDerivations:
             return change
         if self.support is None and fact_change is None:
             return change_of_rows(relation.arity, erased, inserted)
-        support, evaluator = self.support, step.evaluator
+        support = self.support
         if support is None:
+            evaluator = step.evaluator
             support = support_of(
                 evaluator.arena,
                 relation.arity,
