@@ -27,7 +27,7 @@ from lftj.recursion.fixpoint import STOPS, not_among
 from lftj.recursion.min_max_fixpoint import TooManyError, UnsettledError
 from lftj.recursion.propagation import maintain
 from lftj.recursion.round_column import has_rounds
-from lftj.recursion.semi_naive import joins_of, kind_of
+from lftj.recursion.semi_naive import fixpoint_kind, joins_of
 from lftj.store.change import ERASED, INSERTED, Change
 from lftj.store.stored import StoredRelation
 from scantree.version import Version
@@ -53,11 +53,11 @@ class KeptRounds:
     """
 
     strategy = "rounds"
-    __slots__ = ("_begin", "clauses", "joins", "seen", "top")
+    __slots__ = ("_fixpoint", "clauses", "joins", "seen", "top")
 
     def __init__(self, heads: Heads, joins: Joins, top: int, contents: Mapping[str, Version]) -> None:
         self.clauses, self.joins, self.top = heads.clauses, joins, top
-        self._begin = kind_of(joins)
+        self._fixpoint = fixpoint_kind(joins)
         self.seen: dict[str, weakref.ref[Version]] | None = None
         self.hold_for(contents)
 
@@ -71,10 +71,10 @@ class KeptRounds:
         if self.seen is None or self.clauses != heads.clauses or not step.new_heads.isdisjoint(heads.names):
             return False
         for head, content in self.seen.items():
-            # What is run otherwise than it is written has no facts.
-            if content() is not before[head].content or not (self.joins.as_written or not len(after[head].facts)):
+            if head not in before or content() is not before[head].content:
                 return False
-        return True
+        # What is run otherwise than it is written has no facts.
+        return self.joins.as_written or not any(len(after[head].facts) for head in heads.names)
 
     def _changes(self, step: Step, heads: Heads) -> tuple[Changes, Changes]:
         """(the changes of what the rules read of lower strata, those of the heads' facts)."""
@@ -120,7 +120,7 @@ class KeptRounds:
     def _maintained(self, step: Step, heads: Heads, why: Reason, limits: Limits) -> StagedRounds:
         before, joins = step.before.relations, self.joins
         joins.begin()
-        fixpoint = self._begin(step.evaluator, joins, heads.names, dict(step.after), limits)
+        fixpoint = self._fixpoint(step.evaluator, joins, heads.names, dict(step.after), limits)
         waiting = {head: fixpoint.relations[head].defer_orders() for head in heads.names}
         try:
             lost = maintain(fixpoint, before, *self._changes(step, heads), self.top)

@@ -52,7 +52,9 @@ def joins_of(evaluator: Evaluator, heads: tuple[str, ...], *, as_written: bool) 
     return joins
 
 
-def kind_of(joins: Joins) -> Callable[[Evaluator, Joins, tuple[str, ...], dict[str, StoredRelation], Limits], Fixpoint]:
+def fixpoint_kind(
+    joins: Joins,
+) -> Callable[[Evaluator, Joins, tuple[str, ...], dict[str, StoredRelation], Limits], Fixpoint]:
     """What makes the component of `joins` over relations, before anything is done."""
     return partial(MinMaxFixpoint, ops=joins.ops) if joins.ops else Fixpoint
 
@@ -82,7 +84,7 @@ def _evaluate(fixpoint: Fixpoint) -> None:
 def evaluate(evaluator: Evaluator, heads: tuple[str, ...], limits: Limits) -> tuple[Fixpoint, dict[Clause, Evaluation]]:
     """The component `heads` over the evaluator's state, from scratch: its relations are in `Fixpoint.relations`."""
     joins = joins_of(evaluator, heads, as_written=run_as_written(evaluator.state, heads))
-    fixpoint = kind_of(joins)(evaluator, joins, heads, dict(evaluator.relations), limits)
+    fixpoint = fixpoint_kind(joins)(evaluator, joins, heads, dict(evaluator.relations), limits)
     fixpoint.anew = True
     try:
         _evaluate(fixpoint)
