@@ -46,11 +46,6 @@ class EventRun:
     def __init__(self, before: Contents, after: Contents, events: Events, body: BodyMaps) -> None:
         self.before, self.after, self.events, self._body = before, after, events, body
 
-    @property
-    def steps(self) -> int:
-        """Instructions that they took."""
-        return self._body.maps.steps
-
     @cached_property
     def lines(self) -> Ints:
         """What they logged."""
@@ -68,8 +63,8 @@ class BodyMaps:
 
     `count`: the map of the count of bindings · `totals`: those of the sums of operands · `table`: that of the count;
     `one_table`: the sums are values of it, too · `sizes`: the rows of derived relations that the maps were chosen for ·
-    `holding`: the contents of relations that the maps are of (None: of none) · `rebuild`: what evaluating a head by
-    filling them takes.
+    `has_slices`: of so many that their order counts · `holding`: the contents of relations that the maps are of (None:
+    of none) · `rebuild`: what evaluating a head by filling them takes.
     """
 
     def __init__(
@@ -86,6 +81,7 @@ class BodyMaps:
         self.table = lowered.places[self.count].table
         self.one_table = all(lowered.places[total].table == self.table for total in self.totals)
         self.events = EventMaker(formulas.relations, self.maps.kinds, lowered.width, formulas.checked)
+        self.has_slices = len(self.sizes) > FEW_RELATIONS
         self.holding: Contents | None = None
         self.steps_per_event = 0.0
         self.rebuild: RebuildCost | None = None
@@ -106,17 +102,12 @@ class BodyMaps:
 
     def outgrown(self, relations: Mapping[str, StoredRelation]) -> bool:
         """Whether the maps were chosen, and their slices put in order, for relations that were far smaller."""
-        if len(self.sizes) <= FEW_RELATIONS:
-            return False
         rows = sum(len(relations[name]) for name in self.events.by_predicate)
         return rows > MANY_ROWS and rows > OUTGROWN * sum(self.sizes.values())
 
     def hold(self, relations: Mapping[str, StoredRelation]) -> None:
         """The maps are those of the contents in `relations`."""
-        self.holding = self._contents(relations)
-
-    def _contents(self, relations: Mapping[str, StoredRelation]) -> Contents:
-        return {name: weakref.ref(relations[name].content) for name in self.events.by_predicate}
+        self.holding = {name: weakref.ref(relations[name].content) for name in self.events.by_predicate}
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -176,7 +167,9 @@ class BodyMaps:
         return self.events.of(blocks, step.evaluator.symbols)
 
     def _done(self, before: Contents | None, step: Step, events: Events) -> EventRun:
-        after = self._contents(step.after)
+        after, relations = {}, step.after
+        for name in self.events.by_predicate:
+            after[name] = weakref.ref(relations[name].content)
         run = EventRun(before or {}, after, events, self)
         self._run, self.holding = weakref.ref(run), after
         return run

@@ -110,19 +110,18 @@ class KeptTriggers:
         """Whether the maps, and the content of the head, are those before the step; or those of another head's run."""
         if heads.name in step.new_heads or self.clauses != heads.clauses:
             return False
-        if not self._has_content(step.before.relations):
+        relations, body = step.before.relations, self.body
+        if self.content is None or heads.name not in relations or self.content() is not relations[heads.name].content:
             return False
-        if not self.body.are_of(step.before.relations) and self.body.run_of(step) is None:
+        if not body.are_of(relations) and body.run_of(step) is None:
             return False
-        return not self.body.outgrown(step.after)
+        return not (body.has_slices and body.outgrown(step.after))
 
     def is_of(self, relations: Mapping[str, StoredRelation]) -> bool:
         """Whether the maps, and the content of the head, are those of `relations`."""
-        return self._has_content(relations) and self.body.are_of(relations)
-
-    def _has_content(self, relations: Mapping[str, StoredRelation]) -> bool:
         relation = relations.get(self.head)
-        return self.content is not None and relation is not None and self.content() is relation.content
+        mine = self.content is not None and relation is not None and self.content() is relation.content
+        return mine and self.body.are_of(relations)
 
     def hold_for(self, content: Version) -> None:
         """The maps are what `content` of the head was made of."""
@@ -174,7 +173,7 @@ class KeptTriggers:
             if change is None:
                 change = self._follow_events(step, staged, limits)
             if run is None and staged.run is not None:
-                steps, events = staged.run.steps, len(staged.run.events.kinds)
+                steps, events = self.maps.steps, len(staged.run.events.kinds)
             if step.streams is not None and staged.run is not None:
                 step.streams.logs[self.head] = partial(self._stream, staged.run.events.numbers)
             content = relation.content

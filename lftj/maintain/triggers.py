@@ -174,7 +174,7 @@ class Triggers:
         body = bodies.get(tuple(member.clauses[0] for member in self.members(step, heads)))
         if body is None or not (body.are_of(relations) or (relations is not step.after and body.run_of(step))):
             return None
-        return None if body.outgrown(step.after) else body
+        return None if body.has_slices and body.outgrown(step.after) else body
 
     def _made(
         self, step: Step, heads: Heads, relations: Mapping[str, StoredRelation], limits: Limits
