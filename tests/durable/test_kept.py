@@ -23,6 +23,8 @@ PROGRAM = """
 .decl sale(id:number, day:number, qty:number)
 .decl heat(id:number, day:number) -> t:float
 sold[n] = sum q : { sale(i, _, q), item(i, n) }.
+sales[n] = count : { sale(i, _, _), item(i, n) }.
+days[n] = mean d : { sale(i, d, _), item(i, n) }.
 revenue[n] = sum (q * p) : { sale(i, _, q), item(i, n), price(i, p) }.
 pairs[] = count : { sale(i, d, _), sale(j, d, _), i < j }.
 average[i] = mean q : { sale(i, _, q) }.
@@ -30,7 +32,7 @@ warm[d] = sum t : { heat(_, d, t) }.
 hot[d] = mean t : { heat(i, d, t), sale(i, d, _) }.
 often(n) :- sold(n, q), q > 20.
 """
-BY_TRIGGERS = ("sold", "revenue", "pairs", "average")
+BY_TRIGGERS = ("sold", "sales", "days", "revenue", "pairs", "average")
 BY_DELTA = ("warm", "hot")
 MAINTAIN = {**dict.fromkeys(BY_TRIGGERS, "triggers"), **dict.fromkeys(BY_DELTA, "delta")}
 NAMES = ["tea", "jam", "käse", ""]
