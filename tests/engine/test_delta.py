@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import lftj
 from lftj.errors import EvaluationError
-from lftj.maintain import delta
+from lftj.maintain import clause_delta, delta
 from lftj.maintain.cost import RebuildCost
 from tests.conftest import examples
 from tests.engine import programs
@@ -102,6 +102,13 @@ def change(rng: Random, tx: Any, rows: Rows, domain: int) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes(shape: str, rng: Random, domain: int) -> None:
     """Contents, deltas and the number of derivations after every transaction."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clause_delta, "LEAST_ROWS", rng.choice((1, 2, 5, 256)))  # room for few derivations at a time
+        patch.setattr(clause_delta, "MOST_ROWS", rng.choice((1, 1 << 14)))
+        follow_shape(shape, rng, domain)
+
+
+def follow_shape(shape: str, rng: Random, domain: int) -> None:
     text, derived = SHAPES[shape]
     rows = make_rows(rng, domain)
     note(f"{rows}")
