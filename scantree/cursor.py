@@ -148,6 +148,19 @@ def copy_range(mem, root, shape, lo, hi, out):
 
 
 @kernel
+def copy_columns(mem, root, shape, columns, out):
+    """Copy some columns of all rows, those of the page columns `columns` int64[k], into `out` int64[k, n]."""
+    fan, cap, done = 1 << shape.dir_bits, 1 << shape.page_bits, 0
+    for d in range(mem[root + DIRS]):
+        directory = dir_of(mem, root, d)
+        for s in range(dir_count(mem, root, d)):
+            page, width = mem[directory + s], mem[directory + fan + s]
+            for i in range(len(columns)):
+                copy(out[i], done, mem, page + columns[i] * cap, width)
+            done += width
+
+
+@kernel
 def count_range(mem, root, shape, lo, hi):
     """Rows in [lo, hi): whole pages are counted by their directory entries."""
     fan = 1 << shape.dir_bits

@@ -95,6 +95,13 @@ class Reading:
         _cursor.copy_range(mem, self.root, shape, lo, hi, out)
         return out[: shape.keys] if self.store.hidden and not hidden else out
 
+    def some_columns(self, columns: Sequence[int]) -> Rows:
+        """Some of the columns of all rows, int64[len(columns), n]."""
+        out = np.empty((len(columns), self.count()), np.int64)
+        wanted = np.array(columns, np.int64)
+        _cursor.copy_columns(self.store.arena.space.mem, self.root, self.store.shape, wanted, out)
+        return out
+
     def ends(self, column: int) -> tuple[int, int] | None:
         """The least and the greatest value of a column, by a pass over it if it is not the first; None without rows."""
         if not self.count():

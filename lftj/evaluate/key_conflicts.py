@@ -13,7 +13,7 @@ evaluating the rule with the row in the place of its head, as far as the first a
 
 is a relation whose *primary key* determines the row; its columns may stand anywhere. Where they come first, it is
 checked as above. Else the facts before are looked up in the key order that begins with the key, which is built for the
-first check and follows as others do.
+first check of few rows and follows as others do; for many rows the keys of all are sorted.
 
 An aggregate's own relation has one row per group because of how it is computed (`Heads.grouped`), and is not checked;
 nor is what shares the content of a functional predicate (alias.py).
@@ -45,8 +45,9 @@ from scantree.version import Version
 Rows = npt.NDArray[np.int64]
 Row = tuple[Any, ...]
 
-# From this part of the relation on, looking through all of it is cheaper than looking up the keys of the inserted rows.
-LARGE_PART = 1 / 8
+# From this part of the relation on, looking through all of it is cheaper than looking up the keys of the inserted rows;
+# and from this one on if the key order that they are looked up in is still to be built, with all columns.
+LARGE_PART, LARGE_UNORDERED_PART = 1 / 8, 1 / 64
 A_FACT = "a fact (loaded or inserted)"
 
 
@@ -58,7 +59,9 @@ def check_facts(evaluator: Evaluator, before: StoredRelation, facts: Version, in
     schema, order = before.schema, key_first(before.schema)
     if order == tuple(range(schema.arity)):
         pair = _pair(schema, facts, inserted)
-    elif before.content is before.facts and inserted.shape[1] <= LARGE_PART * len(facts):
+    elif before.content is before.facts and inserted.shape[1] <= len(facts) * (
+        LARGE_PART if order in before.orders else LARGE_UNORDERED_PART
+    ):
         pair = _pair_beside(before, order, facts, inserted)
     else:
         pair = _pair_anywhere(schema, order, facts)
@@ -111,9 +114,8 @@ def _pair(schema: Schema, version: Version, inserted: Rows | None) -> Rows | Non
 
 def _pair_anywhere(schema: Schema, order: tuple[int, ...], version: Version) -> Rows | None:
     """Two rows of a version under one key, which may stand anywhere. Only keys are sorted, unless there is a pair."""
-    rows = version.columns()
-    _, repeats = sorting(np.ascontiguousarray(rows[list(schema.key)]))
-    return _neighbours(permuted(rows, order), order, len(schema.key)) if repeats else None
+    _, repeats = sorting(version.some_columns(schema.key))
+    return _neighbours(permuted(version.columns(), order), order, len(schema.key)) if repeats else None
 
 
 def _neighbours(rows: Rows, order: tuple[int, ...], keys: int) -> Rows | None:

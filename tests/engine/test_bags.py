@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import lftj
 from lftj.errors import DataError, EvaluationError, KeyConflictError
+from lftj.evaluate import key_conflicts
 from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.engine.histories import check_stored, source
@@ -68,10 +69,16 @@ def conflict(name: str, rows: set[tuple[Any, ...]]) -> bool:
 class Tables(RuleBasedStateMachine):
     """Loads and transactions on bags and on relations with primary keys."""
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(looked_up=st.booleans())
+    def begin(self, looked_up: bool = False) -> None:
+        # Keys of inserted rows are looked up, or those of all are sorted.
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(key_conflicts, "LARGE_UNORDERED_PART", 9.0 if looked_up else 1 / 64)
         self.db = lftj.Database._sized(PROGRAM, page_rows=2, directory_rows=2, buffer_rows=3)
         self.facts: Facts = {"sale": Counter(), **{name: set() for name in KEYS}}
+
+    def teardown(self) -> None:
+        self.patch.undo()
 
     def some(self, rng: Random, name: str, most: int = 4) -> list[tuple[Any, ...]]:
         count = rng.choice((1, 1, 2, 3, most))

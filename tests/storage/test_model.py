@@ -213,6 +213,8 @@ class StoreMachine(RuleBasedStateMachine):
         rows = [key + values for key, values in model.items()]
         assert list(version.rows()) == rows
         assert np.array_equal(version.columns(), as_rows(rows, self.keys + self.values))
+        some = list(range(self.keys + self.values))[::-2]
+        assert np.array_equal(version.some_columns(some), version.columns()[some])
         chunks = list(version.chunks(size=size))
         assert all(chunk.shape[1] == size for chunk in chunks[:-1])
         assert np.array_equal(np.concatenate([*chunks, version.columns(limit=0)], axis=1), version.columns())
