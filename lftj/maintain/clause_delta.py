@@ -178,8 +178,9 @@ class _Arrays:
         erased, inserted = list[Ints](), list[Ints]()
         while True:
             status = delta_join.join_changed(mem, walk, *arrays, self.out, state, *share, min(SLICE, most))
-            if status in (triejoin.FULL, triejoin.FINISHED):
-                n, before = int(control[cells.WRITTEN]), int(state[delta_join.BEFORE])
+            n = int(control[cells.WRITTEN])
+            if n and status in (triejoin.FULL, triejoin.FINISHED):
+                before = int(state[delta_join.BEFORE])
                 if before:
                     erased.append(self.out[:head, :before].copy())
                 if before < n:
