@@ -75,10 +75,10 @@ class InFile(Watched):
     def checkpoint(self, *, traces: bool | None = None) -> None:
         """Write all relations to the file as they are, so that opening it need not go through the log.
 
-        `traces`: with what heads are followed by, as far as it is pages: key orders that are built, and how many
-        derivations rows have (strategy "delta"). Opening reads them then, and the first change need not make them; the
-        file grows by about a relation for each. None: as in the last checkpoint, at first without. Traces, accumulators
-        and maps of triggers are made by the first change that needs them in any case.
+        `traces`: with what heads are followed by: key orders that are built, how many derivations rows have and the
+        sums of aggregates (strategy "delta"), and maps of triggers. Opening reads them then, and the first change need
+        not make them; the file grows by about a relation for each. None: as in the last checkpoint, at first without.
+        Traces are made by the first change that needs them in any case.
 
         It writes only pages that changed since the last one. It is made now and then without being asked for, beside
         the work of others, and when the database is closed. What was derived is part of it where it is up to date.
