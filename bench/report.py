@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import (
+    report_files,
     report_jobs,
     report_plans,
     report_recursion,
@@ -280,6 +281,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
             report_streams,
             report_threads,
             report_triggers,
+            report_files,
             report_plans,
         )
         for name, make in part.TABLES.items()
