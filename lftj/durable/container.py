@@ -37,6 +37,8 @@ from lftj.errors import DatabaseFileError
 APPLICATION, FORMAT = 0x6C66746A, 2
 META = ("byte_order", "history", "page_rows", "sync")
 SYNC = {"full": "FULL", "normal": "NORMAL", "off": "OFF"}
+# Bytes up to which a body is copied rather than hashed in two steps.
+SHORT = 1 << 12
 # Milliseconds that a statement waits for another process to end its own.
 PATIENCE = 10_000
 # The statements as SQLite keeps them in the file, where they are compared.
@@ -62,11 +64,15 @@ create temp trigger deltas_end after insert on main.deltas begin
     insert or replace into ends values ('deltas ' || new.relation, new.seq, new.hash); end;
 """
 
+INSERT_ENTRY = "insert into log values (?, ?, ?, ?)"
+
 
 def hash_of(body: bytes, *key: object) -> bytes:
     """The hash of a row: of its body and its key."""
     if type(body) is not bytes:  # a damaged page of SQLite may make any value of it
         return b""
+    if len(body) < SHORT:
+        return hashlib.blake2b(body + repr(key).encode(), digest_size=16).digest()
     digest = hashlib.blake2b(body, digest_size=16)
     digest.update(repr(key).encode())
     return digest.digest()
@@ -309,10 +315,15 @@ class Container:
 
     # -- transactions -------------------------------------------------------------------------------------------------
 
-    def insert(self, table: str, row: tuple[Any, ...]) -> None:
-        """Insert one row: a transaction of its own, or a part of the one that this thread is in."""
+    def insert_entry(self, seq: int, time: float, body: bytes) -> None:
+        """Insert an entry into the log: a transaction of its own, or a part of the one that this thread is in."""
+        row = (seq, time, body, hash_of(body, seq, time))
         with self.lock:
-            self.connection.execute(f"insert into {table} values ({', '.join('?' * len(row))})", row)
+            connection = self.connection
+            try:
+                connection.execute(INSERT_ENTRY, row)
+            except sqlite3.Error as error:
+                raise self._failed("write to", error) from None
 
     def in_transaction(self) -> bool:
         """Whether a transaction has begun; its thread holds the lock."""

@@ -121,34 +121,35 @@ class DatabaseFile:
                 why="a change must be written before it holds",
                 remedy="open it without read_only=True; or change a copy in memory, `db.branch()`",
             )
-        self.container.connection  # noqa: B018  (what waits is written by nobody once the file is closed)
-        self._settle()
+        if self._untaken is not None:
+            self._settle()
         if self._failed:
             self.flush()
-        made = Waiting(self.seq + 1, time.time(), entry, deltas or {}, len(self.symbols))
+        seq, now, symbols = self.seq + 1, time.time(), len(self.symbols)
         if self.container.sync == "off":
-            self._wait(made)
+            self.container.connection  # noqa: B018  (what waits is written by nobody once the file is closed)
+            self._wait(Waiting(seq, now, entry, deltas or {}, symbols))
+        elif not deltas and symbols == self.symbols_written:
+            self._write_entry(seq, now, entry)
         else:
             with self.container.failing("write to"):
-                self._write([made])
-        self.seq = made.seq
-        self.steps += entry.steps
-        return made.seq
+                self._write([Waiting(seq, now, entry, deltas or {}, symbols)])
+        self.seq = seq
+        if entry.steps:
+            self.steps += entry.steps
+        return seq
+
+    def _write_entry(self, seq: int, now: float, entry: LogEntry) -> None:
+        """Write an entry alone: most are, and take as long as what is done for them."""
+        body = entry.encoded()
+        self.container.insert_entry(seq, now, body)
+        self._tail += len(body)
 
     def _write(self, entries: Sequence[Waiting]) -> None:
         """Write entries, and the texts that they may name, as one transaction of SQLite."""
-        symbols = entries[-1].symbols
-        if len(entries) == 1 and symbols == self.symbols_written and not entries[0].deltas:
-            body = entries[0].entry.encoded()
-            self.container.insert("log", (*entries[0][:2], body, hash_of(body, *entries[0][:2])))
-            self._tail += len(body)
-            return
-        with self._writing_symbols(symbols) as connection:
+        with self._writing_symbols(entries[-1].symbols) as connection:
             for made in entries:
-                body = made.entry.encoded()
-                row = (made.seq, made.time, body, hash_of(body, made.seq, made.time))
-                connection.execute("insert into log values (?, ?, ?, ?)", row)
-                self._tail += len(body)
+                self._write_entry(made.seq, made.time, made.entry)
                 for name, change in made.deltas.items():
                     body = NOT_KEPT if change is None else encoded(change)
                     last = ends.last_of(self.container, ends.of_deltas(name))

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,20 +29,23 @@ Step = dict[str, Any]
 FEW = 16
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(NamedTuple):
     """`changes` of facts by relation · `pages`: lists of pages, of facts loaded in bulk · `steps`: of the program.
 
     `dropped`: the facts of relations that were dropped, as erased, where history is kept.
     """
 
-    changes: Mapping[str, Change] = field(default_factory=dict)
-    pages: Mapping[str, bytes] = field(default_factory=dict)
+    changes: Mapping[str, Change] = {}
+    pages: Mapping[str, bytes] = {}
     steps: tuple[Step, ...] = ()
-    dropped: Mapping[str, Change] = field(default_factory=dict)
+    dropped: Mapping[str, Change] = {}
 
     def encoded(self) -> bytes:
         """The entry as bytes."""
+        if len(self.changes) == 1 and not (self.pages or self.steps or self.dropped):
+            ((name, change),) = self.changes.items()
+            body = encoded(change)
+            return _header(((name, len(body), "rows"),)) + body
         bodies = [*(encoded(change) for change in self.changes.values()), *self.pages.values()]
         named = [*((name, "rows") for name in self.changes), *((name, "pages") for name in self.pages)]
         if self.dropped:

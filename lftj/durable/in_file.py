@@ -183,12 +183,17 @@ class InFile(Watched):
             return
         from lftj.durable.entry import LogEntry
 
-        deltas = _derived(commit) if file.keeps_history else {}
-        dropped = self._dropped_facts(steps) if file.keeps_history else {}
-        kept = {name: change for name, change in changes.items() if len(change.kinds)}
-        with self._publishing():
-            file.append(LogEntry(kept, {}, tuple(steps), dropped), deltas)
+        deltas, dropped = (_derived(commit), self._dropped_facts(steps)) if file.keeps_history else ({}, {})
+        if not all(len(change.kinds) for change in changes.values()):
+            changes = {name: change for name, change in changes.items() if len(change.kinds)}
+        before, seq, known = self._evaluator.state, file.seq, len(file.steps)
+        try:  # as `_publishing`, which a commit of one row would wait for
+            file.append(LogEntry(changes, {}, tuple(steps), dropped), deltas)
             commit.publish()
+        except BaseException:
+            if self._evaluator.state is before:
+                file.take_back(seq, known)
+            raise
         if file.due():
             file.checkpoint_beside(self)
 
