@@ -217,13 +217,17 @@ class SensitivityIndexes:
 
     def build(self, s: int, packing: Packing, flat: Ints) -> None:
         """Make the index of site `s`: the records in `flat` int64[n * words], one after the other, in any order."""
-        store = Store(self.arena, packing.words, page_rows=1 << self._bits[0], dir_rows=1 << self._bits[1])
         if packing.words == 1:
             # No two steps of a trace leave the same record, so sorting is all.
             flat.sort()
             rows = flat[None, :]
         else:
             rows = sort_rows(list(flat.reshape(-1, packing.words).T), packing.words)
+        self.put(s, packing, rows)
+
+    def put(self, s: int, packing: Packing, rows: Ints) -> None:
+        """Make the index of site `s` of packed records in order, `rows` int64[words, n]."""
+        store = Store(self.arena, packing.words, page_rows=1 << self._bits[0], dir_rows=1 << self._bits[1])
         version = store.assemble([rows])
         with self.arena.lock:
             version.release()
@@ -317,6 +321,10 @@ class SensitivityIndexes:
     def records(self, s: int) -> Ints:
         """All records of site `s`, unpacked: int64[fields, n], fields being prefix, start, context, agree; in order."""
         return self.packings[s].unpack(self._view(s).columns())
+
+    def words(self, s: int) -> Ints:
+        """A copy of the packed records of site `s`, in order: int64[words, n]."""
+        return self._view(s).columns()
 
     def count(self, s: int) -> int:
         """Records of site `s`."""

@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 from lftj.durable import ends, followed_lists
 from lftj.durable.chunks import Chunks
 from lftj.durable.container import Container, hash_of, intact
-from lftj.durable.followed import Support, support_store
+from lftj.durable.followed import Support
 from lftj.durable.followed_lists import KeptParts, SavedParts
 from lftj.durable.segments import PageList, Segments
 from lftj.errors import DatabaseFileError
+from lftj.maintain.derivations import support_store
 from lftj.program.components import ComponentRounds
 from lftj.program.state import State
 from lftj.store.stored import StoredRelation

@@ -4,6 +4,7 @@
     support       of heads that follow by delta: how many derivations each row has (lftj/maintain/derivations.py)
     sums          accumulators of aggregates that follow by delta (kept_sums.py)
     maps          of heads that triggers follow (kept_maps.py)
+    traces        of heads that follow by them, but for rules that compute texts (kept_traces.py)
 
 Key orders and support are versions among those of the relations; the others are lists of their own (followed_lists.py).
 """
@@ -18,6 +19,7 @@ from lftj.durable.chunks import Chunks
 from lftj.durable.followed_lists import KeptParts, SavedParts
 from lftj.durable.kept_maps import MAPS, maps_again, maps_of
 from lftj.durable.kept_sums import SUMS, sums_again, sums_of
+from lftj.durable.kept_traces import TRACES, traces_again, traces_of
 from lftj.durable.segments import Segments
 from lftj.errors import DatabaseFileError
 from lftj.maintain.cost import RebuildCost
@@ -27,11 +29,10 @@ from lftj.maintain.kept_triggers import KeptTriggers
 from lftj.maintain.step import Step
 from lftj.program.state import State
 from lftj.program.strata import Heads
-from scantree.version import Store, Version
+from scantree.version import Version
 
 if TYPE_CHECKING:
     from lftj.durable.in_file import InFile
-    from lftj.store.stored import StoredRelation
 
 
 class Support(NamedTuple):
@@ -77,9 +78,12 @@ def followed_of(database: InFile) -> dict[str, KeptParts]:
         if isinstance(kept, KeptTriggers):
             if kept.is_of(state.relations):
                 found[head] = maps_of(kept, firsts.setdefault(id(kept.body), head))
-        elif isinstance(kept, KeptDerivations) and kept.by_delta and _is_of(kept.seen, state):
+        elif isinstance(kept, KeptDerivations) and _is_of(kept.seen, state):
             sums = kept.accumulators
-            if sums is not None and not sums.without_result:
+            if not kept.by_delta:
+                if (traces := traces_of(kept)) is not None:
+                    found[head] = traces
+            elif sums is not None and not sums.without_result:
                 found[head] = sums_of(kept, sums)
     return found
 
@@ -90,13 +94,6 @@ def _is_of(seen: Mapping[str, weakref.ref[Version]] | None, state: State) -> boo
         return False
     relations = state.relations
     return all(name in relations and ref() is relations[name].content for name, ref in seen.items())
-
-
-def support_store(relation: StoredRelation) -> Store:
-    """A store for the support of a head."""
-    store = relation.declared_store()
-    page_rows, dir_rows = 1 << store.shape.page_bits, 1 << store.shape.dir_bits
-    return Store(store.arena, relation.arity, 1, page_rows=page_rows, dir_rows=dir_rows)
 
 
 def follow_again(database: InFile, supports: Mapping[str, Version], noted: Mapping[str, Any]) -> None:
@@ -119,6 +116,7 @@ def follow_again(database: InFile, supports: Mapping[str, Version], noted: Mappi
 _AGAIN: dict[str, Callable[[Step, Heads, SavedParts], KeptDerivations | KeptTriggers | None]] = {
     MAPS: maps_again,
     SUMS: sums_again,
+    TRACES: traces_again,
 }
 
 

@@ -289,6 +289,10 @@ class ClauseTrace(Trace):
         )
         return chunks
 
+    def go_on_from(self, indexes: SensitivityIndexes, ranges: Ranges, *, saw_undefined: bool) -> None:
+        """Take records of a trace under the same plan for its own."""
+        self.indexes, self.ranges, self.saw_undefined, self._upkeep = indexes, ranges, saw_undefined, None
+
     # -- maintenance --------------------------------------------------------------------------------------------------
 
     def maintain(

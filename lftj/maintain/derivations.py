@@ -81,6 +81,13 @@ def support_of(arena: Arena, arity: int, chunks: list[Rows], *, page_rows: int, 
     return store.assemble([np.concatenate([distinct, counts[None, :]])])
 
 
+def support_store(relation: StoredRelation) -> Store:
+    """A store for the support of a head."""
+    store = relation.declared_store()
+    page_rows, dir_rows = 1 << store.shape.page_bits, 1 << store.shape.dir_bits
+    return Store(store.arena, relation.arity, 1, page_rows=page_rows, dir_rows=dir_rows)
+
+
 def supported_change(
     support: Version, old: StoredRelation, facts: Version, fact_change: Change, erased: list[Rows], inserted: list[Rows]
 ) -> tuple[Version, Change]:

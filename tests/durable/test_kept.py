@@ -12,7 +12,8 @@ import pytest
 
 import lftj
 from lftj.durable import checking
-from lftj.maintain import body_maps, delta, prepare
+from lftj.maintain import body_maps, delta, prepare, trace
+from lftj.maintain.derivations import KeptDerivations
 from lftj.plan import statistics
 from tests.durable.shop import lose
 
@@ -31,10 +32,22 @@ average[i] = mean q : { sale(i, _, q) }.
 warm[d] = sum t : { heat(_, d, t) }.
 hot[d] = mean t : { heat(i, d, t), sale(i, d, _) }.
 often(n) :- sold(n, q), q > 20.
+seen(i, n) :- sale(i, d, _), item(i, n), heat(i, d, _).
+cold(n) :- item(i, n), !heat(i, _, _).
+chain(i, j, k) :- sale(i, d, _), sale(j, d, _), sale(k, d, q), i < j, j <= k, q > 3.
+chain(i, i, d) :- heat(i, d, t), t > 1.0, item(i, "tea").
+mixed[d] = sum q : { sale(i, d, q), item(i, n), n < "k" }.
 """
 BY_TRIGGERS = ("sold", "sales", "days", "revenue", "pairs", "average")
 BY_DELTA = ("warm", "hot")
-MAINTAIN = {**dict.fromkeys(BY_TRIGGERS, "triggers"), **dict.fromkeys(BY_DELTA, "delta")}
+BY_TRACE = ("seen", "cold", "chain", "mixed")
+MAINTAIN = {
+    **dict.fromkeys(BY_TRIGGERS, "triggers"),
+    **dict.fromkeys(BY_DELTA, "delta"),
+    **dict.fromkeys(BY_TRACE, "trace"),
+}
+# What is kept is that of the rule of an aggregate, which its head is an alias of.
+KEPT = {name if name in ("seen", "cold", "chain") else f"@{name}.1": by for name, by in MAINTAIN.items()}
 NAMES = ["tea", "jam", "käse", ""]
 
 
@@ -78,6 +91,7 @@ def nothing_made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     real = {"fill": body_maps.BodyMaps.fill, "prepared": prepare.prepared}
     monkeypatch.setattr(body_maps.BodyMaps, "fill", note("fill"))
     monkeypatch.setattr(delta, "prepared", note("prepared"))
+    monkeypatch.setattr(trace, "prepared", note("prepared"))
     return made
 
 
@@ -92,15 +106,15 @@ def test_the_first_change_makes_nothing_anew(tmp_path: Path, nothing_made: list[
     nothing_made.clear()
     with opened(tmp_path / "shop.lftj") as again:
         before = contents(again)
-        kept = {f"@{name}.1": again._kept.heads[f"@{name}.1"] for name in MAINTAIN}
-        assert {head: one.strategy for head, one in kept.items()} == {f"@{name}.1": s for name, s in MAINTAIN.items()}
+        kept = {head: again._kept.heads[head] for head in KEPT}
+        assert {head: one.strategy for head, one in kept.items()} == KEPT
         i, d, _ = before["heat"][0]
         with again.transaction() as tx:
             tx.insert("sale", [(i, d, 99)])
             tx.upsert("heat", [(i, d, 0.5)])
         assert nothing_made == []
         assert {head: again._kept.heads[head] for head in kept} == kept
-        assert {name for name in MAINTAIN if name in tx.delta} == set(MAINTAIN)
+        assert {*BY_TRIGGERS, *BY_DELTA} <= {name for name in MAINTAIN if name in tx.delta}
         with again.transaction() as tx:
             tx.erase("sale", [(i, d, 99)])
             tx.upsert("heat", [before["heat"][0]])
@@ -126,6 +140,35 @@ def test_histories_with_and_without_are_equal(tmp_path: Path, seed: int) -> None
                 dbs[i] = opened(paths[i])
     for db in dbs:
         db.close()
+
+
+def records(db: lftj.Database) -> dict[tuple[str, str, int], list[list[int]]]:
+    """The records of every trace, by head, plan and site."""
+    found = {}
+    for head, kept in db._kept.heads.items():
+        if isinstance(kept, KeptDerivations):
+            for one in kept.parts:
+                for s in one.indexes.packings:
+                    found[head, str(one.plan.order), s] = one.indexes.records(s).tolist()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_traces_are_those_of_a_database_that_was_never_closed(tmp_path: Path, seed: int) -> None:
+    path, rngs = tmp_path / "shop.lftj", [random.Random(seed) for _ in range(2)]
+    dbs = [opened(path), opened(None)]
+    for turn in range(8):
+        for db, rng in zip(dbs, rngs, strict=True):
+            changed(db, rng)
+        if turn % 2:
+            dbs[0].checkpoint(traces=True)
+            dbs[0].close()
+            dbs[0] = opened(path)
+        if turn:
+            found, expected = map(records, dbs)
+            assert len(found) > 6
+            assert found == expected
+    dbs[0].close()
 
 
 def kept_segments(path: Path) -> list[int]:
