@@ -16,7 +16,13 @@ evaluated. The file holds
     packed_rows.py      rows as bytes, and back
     segments.py         which pages of a version are in the file, and writing those that are not
     checkpoint.py       a checkpoint: writing it, and a state made of it
+    chunks.py           arrays in chunks: what is no pages
     followed.py         what heads are followed by, where a checkpoint keeps it
+    followed_lists.py   the parts of that which are lists of their own, written and read
+    kept_maps.py        of them the maps of triggers
+    kept_sums.py        the accumulators of aggregates
+    kept_traces.py      and traces
+    arrow_arrays.py     Arrow arrays of numbers and texts, without pandas
     program_log.py      the rules of a database as the steps that made them
     kept_ast.py         the syntax tree of a program as data
     database_file.py    a database's file: what it writes when

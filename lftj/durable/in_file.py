@@ -76,9 +76,9 @@ class InFile(Watched):
         """Write all relations to the file as they are, so that opening it need not go through the log.
 
         `traces`: with what heads are followed by: key orders that are built, how many derivations rows have and the
-        sums of aggregates (strategy "delta"), and maps of triggers. Opening reads them then, and the first change need
-        not make them; the file grows by about a relation for each. None: as in the last checkpoint, at first without.
-        Traces are made by the first change that needs them in any case.
+        sums of aggregates (strategy "delta"), maps of triggers, and traces. Opening reads them then, and the first
+        change need not make them; the file grows by about a relation for each. None: as in the last checkpoint, at
+        first without. Traces of rules that compute texts are made by the first change that needs them in any case.
 
         It writes only pages that changed since the last one. It is made now and then without being asked for, beside
         the work of others, and when the database is closed. What was derived is part of it where it is up to date.
