@@ -23,6 +23,7 @@ from lftj.maintain.clause_trace import ClauseTrace
 from lftj.maintain.cost import RebuildCost
 from lftj.maintain.derivations import KeptDerivations, support_store
 from lftj.maintain.step import Step
+from lftj.maintain.trace import without_records
 from lftj.maintain.trace_layout import Ranges
 from lftj.plan.joinplan import ROOT_VARIABLE, JoinPlan
 from lftj.plan.traceplan import Site, TracePlan
@@ -100,16 +101,7 @@ def _empty(evaluator: Evaluator, clause: Clause, noted: Mapping[str, Any]) -> Cl
         noted["contexts"],
         noted["until"],
     )
-    trace = ClauseTrace(
-        plan,
-        trace_plan,
-        evaluator.arena,
-        evaluator._encode,
-        evaluator.symbols.ranks,
-        page_rows=evaluator.page_rows,
-        dir_rows=evaluator.dir_rows,
-        room=evaluator.trace_room,
-    )
+    trace = without_records(evaluator, plan, trace_plan)
     return trace if _plan_text(trace.plan) == noted["plan"] else None
 
 

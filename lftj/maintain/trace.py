@@ -91,6 +91,20 @@ def record_clause(
     return text, chunks, Evaluation(clause, last.plan, last.counters, inner=first, split=split)
 
 
+def without_records(evaluator: Evaluator, plan: JoinPlan, trace_plan: TracePlan) -> ClauseTrace:
+    """A trace under a plan, before anything is recorded."""
+    return ClauseTrace(
+        plan,
+        trace_plan,
+        evaluator.arena,
+        evaluator._encode,
+        evaluator.symbols.ranks,
+        page_rows=evaluator.page_rows,
+        dir_rows=evaluator.dir_rows,
+        room=evaluator.trace_room,
+    )
+
+
 def _record_join(
     evaluator: Evaluator, clause: Clause, limits: Limits, also: Mapping[str, StoredRelation] | None
 ) -> tuple[ClauseTrace, list[Rows], Evaluation]:
@@ -99,16 +113,7 @@ def _record_join(
 
     def begin(plan: JoinPlan) -> ClauseTrace:
         wish = evaluator.state.granularity.get(clause.rule)
-        return ClauseTrace(
-            plan,
-            trace_plan if plan is planned else trace_plan_of(plan, relations, wish),
-            evaluator.arena,
-            evaluator._encode,
-            evaluator.symbols.ranks,
-            page_rows=evaluator.page_rows,
-            dir_rows=evaluator.dir_rows,
-            room=evaluator.trace_room,
-        )
+        return without_records(evaluator, plan, trace_plan if plan is planned else trace_plan_of(plan, relations, wish))
 
     def record(trace: ClauseTrace) -> list[Rows]:
         versions = {order: relations[order[0]].order(order[1]) for order in trace.orders}
