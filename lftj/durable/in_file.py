@@ -186,14 +186,9 @@ class InFile(Watched):
         deltas, dropped = (_derived(commit), self._dropped_facts(steps)) if file.keeps_history else ({}, {})
         if not all(len(change.kinds) for change in changes.values()):
             changes = {name: change for name, change in changes.items() if len(change.kinds)}
-        before, seq, known = self._evaluator.state, file.seq, len(file.steps)
-        try:  # as `_publishing`, which a commit of one row would wait for
+        with self._publishing():
             file.append(LogEntry(changes, {}, tuple(steps), dropped), deltas)
             commit.publish()
-        except BaseException:
-            if self._evaluator.state is before:
-                file.take_back(seq, known)
-            raise
         if file.due():
             file.checkpoint_beside(self)
 
