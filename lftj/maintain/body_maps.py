@@ -86,6 +86,7 @@ class BodyMaps:
         self.steps_per_event = 0.0
         self.rebuild: RebuildCost | None = None
         self._run: weakref.ref[EventRun] | None = None
+        self._teller: weakref.ref[object] | None = None
 
     # -- what they hold for -------------------------------------------------------------------------------------------
 
@@ -108,6 +109,12 @@ class BodyMaps:
     def hold(self, relations: Mapping[str, StoredRelation]) -> None:
         """The maps are those of the contents in `relations`."""
         self.holding = {name: weakref.ref(relations[name].content) for name in self.events.by_predicate}
+
+    def is_told_by(self, kept: object) -> bool:
+        """Whether what is kept of a head says how much memory the maps take: one at a time does, while it is there."""
+        if self._teller is None or self._teller() is None:
+            self._teller = weakref.ref(kept)
+        return self._teller() is kept
 
     # -- events -------------------------------------------------------------------------------------------------------
 

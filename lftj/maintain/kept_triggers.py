@@ -49,6 +49,7 @@ class KeptTriggers:
 
     strategy = TRIGGERS
     __slots__ = (
+        "__weakref__",
         "body",
         "cells",
         "clauses",
@@ -151,8 +152,8 @@ class KeptTriggers:
         return self.body.steps_per_event / len(self.body.members)
 
     def memory(self) -> dict[str, int]:
-        """The bytes of the maps; those that heads share are told of the first of these."""
-        return {"triggers: maps": self.maps.memory()} if self.clauses[0] == next(iter(self.body.members)) else {}
+        """The bytes of the maps; of those that heads share one of these tells."""
+        return {"triggers: maps": self.maps.memory()} if self.body.is_told_by(self) else {}
 
     # -- events -------------------------------------------------------------------------------------------------------
 

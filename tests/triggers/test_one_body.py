@@ -182,6 +182,9 @@ def test_maps_are_told_once_and_by_whom_they_are_shared() -> None:
     assert [name for name in db.memory() if "triggers: maps" in str(db.memory()[name])] == ["n"]
     assert "shared with `a`, `b`, `m`" in str(db.explain("n"))
     assert "l.1(c0, c1, c2) of l" in str(db.explain("n"))
+    with db.transaction() as tx:
+        tx.remove_rules("n")
+    assert sum("triggers: maps" in str(sizes) for sizes in db.memory().values()) == 1
 
 
 def test_a_head_whose_operand_no_map_holds_leaves_the_others() -> None:
