@@ -1,11 +1,13 @@
 """A database in a file: what commits, loads, checkpoints and opening cost, beside SQLite and beside memory.
 
-    python -m bench.durable [--quick] [--only commits load open checkpoint history]
+    python -m bench.durable [--quick] [--only commits load open kept checkpoint history]
 
     commits      one-row commits a second with each `sync`, beside sqlite3 inserting the same row with the same one, by
                  turns; with sync="off" beside a database in memory
     load         10 million rows from Parquet, into a file and into memory; bytes a row of pl1m and of its triangles
     open         10 million rows with GALEN evaluated: opening, a one-row change then; a million logged rows replayed
+    kept         pl1m with triangles by a trace and two-step paths counted by triggers, with and without `traces=True`:
+                 opening, a one-row change then, and a checkpoint after a change of 1,000 rows
     checkpoint   after a change of 1,000 rows; commits while one is made, beside commits without
     history      the rows that `changes(since)` returns, and what it reads for them
 
@@ -48,6 +50,10 @@ p(x, z)    :- c(y, w, z), p(x, w), p(x, y).
 q(x, o, z) :- q(x, r, z), s(r, o).
 q(x, e, o) :- q(x, y, z), r(y, u, e), q(z, u, o).
 """
+
+# One row of each of its relations, the one that many derived rows hang on last.
+GALEN_ROWS = {**dict.fromkeys("rucq", (7, 8, 9)), "p": (7, 8), "s": (1, 2)}
+FOLLOWED = TRIANGLES + " paths[x] = count : { edge(x, y), edge(y, _) }."
 
 
 @contextmanager
@@ -184,7 +190,7 @@ def opening(quick: bool) -> None:
                 db.load(name, source)
             db.evaluate()
         db.close()
-        changed = {"edge": (1, 1), **({"c": (7, 8, 9), "s": (1, 2)} if with_galen else {})}
+        changed = {"edge": (1, 1), **(GALEN_ROWS if with_galen else {})}
         for traces in (False, True):
             if traces:
                 with lftj.Database(path=path) as db:
@@ -234,6 +240,44 @@ def _open_and_change(path: Path, rows: int, traces: bool, changed: dict[str, tup
 def _insert(db: lftj.Database, name: str, row: tuple[int, ...]) -> None:
     with db.transaction() as tx:
         tx.insert(name, [row])
+
+
+# -- what rules are followed by ----------------------------------------------------------------------------------------
+
+
+def kept(quick: bool) -> None:
+    """What `checkpoint(traces=True)` costs and saves."""
+    graph = SHARED / "power_law" / "pl1m.tsv.zst"
+    for traces in (False, True):
+        rng = np.random.default_rng(1)
+        rows = rng.integers(0, 300, (5_000, 2)) if quick or not graph.exists() else graph
+        with folder() as where:
+            path = where / "pl1m.lftj"
+            with lftj.Database(path=path) as db:
+                db.rules(FOLLOWED, maintain={"tri": "trace", "paths": "triggers"})
+                db.load("edge", rows)
+                db.evaluate()
+                for i in range(2):  # what follows changes is made
+                    _insert(db, "edge", (1, 2_000_000 + i))
+                db.checkpoint(traces=traces)
+                with db.transaction() as tx:
+                    tx.insert("edge", rng.integers(0, 1_000_000, (1000, 2)))
+                after = timed(db.checkpoint)
+            began = time.perf_counter()
+            with lftj.Database(path=path) as db:
+                seconds = time.perf_counter() - began
+                first = timed(partial(_insert, db, "edge", (2, 2_000_000)))
+                figures = {"rows": len(db["edge"]), "paths": len(db["paths"]), "triangles": len(db["tri"])}
+            size = size_of(path) / 1e6
+            note(
+                "kept",
+                traces=traces,
+                **figures,
+                seconds=seconds,
+                first_ms=first * 1e3,
+                after_1000_ms=after * 1e3,
+                file_mb=size,
+            )
 
 
 # -- checkpoints -------------------------------------------------------------------------------------------------------
@@ -306,7 +350,7 @@ def history(quick: bool) -> None:
         db.close()
 
 
-PARTS = {"commits": commits, "load": load, "open": opening, "checkpoint": checkpoint, "history": history}
+PARTS = {"commits": commits, "load": load, "open": opening, "kept": kept, "checkpoint": checkpoint, "history": history}
 
 
 def main(arguments: list[str] | None = None) -> int:

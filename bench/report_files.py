@@ -40,9 +40,19 @@ def files_table() -> str:
                 f"{line['seconds']:.1f} s",
                 f"{OPEN:.0f} s",
             )
-            firsts = {name: line[f"first_{name}_ms"] for name in ("edge", "c", "s")}
+            firsts = {
+                name: line[f"first_{name}_ms"] for name in ("edge", *durable.GALEN_ROWS) if f"first_{name}_ms" in line
+            }
             told = ", ".join(f"`{name}` {milliseconds:,.0f} ms" for name, milliseconds in firsts.items())
             table.add("the first change then, of one row of", told, f"{FIRST:.0f} ms")
+    for traces in (False, True):
+        if line := _found("kept", traces=traces):
+            held = f"{line['file_mb']:.0f} MB; open {line['seconds']:.2f} s, the first change then {line['first_ms']:,.0f} ms"
+            table.add(
+                f"{line['rows']:,} edges, triangles by a trace, two-step paths by triggers, `traces={traces}`",
+                f"{held}; a checkpoint after 1,000 rows {line['after_1000_ms']:,.0f} ms",
+                "–",
+            )
     if line := _found("replay"):
         table.add("replay of the log", f"{line['rows_a_second'] / 1e6:.1f} M rows a second", "1 M")
     if line := _found("checkpoint"):
