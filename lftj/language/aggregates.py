@@ -19,7 +19,8 @@ that nothing outside binds is an error, as in Souffle, but for the keys of a hea
 groups are those that have a binding. Every distinct binding of all variables counts once, and each wildcard is a
 variable. Of `min`, `max`, `mean` and `cat` an empty group has no row, so their atom is read as it is. A group whose sum
 its type does not hold has no row either, and is an error where the rule asks for it
-(lftj/evaluate/undefined_groups.py).
+(lftj/evaluate/undefined_groups.py). What is said twice then, as by `e(x, _), n = count : { e(x, _) }`, redundant.py
+takes away.
 
 `min`, `max` and `cat` fold one atom of distinct variables; what else stands in the braces, and a disjunction, becomes a
 relation first, `@p.1.all`. The alternatives of a disjunction bind the same variables, so that it is plain what a

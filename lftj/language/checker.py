@@ -9,6 +9,7 @@
     null.py         which variables and columns may be null
     min_max.py      minimum and maximum in recursion
     acyclic.py      recursion that is computed key by key
+    redundant.py    atoms and clauses that change nothing
     recursion.py    what recursive rules cannot hold
     to_clauses.py   ranges of constants; clauses, if nothing was found
 
@@ -35,6 +36,7 @@ from lftj.language.names import KnownRelation, Names, check_uses, resolve
 from lftj.language.null import admit_null, over_known, schema_of
 from lftj.language.parse import parse_query
 from lftj.language.recursion import refuse_functional, refuse_texts, refuse_untyped, warn_of_products
+from lftj.language.redundant import without_redundant
 from lftj.language.safety import check_single_use
 from lftj.language.stratify import components
 from lftj.language.text import item_text
@@ -124,6 +126,9 @@ def _check(program: ast.Program, known: Mapping[str, Schema], before: Sequence[C
         made.append(lower(clause, text, number))
     schemas = _schemas(names, rules, known)
     warn_of_products([component for component in found if component not in along], made, findings)
+    needed = without_redundant(made, schemas)
+    gone = {clause.head for clause in made} - {clause.head for clause in needed}
+    made, schemas = needed, {name: schema for name, schema in schemas.items() if name not in gone}
     if along:
         split, rows = acyclic.split(made, along, before, parts, findings)
         findings.raise_if_failed()
