@@ -7,8 +7,9 @@ and then the head's column must admit it: one without a declaration does, anothe
 first argument of `coalesce` take null as a value. `or_null(x)` makes null one value like any other where x stands in
 atoms: x is null where all its columns are, and a negated atom has the row with null.
 
-In a negated atom null matches nothing, and of an aggregate's values it is left out; both read the rows without null,
-from an internal relation where the column admits it:
+In a negated atom null matches nothing, and of an aggregate's values it is left out: `count`, `sum` and `mean` by a
+condition. Where atoms are read as they are, negated or by `min`, `max` and `cat`, they are over the rows without null,
+an internal relation where the column admits it:
 
     p(x) :- q(x), !r(x).            ->   @r.known.0(x) :- r(x), x != null.     p(x) :- q(x), !@r.known.0(x).
     m[k] = max v : { s(k, v) }.     ->   @s.known.1(k, v) :- s(k, v), v != null.   ...
@@ -26,6 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from lftj.language import ast
+from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL, Apply, BodyAtom, Clause, Compare, Term, Value, Var
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import NULL_TESTS, OR_NULL
@@ -222,7 +224,7 @@ def over_known(
         for atom in clause.atoms
     )
     compares = clause.compares
-    if clause.aggregate is not None and len(atoms) == 1:
+    if clause.aggregate is not None and AGGREGATES[clause.aggregate.op].by_rows:
         folded = {v.name for v in clause.head_args[clause.aggregate.groups :] if isinstance(v, Var)}
         places = [i for i, arg in enumerate(atoms[0].args) if isinstance(arg, Var) and arg.name in folded]
         read = _read_known(atoms[0], places, schema(atoms[0].predicate), known)
