@@ -121,6 +121,7 @@ class BodyMaps:
     def fill(self, relations: Mapping[str, StoredRelation], symbols: SymbolTable, limits: Limits) -> None:
         """Run all rows of what the heads read as insertions. Raises `NoEvents`, `SumOverflow`."""
         done = steps = 0
+        self.maps.reserve(sum(len(relations[name]) for name in self.events.by_predicate))
         for name in self.events.by_predicate:
             rows = relations[name].content.columns()
             n = rows.shape[1]
@@ -128,6 +129,7 @@ class BodyMaps:
             made = self.events.of([ChangedRows(name, rows, np.ones(n, np.int8), zeros)], symbols)
             self.maps.run(made.kinds, made.rows, logs=False, look=limits.look)
             done, steps = done + n, steps + self.maps.steps
+        self.maps.trim()
         self.steps_per_event = steps / max(1, done)
         self.hold(relations)
 

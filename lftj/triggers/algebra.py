@@ -160,11 +160,27 @@ class Final:
 
 
 @dataclass(frozen=True, slots=True)
+class MapEstimate:
+    """The entries of a map, and the distinct values of each of its keys."""
+
+    size: float
+    distinct: tuple[float, ...]
+
+    def visits(self, read: MapRead, known: set[str]) -> float:
+        """The entries that a read visits where variables have values."""
+        found = self.size
+        for key, values in zip(read.keys, self.distinct, strict=True):
+            if not isinstance(key, Var) or key.name in known:
+                found /= values
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class TriggerProgram:
     """What events on `relations` do to `maps`.
 
     `statements`: by (INSERTION or DELETION, relation) · `tops`: the maps that were asked for, in that order; the others
-    serve them · `final`: what is worked out anew (lftj/language/thresholds.py).
+    serve them · `final`: what is worked out anew (lftj/language/thresholds.py) · `estimates`: of maps, where known.
     """
 
     relations: Mapping[str, Schema]
@@ -172,3 +188,4 @@ class TriggerProgram:
     statements: Mapping[tuple[int, str], tuple[Statement, ...]]
     tops: tuple[str, ...] = field(default=())
     final: Final | None = None
+    estimates: Mapping[str, MapEstimate] = field(default_factory=dict, compare=False)

@@ -29,6 +29,7 @@ from lftj.triggers.algebra import (
     Factor,
     Formula,
     MapDefinition,
+    MapEstimate,
     MapRead,
     Rel,
     Statement,
@@ -42,7 +43,7 @@ from lftj.triggers.extraction import Extracted, extracted
 from lftj.triggers.formulas import number, relations_of
 from lftj.triggers.m3f import formula_text
 from lftj.triggers.normalise import Atomic, Monomial, Unified, polynomial, split_sums, unified
-from lftj.triggers.worth_keeping import EventStatistics, MapEstimate, map_estimate, parts_worth_keeping
+from lftj.triggers.worth_keeping import EventStatistics, map_estimate, parts_worth_keeping
 from lftj.values.codes import Column, Schema
 from lftj.values.faults import NUMBER_MAX, NUMBER_MIN
 
@@ -101,7 +102,7 @@ class _Compilation:
             done += 1
         order = [(sign, name) for name in self.schemas for sign in (INSERTION, DELETION)]
         statements = {event: tuple(self.statements[event]) for event in order if self.statements.get(event)}
-        return TriggerProgram(self.schemas, self.maps, statements, tuple(names))
+        return TriggerProgram(self.schemas, self.maps, statements, tuple(names), estimates=self.estimates)
 
     def top(self, name: str, keys: tuple[Var, ...], body: Formula) -> str:
         """The map of a top: a new one, or one that is equal."""

@@ -12,6 +12,7 @@ which Ctrl-C is heard.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -232,10 +233,34 @@ class Maps:
         return LogLines(lines[:, k.WHEN], keys, lines[:, old], lines[:, old + 1])
 
     def memory(self) -> int:
-        """Bytes that the maps take."""
-        return int(
-            self.tables.mem.nbytes + self.tables.trees.nodes.nbytes + self.work.additions.nbytes + self.work.log.nbytes
-        )
+        """Bytes that the maps take. What was never written of their array is none: the system gives it when it is."""
+        words = int(self.tables.top[0])
+        return 8 * words + self.tables.trees.nodes.nbytes + self.work.additions.nbytes + self.work.log.nbytes
+
+    def reserve(self, rows: int) -> None:
+        """Make room in empty tables for the entries that are expected of `rows` rows, so that they need not grow."""
+        desc, columns, estimates = self.tables.desc.copy(), self.tables.columns, self.program.estimates
+        for twins, made in zip(self.lowered.twins, desc[: len(self.lowered.twins)], strict=True):
+            for estimate in (estimates[name] for name in twins.names if name in estimates):
+                size = min(estimate.size, rows)
+                made[t.CAP] = max(made[t.CAP], _slots(size))
+                for index in range(made[t.FIRST], made[t.FIRST] + made[t.SLICES]):
+                    named = columns[index, : desc[index, t.KEYS]].tolist()
+                    values = math.prod(estimate.distinct[key] for key in named)
+                    desc[index, t.CAP] = max(desc[index, t.CAP], _slots(min(size, values)))
+        self.tables = self.tables._replace(mem=np.zeros(0, np.int64), desc=desc)
+        self._regions(0)
+        self._packed = None
+
+    def trim(self) -> None:
+        """Give back slots that were expected to be needed, and what tables have left behind as they grew."""
+        buffer = np.zeros(max(1, self.lowered.most_keys), np.int64)
+        for table in range(len(self.lowered.twins)):
+            while missing := t.shrink(self.tables, table, buffer):
+                self._regions(int(missing))
+        if self.tables.top[0] > self.tables.desc[:, t.CAP] @ self.tables.desc[:, t.WIDTH]:
+            self._regions(0)
+        self._packed = None
 
     # -- room ---------------------------------------------------------------------------------------------------------
 
@@ -253,6 +278,11 @@ class Maps:
             desc[number, t.OFF] = at
             at += size
         self.tables = self.tables._replace(mem=mem, desc=desc, top=np.array([at], np.int64))
+
+
+def _slots(entries: float) -> int:
+    """Slots of a table that takes so many entries."""
+    return max(t.LEAST, 1 << math.ceil(math.log2((entries + 1) * 10 / t.FULL)))
 
 
 def _doubled(array: Ints) -> Ints:

@@ -195,22 +195,55 @@ def room_for_one(tables, m, buffer):
 @kernel
 def _rehash(tables, t):
     """Write the entries of a table into a new region, of twice the slots if entries take most of them."""
+    cap = tables.desc[t, CAP]
+    return _move(tables, t, cap * 2 if (tables.desc[t, COUNT] + 1) * 20 > cap * FULL else cap)
+
+
+@kernel
+def _move(tables, t, slots):
+    """Write the entries of a table into a new region of `slots`; returns the words that are missing, 0 if it could."""
     mem, desc = tables.mem, tables.desc
     cap, width, old = desc[t, CAP], desc[t, WIDTH], desc[t, OFF]
-    more = cap * 2 if (desc[t, COUNT] + 1) * 20 > cap * FULL else cap
-    if tables.top[0] + more * width > len(mem):
-        return more * width
+    if tables.top[0] + slots * width > len(mem):
+        return slots * width
     new = tables.top[0]
-    tables.top[0] += more * width
-    for word in range(new, new + more * width, width):
+    tables.top[0] += slots * width
+    for word in range(new, new + slots * width, width):
         mem[word] = EMPTY
-    desc[t, OFF], desc[t, CAP], desc[t, COUNT], desc[t, GONE] = new, more, 0, 0
+    desc[t, OFF], desc[t, CAP], desc[t, COUNT], desc[t, GONE] = new, slots, 0, 0
     for word in range(old, old + cap * width, width):
         if mem[word] == HELD:
             to = place(mem, desc, t, mem, word + 1)
             for i in range(1 + desc[t, KEYS], width):
                 mem[to + i] = mem[word + i]
     return np.int64(0)
+
+
+@kernel
+def shrink(tables, m, buffer):
+    """Move a map and its indexes where they have far too many slots; returns the words that are missing."""
+    desc = tables.desc
+    for j in range(desc[m, SLICES]):
+        missing = _shrink(tables, desc[m, FIRST] + j)
+        if missing > 0:
+            return missing
+    slots = desc[m, CAP]
+    missing = _shrink(tables, m)
+    if missing == 0 and desc[m, CAP] < slots and desc[m, SLICES] > 0:
+        _relink(tables, m, buffer)
+    return missing
+
+
+@kernel
+def _shrink(tables, t):
+    """Move a table that has four times as many slots as its entries need; returns the words that are missing."""
+    desc = tables.desc
+    slots = np.int64(LEAST)
+    while (desc[t, COUNT] + 1) * 10 > slots * FULL:
+        slots = slots * 2
+    if slots * 4 > desc[t, CAP]:
+        return np.int64(0)
+    return _move(tables, t, slots)
 
 
 @kernel

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from lftj.language.clause import Var
-from lftj.triggers.algebra import EVENT, MapRead, Rel
+from lftj.triggers.algebra import EVENT, MapEstimate, Rel
 from lftj.triggers.formulas import binds, variables, variables_of_all
 from lftj.triggers.normalise import Atomic, components
 
@@ -92,22 +92,6 @@ def parts_worth_keeping(
         if len(cut) > 1 and (cost := estimate.cost(cut, outside, conditions, relation)) < best_cost:
             best, best_cost = cut, cost
     return best
-
-
-@dataclass(frozen=True, slots=True)
-class MapEstimate:
-    """The entries of a map, and the distinct values of each of its keys."""
-
-    size: float
-    distinct: tuple[float, ...]
-
-    def visits(self, read: MapRead, known: set[str]) -> float:
-        """The entries that a read visits where variables have values."""
-        found = self.size
-        for key, values in zip(read.keys, self.distinct, strict=True):
-            if not isinstance(key, Var) or key.name in known:
-                found /= values
-        return found
 
 
 def map_estimate(keys: Sequence[Var], factors: Sequence[Atomic], statistics: EventStatistics) -> MapEstimate:

@@ -60,7 +60,11 @@ def test_maps_equal_their_definitions(several, stream, data):
     rows = {name: Counter() for name in RELATIONS}
     kinds, events = events_of(maps, stream)
     at = 0
+    if reserved := data.draw(st.sampled_from([0, 10, 1000])):
+        maps.reserve(reserved)
     while at < len(stream):
+        if data.draw(st.booleans()):
+            maps.trim()
         n = data.draw(st.integers(1, len(stream) - at))
         before = contents(maps)
         maps.run(kinds[at : at + n], events[at : at + n])
@@ -81,6 +85,23 @@ def test_maps_equal_their_definitions(several, stream, data):
                 replayed[key] = int(new)
             assert {key: value for key, value in replayed.items() if value} == held(maps, top)
         at += n
+
+
+def test_room_follows_the_entries():
+    """Tables have the slots that are reserved, and are trimmed to what their entries need."""
+    a, b, c = (Var(x, "number") for x in "abc")
+    maps = Maps(compiled({"q": ((a,), Mul((Rel("R", (a, b)), Rel("S", (b, c)), Val(c))))}, RELATIONS))
+    maps.reserve(100_000)
+    reserved = int(maps.tables.top[0])
+    stream = [(1, "R", (i % 90, i % 7)) for i in range(300)] + [(1, "S", (i % 7, i)) for i in range(50)]
+    maps.run(*events_of(maps, stream))
+    assert maps.tables.top[0] == reserved  # 1,000 rows are expected of a relation that nothing is known of
+    before = contents(maps)
+    maps.trim()
+    assert maps.tables.top[0] < reserved / 2
+    assert contents(maps) == before
+    maps.run(*events_of(maps, [(-1, name, row) for _, name, row in stream]))
+    assert not any(contents(maps).values())
 
 
 @settings(max_examples=EXAMPLES // 4, deadline=None)
