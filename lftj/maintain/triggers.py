@@ -301,6 +301,8 @@ class Triggers:
         steps = round(body.steps_per_event * read)
         work = (RuleWork(0, steps, 0, 0, read, time.perf_counter() - began),)
         relations, changes = {heads.name: relation.successor(content, change=change)}, {heads.name: change}
+        if done is not None:
+            _forget_orders(step, done)
         return Staged(self.name, why, relations, changes, steps=steps, work=work, kept=kept)
 
     def explain(self, step: Step, heads: Heads, head: str, evaluations: Sequence[Evaluation]) -> dict[str, Any]:
@@ -338,3 +340,14 @@ class Triggers:
             lines.append(f"{indent}  shared with {others}, which read the same")
         lines += [f"{indent}  {shown}" for shown in explained["relations"]]
         return lines
+
+
+def _forget_orders(step: Step, evaluation: Evaluation) -> None:
+    """Drop the key orders that a head was evaluated in: it is read from maps now. Who else needs one builds it again.
+
+    Each is a copy of its relation, and following changes in it is most of what a commit would still pay for it.
+    """
+    for part in evaluation.parts():
+        for _, predicate, order in part.plan.uses:
+            if (relation := step.after.get(predicate)) is not None:
+                relation.forget(order)

@@ -57,6 +57,32 @@ def test_a_sum_over_a_join_follows() -> None:
     assert db.explain("revenue").json()
 
 
+def test_key_orders_of_an_evaluation_go_when_maps_take_over() -> None:
+    rules = """
+    .decl orders(id:number, customer:number, item:number, n:number)
+    .decl customer(id:number, country:number)
+    sold[country] = sum n : { orders(_, c, _, n), customer(c, country) }.
+    """
+    db = lftj.Database(rules)
+    db.load("customer", [(i, i % 5) for i in range(200)])
+    db.load("orders", [(i, i * 7 % 200, i % 11, i % 3) for i in range(3000)])
+    db.evaluate()
+    evaluated = set(db.memory()["orders"])
+    assert len(evaluated) > 1
+    for i in range(3):
+        change(db, ("insert", "orders", [(10_000 + i, i, 1, 100)]))
+    tx = change(db, ("insert", "customer", [(1000, 1)]), ("insert", "orders", [(20_000, 1000, 1, 1)]))
+    assert strategy_of(tx, "sold") == "triggers"
+    assert set(db.memory()["orders"]) == {"id, customer, item, n"}
+    plain = lftj.Database(rules)
+    for name in ("orders", "customer"):
+        plain.load(name, list(db[name]))
+    assert list(db["sold"]) == list(plain["sold"])
+    change(db, ("insert", "orders", [(i, 3, 1, 5) for i in range(30_000, 40_000)]))
+    plain.load("orders", [(i, 3, 1, 5) for i in range(30_000, 40_000)])
+    assert list(db["sold"]) == list(plain["sold"])
+
+
 def test_over_a_recursive_relation_and_below_rules() -> None:
     rules = """
     .decl edge(x:number, y:number)
