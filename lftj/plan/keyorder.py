@@ -1,6 +1,7 @@
 """Choosing the key order of a join: which variable is bound at which depth.
 
-A search over orders, depth by depth, keeping the `BEAM` cheapest beginnings (all of them up to three variables). The
+A search over orders, depth by depth, keeping the `BEAM` cheapest beginnings (all of them up to three variables), and
+another one over those for which no key order has to be built. The
 cost of binding a variable behind bound ones counts leapfrog steps, from the estimates of matches.py:
 
     entered     how often the depth is entered: the product of the matches of the depths before it; when counting, only
@@ -28,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -36,6 +37,8 @@ from lftj.plan.body import Body
 from lftj.plan.matches import Matches, Matching, first_hit
 from lftj.plan.statistics import Statistics
 
+# Up to so many variables the beam holds all orders.
+ALL_ORDERS = 3
 BEAM = 16
 # Of more variables than `MANY` so many orders of the same ones are kept, and what is connected to nothing that is bound
 # waits, unless the head needs it. Of more than `CROWDED` that one atom alone holds, the first is tried for all.
@@ -135,15 +138,27 @@ class OrderSearch:
         if many and self.existential and self.head.bit_count() > 1:
             # To bind the head first, whether connected or not, looks dear until the first witnesses end the search.
             found += [p for p in self._search(many, head_first=True) if p not in found]
-        choices = [self.choice(p) for p in found]
+        choices = self._sorted(map(self.choice, found))
+        if len(self.names) > ALL_ORDERS and self.large is None:
+            # What has to be built is known of whole orders, when the beam has dropped others that need nothing.
+            best = next(p for p in found if p.order == choices[0].order)
+            if best.cost < choices[0].cost / 2:
+                along = self._search(many, head_first=False, built=True)
+                choices = self._sorted([*choices, *(self.choice(p) for p in along if p not in found)])
+        return choices
+
+    def _sorted(self, choices: Iterable[Choice]) -> list[Choice]:
         return sorted(choices, key=lambda c: (c.cost, [self.rank[v] for v in c.order]))
 
     def choice(self, partial: _Partial) -> Choice:
         """The choice of a complete order."""
         return Choice(partial.order, partial.rows, partial.cost + self._finish(partial), witnesses=partial.witnesses)
 
-    def _search(self, many: bool, *, head_first: bool) -> list[_Partial]:
-        """The orders of one beam search; of many variables, at least one that begins with each."""
+    def _search(self, many: bool, *, head_first: bool, built: bool = False) -> list[_Partial]:
+        """The orders of one beam search; of many variables, at least one that begins with each.
+
+        `built`: only those that read nothing but key orders that are built, if there are any.
+        """
         beam = [self.start]
         for left in range(len(self.names), 0, -1):
             ranked = [
@@ -151,11 +166,27 @@ class OrderSearch:
                 (p.cost + left * p.rows[-1] if many else p.cost, [self.rank[u] for u in p.order], p)
                 for partial in beam
                 for v in self._next(partial, many, head_first)
-                if (p := self.bind(partial, v))
+                if (not built or self._along_built(partial, v)) and (p := self.bind(partial, v))
             ]
             grown = [p for _, _, p in sorted(ranked, key=lambda r: r[:2])]
             beam = list(_varied(grown, len(self.names) > CROWDED)) if many else grown[:BEAM]
         return beam
+
+    def _along_built(self, partial: _Partial, v: str) -> bool:
+        """Whether key orders that are built have the columns of each atom in the order of `partial` with `v` next."""
+        place = {u: i for i, u in enumerate((*partial.order, v))}
+        for atom in (*self.body.atoms, *self.body.negated):
+            if v in atom.columns:
+                bound = [c for c, u in enumerate(atom.columns) if u in place]
+                columns = tuple(sorted(bound, key=lambda c: place[atom.columns[c] or ""]))
+                if not self._is_built(atom.predicate, columns):
+                    return False
+        return True
+
+    def _is_built(self, predicate: str, columns: tuple[int, ...]) -> bool:
+        """Whether a key order that begins with these columns is built."""
+        orders = self.statistics[predicate].stored.orders
+        return any(o[: len(columns)] == columns and (predicate, o) not in self.others for o in orders)
 
     def _next(self, partial: _Partial, many: bool, head_first: bool) -> list[str]:
         """The variables that may be bound next: of many, what is connected to the bound ones, or the head needs."""
@@ -301,14 +332,12 @@ class OrderSearch:
         place = {v: i for i, v in enumerate(partial.order)}
         needed: dict[tuple[str, tuple[int, ...]], float] = {}
         for atom in (*self.body.atoms, *self.body.negated):
-            columns = sorted(
-                (c for c, v in enumerate(atom.columns) if v is not None), key=lambda c: place[atom.columns[c] or ""]
-            )
-            statistics = self.statistics[atom.predicate]
-            built = (o for o in statistics.stored.orders if (atom.predicate, o) not in self.others)
-            if not any(order[: len(columns)] == tuple(columns) for order in built):
+            held = (c for c, v in enumerate(atom.columns) if v is not None)
+            columns = tuple(sorted(held, key=lambda c: place[atom.columns[c] or ""]))
+            if not self._is_built(atom.predicate, columns):
+                statistics = self.statistics[atom.predicate]
                 once, each = (AGAIN, SHARED) if statistics.fleeting else (0.0, self.sort)
-                needed[atom.predicate, tuple(columns)] = once + each * statistics.rows
+                needed[atom.predicate, columns] = once + each * statistics.rows
         cost = sum(needed.values())
         if not self.counting and partial.rows:
             head = self.body.head_variables
