@@ -19,7 +19,7 @@ from tests.mixed.twin import Twin
 pytestmark = pytest.mark.filterwarnings("ignore:.*occurs only once")
 
 
-@examples(300, 20)
+@examples(100, 20)
 @given(programs.seeds, st.sampled_from(("mixed", "trace", "delta", "triggers", "recompute", "auto")))
 def test_sums_out_of_range(rng: Random, strategy: str) -> None:
     mixed = make_program(rng)

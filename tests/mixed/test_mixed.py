@@ -41,13 +41,13 @@ def run(mixed: Mixed, draw: Any, strategy: str) -> None:
     history(draw, twin, ROUNDS, MOST)
 
 
-@examples(200, 8)
+@examples(120, 8)
 @given(programs.seeds, st.sampled_from(("mixed", "trace", "delta", "triggers", "recompute", "auto")))
 def test_full_histories(rng: Random, strategy: str) -> None:
     run(make_program(rng), rng, strategy)
 
 
-@examples(60, 5)
+@examples(40, 5)
 @given(mixed_programs(), st.data(), st.sampled_from(("mixed", "trace", "delta", "triggers", "recompute", "auto")))
 def test_histories_that_shrink(mixed: Mixed, data: st.DataObject, strategy: str) -> None:
     run(mixed, data.draw, strategy)
@@ -62,7 +62,7 @@ def test_large_batches(rng: Random) -> None:
     history(rng, Twin(mixed, "auto"), ROUNDS, 40 if JIT else 6)
 
 
-@examples(60, 4)
+@examples(40, 4)
 @given(programs.seeds)
 def test_strategies_agree(rng: Random) -> None:
     """One history under every strategy: equal contents and deltas, whichever maintains them."""

@@ -80,13 +80,13 @@ def test_an_amended_version_has_another_jump_table(seed: int) -> None:
         run(rng, WRITTEN[name].mixed(sizes=programs.make_sizes(rng), facts_in_heads=rng.random() < 0.5))
 
 
-@examples(150, 8)
+@examples(80, 8)
 @given(programs.seeds)
 def test_random(rng: Random) -> None:
     run(rng, make_program(rng))
 
 
-@examples(40, 3)
+@examples(20, 3)
 @given(programs.seeds)
 def test_random_where_much_goes(rng: Random) -> None:
     """What loses much of its support is evaluated anew, in between maintained."""
@@ -94,7 +94,7 @@ def test_random_where_much_goes(rng: Random) -> None:
         run(rng, make_program(rng))
 
 
-@examples(60, 4)
+@examples(30, 4)
 @given(recursive_programs(), st.data())
 def test_random_that_shrink(mixed: Mixed, data: st.DataObject) -> None:
     run(data.draw, mixed, ROUNDS - 2, 6 if JIT else 3)
@@ -110,7 +110,7 @@ def test_long(rng: Random) -> None:
 MODEL = ("closure, right", "closure, nonlinear", "same generation", "mutual", "guarded")
 
 
-@examples(80, 5)
+@examples(40, 5)
 @given(st.integers(0, 2**48))
 def test_cases_of_the_model(seed: int) -> None:
     """The programs, sizes and updates of the executable model of design section 7."""

@@ -67,7 +67,7 @@ def run(rng: Random, partitions: int, kind: str, batches: int) -> Twin:
     return twin
 
 
-@examples(50, 4)
+@examples(25, 4)
 @given(programs.seeds, st.sampled_from((1, 2, 4, 7)), st.sampled_from(PLACEMENTS))
 def test_histories(rng: Random, partitions: int, kind: str) -> None:
     run(rng, partitions, kind, 4 if JIT else 2)

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from hypothesis import assume, given, note, settings
+from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 from lftj import streams
@@ -26,7 +26,7 @@ from lftj.streams.operators import Tick
 from lftj.streams.timed import TimedChange, TimedJoin
 from lftj.streams.totals import Total, Totals
 from lftj.streams.zsets import ZSet
-from tests.conftest import FULL, JIT
+from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 from tests.streams import recipes
 from tests.streams import reference as plain
@@ -38,7 +38,7 @@ SIZE = 8 if JIT else 3
 
 rows = st.tuples(st.integers(0, 2), st.integers(0, 2))
 zsets = st.dictionaries(rows, st.integers(-3, 3).filter(bool), max_size=5)
-some = settings(max_examples=60 if FULL else 5)
+some = examples(60, 5)
 
 
 # Z-sets (4.1) -------------------------------------------------------------------------------------------------------
@@ -245,27 +245,27 @@ def check(recipe: recipes.Recipe, rng: Random) -> None:
 
 
 @given(seeds)
-@settings(max_examples=150 if FULL else 6)
+@examples(75, 6)
 def test_4_8_algorithm_on_random_circuits(rng: Random) -> None:
     check(recipes.make(rng, size=SIZE), rng)
 
 
 @given(seeds)
-@settings(max_examples=100 if FULL else 4)
+@examples(50, 4)
 def test_6_nested_circuits_in_random_surroundings(rng: Random) -> None:
     """Recursion, several streams in and out, between random operators: incremental over both clocks (6.1, 6.2)."""
     check(recipes.make(rng, size=SIZE // 2, nested=1), rng)
 
 
 @given(seeds, st.integers(2, 3))
-@settings(max_examples=100 if FULL else 4)
+@examples(50, 4)
 def test_6_circuits_nested_in_one_another(rng: Random, depth: int) -> None:
     """Recursion in the loops of recursion and beside them: incremental over three clocks, and over four."""
     check(recipes.make(rng, size=2 if depth == 3 else SIZE // 2, nested=depth), rng)
 
 
 @given(seeds, st.booleans())
-@settings(max_examples=50 if FULL else 3)
+@examples(30, 3)
 def test_steps_may_be_split_and_merged(rng: Random, nested: bool) -> None:
     """Changes in one step or in many, in any order: the outputs sum up to the same."""
     recipe = recipes.make(rng, size=SIZE, time=False, nested=nested)
@@ -294,7 +294,7 @@ def test_steps_may_be_split_and_merged(rng: Random, nested: bool) -> None:
 
 
 @given(seeds, st.booleans())
-@settings(max_examples=80 if FULL else 4)
+@examples(80, 4)
 def test_a_circuit_that_passes_on_does_nothing_without_changes(rng: Random, time: bool) -> None:
     """Ticks at which nothing changes may be left out, if idle.py says so."""
     recipe = recipes.make(rng, size=SIZE // 2, time=time, nested=int(not rng.randrange(3)))
@@ -334,7 +334,7 @@ def test_which_circuits_pass_on() -> None:
 
 
 @given(seeds)
-@settings(max_examples=60 if FULL else 3)
+@examples(60, 3)
 def test_5_naive_and_semi_naive_agree(rng: Random) -> None:
     """A nested circuit and the same one run by its own changes (5.1)."""
     recipe = recipes.make(rng, size=SIZE // 2, nested=rng.choice((1, 1, 2)))
@@ -370,7 +370,7 @@ def reach(circuit: streams.Circuit, edge: streams.Stream, *, linear: bool) -> st
 
 
 @given(seeds, st.booleans())
-@settings(max_examples=60 if FULL else 3)
+@examples(60, 3)
 def test_6_1_closure_under_inserts_and_erases(rng: Random, linear: bool) -> None:
     """Edges come and go, cycles too; what is derived through one that was taken away goes."""
     circuit = streams.Circuit()._sized(2, 2)
@@ -397,7 +397,7 @@ OF_SEVERAL_CLOCKS: dict[str, tuple[Any, Callable[..., Z]]] = {
 
 
 @given(seeds, st.sampled_from(sorted(OF_SEVERAL_CLOCKS)), st.integers(1, 3))
-@settings(max_examples=120 if FULL else 8)
+@examples(120, 8)
 def test_6_2_an_operator_over_several_clocks(rng: Random, name: str, inner: int) -> None:
     """D . f . I on each clock, of changes that come at ticks far apart: what several ticks reach together, too."""
     (make, means), steps, side = OF_SEVERAL_CLOCKS[name], 3, 3 if JIT else 2
@@ -474,7 +474,7 @@ def test_6_1_a_loop_in_a_loop() -> None:
 
 
 @given(plain_streams())
-@settings(max_examples=20 if FULL else 2)
+@examples(20, 2)
 def test_5_2_the_definite_integral_of_delta0_is_the_stream(given: list[plain.Stream]) -> None:
     circuit = streams.Circuit()
     with circuit.nested() as inner:

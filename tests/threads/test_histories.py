@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.usefixtures("forced"),
 ]
 RANDOM = examples(
-    60,
+    30,
     4,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )

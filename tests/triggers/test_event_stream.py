@@ -84,7 +84,7 @@ def one_by_one(db: lftj.Database, name: str, op: str, row: tuple[Any, ...]) -> N
             tx.erase(name, [(row[0], value) for value in range(9)])
 
 
-@examples(40, 3)
+@examples(20, 3)
 @given(programs.seeds)
 @pytest.mark.filterwarnings("ignore:.*occurs only once")
 def test_the_log_is_the_head_after_each_event(rng: Random) -> None:
@@ -190,7 +190,7 @@ def test_a_division_by_zero_in_the_middle_changes_nothing() -> None:
 
 
 @given(data())
-@examples(40)
+@examples(20)
 def test_streams_of_a_bag_count_its_copies(choices: DataObject) -> None:
     """`db.apply` took the number of copies for a column of the row, and erased nothing."""
     made_of = choices.draw(lists(tuples(sampled_from([1, -1]), integers(0, 2), integers(0, 1)), max_size=12))
