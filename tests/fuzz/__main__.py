@@ -4,8 +4,9 @@
 
 Every case is a program over the whole language with a history of transactions, kept by one of all strategies, as it is
 or rewritten without changing what it means, in memory or in a file that is closed and opened in between; contents and
-deltas are compared with the plain evaluator's. Each begins with a seed, which is printed where it fails, with the case
-reduced to a small program. Exit code 1 if a case failed.
+deltas are compared with the plain evaluator's, and contents with DuckDB's where it is installed. At the end is said how
+many cases DuckDB evaluated, and why not the others. Each begins with a seed, which is printed where it fails, with the
+case reduced to a small program. Exit code 1 if a case failed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ def _failure(case: Case) -> BaseException | None:
     return None
 
 
+def _told_of_duckdb(seen: Counter[str], count: int) -> str:
+    """How many cases DuckDB evaluated too, and why not the others. `seen`: the reasons, empty for those that it did."""
+    text = f"of {count} cases DuckDB also evaluated {seen.pop('', 0)}"
+    return f"{text}; not: {', '.join(f'{n} for {why}' for why, n in seen.most_common())}" if seen else text
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run cases until the time is up."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -43,14 +50,16 @@ def main(arguments: list[str] | None = None) -> int:
     seed = SystemRandom().randrange(10**9) if asked.seed is None else asked.seed
     print(f"fuzz: seeds from {seed} on, {asked.minutes:g} minutes", flush=True)
     end, count, failed = time.monotonic() + 60 * asked.minutes, 0, 0
-    done: Counter[str] = Counter()
+    done, by_duckdb = Counter[str](), Counter[str]()
     while (time.monotonic() < end and not asked.one) or not count:
         case = make_case(seed + count)
         count += 1
-        error = _failure(case)
         done.update((case.strategy, *case.rewritings, *(["in a file"] if case.in_file else [])))
-        if error is None:
+        try:
+            by_duckdb[run(case).untranslated] += 1
             continue
+        except Exception as found:
+            error = found
         failed += 1
         print(f"fuzz: seed {case.seed} FAILED: {type(error).__name__}: {error}", flush=True)
         kind = type(error)
@@ -60,6 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
         if failed == ENOUGH:
             break
     print(f"fuzz: {count} cases, {failed} failed; {', '.join(f'{name} {n}' for name, n in done.most_common())}")
+    print(f"fuzz: {_told_of_duckdb(by_duckdb, count - failed)}")
     return 1 if failed else 0
 
 

@@ -12,7 +12,9 @@ from typing import Any
 import lftj
 from lftj.errors import ProgramError
 from lftj.language.options import VALUES
+from tests.fuzz.duckdb_oracle import DuckDB
 from tests.fuzz.rewrites import AUX, rewritten
+from tests.fuzz.sql_terms import Untranslated
 from tests.mixed.programs import Mixed, make_program, make_rows, pick
 from tests.mixed.twin import FAILURES, Twin, some_calls
 from tests.plain.evaluate import evaluate, parse
@@ -25,7 +27,7 @@ class Case:
     """`text`: the program · `other`: the same after `rewritings` · `strategy`: of all heads · `history`: transactions.
 
     `noise`: rows that each transaction inserts and erases again · `in_file`: whether the database has a file, and is
-    opened anew in between.
+    opened anew in between · `untranslated`: once it has run, why DuckDB did not evaluate it too; empty if it did.
     """
 
     seed: int
@@ -36,6 +38,7 @@ class Case:
     history: tuple[tuple[Call, ...], ...] = field(default=())
     noise: bool = False
     in_file: bool = False
+    untranslated: str = ""
 
     def script(self) -> str:
         """The case as a program that a person can run."""
@@ -45,6 +48,10 @@ class Case:
             lines.append("with db.transaction() as tx:")
             lines += [f"    tx.{verb}({name!r}, {rows!r})" for verb, name, rows in calls]
         return "\n".join([*lines, "# the program that it has to agree with:", *_commented(self.mixed.text)])
+
+
+class Disagreement(AssertionError):
+    """DuckDB has another answer."""
 
 
 def _commented(text: str) -> list[str]:
@@ -73,6 +80,11 @@ class _FuzzTwin(Twin):
         mixed = replace(case.mixed, sizes=dict(case.mixed.sizes))
         self.added: set[str] = set()
         super().__init__(mixed, case.strategy)
+        self.untranslated = ""
+        try:
+            self.duckdb = DuckDB(self.program)
+        except Untranslated as error:
+            self.untranslated = str(error)
 
     def begin(self) -> None:
         """Set up the database."""
@@ -93,6 +105,20 @@ class _FuzzTwin(Twin):
         for name, expected in self.contents.items():
             assert list(self.db[name]) == sorted(expected), name
 
+    def ask_duckdb(self) -> None:
+        """The database holds what DuckDB makes of the facts."""
+        if self.untranslated:
+            return
+        try:
+            expected = self.duckdb.evaluate(self.facts)
+        except Untranslated as error:
+            self.untranslated = str(error)
+            return
+        for name, rows in expected.items():
+            found = set(self.db[name])
+            if found != rows:
+                raise Disagreement(f"{name}: DuckDB alone has {rows - found}, lftj alone {found - rows}")
+
     def differs(self, deltas: Any, after: Any) -> None:
         before = self.contents
         assert set(deltas) - self.added == {name for name in after if after[name] != before[name]}
@@ -111,7 +137,8 @@ def run(case: Case) -> Case:
         except (ProgramError, *FAILURES):
             if not case.rewritings:
                 raise
-            return case  # a rewriting made what lftj does not take: a cycle, say
+            # A rewriting made what lftj does not take: a cycle, say.
+            return replace(case, untranslated="programs that rewritings made wrong")
         done: list[tuple[Call, ...]] = []
         rng = Random(case.seed + 1)
         for i in range(len(case.history) or 6):
@@ -122,12 +149,15 @@ def run(case: Case) -> Case:
                 if not i % 3:
                     twin.again()
                     twin.verify()
+                # A query of DuckDB takes as long as a transaction: at the end, and in every third case once before.
+                if i + 1 == (len(case.history) or 6) or i == case.seed % 18:
+                    twin.ask_duckdb()
             except BaseException as error:
                 error.case = replace(case, history=tuple(done))  # type: ignore[attr-defined]
                 raise
         if path is not None:
             twin.db.close()
-        return replace(case, history=tuple(done))
+        return replace(case, history=tuple(done), untranslated=twin.untranslated)
 
 
 def _calls(rng: Random, twin: Twin, case: Case) -> list[Call]:

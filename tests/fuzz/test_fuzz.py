@@ -44,6 +44,12 @@ def test_a_wrong_answer_is_found_and_made_small(
     assert "db.rules(" in told
 
 
+def test_the_last_line_tells_what_duckdb_saw(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("duckdb")
+    assert main(["--one", "--seed", "0"]) == 0
+    assert capsys.readouterr().out.endswith("fuzz: of 1 cases DuckDB also evaluated 1\n")
+
+
 def _one():
     import numpy as np
 

@@ -1,0 +1,94 @@
+"""What a program means, by DuckDB: an engine that shares neither code nor ideas with this one.
+
+The program's text is read by the plain evaluator's parser; stratum by stratum each relation becomes a table, filled by
+the queries of its rules (`sql_rules`), those of a recursion over and over until no row is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from tests.fuzz.sql_rules import columns_of, query_of
+from tests.fuzz.sql_terms import FAR, MACROS, TYPES, Untranslated, literal
+from tests.plain.evaluate import Contents, in_order, recursive, stored
+from tests.plain.syntax import Program
+
+try:
+    import duckdb
+except ImportError:  # an extra of its own
+    duckdb = None  # type: ignore[assignment]
+
+Facts = Mapping[str, Iterable[Sequence[Any]]]
+
+
+@cache
+def _connection() -> Any:
+    """One for all cases: opening another takes longer than most of them."""
+    if duckdb is None:
+        raise Untranslated("all: DuckDB is not installed")
+    connection = duckdb.connect(":memory:")
+    # Tables are tiny: threads only cost.
+    connection.execute("SET threads = 1")
+    connection.execute(MACROS)
+    return connection
+
+
+class DuckDB:
+    """A translated program. Raises `Untranslated`, here or where it meets values that it cannot add up."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.components = in_order(program, {})
+        self.queries: dict[str, list[str]] = {name: [] for component in self.components for name in component}
+        for rule in program.rules:
+            self.queries[rule.head.name].append(query_of(program, rule))
+        for component in self.components:
+            if recursive(program, component) and program.functional & set(component):
+                raise Untranslated("functional predicates in a recursion")
+
+    def evaluate(self, facts: Facts) -> Contents:
+        """The content of every relation, of these facts and those of the program's text."""
+        execute = _connection().execute
+        given: Contents = {}
+        for name, row in self.program.facts:
+            given.setdefault(name, set()).add(stored(self.program, name, row))
+        for name, rows in facts.items():
+            given.setdefault(name, set()).update(stored(self.program, name, row) for row in rows)
+        try:
+            for component in self.components:
+                if not recursive(self.program, component):
+                    (name,) = component
+                    execute(self._table(name, given.get(name, set()), self.queries[name]))
+                    continue
+                for name in component:
+                    execute(self._table(name, given.get(name, set()), []))
+                inserts = [
+                    f"INSERT INTO {name} (({query}) EXCEPT SELECT * FROM {name})"
+                    for name in component
+                    for query in self.queries[name]
+                ]
+                while sum([execute(text).fetchone()[0] for text in inserts]):
+                    pass
+            return {name: self._rows(name) for name in self.queries}
+        except duckdb.InvalidInputException as error:
+            if FAR in str(error):
+                raise Untranslated(f"sums of {FAR}") from error
+            raise
+
+    def _table(self, name: str, rows: set[tuple[Any, ...]], queries: list[str]) -> str:
+        """The statement that makes a relation's table, of facts and of what rules derive."""
+        kinds = columns_of(self.program, name)
+        cells = [
+            ", ".join(literal(value, kind) for value, kind in zip(row or (1,), kinds, strict=True)) for row in rows
+        ]
+        columns = ", ".join(f"c{i}" for i in range(len(kinds)))
+        empty = ", ".join(f"NULL::{TYPES[kind]}" for kind in kinds)
+        facts = f"VALUES {', '.join(f'({row})' for row in cells)}" if cells else f"SELECT {empty} WHERE false"
+        union = " UNION ".join((f"SELECT * FROM ({facts}) f", *queries))
+        return f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM ({union}) v({columns})"
+
+    def _rows(self, name: str) -> set[tuple[Any, ...]]:
+        rows = _connection().execute(f"SELECT * FROM {name}").fetchall()
+        return set(rows) if self.program.kinds[name] else {() for _ in rows}
