@@ -19,7 +19,8 @@ import traceback
 from collections import Counter
 from random import SystemRandom
 
-from tests.fuzz.case import Case, make_case, run, smaller
+from tests.fuzz.case import Case, make_case, run
+from tests.fuzz.reduce import smaller
 
 # Failing cases after which it ends.
 ENOUGH = 5
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     while (time.monotonic() < end and not asked.one) or not count:
         case = make_case(seed + count)
         count += 1
-        done.update((case.strategy, *case.rewritings, *(["in a file"] if case.in_file else [])))
+        done.update((f"{case.form} program", case.strategy, *case.rewritings, *(["in a file"] if case.in_file else [])))
         try:
             by_duckdb[run(case).untranslated] += 1
             continue

@@ -4,54 +4,83 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
-import lftj
 from lftj.errors import ProgramError
 from lftj.language.options import VALUES
-from tests.fuzz.duckdb_oracle import DuckDB
-from tests.fuzz.rewrites import AUX, rewritten
-from tests.fuzz.sql_terms import Untranslated
-from tests.mixed.programs import Mixed, make_program, make_rows, pick
-from tests.mixed.twin import FAILURES, Twin, some_calls
-from tests.plain.evaluate import evaluate, parse
+from tests.fuzz.rewrites import rewritten
+from tests.fuzz.twin import OUTSIDE, Call, FuzzTwin, rules_of
+from tests.mixed import asked, programs, twin
+from tests.mixed.programs import Mixed, pick
+from tests.mixed.twin import FAILURES, Twin
+from tests.recursion import programs as recursive_programs
+from tests.recursion import twin as recursive_twin
 
-Call = tuple[str, str, list[tuple[Any, ...]]]
+Step = tuple[Call, ...]
+STEPS = 6
+
+
+@dataclass(frozen=True)
+class Form:
+    """Where programs of a kind and calls that change their facts come from."""
+
+    make_program: Callable[[Random], Mixed]
+    some_calls: Callable[[Random, Twin, int], list[Call]]
+
+
+FORMS = {
+    "mixed": Form(programs.make_program, twin.some_calls),
+    "recursive": Form(recursive_programs.make_program, recursive_twin.some_calls),  # type: ignore[arg-type]
+    "overflowing": Form(asked.make_program, lambda rng, twin, most: asked.make_calls(rng, twin.facts)),
+}
 
 
 @dataclass(frozen=True)
 class Case:
-    """`text`: the program · `other`: the same after `rewritings` · `strategy`: of all heads · `history`: transactions.
+    """`form`: of `mixed`, the program · `other`: the same after `rewritings` · `strategy`: of all heads · `history`.
 
     `noise`: rows that each transaction inserts and erases again · `in_file`: whether the database has a file, and is
     opened anew in between · `untranslated`: once it has run, why DuckDB did not evaluate it too; empty if it did.
     """
 
     seed: int
+    form: str
     mixed: Mixed
     other: str
     rewritings: tuple[str, ...]
     strategy: str
-    history: tuple[tuple[Call, ...], ...] = field(default=())
+    history: tuple[Step, ...] = field(default=())
     noise: bool = False
     in_file: bool = False
     untranslated: str = ""
 
+    @property
+    def maintain(self) -> dict[str, str]:
+        """What is asked for each head."""
+        heads = self.mixed.maintain
+        return heads if self.strategy == "mixed" else dict.fromkeys(heads, self.strategy)
+
     def script(self) -> str:
         """The case as a program that a person can run."""
-        lines = [f"# seed {self.seed}, strategy {self.strategy}, {', '.join(self.rewritings) or 'as it is'}"]
-        lines += ["import lftj", "db = lftj.Database()", f'db.rules("""\n{self.other}""")']
+        lines = [f"# seed {self.seed}, {self.form}, strategy {self.strategy}"]
+        lines += [f"# {', '.join(self.rewritings) or 'as it is'}{', in a file' if self.in_file else ''}"]
+        lines += ["import contextlib", "import lftj", "db = lftj.Database()"]
+        lines += [f'db.rules("""\n{self.other}""", maintain={self.maintain}, granularity={self.mixed.granularity})']
         for calls in self.history:
-            lines.append("with db.transaction() as tx:")
-            lines += [f"    tx.{verb}({name!r}, {rows!r})" for verb, name, rows in calls]
+            lines += [self._line("db", *call) for call in calls if call[0] in OUTSIDE]
+            inside = [f"    {self._line('tx', *call)}" for call in calls if call[0] not in OUTSIDE]
+            lines += ["with contextlib.suppress(InterruptedError), db.transaction() as tx:", *inside] if inside else []
         return "\n".join([*lines, "# the program that it has to agree with:", *_commented(self.mixed.text)])
 
-
-class Disagreement(AssertionError):
-    """DuckDB has another answer."""
+    def _line(self, owner: str, verb: str, name: str, rows: list[tuple[object, ...]]) -> str:
+        if verb in ("rules", "add_rules"):
+            return f"{owner}.rules({rules_of(self.other, name)!r})"
+        if verb == "raise":
+            return "raise InterruptedError"
+        return f"{owner}.{verb}({', '.join([repr(name)] * bool(name) + [repr(rows)] * bool(rows))})"
 
 
 def _commented(text: str) -> list[str]:
@@ -66,65 +95,11 @@ def strategies() -> list[str]:
 def make_case(seed: int) -> Case:
     """The case of a seed. Its history is made while it runs for the first time: calls depend on what is there."""
     rng = Random(seed)
-    mixed = make_program(rng)
+    form = pick(rng, (*["mixed"] * 5, "recursive", "recursive", "overflowing"))
+    mixed = FORMS[form].make_program(rng)
     other, names = rewritten(mixed.text, rng) if pick(rng, range(3)) else (mixed.text, [])
     noise, in_file = not pick(rng, range(4)), not pick(rng, range(5))
-    return Case(seed, mixed, other, tuple(names), pick(rng, strategies()), (), noise, in_file)
-
-
-class _FuzzTwin(Twin):
-    """A database of the rewritten program beside the meaning of the original one."""
-
-    def __init__(self, case: Case, path: Path | None) -> None:
-        self.case, self.path = case, path
-        mixed = replace(case.mixed, sizes=dict(case.mixed.sizes))
-        self.added: set[str] = set()
-        super().__init__(mixed, case.strategy)
-        self.untranslated = ""
-        try:
-            self.duckdb = DuckDB(self.program)
-        except Untranslated as error:
-            self.untranslated = str(error)
-
-    def begin(self) -> None:
-        """Set up the database."""
-        sizes = {} if self.path is not None else self.mixed.sizes
-        self.db = lftj.Database._sized(**sizes, **({} if self.path is None else {"path": self.path}))
-        heads = self.mixed.maintain
-        asked = heads if self.case.strategy == "mixed" else dict.fromkeys(heads, self.case.strategy)
-        self.db.rules(self.case.other, maintain=asked, granularity=self.mixed.granularity)
-        self.added = {name for name in self.db if name.startswith(AUX)}
-
-    def again(self) -> None:
-        """Close the file and open it."""
-        if self.path is not None:
-            self.db.close()
-            self.db = lftj.Database._sized(path=self.path)
-
-    def verify(self) -> None:
-        for name, expected in self.contents.items():
-            assert list(self.db[name]) == sorted(expected), name
-
-    def ask_duckdb(self) -> None:
-        """The database holds what DuckDB makes of the facts."""
-        if self.untranslated:
-            return
-        try:
-            expected = self.duckdb.evaluate(self.facts)
-        except Untranslated as error:
-            self.untranslated = str(error)
-            return
-        for name, rows in expected.items():
-            found = set(self.db[name])
-            if found != rows:
-                raise Disagreement(f"{name}: DuckDB alone has {rows - found}, lftj alone {found - rows}")
-
-    def differs(self, deltas: Any, after: Any) -> None:
-        before = self.contents
-        assert set(deltas) - self.added == {name for name in after if after[name] != before[name]}
-        for name in after:
-            assert set(deltas[name].inserted) == after[name] - before[name], name
-            assert set(deltas[name].erased) == before[name] - after[name], name
+    return Case(seed, form, mixed, other, tuple(names), pick(rng, strategies()), (), noise, in_file)
 
 
 def run(case: Case) -> Case:
@@ -133,92 +108,73 @@ def run(case: Case) -> Case:
         warnings.simplefilter("ignore")
         path = Path(folder) / "fuzz.lftj" if case.in_file else None
         try:
-            twin = _FuzzTwin(case, path)
+            twin = FuzzTwin(case.mixed, case.other, case.maintain, path)
         except (ProgramError, *FAILURES):
             if not case.rewritings:
                 raise
             # A rewriting made what lftj does not take: a cycle, say.
             return replace(case, untranslated="programs that rewritings made wrong")
-        done: list[tuple[Call, ...]] = []
+        done: list[Step] = []
         rng = Random(case.seed + 1)
-        for i in range(len(case.history) or 6):
-            calls = list(case.history[i]) if case.history else _calls(rng, twin, case)
-            done.append(tuple(calls))
-            try:
-                twin.transact(calls, [False] * len(calls))
+        steps = len(case.history) or STEPS
+        try:
+            for i in range(steps):
+                done.append(case.history[i] if case.history else some_step(rng, twin, case))
+                twin.step(done[-1])
                 if not i % 3:
                     twin.again()
                     twin.verify()
                 # A query of DuckDB takes as long as a transaction: at the end, and in every third case once before.
-                if i + 1 == (len(case.history) or 6) or i == case.seed % 18:
+                if i + 1 == steps or i == case.seed % (3 * STEPS):
                     twin.ask_duckdb()
-            except BaseException as error:
-                error.case = replace(case, history=tuple(done))  # type: ignore[attr-defined]
-                raise
-        if path is not None:
-            twin.db.close()
+            twin.close()
+        except BaseException as error:
+            error.case = replace(case, history=tuple(done))  # type: ignore[attr-defined]
+            raise
         return replace(case, history=tuple(done), untranslated=twin.untranslated)
 
 
-def _calls(rng: Random, twin: Twin, case: Case) -> list[Call]:
-    calls = some_calls(rng, twin, pick(rng, (2, 4, 12)))
+# Random steps -----------------------------------------------------------------------------------------------------
+
+
+def some_step(rng: Random, twin: FuzzTwin, case: Case) -> Step:
+    """Facts that change, and seldom whatever else users do."""
+    calls = _changed_facts(rng, twin, case)
+
+    def anywhere(*call: str) -> None:
+        calls.insert(rng.randint(0, len(calls)), (*call, []))  # type: ignore[arg-type]
+
+    heads = [name for name in twin.contents if name not in twin.removed and rules_of(case.other, name)]
+    if heads and not pick(rng, range(10)):
+        head = pick(rng, heads)
+        anywhere("remove_rules", head)
+        if pick(rng, (True, False)):
+            calls.append(("rules", head, []))
+    for head in sorted(twin.removed):
+        if pick(rng, (True, False)):
+            anywhere(pick(rng, ("rules", "add_rules")), head)
+    if not pick(rng, range(12)):
+        anywhere("preview", "")
+    if not pick(rng, range(15)):
+        calls.append(("raise", "", []))
+    plain = sorted(set(twin.mixed.base) - twin.mixed.functional)
+    if not pick(rng, range(8)):
+        name = pick(rng, plain)
+        rows = [row for called in _changed_facts(rng, twin, case) if called[1] == name for row in called[2]]
+        calls += [("load", name, rows)] if rows else []
+    if not pick(rng, range(10)):
+        anywhere("snapshot", "")
+    return tuple(calls)
+
+
+def _changed_facts(rng: Random, twin: FuzzTwin, case: Case) -> list[Call]:
+    calls = list(FORMS[case.form].some_calls(rng, twin, pick(rng, (2, 4, 12))))
     if not pick(rng, range(12)):
         calls = [("erase", name, sorted(rows)) for name, rows in twin.facts.items() if rows] or calls
     if case.noise:
         name = pick(rng, sorted(set(twin.mixed.base) - twin.mixed.functional))
-        rows = [row for row in make_rows(rng, twin.program.kinds[name], 4) if row not in twin.facts[name]]
+        rows = programs.make_rows(rng, twin.program.kinds[name], 4)
+        rows = [row for row in rows if row not in twin.facts[name]]
         if rows and not any(name == called for _, called, _ in calls):
             calls += [("insert", name, rows), ("erase", name, rows)]
     return calls
-
-
-def smaller(case: Case, fails: Any) -> Case:
-    """A smaller case that fails in the same way: fewer transactions, calls, rows, rules."""
-    case = _fewer(case, fails)
-    lines = case.other.splitlines()
-    original = case.mixed.text.splitlines()
-    for text in list(original):
-        head = text.split("(")[0].split("[")[0].removeprefix(".decl ")
-        if text.startswith(".decl") or head not in case.mixed.maintain or case.rewritings:
-            continue
-        kept = [line for line in lines if line != text]
-        trial = replace(
-            case, other="\n".join(kept), mixed=replace(case.mixed, lines=[x for x in original if x != text])
-        )
-        if _fails(trial, fails):
-            case, lines, original = trial, kept, [x for x in original if x != text]
-    return _fewer(case, fails)
-
-
-def _fewer(case: Case, fails: Any) -> Case:
-    changed = True
-    while changed:
-        changed = False
-        for i in range(len(case.history)):
-            shorter = (*case.history[:i], *case.history[i + 1 :])
-            if shorter and _fails(trial := replace(case, history=shorter), fails):
-                case, changed = trial, True
-                break
-        for i, calls in enumerate(case.history):
-            for j, (verb, name, rows) in enumerate(calls):
-                for cut in ([], *([*rows[:k], *rows[k + 1 :]] for k in range(len(rows)))):
-                    if len(cut) == len(rows) or (not cut and len(calls) == 1):
-                        continue
-                    new = (*calls[:j], *([(verb, name, cut)] if cut else []), *calls[j + 1 :])
-                    trial = replace(case, history=(*case.history[:i], tuple(new), *case.history[i + 1 :]))
-                    if _fails(trial, fails):
-                        case, changed = trial, True
-                        break
-                if changed:
-                    break
-            if changed:
-                break
-    return case
-
-
-def _fails(case: Case, fails: Any) -> bool:
-    try:
-        evaluate(parse(case.mixed.text), {})
-    except Exception:  # what is left of the program has no meaning any more
-        return False
-    return bool(fails(case))

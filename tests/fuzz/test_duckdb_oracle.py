@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz import case as cases
-from tests.fuzz.case import Case, Disagreement, make_case, run
+from tests.fuzz import twin
+from tests.fuzz.case import Case, make_case, run
 from tests.fuzz.duckdb_oracle import DuckDB
 from tests.fuzz.sql_terms import Untranslated
+from tests.fuzz.twin import Disagreement
 from tests.mixed import programs
 from tests.mixed.programs import Mixed
 from tests.mixed.twin import FAILURES
@@ -131,7 +132,7 @@ def test_what_is_not_translated_is_named(rules: str, why: str) -> None:
 def case_of(text: str, history: tuple[Any, ...]) -> Case:
     mixed = Mixed(lines=text.splitlines(), base=["e"], maintain={"p": "auto"})
     mixed.known["e"] = ("number", "number")
-    return Case(0, mixed, text, (), "auto", history)
+    return Case(0, "mixed", mixed, text, (), "auto", history)
 
 
 TEXT = ".decl e(x:number, y:number)\n.decl p(x:number)\np(x) :- e(x, y), !e(y, x)."
@@ -141,7 +142,7 @@ def test_a_wrong_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if lftj and the plain evaluator left out the same negation."""
     case = case_of(TEXT, ((("insert", "e", [(1, 2), (2, 1), (2, 3)]),),))
     assert run(case).untranslated == ""
-    monkeypatch.setattr(cases, "DuckDB", lambda program: DuckDB(parse(TEXT.replace(", !e(y, x)", ""))))
+    monkeypatch.setattr(twin, "DuckDB", lambda program: DuckDB(parse(TEXT.replace(", !e(y, x)", ""))))
     with pytest.raises(Disagreement, match=r"p: DuckDB alone has \{\(1,\)\}, lftj alone set\(\)"):
         run(case)
 

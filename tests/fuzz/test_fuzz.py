@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
+import lftj
+from lftj import transaction
 from lftj.maintain.delta import Delta
 from tests.conftest import JIT
-from tests.fuzz.__main__ import main
-from tests.fuzz.case import make_case, run
+from tests.fuzz import __main__ as fuzz
+from tests.fuzz.case import FORMS, Case, make_case, run
+from tests.fuzz.reduce import smaller
 from tests.fuzz.rewrites import rewritten
+from tests.fuzz.twin import FuzzTwin
+from tests.mixed.programs import Mixed
+
+TEXT = ".decl e(x:number, y:number)\n.decl p(x:number)\np(x) :- e(x, y), !e(y, x).\np(y) :- e(0, y)."
+
+
+def written() -> Mixed:
+    mixed = Mixed(lines=TEXT.splitlines(), base=["e"], maintain={"p": "trace"})
+    mixed.known["e"] = ("number", "number")
+    return mixed
+
+
+@pytest.fixture(params=[False, True], ids=["in memory", "in a file"])
+def twin(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FuzzTwin]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = FuzzTwin(written(), TEXT, {"p": "trace"}, tmp_path / "a.lftj" if request.param else None)
+        yield made
+        made.close()
+
+
+# Cases ------------------------------------------------------------------------------------------------------------
 
 
 def test_some_cases() -> None:
-    for seed in range(20 if JIT else 2):
-        run(make_case(seed))
+    done = [run(make_case(seed)) for seed in range(30 if JIT else 2)]
+    if JIT:
+        verbs = {verb for case in done for calls in case.history for verb, _, _ in calls}
+        assert {"insert", "erase", "upsert", "remove_rules", "rules", "preview", "raise", "load", "snapshot"} <= verbs
+        assert {case.form for case in done} == set(FORMS)
 
 
 def test_rewritings_change_the_text() -> None:
@@ -23,34 +56,112 @@ def test_rewritings_change_the_text() -> None:
     assert len({rewritten(text, Random(seed))[0] for seed in range(50)}) > 20
 
 
+# What histories do ------------------------------------------------------------------------------------------------
+
+
+def test_rules_go_and_come_back(twin: FuzzTwin) -> None:
+    twin.step([("insert", "e", [(1, 2), (0, 5)]), ("remove_rules", "p", [])])
+    assert twin.contents["p"] == set()
+    twin.again()
+    twin.step([("rules", "p", []), ("insert", "e", [(2, 1)])])
+    assert twin.contents["p"] == {(0,), (5,)} == set(twin.db["p"])
+    twin.step([("remove_rules", "p", []), ("rules", "p", []), ("erase", "e", [(1, 2)])])
+    assert twin.contents["p"] == {(0,), (2,), (5,)}
+    twin.step([("remove_rules", "p", [])])
+    twin.step([("add_rules", "p", []), ("load", "e", [(7, 8)])])
+    assert twin.contents["p"] == {(0,), (2,), (5,), (7,)} == set(twin.db["p"])
+    twin.verify()
+
+
+def test_an_exception_in_the_block_changes_nothing(twin: FuzzTwin) -> None:
+    twin.step([("insert", "e", [(1, 2)])])
+    twin.step([("insert", "e", [(3, 4)]), ("preview", "", []), ("remove_rules", "p", []), ("raise", "", [])])
+    assert twin.contents["p"] == {(1,)} == set(twin.db["p"])
+    assert twin.facts["e"] == {(1, 2)}
+    twin.step([("insert", "e", [(3, 4)])])
+    assert twin.contents["p"] == {(1,), (3,)}
+
+
+def test_a_block_that_changes_something_though_it_raised_is_found(
+    twin: FuzzTwin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def committed(self: transaction.Transaction, kind: object, *rest: object) -> None:
+        ended(self, None, None, None)
+
+    ended = transaction.Transaction.__exit__
+    monkeypatch.setattr(transaction.Transaction, "__exit__", committed)
+    with pytest.raises(AssertionError, match="e"):
+        twin.step([("insert", "e", [(3, 4)]), ("raise", "", [])])
+
+
+def test_a_snapshot_that_changed_is_found(twin: FuzzTwin) -> None:
+    twin.step([("snapshot", "", []), ("insert", "e", [(1, 2)])])
+    ((snapshot, contents),) = twin.held
+    assert set(snapshot["e"]) == contents["e"] == set()
+    twin.held = [(snapshot, twin.contents)]
+    with pytest.raises(AssertionError, match="e of a snapshot"):
+        twin.close()
+    twin.held = []
+
+
+# What fails -------------------------------------------------------------------------------------------------------
+
+
+def test_cases_are_made_small() -> None:
+    history = (
+        (("insert", "e", [(1, 2), (3, 4)]), ("snapshot", "", [])),
+        (("erase", "e", [(1, 2)]),),
+        (("remove_rules", "p", []), ("insert", "e", [(5, 6), (7, 8), (9, 9)]), ("raise", "", [])),
+    )
+    case = Case(1, "mixed", written(), TEXT, (), "trace", history)
+
+    def fails(trial: Case) -> bool:
+        rows = [row for calls in trial.history for _, _, given in calls for row in given]
+        return (7, 8) in rows and "e(0, y)" in trial.other
+
+    small = smaller(case, fails)
+    assert small.history == ((("insert", "e", [(7, 8)]),),)
+    assert small.mixed.lines == small.other.splitlines() == [*TEXT.splitlines()[:2], TEXT.splitlines()[3]]
+
+
+def test_scripts_run() -> None:
+    calls = [("insert", "e", [(1, 2)]), ("remove_rules", "p", []), ("rules", "p", []), ("preview", "", [])]
+    history = (
+        tuple(calls),
+        (("load", "e", [(3, 4)]), ("snapshot", "", []), ("erase", "e", [(1, 2)]), ("raise", "", [])),
+    )
+    made: dict[str, lftj.Database] = {}
+    exec(replace(make_case(0), mixed=written(), other=TEXT, strategy="mixed", history=history).script(), made)
+    assert set(made["db"]["p"]) == {(1,), (3,)}
+
+
 @pytest.mark.jit_only
 def test_a_wrong_answer_is_found_and_made_small(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Delta joins lose a row of what they are to keep."""
     prepared = Delta.prepare
 
     def wrong(self, step, heads, why, limits):
         staged = prepared(self, step, heads, why, limits)
         relation = staged.relations[heads.name]
         if len(relation.content) > 1:
-            less, _ = relation.content.update(relation.content.columns(limit=1), -1 * _one())
-            return type(staged)(staged.strategy, why, {heads.name: relation.successor(less)}, staged.changes)
+            less, _ = relation.content.update(relation.content.columns(limit=1), -np.ones(1, np.int8))
+            staged.relations = {heads.name: relation.successor(less)}
         return staged
 
+    history = ((("insert", "e", [(1, 2), (3, 4)]), ("insert", "e", [(5, 6)])), (("erase", "e", [(1, 2)]),))
     monkeypatch.setattr(Delta, "prepare", wrong)
-    assert main(["--minutes", "0.05", "--seed", "100"]) == 1
+    monkeypatch.setattr(fuzz, "make_case", lambda seed: Case(seed, "mixed", written(), TEXT, (), "delta", history))
+    assert fuzz.main(["--one", "--seed", "100"]) == 1
     told = capsys.readouterr().out
-    assert "FAILED" in told
-    assert "db.rules(" in told
+    assert "seed 100 FAILED: AssertionError: p" in told
+    assert "tx.insert('e', " in told
+    assert "erase" not in told
+    assert TEXT.splitlines()[3] not in told
 
 
 def test_the_last_line_tells_what_duckdb_saw(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("duckdb")
-    assert main(["--one", "--seed", "0"]) == 0
+    assert fuzz.main(["--one", "--seed", "0"]) == 0
     assert capsys.readouterr().out.endswith("fuzz: of 1 cases DuckDB also evaluated 1\n")
-
-
-def _one():
-    import numpy as np
-
-    return np.ones(1, np.int8)
