@@ -11,6 +11,7 @@ from random import Random
 
 from lftj.errors import ProgramError
 from lftj.language.options import VALUES
+from tests.fuzz import extremes
 from tests.fuzz.rewrites import rewritten
 from tests.fuzz.twin import OUTSIDE, Call, FuzzTwin, rules_of
 from tests.mixed import asked, programs, twin
@@ -34,6 +35,7 @@ class Form:
 FORMS = {
     "mixed": Form(programs.make_program, twin.some_calls),
     "recursive": Form(recursive_programs.make_program, recursive_twin.some_calls),  # type: ignore[arg-type]
+    "extreme": Form(extremes.make_program, twin.some_calls),
     "overflowing": Form(asked.make_program, lambda rng, twin, most: asked.make_calls(rng, twin.facts)),
 }
 
@@ -95,7 +97,7 @@ def strategies() -> list[str]:
 def make_case(seed: int) -> Case:
     """The case of a seed. Its history is made while it runs for the first time: calls depend on what is there."""
     rng = Random(seed)
-    form = pick(rng, (*["mixed"] * 5, "recursive", "recursive", "overflowing"))
+    form = pick(rng, (*["mixed"] * 5, "recursive", "recursive", "extreme", "overflowing"))
     mixed = FORMS[form].make_program(rng)
     other, names = rewritten(mixed.text, rng) if pick(rng, range(3)) else (mixed.text, [])
     noise, in_file = not pick(rng, range(4)), not pick(rng, range(5))

@@ -81,6 +81,9 @@ def both(rules: str) -> tuple[Any, Any]:
         # Recursion.
         ".decl p(x:number, y:number)\np(x, y) :- e(x, y).\np(x, z) :- p(x, y), e(y, z).",
         ".decl p(x:number)\n.decl o(x:number)\np(0).\no(x + 1) :- p(x), x < 9.\np(x + 1) :- o(x), x < 9, !q(x).",
+        ".decl p(x:number) -> n:number\np[y] = min v : { q(y), v = 0 ; p[x] = c, e(x, y), v = c + 1 }.",
+        ".decl p(x:number) -> n:number\n.decl o(x:number) -> n:number\n"
+        "p[y] = max v : { q(y), v = y ; o[x] = v, e(x, y) }.\no[y] = max v : { p[x] = v, e(x, y) }.",
     ],
 )
 def test_forms(rules: str) -> None:
