@@ -71,7 +71,7 @@ def text_selections(
 
 
 def _is_about(compare: ast.Comparison, atom: ast.Atom) -> bool:
-    """Whether a comparison has variables, all of which the atom binds."""
+    """Whether a comparison has variables, all of which the atom binds, and the atom computes no key from others."""
     bound = {arg.name for arg in atom.args if isinstance(arg, ast.Variable)}
     used = {variable.name for variable in open_variables((compare,))}
-    return bool(used) and used <= bound
+    return bool(used) and used <= bound and bound.issuperset(v.name for v in open_variables((atom,)))

@@ -112,3 +112,27 @@ def test_triggers_do_without_the_selections() -> None:
     told = db.explain("promo")
     assert 'of part, contains("PROMO", c1)' in str(told)
     assert "met(" not in "".join(line for line in str(told).splitlines() if " of " in line)
+
+
+@pytest.mark.parametrize("maintain", ["auto", "triggers", "delta", "trace", "recompute"])
+def test_an_atom_with_a_computed_key_has_none(maintain: str) -> None:
+    """Its relation had a column for the `k` of `k + 1`, which nothing bound: an IndexError of the planner.
+
+    Found by tests/mixed, which seldom makes such an atom with a condition on its texts.
+    """
+    rules = """
+    .decl e(k:number)
+    .decl s(t:symbol, k:number, i:number)
+    .decl p(t:symbol) -> n:number
+    p[t] = count : { e(k), s(t, k + 1, _), strlen(t) > 0 }.
+    """
+    db = lftj.Database()
+    db.rules(rules, maintain={"p": maintain})
+    assert set(db["p"]) == set()
+    with db.transaction() as tx:
+        tx.insert("e", [(1,), (2,)])
+        tx.insert("s", [("a", 2, 0), ("a", 2, 1), ("a", 3, 0), ("", 2, 0), ("b", 3, 0), ("b", 1, 0)])
+    assert set(tx.delta["p"].inserted) == set(db["p"]) == {("a", 3), ("b", 1)}
+    with db.transaction() as tx:
+        tx.erase("e", [(2,)])
+    assert set(db["p"]) == {("a", 2)}
