@@ -2,11 +2,12 @@
 
     python -m tests.fuzz [--minutes 5] [--seed N] [--one]
 
-Every case is a program over the whole language with a history of transactions, kept by one of all strategies, as it is
-or rewritten without changing what it means, in memory or in a file that is closed and opened in between; contents and
-deltas are compared with the plain evaluator's, and contents with DuckDB's where it is installed. At the end is said how
-many cases DuckDB evaluated, and why not the others. Each begins with a seed, which is printed where it fails, with the
-case reduced to a small program. Exit code 1 if a case failed.
+Every case is a program over the whole language with a history of whatever users do, kept by one of all strategies, as
+it is or rewritten without changing what it means, with texts or with dates or any other type in their place, in memory
+or in a file that is closed and opened in between. Contents and deltas are compared with the plain evaluator's, and
+contents with DuckDB's where it is installed; the end says how many cases DuckDB evaluated, and why not the others.
+Each begins with a seed, which is printed where it fails, with the case reduced to a small program. Exit code 1 if a
+case failed.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
     while (time.monotonic() < end and not asked.one) or not count:
         case = make_case(seed + count)
         count += 1
-        done.update((f"{case.form} program", case.strategy, *case.rewritings, *(["in a file"] if case.in_file else [])))
+        done.update((f"{case.form} program", case.strategy, *case.rewritings, *["in a file"] * case.in_file))
+        done.update([case.type] * (case.type != "symbol"))
         try:
             by_duckdb[run(case).untranslated] += 1
             continue

@@ -12,6 +12,7 @@ from random import Random
 from lftj.errors import ProgramError
 from lftj.language.options import VALUES
 from tests.fuzz import extremes
+from tests.fuzz.retype import OTHERS, Retyping, qualifies
 from tests.fuzz.rewrites import rewritten
 from tests.fuzz.twin import OUTSIDE, Call, FuzzTwin, rules_of
 from tests.mixed import asked, programs, twin
@@ -42,10 +43,11 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Case:
-    """`form`: of `mixed`, the program · `other`: the same after `rewritings` · `strategy`: of all heads · `history`.
+    """`form`: of `mixed`, the program · `other`: the same after `rewritings`, as the database gets it.
 
-    `noise`: rows that each transaction inserts and erases again · `in_file`: whether the database has a file, and is
-    opened anew in between · `untranslated`: once it has run, why DuckDB did not evaluate it too; empty if it did.
+    `strategy`: of all heads · `history`: its steps · `noise`: rows that each transaction inserts and erases again ·
+    `in_file`: whether the database has a file, and is opened anew in between · `type`: what the database has for texts
+    · `untranslated`: once it has run, why DuckDB did not evaluate it too; empty if it did.
     """
 
     seed: int
@@ -57,6 +59,7 @@ class Case:
     history: tuple[Step, ...] = field(default=())
     noise: bool = False
     in_file: bool = False
+    type: str = "symbol"
     untranslated: str = ""
 
     @property
@@ -69,7 +72,8 @@ class Case:
         """The case as a program that a person can run."""
         lines = [f"# seed {self.seed}, {self.form}, strategy {self.strategy}"]
         lines += [f"# {', '.join(self.rewritings) or 'as it is'}{', in a file' if self.in_file else ''}"]
-        lines += ["import contextlib", "import lftj", "db = lftj.Database()"]
+        lines += ["import contextlib, datetime, zoneinfo", "from decimal import Decimal", "from uuid import UUID"]
+        lines += ["import lftj", "db = lftj.Database()"]
         lines += [f'db.rules("""\n{self.other}""", maintain={self.maintain}, granularity={self.mixed.granularity})']
         for calls in self.history:
             lines += [self._line("db", *call) for call in calls if call[0] in OUTSIDE]
@@ -82,7 +86,8 @@ class Case:
             return f"{owner}.rules({rules_of(self.other, name)!r})"
         if verb == "raise":
             return "raise InterruptedError"
-        return f"{owner}.{verb}({', '.join([repr(name)] * bool(name) + [repr(rows)] * bool(rows))})"
+        given = Retyping(self.type).values(self.mixed.known[name], rows) if rows else rows
+        return f"{owner}.{verb}({', '.join([repr(name)] * bool(name) + [repr(given)] * bool(rows))})"
 
 
 def _commented(text: str) -> list[str]:
@@ -101,7 +106,9 @@ def make_case(seed: int) -> Case:
     mixed = FORMS[form].make_program(rng)
     other, names = rewritten(mixed.text, rng) if pick(rng, range(3)) else (mixed.text, [])
     noise, in_file = not pick(rng, range(4)), not pick(rng, range(5))
-    return Case(seed, form, mixed, other, tuple(names), pick(rng, strategies()), (), noise, in_file)
+    strategy, type = pick(rng, strategies()), pick(rng, ("symbol", pick(rng, OTHERS))) if qualifies(other) else "symbol"
+    other = Retyping(type).program(other)
+    return Case(seed, form, mixed, other, tuple(names), strategy, (), noise, in_file, type)
 
 
 def run(case: Case) -> Case:
@@ -110,7 +117,7 @@ def run(case: Case) -> Case:
         warnings.simplefilter("ignore")
         path = Path(folder) / "fuzz.lftj" if case.in_file else None
         try:
-            twin = FuzzTwin(case.mixed, case.other, case.maintain, path)
+            twin = FuzzTwin(case.mixed, case.other, case.maintain, path, Retyping(case.type))
         except (ProgramError, *FAILURES):
             if not case.rewritings:
                 raise

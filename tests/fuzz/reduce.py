@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tests.fuzz.case import Case
+from tests.fuzz.retype import Retyping
 from tests.plain.evaluate import evaluate, parse
 
 Fails = Callable[[Case], bool]
@@ -18,7 +19,8 @@ def smaller(case: Case, fails: Fails) -> Case:
         for text in case.mixed.text.splitlines():
             if not text.startswith("."):
                 kept = [line for line in case.mixed.lines if line != text]
-                trial = replace(case, other="\n".join(kept), mixed=replace(case.mixed, lines=kept))
+                other = Retyping(case.type).program("\n".join(kept))
+                trial = replace(case, other=other, mixed=replace(case.mixed, lines=kept))
                 case = trial if _fails(trial, fails) else case
     return _fewer(case, fails)
 

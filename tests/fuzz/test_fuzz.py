@@ -18,9 +18,11 @@ from tests.conftest import JIT
 from tests.fuzz import __main__ as fuzz
 from tests.fuzz.case import FORMS, Case, make_case, run
 from tests.fuzz.reduce import smaller
+from tests.fuzz.retype import OTHERS, TEXTS, Retyping, qualifies
 from tests.fuzz.rewrites import rewritten
 from tests.fuzz.twin import FuzzTwin
 from tests.mixed.programs import Mixed
+from tests.types.cases import CASES
 
 TEXT = ".decl e(x:number, y:number)\n.decl p(x:number)\np(x) :- e(x, y), !e(y, x).\np(y) :- e(0, y)."
 
@@ -54,6 +56,25 @@ def test_some_cases() -> None:
 def test_rewritings_change_the_text() -> None:
     text = ".decl e(a:number, b:number)\np(x, z) :- e(x, y), e(y, z), x != z.\n"
     assert len({rewritten(text, Random(seed))[0] for seed in range(50)}) > 20
+
+
+@pytest.mark.parametrize("type", OTHERS)
+def test_texts_become_values_of_another_type(type: str) -> None:
+    text = '.decl e(x:symbol, y:symbol)\n.decl p(x:symbol)\np(x) :- e(x, y), x > y, y != "é".'
+    assert qualifies(text)
+    mixed = Mixed(lines=text.splitlines(), base=["e"], known={"e": ("symbol", "symbol")})
+    rows = [("b", "a"), ("a", "b"), ("c", "é"), ("é", "")]
+    retyping = Retyping(type)
+    twin = FuzzTwin(mixed, retyping.program(text), {}, None, retyping)
+    twin.step([("insert", "e", rows)])
+    twin.ask_duckdb()
+    assert twin.contents["p"] == {("b",), ("é",)}
+    assert list(twin.db["p"]) == [(CASES[type].of(TEXTS.index(x)),) for x in ("b", "é")]
+
+
+def test_programs_that_compute_texts_keep_them() -> None:
+    assert not qualifies(".decl p(x:symbol)\np(cat(x, x)) :- p(x).")
+    assert not qualifies(".decl p(x:number)")
 
 
 # What histories do ------------------------------------------------------------------------------------------------

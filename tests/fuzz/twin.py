@@ -15,13 +15,14 @@ itself; the others are one transaction.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import lftj
 from tests.fuzz.duckdb_oracle import DuckDB
+from tests.fuzz.retype import Retyping
 from tests.fuzz.rewrites import AUX
 from tests.fuzz.sql_terms import Untranslated
 from tests.mixed.programs import Mixed
@@ -49,11 +50,15 @@ def rules_of(text: str, head: str) -> str:
 class FuzzTwin(Twin):
     """`other`: the program as the database gets it · `maintain`: of its heads · `path`: of its file, if it has one.
 
+    `retyping`: the texts of `mixed` are of another type in the database.
     `untranslated`: why DuckDB was not compared with; empty if it was.
     """
 
-    def __init__(self, mixed: Mixed, other: str, maintain: dict[str, str], path: Path | None) -> None:
+    def __init__(
+        self, mixed: Mixed, other: str, maintain: dict[str, str], path: Path | None, retyping: Retyping | None = None
+    ) -> None:
         self.other, self.maintain, self.path = other, maintain, path
+        self.retyping = retyping or Retyping("symbol")
         self.added: set[str] = set()
         self.removed: frozenset[str] = frozenset()
         self.held: list[tuple[lftj.Snapshot, Contents]] = []
@@ -117,7 +122,7 @@ class FuzzTwin(Twin):
         if after is None:  # what is derived would fail whenever it is read
             self.facts[name] = before
             return
-        self.db.load(name, rows)
+        self.db.load(name, self.given(name, rows))
         self.contents = after
 
     def _add_rules(self, head: str) -> None:
@@ -141,6 +146,14 @@ class FuzzTwin(Twin):
         self.removed, gone = removed, "".join(rules_of(self.mixed.text, head) for head in removed).splitlines()
         self.program = parse("\n".join(line for line in self.mixed.lines if line not in gone))
 
+    def given(self, name: str, rows: list[Row]) -> list[Row]:
+        """Rows as the database gets them."""
+        return self.retyping.values(self.program.kinds[name], rows)
+
+    def taken(self, name: str, rows: Iterable[Row]) -> list[Row]:
+        """Rows of the database as the oracles have them."""
+        return self.retyping.texts(self.program.kinds[name], rows)
+
     # -- comparisons ---------------------------------------------------------------------------------------------------
 
     def again(self) -> None:
@@ -153,7 +166,7 @@ class FuzzTwin(Twin):
         """The snapshots are as they were; the file is closed."""
         for snapshot, contents in self.held:
             for name, rows in contents.items():
-                assert set(snapshot[name]) == rows, f"{name} of a snapshot"
+                assert set(self.taken(name, snapshot[name])) == rows, f"{name} of a snapshot"
         self.held = []
         if self.path is not None:
             self.db.close()
@@ -161,15 +174,15 @@ class FuzzTwin(Twin):
     def verify(self) -> None:
         """Contents of all relations."""
         for name, expected in self.contents.items():
-            assert list(self.db[name]) == sorted(expected), name
+            assert self.taken(name, self.db[name]) == sorted(expected), name
 
     def differs(self, deltas: Any, after: Contents) -> None:
         """What is wrong with the deltas of a change to `after`."""
         before = self.contents
         assert set(deltas) - self.added == {name for name in after if after[name] != before[name]}
         for name in after:
-            assert set(deltas[name].inserted) == after[name] - before[name], name
-            assert set(deltas[name].erased) == before[name] - after[name], name
+            assert set(self.taken(name, deltas[name].inserted)) == after[name] - before[name], name
+            assert set(self.taken(name, deltas[name].erased)) == before[name] - after[name], name
 
     def ask_duckdb(self) -> None:
         """The database holds what DuckDB makes of the facts."""
@@ -179,6 +192,6 @@ class FuzzTwin(Twin):
             self.untranslated = str(error)
             return
         for name, rows in expected.items():
-            found = set(self.db[name])
+            found = set(self.taken(name, self.db[name]))
             if found != rows:
                 raise Disagreement(f"{name}: DuckDB alone has {rows - found}, lftj alone {found - rows}")
