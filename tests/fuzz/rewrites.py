@@ -107,20 +107,22 @@ def _split(items: list[ast.Item], rng: Random) -> list[ast.Item] | None:
 
 
 def _halved(items: list[ast.Item], rng: Random) -> list[ast.Item] | None:
+    declared = {item.name: item.attributes for item in items if isinstance(item, ast.Declaration)}
     found = [
-        (i, arg)
+        (i, arg, column.type)
         for i in _rules(items)
-        for atom in _plain_atoms(items[i])  # type: ignore[arg-type]
-        for arg in items[i].body[atom].args  # type: ignore[union-attr]
+        for at in _plain_atoms(items[i])  # type: ignore[arg-type]
+        for atom in [items[i].body[at]]  # type: ignore[union-attr]
+        for arg, column in zip(atom.args, declared.get(atom.name, ()), strict=False)  # none of what `_split` added
         if isinstance(arg, ast.Variable)
     ]
     if not found:
         return None
-    at, variable = rng.choice(found)
+    at, variable, type = rng.choice(found)
     rule = items[at]
     assert isinstance(rule, ast.Rule)
     ops = rng.choice((("=", "!="), ("<", ">="), (">", "<=")))
-    other = rng.choice([arg for i, arg in found if i == at])
+    other = rng.choice([arg for i, arg, other in found if (i, other) == (at, type)])
     halves = [replace(rule, body=(*rule.body, ast.Comparison(op, variable, other))) for op in ops]
     return [*items[:at], *halves, *items[at + 1 :]]
 
