@@ -126,8 +126,8 @@ def run(case: Case) -> Case:
                 if not i % 3:
                     twin.again()
                     twin.verify()
-                # A query of DuckDB takes as long as a transaction: at the end, and in every third case once before.
-                if i + 1 == steps or i == case.seed % (3 * STEPS):
+                # DuckDB takes as long as a few transactions: at the end, and in every sixth case once before.
+                if i + 1 == steps or i == case.seed % (6 * STEPS):
                     twin.ask_duckdb()
             twin.close()
         except BaseException as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.fuzz.sql_rules import columns_of, query_of
 from tests.fuzz.sql_terms import FAR, MACROS, TYPES, Untranslated, literal
-from tests.plain.evaluate import Contents, in_order, recursive, stored
+from tests.plain.evaluate import Contents, in_order, reads, recursive, stored
 from tests.plain.syntax import Program
 
 try:
@@ -42,8 +42,14 @@ class DuckDB:
         self.program = program
         self.components = in_order(program, {})
         self.queries: dict[str, list[str]] = {name: [] for component in self.components for name in component}
+        # Those of them that read the recursion that they are in.
+        self.recursive: dict[str, list[str]] = {name: [] for name in self.queries}
+        around = {name: set(component) for component in self.components for name in component}
         for rule in program.rules:
-            self.queries[rule.head.name].append(query_of(program, rule))
+            head, query = rule.head.name, query_of(program, rule)
+            self.queries[head].append(query)
+            if reads(rule) & around[head]:
+                self.recursive[head].append(query)
         for component in self.components:
             found = program.functional & set(component)
             if recursive(program, component) and found not in (set(), set(component)):
@@ -59,13 +65,10 @@ class DuckDB:
             given.setdefault(name, set()).update(stored(self.program, name, row) for row in rows)
         try:
             for component in self.components:
-                if not recursive(self.program, component):
-                    (name,) = component
-                    execute(self._table(name, given.get(name, set()), self.queries[name]))
-                    continue
+                keyed = self.program.functional.issuperset(component) and recursive(self.program, component)
                 for name in component:
-                    execute(self._table(name, given.get(name, set()), []))
-                keyed = self.program.functional.issuperset(component)
+                    start = [] if keyed else [q for q in self.queries[name] if q not in self.recursive[name]]
+                    execute(self._table(name, given.get(name, set()), start))
                 while self._replaced(component, given) if keyed else self._inserted(component):
                     pass
             return {name: self._rows(name) for name in self.queries}
@@ -79,7 +82,7 @@ class DuckDB:
         statements = [
             f"INSERT INTO {name} (({query}) EXCEPT SELECT * FROM {name})"
             for name in component
-            for query in self.queries[name]
+            for query in self.recursive[name]
         ]
         return sum(_connection().execute(text).fetchone()[0] for text in statements) > 0
 
