@@ -39,9 +39,9 @@ from spark_bridge.keys import Keyed
 from spark_bridge.local import InProcess
 from spark_bridge.local_query import LocalQuery
 from spark_bridge.partition import database
-from spark_bridge.partition_state import StateLayout
 from spark_bridge.placement import Placement, key_work, loads, place
-from spark_bridge.plan import make_plan
+from spark_bridge.planner import make_plan
+from spark_bridge.state_layout import StageLayout
 
 PROGRAM = """
 .decl e(a:number, b:number)
@@ -257,7 +257,7 @@ def skew(name: str, _: int) -> Iterator[Figures]:
     keyed = Keyed(rows, plan.schemas["e"])
     keys, work = key_work(plan, {"e": keyed})
     for kind, placement in (("hash", Placement(32)), ("placed", place(keys, work, 32))):
-        layout, steps = StateLayout(plan, placement), []
+        layout, steps = StageLayout(plan, placement), []
         expected = loads(placement, keys, work)
         for partition in range(32):
             with database(layout, partition, {"e": rows}) as db:

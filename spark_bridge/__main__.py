@@ -130,13 +130,13 @@ def _write(rows: Any, path: str) -> None:
 def _run(spark: SparkSession | None, given: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """A command, on Spark if there is a session."""
     from spark_bridge.local_query import LocalQuery
-    from spark_bridge.plan import make_plan
+    from spark_bridge.stages import make_stages
 
     if given.command in ("create", "estimate"):
         text = Path(given.program).read_text(encoding="utf-8")
         partitions = given.processes if spark is None else given.partitions or spark.sparkContext.defaultParallelism
         options: dict[str, Any] = {"partitions": partitions, "replicate": given.replicate}
-        schemas = make_plan(text, **options).schemas
+        schemas = make_stages(text, **options).schemas
         frames = {name: read(spark, path, _of(schemas, name), changes=False) for name, path in given.input}
         options["partition_memory"] = given.partition_memory
         if given.command == "estimate":

@@ -8,6 +8,8 @@ ordinary lftj, so a partition's database knows nothing of partitions:
     .decl edge__all(src:number, dst:number)
     .decl tri__x_0(x:number, y:number, z:number)
     tri__x_0(x, y, z) :- edge__x_0(x, y), edge__all(y, z), edge__x_0(x, z).
+
+What one partition derives for all has an atom more in its body, `here__one()`, which holds there alone.
 """
 
 from __future__ import annotations
@@ -17,13 +19,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lftj.language import BodyAtom
-from spark_bridge.plan import Copy, PartitionPlan, Pattern, PlanStep
+from spark_bridge.plan import ONE, Copy, PartitionPlan, Pattern, PlanStep
+
+HERE = "here__one"
 
 
 def copy_names(copies: Iterable[Copy]) -> dict[Copy, str]:
     """A name in the language for each copy, each another."""
     names: dict[Copy, str] = {}
-    taken: set[str] = set()
+    taken = {HERE}
     for relation, pattern in copies:
         name = re.sub(r"[^A-Za-z0-9_]", "_", relation).lstrip("_") + f"__{pattern}"
         if not name[0].isalpha():
@@ -46,6 +50,8 @@ def program_text(plan: PartitionPlan) -> str:
             lines.append(f".decl {name}({', '.join(columns[:-1])}) -> {columns[-1]}")
         else:
             lines.append(f".decl {name}({', '.join(columns)})")
+    if any(step.head == ONE for step in plan.steps):
+        lines.append(f".decl {HERE}()")
     lines += [_rule(step, names) for step in plan.steps]
     return "\n".join(lines) + "\n"
 
@@ -59,7 +65,7 @@ def _rule(step: PlanStep, names: dict[Copy, str]) -> str:
     clause = replace(
         step.clause,
         head=head,
-        atoms=renamed(step.clause.atoms, step.positive),
+        atoms=((BodyAtom(HERE, ()),) if step.head == ONE else ()) + renamed(step.clause.atoms, step.positive),
         negated=renamed(step.clause.negated, step.negated),
     )
     if clause.aggregate is None and not clause.best:

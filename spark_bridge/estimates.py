@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,11 @@ import numpy as np
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.keys import Keyed
 from spark_bridge.placement import Placement, choose_share, held_bytes, key_work, loads, place
-from spark_bridge.plan import PartitionPlan, make_plan
+from spark_bridge.plan import PartitionPlan, StagedPlan
+from spark_bridge.stages import make_stages
+from spark_bridge.store import Body
+
+ChosenBy = Callable[[PartitionPlan, PartitionPlan | None, Mapping[str, Keyed]], Placement]
 
 
 @dataclass(frozen=True)
@@ -30,15 +34,37 @@ class Estimate:
         return self.text
 
 
-def plans_of(
-    program: str, options: dict[str, Any], rows: Mapping[str, int]
-) -> tuple[PartitionPlan, PartitionPlan | None]:
-    """The plan by single keys, and the one that tells pairs of them apart, if there is one."""
-    plan = make_plan(program, rows=rows, **options)
+def plans_of(program: str, options: dict[str, Any], rows: Mapping[str, int]) -> tuple[StagedPlan, PartitionPlan | None]:
+    """The plan by single keys, and the one that tells pairs of them apart, if there is one: in a single stage."""
+    plan = make_stages(program, rows=rows, **options)
     second = None
-    with suppress(PlanError):
-        second = make_plan(program, rows=rows, second=True, **options)
+    if len(plan.stages) == 1:
+        with suppress(PlanError):
+            second = make_stages(program, rows=rows, second=True, **options).stages[0]
     return plan, second
+
+
+def layout_body(
+    query: Body,
+    options: dict[str, Any],
+    rows: Mapping[str, int],
+    tables: Mapping[str, Keyed],
+    placement: ChosenBy | None,
+) -> Body:
+    """What a base says of its layout: how to plan the program again, and where the keys of the first stage go."""
+    plan, second = plans_of(query["program"], options, rows)
+    if placement is not None:
+        chosen = placement(plan.stages[0], second, tables)
+    else:
+        chosen, _, _ = chosen_placement(plan.stages[0], second, rows, tables, options["partitions"], query["memory"])
+    if chosen.split and second is None:
+        raise PlanError(
+            "keys were to be split, and this program cannot tell second keys apart",
+            why="heavy keys are split by the second variable that all atoms of a rule share",
+            remedy="place whole keys only, or leave the placement to lftj",
+        )
+    body: Body = {"second": chosen.split, "rows": dict(rows), "placement": chosen.json()}
+    return body | ({"staged": True} if len(plan.stages) > 1 else {})
 
 
 def chosen_placement(
@@ -73,12 +99,16 @@ def estimate_of(
     options: dict[str, Any] = {"outputs": outputs, "replicate": replicate, "partitions": partitions}
     rows = {name: len(table) for name, table in tables.items()}
     plan, second = plans_of(program, options, rows)
-    placement, keys, work = chosen_placement(plan, second, rows, tables, partitions, partition_memory)
-    used = second if placement.split and second is not None else plan
+    first = plan.stages[0]
+    placement, keys, work = chosen_placement(first, second, rows, tables, partitions, partition_memory)
+    used = StagedPlan((second,)) if placement.split and second is not None else plan
     load = loads(placement, keys, work)
     skew = float(load.max() / load.mean()) if load.sum() else 1.0
     hashed = loads(Placement(partitions), keys, work)
-    size = held_bytes(used, rows, partitions, placement.share)
+    size = dict[str, int]()
+    for stage in used.stages:
+        for name, held in held_bytes(stage, rows, partitions, placement.share).items():
+            size[name] = size.get(name, 0) + held
     split = int((np.diff(placement.starts) > 1).sum())
     lines = [
         used.explain(),
@@ -88,6 +118,8 @@ def estimate_of(
         f"expected skew (largest work / mean): {skew:.2f}; by hash alone {hashed.max() / max(hashed.mean(), 1e-9):.2f}",
         "bytes per partition, about: " + ", ".join(f"{name} {n:,}" for name, n in size.items()),
     ]
+    if len(used.stages) > 1:
+        lines.append("what is sent on is placed by the hash of its key; its bytes are not known beforehand")
     if second is None:
         lines.append("keys cannot be split: a rule's head does not hold two variables of one partitioned atom")
     return Estimate("\n".join(lines), size, skew, placement.share, split, used.explain())

@@ -35,6 +35,7 @@ from spark_bridge.store import Body
 
 IDLE_SECONDS = 3600.0
 DOOR_SECONDS = 10.0
+_NOTHING: Body = {"attempt": "", "stats": {}, "damaged": [], "state": ""}
 _started: list[subprocess.Popen[bytes]] = []
 
 
@@ -62,7 +63,7 @@ def ask(
             else:
                 holder = _connected(socket_path, watch, nest)
             if holder is None:
-                found[i] = {"partition": request["partition"], "attempt": "", "stats": {}, "damaged": [], "state": ""}
+                found[i] = {**_NOTHING, "partition": request["partition"], "stage": request["stage"]}
                 continue
             door = doors.enter_context(holder)
             with suppress(OSError):

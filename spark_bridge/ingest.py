@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from lftj.values.codes import Schema
+from spark_bridge.change_tables import ChangeTables, tables_of
 from spark_bridge.keys import Keyed, canonical
-from spark_bridge.partition_state import ChangeTables, tables_of
 from spark_bridge.store import JOURNAL, Body, Checkpoint
 
 

@@ -15,7 +15,7 @@ from lftj.values.codes import Schema
 from spark_bridge.driver import Applied, Partitioned
 from spark_bridge.estimates import Estimate, estimate_of
 from spark_bridge.keys import Keyed, canonical
-from spark_bridge.plan import make_plan
+from spark_bridge.stages import make_stages
 
 
 class PartitionedQuery:
@@ -43,7 +43,7 @@ class PartitionedQuery:
 
         The rows are brought to this process; give it samples of what is large.
         """
-        schemas = make_plan(program, outputs=outputs, replicate=replicate, partitions=partitions).schemas
+        schemas = make_stages(program, outputs=outputs, replicate=replicate, partitions=partitions).schemas
         tables = {
             name: Keyed(canonical(cls._arrow(source, schemas[name]), schemas[name], changes=False)[0], schemas[name])
             for name, source in inputs.items()

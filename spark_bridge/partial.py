@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from lftj.errors import EvaluationError
 from lftj.values.codes import Schema
+from spark_bridge.change_tables import ChangeTables
 from spark_bridge.keys import arrow_schema
-from spark_bridge.partition_state import ChangeTables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

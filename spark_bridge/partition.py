@@ -3,9 +3,10 @@
     Worker().run(request) -> what the commit is to say of the partition
 
 It knows nothing of Spark: a Spark task, a process of the local pool and the tests' executor all call it with the same
-requests, plain JSON. A request names a checkpoint, a partition, a version to start from by its commit's token, and the
-work: "create", "apply", "compact", "rescale" or "check". The same request gives files of the same content, under names
-of their own; they mean something once a commit names them.
+requests, plain JSON. A request names a checkpoint, a partition, a stage, a version to start from by its commit's token,
+and the work: "create", "apply", "compact", "rescale" or "check". That of a later stage names the files that partitions
+wrote in those before it ("sent"). The same request gives files of the same content, under names of their own; they mean
+something once a commit names them.
 
 A worker keeps the databases of its partitions. Each is known by the *state* it is in, the id of the attempt that made
 it, which the commit names if that attempt counts; a database in another state is not used. So an attempt that was given
@@ -23,37 +24,34 @@ import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import lftj
-from lftj.errors import CycleError
+from lftj.language.clause import owner
 from lftj.transaction import Transaction
 from lftj.values.codes import Schema
+from spark_bridge.change_tables import Changes, ChangeTables, declaration, empty, rows_for, table_of, tables_of
+from spark_bridge.emit import HERE
+from spark_bridge.error_bodies import told
 from spark_bridge.files import DamagedError
 from spark_bridge.keys import Keyed
-from spark_bridge.partition_state import (
-    Changes,
-    ChangeTables,
-    PartitionState,
-    StateLayout,
-    declaration,
-    rows_for,
-    table_of,
-    tables_of,
-)
+from spark_bridge.partition_state import PartitionState, received
 from spark_bridge.parts_followed import largest_part, sums_in_parts
-from spark_bridge.plan import ALL
+from spark_bridge.plan import ALL, ONE
+from spark_bridge.state_layout import StageLayout, StateLayout
 from spark_bridge.store import OUTPUT, STATE, Body, Checkpoint
 
 FAULTS = "LFTJ_SPARK_FAULTS"  # tests only: the folder that `stop_at` looks into
 
 
 def stop_at(point: str, partition: int) -> None:
-    """Where tests kill this process, or stop it, once: by a file `<point>-<partition>-<kill or stop>`."""
+    """Where tests kill this process, or stop it, once: by a file `<point>-<partition>-<kill or stop>`.
+
+    The names of points within later stages end with the number of the stage.
+    """
     folder = os.environ.get(FAULTS)
     if not folder:
         return
@@ -64,7 +62,7 @@ def stop_at(point: str, partition: int) -> None:
             os.kill(os.getpid(), number)
 
 
-def database(layout: StateLayout, partition: int, facts: Mapping[str, pa.Table]) -> lftj.Database:
+def database(layout: StageLayout, partition: int, facts: Mapping[str, pa.Table]) -> lftj.Database:
     """The database of a partition with the given facts, nothing evaluated yet."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the program was checked, and its warnings told, when the query was made
@@ -77,28 +75,30 @@ def database(layout: StateLayout, partition: int, facts: Mapping[str, pa.Table])
             mine = _hit(layout, partition, copy[1], rows)
             if mine.num_rows:
                 db.load(layout.names[copy], rows_for(mine, schema))
+    if partition == 0 and any(step.head == ONE for step in layout.plan.steps):
+        db.load(HERE, [()])
     return db
 
 
-def _hit(layout: StateLayout, partition: int, pattern: Any, rows: Keyed) -> pa.Table:
+def _hit(layout: StageLayout, partition: int, pattern: Any, rows: Keyed) -> pa.Table:
     if pattern == ALL:
         return rows.table
     mask = layout.placement.hits(partition, pattern, rows)
     return rows.table if mask.all() else rows.table.filter(pa.array(mask))
 
 
-def _own(layout: StateLayout, partition: int, name: str, table: pa.Table) -> pa.Table:
+def _own(layout: StageLayout, partition: int, name: str, table: pa.Table) -> pa.Table:
     """The rows that this partition, of those that hold them, answers for."""
     pattern = layout.plan.outputs[name]
     derived = name in layout.plan.derived
-    if not table.num_rows or (derived and pattern != ALL) or pattern.kind == "xy":
+    if not table.num_rows or (derived and pattern not in (ALL, ONE)) or pattern.kind == "xy":
         return table
     rows = Keyed(table, layout.schemas[name])
     return table.filter(pa.array(layout.placement.owners(pattern, rows) == partition))
 
 
 def answers(
-    db: lftj.Database, layout: StateLayout, partition: int, names: Iterable[str] | None = None
+    db: lftj.Database, layout: StageLayout, partition: int, names: Iterable[str] | None = None
 ) -> dict[str, pa.Table]:
     """What a partition answers for relations (default: all that can be asked for)."""
     return {
@@ -122,20 +122,20 @@ class Worker:
     """Runs requests, one at a time, and keeps the databases of the partitions it has seen."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, int], _Kept] = {}
+        self._kept: dict[tuple[str, int, int], _Kept] = {}
         self._states: dict[str, PartitionState] = {}
 
     def run(self, request: Body) -> Body:
         """What came of a request; an error that lftj raised on purpose is told under "error"."""
         partition, started = request["partition"], time.perf_counter()
-        stop_at("before", partition)
+        stop_at(f"before{request['stage'] or ''}", partition)
         state = self._state(request)
         state.damaged = []
-        done: Body = {"partition": partition, "attempt": uuid.uuid4().hex, "stats": {}}
+        done: Body = {"partition": partition, "stage": request["stage"], "attempt": uuid.uuid4().hex, "stats": {}}
         try:
             done |= getattr(self, "_" + request["work"])(state, request, done)
         except lftj.Error as error:
-            done["error"] = _told(error)
+            done["error"] = told(error)
         done["damaged"] = state.damaged
         done["stats"]["seconds"] = time.perf_counter() - started
         return done
@@ -160,28 +160,34 @@ class Worker:
     def _create(self, state: PartitionState, request: Body, done: Body) -> Body:
         layout = self._layout_to_be(state, request)
         journal = state.read_segments(request["journal"], layout.schemas)
-        return self._base(state, request, done, layout, layout.routed(request["partition"], journal))
+        return self._base(state, request, done, layout, journal)
 
     def _rescale(self, state: PartitionState, request: Body, done: Body) -> Body:
-        layout = self._layout_to_be(state, request)
         found = state.everything(request["version"])
-        changes = {name: ChangeTables(table.slice(0, 0), table) for name, table in found.items()}
-        return self._base(state, request, done, layout, layout.routed(request["partition"], changes))
+        changes = {name: ChangeTables.of(table) for name, table in found.items()}
+        return self._base(state, request, done, self._layout_to_be(state, request), changes)
 
     def _layout_to_be(self, state: PartitionState, request: Body) -> StateLayout:
         query = request.get("definition")  # at first there is no commit that has it
         return StateLayout.of(query or state.checkpoint.query, {"layout": request["layout"]})
 
-    def _base(self, state: PartitionState, request: Body, done: Body, layout: StateLayout, facts: Changes) -> Body:
+    def _routed(self, state: PartitionState, request: Body, layout: StateLayout, changes: Changes) -> Changes:
+        """What concerns a partition of changes from outside, and of what its stage is sent."""
+        stage = layout.stages[request["stage"]]
+        arrived = state.arriving(layout, stage.number, request["sent"])
+        return stage.routed(request["partition"], stage.given(changes) | arrived)
+
+    def _base(self, state: PartitionState, request: Body, done: Body, whole: StateLayout, given: Changes) -> Body:
         """A base: evaluate everything, write facts and outputs."""
         partition, clock = request["partition"], _Clock(done["stats"])
+        layout, facts = whole.stages[request["stage"]], self._routed(state, request, whole, given)
         tables = {name: change.inserted for name, change in facts.items()}
         db = database(layout, partition, tables)
         clock.lap("load")
         db.evaluate()
         found = answers(db, layout, partition)
         clock.lap("evaluate")
-        outputs = {name: ChangeTables(table.slice(0, 0), table) for name, table in found.items()}
+        outputs = {name: ChangeTables.of(table) for name, table in found.items()}
         result = self._written(state, request, layout, facts, outputs)
         clock.lap("write")
         self._keep(request, _Kept(db, done["attempt"]))
@@ -190,9 +196,9 @@ class Worker:
     def _apply(self, state: PartitionState, request: Body, done: Body) -> Body:
         """A batch: change the facts, write the change and that of the outputs."""
         partition, clock = request["partition"], _Clock(done["stats"])
-        layout = state.layout(request["version"])
-        journal = state.read_segments(request["journal"], layout.schemas)
-        routed = layout.routed(partition, journal)
+        whole = state.layout(request["version"])
+        layout = whole.stages[request["stage"]]
+        routed = self._routed(state, request, whole, state.read_segments(request["journal"], whole.schemas))
         clock.lap("read")
         kept, done["stats"]["rebuilt"] = self._at(state, request, layout)
         clock.lap("load")
@@ -228,21 +234,36 @@ class Worker:
     def _compact(self, state: PartitionState, request: Body, done: Body) -> Body:
         """The same content in new files, without evaluating anything."""
         version, partition, clock = request["version"], request["partition"], _Clock(done["stats"])
-        layout = state.layout(version)
-        facts = {n: ChangeTables(t.slice(0, 0), t) for n, t in state.facts(partition, version).items()}
-        outputs = {}
-        for name in layout.plan.outputs:
-            table = state.output(partition, version, name)
-            outputs[name] = ChangeTables(table.slice(0, 0), table)
+        layout = state.layout(version).stages[request["stage"]]
+        facts = {n: ChangeTables.of(t) for n, t in state.facts(layout.number, partition, version).items()}
+        outputs = {n: ChangeTables.of(state.output(partition, version, n)) for n in layout.plan.outputs}
         clock.lap("load")
         result = self._written(state, request, layout, facts, outputs)
         clock.lap("write")
-        return {**result, "state": state.checkpoint.commit(version)["parts"][partition]["state"]}
+        return {**result, "state": state.part(version, layout.number, partition)["state"]}
 
     def _check(self, state: PartitionState, request: Body, done: Body) -> Body:
-        """Read every file of a partition, evaluate its facts, and compare with its outputs."""
+        """Read every file, evaluate the facts and compare with the outputs, and with what was sent."""
         version, partition = request["version"], request["partition"]
-        layout, wrong = state.layout(version), []
+        layout, wrong = state.layout(version).stages[request["stage"]], []
+        if not layout.number:
+            self._read_all(state, version, partition)
+        facts = state.facts(layout.number, partition, version)
+        for take in layout.plan.takes:
+            tables = [state.output(p, version, take.source) for p in range(state.partitions(version))]
+            schema = layout.schemas[take.target]
+            sent = received(take, [ChangeTables.of(table) for table in tables], schema)
+            mine = layout.routed(partition, {take.target: sent})[take.target].inserted
+            if not _same(facts.get(take.target, empty(schema)), mine, schema):
+                wrong.append(owner(take.target))
+        with database(layout, partition, facts) as db:
+            for name, table in answers(db, layout, partition).items():
+                if not _same(state.output(partition, version, name), table, layout.schemas[name]):
+                    wrong.append(owner(name))
+        return {"wrong": list(dict.fromkeys(wrong)), "state": ""}
+
+    def _read_all(self, state: PartitionState, version: int, partition: int) -> None:
+        """Read the files of a partition in all stages of all versions, so that those that are damaged are found."""
         for v in state.checkpoint.kept():
             commit = state.checkpoint.commit(v)
             parts = commit["parts"]
@@ -251,36 +272,24 @@ class Worker:
             files = [parts[p].get(kind) for p in mine for kind in ("facts", "replica", "output")]
             files += commit["journal"] if partition == 0 else []
             for file in files:
-                try:
+                with suppress(DamagedError):
                     state._read(file)
-                except DamagedError:
-                    continue
-        with database(layout, partition, state.facts(partition, version)) as db:
-            for name, table in answers(db, layout, partition).items():
-                stored = state.output(partition, version, name)
-                schema = layout.schemas[name]
-                with lftj.Database() as compare:
-                    compare.rules(_decl(schema))
-                    compare.load("stored", rows_for(_plain(stored, schema), schema))
-                    compare.load("derived", rows_for(_plain(table, schema), schema))
-                    if compare["stored"] != compare["derived"]:
-                        wrong.append(name)
-        return {"wrong": wrong, "state": ""}
 
     def _close(self, state: PartitionState, request: Body, done: Body) -> Body:
-        self._kept.pop((request["query"], request["partition"]), None)
+        for key in [key for key in self._kept if (key[0], key[2]) == (request["query"], request["partition"])]:
+            del self._kept[key]
         return {"state": ""}
 
     # -- databases ----------------------------------------------------------------------------------------------------
 
     def _keep(self, request: Body, kept: _Kept) -> None:
-        self._kept[request["query"], request["partition"]] = kept
+        self._kept[_key(request)] = kept
 
-    def _at(self, state: PartitionState, request: Body, layout: StateLayout) -> tuple[_Kept, bool]:
+    def _at(self, state: PartitionState, request: Body, layout: StageLayout) -> tuple[_Kept, bool]:
         """The database of a partition at the version of the request, and whether it had to be built from files."""
         version, partition = request["version"], request["partition"]
-        wanted = state.checkpoint.commit(version)["parts"][partition]["state"]
-        kept = self._kept.pop((request["query"], partition), None)
+        wanted = state.part(version, layout.number, partition)["state"]
+        kept = self._kept.pop(_key(request), None)
         if kept is not None and kept.state != wanted and kept.before == wanted:
             with kept.db.transaction() as tx:
                 for name, change in kept.undo.items():
@@ -290,12 +299,12 @@ class Worker:
             kept.state, kept.before, kept.undo = wanted, "", {}
         rebuilt = kept is None or kept.state != wanted
         if kept is None or rebuilt:
-            kept = _Kept(database(layout, partition, state.facts(partition, version)), wanted)
+            kept = _Kept(database(layout, partition, state.facts(layout.number, partition, version)), wanted)
         self._keep(request, kept)
         return kept, rebuilt
 
     def _written(
-        self, state: PartitionState, request: Body, layout: StateLayout, facts: Changes, outputs: Changes
+        self, state: PartitionState, request: Body, layout: StageLayout, facts: Changes, outputs: Changes
     ) -> Body:
         """Write what there is: outputs, then facts, those that every partition holds once."""
         partition, version, store = request["partition"], request["target"], state.checkpoint
@@ -303,7 +312,7 @@ class Worker:
         changed: Body = {n: [c.erased.num_rows, c.inserted.num_rows] for n, c in outputs.items() if c.rows}
         if tables := tables_of(outputs):
             found["output"] = store.write(OUTPUT, version, f"p{partition}", tables)
-        stop_at("output", partition)
+        stop_at(f"output{layout.number or ''}", partition)
         own = {name: change for name, change in facts.items() if not layout.replicated(name)}
         if tables := tables_of(own):
             found["facts"] = store.write(STATE, version, f"p{partition}", tables)
@@ -311,13 +320,13 @@ class Worker:
             whole = {name: change for name, change in facts.items() if layout.replicated(name)}
             if tables := tables_of(whole):
                 found["replica"] = store.write(STATE, version, "all", tables)
-        stop_at("state", partition)
+        stop_at(f"state{layout.number or ''}", partition)
         sums = [name for name in sums_in_parts(layout.plan) if name in outputs]
         largest: Body = {name: largest_part(outputs[name].inserted) for name in sums}
         return {**found, "changed": changed, "largest": largest}
 
 
-def _change(tx: Transaction, layout: StateLayout, partition: int, changes: Changes) -> None:
+def _change(tx: Transaction, layout: StageLayout, partition: int, changes: Changes) -> None:
     """Erase and insert what each copy of a partition is hit by."""
     for name, change in changes.items():
         schema = layout.schemas[name]
@@ -329,29 +338,22 @@ def _change(tx: Transaction, layout: StateLayout, partition: int, changes: Chang
                     verb(layout.names[copy], rows_for(mine, schema))
 
 
-def _decl(schema: Schema) -> str:
-    return declaration(schema, "stored") + "\n" + declaration(schema, "derived")
+def _key(request: Body) -> tuple[str, int, int]:
+    """What a worker knows a database by."""
+    return request["query"], request["stage"], request["partition"]
+
+
+def _same(stored: pa.Table, derived: pa.Table, schema: Schema) -> bool:
+    """Whether two tables have the same rows."""
+    with lftj.Database() as compare:
+        compare.rules(declaration(schema, "stored") + "\n" + declaration(schema, "derived"))
+        compare.load("stored", rows_for(_plain(stored, schema), schema))
+        compare.load("derived", rows_for(_plain(derived, schema), schema))
+        return bool(compare["stored"] == compare["derived"])
 
 
 def _plain(table: pa.Table, schema: Schema) -> pa.Table:
     return table.rename_columns([f"c{i}" for i in range(schema.arity)]) if schema.arity else table
-
-
-def _told(error: lftj.Error) -> Body:
-    """An error as a body. A cycle is told by its keys: a partition has heads of its own between them."""
-    what, more = error.what, dict[str, Any]()
-    if isinstance(error, CycleError):
-        keys = [key if isinstance(key, int | str) else str(key) for key, _ in groupby(error.cycle)]
-        what, more = f"{what.partition(':')[0]}: {' -> '.join(map(str, keys))}", {"cycle": keys}
-    return {
-        **more,
-        "kind": type(error).__name__,
-        "what": what,
-        "where": error.where,
-        "why": error.why,
-        "remedy": error.remedy,
-        "details": list(error.details),
-    }
 
 
 class _Clock:

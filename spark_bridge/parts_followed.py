@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lftj.values.codes import Schema
+from spark_bridge.change_tables import ChangeTables, empty
 from spark_bridge.files import DamagedError
 from spark_bridge.keys import arrow_schema
 from spark_bridge.partial import PartExtremes, PartTotals, parts_of
-from spark_bridge.partition_state import ChangeTables, PartitionState, empty
-from spark_bridge.plan import PART, PartitionPlan
+from spark_bridge.partition_state import PartitionState
+from spark_bridge.plan import PART, PartitionPlan, StagedPlan
 from spark_bridge.store import Body, Checkpoint
 
 
@@ -69,7 +70,7 @@ class PartsFollowed:
             self._held[name] = held
 
     def fitting(
-        self, version: int | None, results: Sequence[Body], plan: PartitionPlan
+        self, version: int | None, results: Sequence[Body], plan: StagedPlan
     ) -> dict[str, PartTotals | PartExtremes]:
         """See that the sums after `version` (None: there is none) and these results of all partitions fit their types.
 
@@ -92,7 +93,7 @@ class PartsFollowed:
         return moved
 
 
-def sums_in_parts(plan: PartitionPlan) -> list[str]:
+def sums_in_parts(plan: PartitionPlan | StagedPlan) -> list[str]:
     """The outputs whose parts are added up."""
     return [name for name, one in plan.outputs.items() if one.kind == PART and plan.part_op(name) == "sum"]
 

@@ -11,7 +11,8 @@ not by all).
     class(y)     = hash(y) mod share
 
 A partition is *hit* by a row under a pattern if it may need it: x, some pair with this first key belongs to it; xy,
-this pair does; y, some pair with this second key; all, always.
+this pair does; y, some pair with this second key; all, always; one, if
+it is the first partition.
 
 Work of a key x: over the rules, sum over the rows (x, y) of a partitioned atom of 1 + min(keys that x has in the other
 partitioned atom, rows that y has in the replicated one): what a leapfrog over the two takes at most.
@@ -29,7 +30,7 @@ import numpy.typing as npt
 from lftj.language import Var
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.keys import Hashes, Keyed, mixed
-from spark_bridge.plan import ALL, PartitionPlan, Pattern, PlanStep
+from spark_bridge.plan import ALL, ONE, PartitionPlan, Pattern, PlanStep
 
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -116,6 +117,8 @@ class Placement:
         group, class_ = divmod(partition, self.share)
         if pattern == ALL:
             return np.ones(len(rows), np.bool_)
+        if pattern == ONE:
+            return np.full(len(rows), partition == 0)
         if pattern.kind == "y":
             shared: Mask = self._class(rows.hashes(pattern.columns[0])) == class_
             return shared
@@ -134,7 +137,7 @@ class Placement:
 
     def owners(self, pattern: Pattern, rows: Keyed) -> Ints:
         """For each row one of the partitions that `pattern` gives it to, the same wherever it is asked."""
-        if pattern == ALL:
+        if pattern in (ALL, ONE):
             return np.zeros(len(rows), np.int64)
         if pattern.kind == "y":
             return self._class(rows.hashes(pattern.columns[0]))
@@ -247,7 +250,7 @@ def loads(placement: Placement, keys: Hashes, work: npt.NDArray[np.float64]) -> 
 
 def held_bytes(plan: PartitionPlan, rows: Mapping[str, int], partitions: int, share: int = 1) -> dict[str, int]:
     """Estimated bytes in one partition's memory: per given relation, and "total"."""
-    parts = {"x": share / partitions, "xy": 1 / partitions, "y": 1 / share, "all": 1.0}
+    parts = {"x": share / partitions, "xy": 1 / partitions, "y": 1 / share, "all": 1.0, "one": 1.0}
     found: dict[str, int] = {}
     for name, pattern in plan.copies:
         if name in rows:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from spark_bridge.driver import Partitioned
 from spark_bridge.local import InProcess
-from spark_bridge.plan import make_plan
+from spark_bridge.planner import make_plan
 from tests.conftest import JIT, examples
 from tests.engine import programs
 from tests.mixed.programs import Mixed, make_program, make_rows

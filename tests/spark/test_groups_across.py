@@ -18,10 +18,11 @@ import pytest
 import lftj
 from lftj.errors import EvaluationError
 from spark_bridge import LocalQuery
+from spark_bridge.change_tables import ChangeTables
 from spark_bridge.driver import Partitioned
 from spark_bridge.local import InProcess
-from spark_bridge.partition_state import ChangeTables
-from spark_bridge.plan import PART, make_plan
+from spark_bridge.plan import PART
+from spark_bridge.planner import make_plan
 from tests.spark.test_damage import HOWS, damage
 from tests.spark.twin import rows_of, table
 
@@ -116,7 +117,7 @@ class Both:
 @pytest.fixture(autouse=True)
 def parts_of_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts are kept wherever they can be, though they spare next to no rows here."""
-    monkeypatch.setattr("spark_bridge.plan.SPARED", 0.0)
+    monkeypatch.setattr("spark_bridge.planner.SPARED", 0.0)
 
 
 def crossing(query: Partitioned) -> int:

@@ -128,7 +128,7 @@ def test_what_is_refused_leaves_nothing(short: Path, monkeypatch: pytest.MonkeyP
     for rows, program, error in (
         ([(i, i) for i in range(9)], text, EvaluationError),  # all but one of the processes are done
         ([("x", 1)], text, lftj.DataError),
-        ([(1, 1)], ".decl e(a:number, b:number)  n(c) :- c = mean y : { e(_, y) }.", PlanError),
+        ([(1, 1)], ".decl e(a:number, b:number)  t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z).", PlanError),
     ):
         with pytest.raises(error):
             LocalQuery.create(program, {"e": rows}, processes=2)

@@ -14,9 +14,10 @@ import lftj
 from lftj.errors import EvaluationError
 from spark_bridge import LocalQuery
 from spark_bridge.bridge_errors import PlanError
+from spark_bridge.change_tables import ChangeTables
 from spark_bridge.partial import PartTotals
-from spark_bridge.partition_state import ChangeTables
-from spark_bridge.plan import PART, make_plan
+from spark_bridge.plan import PART
+from spark_bridge.planner import make_plan
 
 ORDERS = """
 .decl orders(k:number, d:symbol, r:number)
@@ -50,7 +51,7 @@ def test_parts_are_kept_where_that_spares_rows() -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_answers_and_changes_are_those_of_one_database(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_bridge.plan.SPARED", 0.1)
+    monkeypatch.setattr("spark_bridge.planner.SPARED", 0.1)
     rng = Random(seed)
     orders = {(k, f"day {rng.randrange(4)}", rng.randrange(-2, 4)) for k in range(30)}
     lines = {(rng.randrange(30), i, rng.randrange(1000)) for i in range(120)}

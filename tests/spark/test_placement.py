@@ -14,7 +14,8 @@ from lftj.values.codes import Column, Schema
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.keys import Keyed, hash_column
 from spark_bridge.placement import Placement, choose_share, key_work, loads, place
-from spark_bridge.plan import ALL, Pattern, make_plan
+from spark_bridge.plan import ALL, Pattern
+from spark_bridge.planner import make_plan
 from tests.engine import programs
 from tests.spark.twin import PLACEMENTS, placed
 

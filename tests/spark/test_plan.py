@@ -7,7 +7,8 @@ import pytest
 import lftj
 from spark_bridge.bridge_errors import PlanError
 from spark_bridge.emit import program_text
-from spark_bridge.plan import ALL, Pattern, make_plan
+from spark_bridge.plan import ALL, Pattern
+from spark_bridge.planner import make_plan
 
 BASE = """
 .decl e(a:number, b:number)

@@ -102,10 +102,10 @@ def test_a_query(spark: Any, tmp_path: Path) -> None:
 
 def test_refusals(spark: Any, tmp_path: Path) -> None:
     edges = spark.createDataFrame([(1, 2), (2, 3)], "a bigint, b bigint")
-    with pytest.raises(PlanError, match="`n` cannot be derived partition by partition"):
+    with pytest.raises(PlanError, match="`t` cannot be derived partition by partition"):
         SparkQuery.create(
             spark,
-            ".decl e(a:number, b:number) n(c) :- c = mean y : { e(_, y) }.",
+            ".decl e(a:number, b:number) t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z).",
             {"e": edges},
             checkpoint=tmp_path / "n",
         )
@@ -285,7 +285,7 @@ def test_the_commands(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command_line(tmp_path: Path) -> None:
     """In a process of its own: exit codes, and what goes where."""
-    (tmp_path / "q.dl").write_text(".decl e(a:number) n(c) :- c = mean y : { e(y) }.")
+    (tmp_path / "q.dl").write_text(".decl e(a:number, b:number) t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z).")
     line = [sys.executable, "-W", "ignore", "-m", "spark_bridge", "--master", "local[2,4]"]
     for arguments, code, told in (
         (["create", "--program", tmp_path / "q.dl", "--checkpoint", tmp_path / "q"], 1, "cannot be derived"),

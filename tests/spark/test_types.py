@@ -9,10 +9,10 @@ import pytest
 
 import lftj
 from spark_bridge.bridge_errors import BatchError
+from spark_bridge.change_tables import table_of
 from spark_bridge.driver import Partitioned
 from spark_bridge.keys import OP
 from spark_bridge.local import InProcess
-from spark_bridge.partition_state import table_of
 from tests.types.cases import CASES, TYPES
 
 

@@ -22,7 +22,8 @@ from spark_bridge.driver import Executor, Partitioned
 from spark_bridge.emit import copy_names, program_text
 from spark_bridge.keys import OP, UNIT, Keyed, arrow_schema
 from spark_bridge.placement import Placement, key_work, place
-from spark_bridge.plan import PartitionPlan, make_plan
+from spark_bridge.plan import PartitionPlan
+from spark_bridge.planner import make_plan
 from tests.mixed.programs import Mixed, make_rows, pick
 from tests.plain.aggregates import Overflow
 from tests.plain.evaluate import Contents, KeyConflict, Undefined, evaluate, parse
