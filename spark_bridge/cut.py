@@ -19,11 +19,11 @@ what is folded stand in both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lftj.language import BodyAtom, CheckedProgram, Clause, Var
-from lftj.language.clause import INTERNAL, Column, Schema, Term, Value, variables_of
+from lftj.language.clause import INTERNAL, Column, Plain, Schema, Term, Value, variables_of
 
 
 def in_parts(program: CheckedProgram, clause: Clause) -> tuple[CheckedProgram, str, str]:
@@ -50,30 +50,47 @@ def in_parts(program: CheckedProgram, clause: Clause) -> tuple[CheckedProgram, s
 def by_bindings(program: CheckedProgram, clause: Clause) -> tuple[CheckedProgram, str]:
     """An aggregate over the bindings of its body, and these; their name."""
     sent = _free(program, clause.head, "sent")
-    variables = bound(clause)
-    schema = Schema(sent, tuple(Column(v.name, v.type) for v in variables), declared=False)
-    first = replace(clause, head=sent, head_args=variables, aggregate=None)
-    return _with(program, clause, [first, _over(clause, sent, variables)], (schema,)), sent
+    args = [arg for atom in clause.atoms for arg in atom.args]
+    bound = tuple({var.name: var for arg in args for var in variables_of(arg)}.values())
+    # Of a body without variables there is one binding.
+    terms: tuple[Plain, ...] = bound or tuple(arg for arg in args[:1] if arg is not None)
+    columns = tuple(Column(f"c{i}", term.type) for i, term in enumerate(terms))
+    first = replace(clause, head=sent, head_args=terms, aggregate=None)
+    clauses = [first, _over(clause, sent, terms)]
+    return _with(program, clause, clauses, (Schema(sent, columns, declared=False),)), sent
 
 
-def by_rows(program: CheckedProgram, clause: Clause, variable: Var) -> tuple[CheckedProgram, str]:
-    """A rule over its rows, each with a variable of the body by which they are derived; their name."""
+def by_rows(program: CheckedProgram, clause: Clause) -> Iterator[tuple[CheckedProgram, str]]:
+    """A rule over its rows, each with a term of the body by which they are derived: for each term. The rows' name.
+
+    Of a body without terms there is at most one row, with nothing else.
+    """
     sent, head = _free(program, clause.head, "sent"), program.schemas[clause.head]
     types = [_type(term, column.type) for term, column in zip(clause.head_args, head.columns, strict=True)]
-    columns = tuple(Column(f"c{i}", type) for i, type in enumerate((variable.type, *types)))
-    first = replace(clause, head=sent, head_args=(variable, *clause.head_args))
-    own = tuple(Var(column.name, column.type) for column in columns[1:])
-    second = replace(_over(clause, sent, (None, *own)), head_args=own, compares=())
-    return _with(program, clause, [first, second], (Schema(sent, columns, declared=False),)), sent
+    for body, by in list(_terms(program, clause)) or [(clause, ())]:
+        columns = tuple(Column(f"c{i}", type) for i, type in enumerate((*(term.type for term in by), *types)))
+        first = replace(body, head=sent, head_args=(*by, *clause.head_args))
+        own = tuple(Var(column.name, column.type) for column in columns[len(by) :])
+        second = replace(_over(clause, sent, (*(None for _ in by), *own)), head_args=own, compares=())
+        yield _with(program, clause, [first, second], (Schema(sent, columns, declared=False),)), sent
 
 
-def bound(clause: Clause) -> tuple[Var, ...]:
-    """The variables that the positive atoms of a body bind, each once."""
-    args = [arg for atom in clause.atoms for arg in atom.args]
-    return tuple({var.name: var for arg in args for var in variables_of(arg)}.values())
+def _terms(program: CheckedProgram, clause: Clause) -> Iterator[tuple[Clause, tuple[Plain, ...]]]:
+    """The terms of positive atoms, each once: a wildcard gets a name, in the clause that comes with it."""
+    known = set[Plain]()
+    for number, atom in enumerate(clause.atoms):
+        for place, arg in enumerate(atom.args):
+            if arg is None:
+                named = Var("_by", program.schemas[atom.predicate].types[place])
+                args = (*atom.args[:place], named, *atom.args[place + 1 :])
+                atoms = (*clause.atoms[:number], replace(atom, args=args), *clause.atoms[number + 1 :])
+                yield replace(clause, atoms=atoms), (named,)
+            elif arg not in known:
+                known.add(arg)
+                yield clause, (arg,)
 
 
-def _over(clause: Clause, name: str, args: Sequence[Var | None]) -> Clause:
+def _over(clause: Clause, name: str, args: Sequence[Plain | None]) -> Clause:
     """The same head over one atom."""
     return replace(clause, atoms=(BodyAtom(name, tuple(args)),), negated=(), or_null=frozenset())
 

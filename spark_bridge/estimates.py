@@ -56,7 +56,7 @@ def layout_body(
     if placement is not None:
         chosen = placement(plan.stages[0], second, tables)
     else:
-        chosen, _, _ = chosen_placement(plan.stages[0], second, rows, tables, options["partitions"], query["memory"])
+        chosen, _, _ = chosen_placement(plan, second, rows, tables, options["partitions"], query["memory"])
     if chosen.split and second is None:
         raise PlanError(
             "keys were to be split, and this program cannot tell second keys apart",
@@ -68,7 +68,7 @@ def layout_body(
 
 
 def chosen_placement(
-    plan: PartitionPlan,
+    plan: StagedPlan,
     second: PartitionPlan | None,
     rows: Mapping[str, int],
     tables: Mapping[str, Keyed],
@@ -76,13 +76,13 @@ def chosen_placement(
     memory: int | None,
 ) -> tuple[Placement, Any, Any]:
     """A placement, and the keys and their work that it was chosen by."""
-    share = choose_share(plan, second, rows, partitions, memory)
+    share = choose_share(plan.stages, second, rows, partitions, memory)
     if second is not None:
         keys, work = key_work(second, tables)
         chosen = place(keys, work, partitions, share=share, split=True)
         if chosen.split:
             return chosen, keys, work
-    keys, work = key_work(plan, tables)
+    keys, work = key_work(plan.stages[0], tables)
     return place(keys, work, partitions), keys, work
 
 
@@ -99,16 +99,12 @@ def estimate_of(
     options: dict[str, Any] = {"outputs": outputs, "replicate": replicate, "partitions": partitions}
     rows = {name: len(table) for name, table in tables.items()}
     plan, second = plans_of(program, options, rows)
-    first = plan.stages[0]
-    placement, keys, work = chosen_placement(first, second, rows, tables, partitions, partition_memory)
+    placement, keys, work = chosen_placement(plan, second, rows, tables, partitions, partition_memory)
     used = StagedPlan((second,)) if placement.split and second is not None else plan
     load = loads(placement, keys, work)
     skew = float(load.max() / load.mean()) if load.sum() else 1.0
     hashed = loads(Placement(partitions), keys, work)
-    size = dict[str, int]()
-    for stage in used.stages:
-        for name, held in held_bytes(stage, rows, partitions, placement.share).items():
-            size[name] = size.get(name, 0) + held
+    size = held_bytes(used.stages, rows, partitions, placement.share)
     split = int((np.diff(placement.starts) > 1).sum())
     lines = [
         used.explain(),
@@ -119,7 +115,7 @@ def estimate_of(
         "bytes per partition, about: " + ", ".join(f"{name} {n:,}" for name, n in size.items()),
     ]
     if len(used.stages) > 1:
-        lines.append("what is sent on is placed by the hash of its key; its bytes are not known beforehand")
-    if second is None:
+        lines.append("what is sent on is placed by the hash of its key, and its bytes are not known; no key is split")
+    elif second is None:
         lines.append("keys cannot be split: a rule's head does not hold two variables of one partitioned atom")
     return Estimate("\n".join(lines), size, skew, placement.share, split, used.explain())

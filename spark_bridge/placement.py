@@ -20,7 +20,7 @@ partitioned atom, rows that y has in the replicated one): what a leapfrog over t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -248,37 +248,47 @@ def loads(placement: Placement, keys: Hashes, work: npt.NDArray[np.float64]) -> 
     return np.repeat(load / placement.share, placement.share)
 
 
-def held_bytes(plan: PartitionPlan, rows: Mapping[str, int], partitions: int, share: int = 1) -> dict[str, int]:
-    """Estimated bytes in one partition's memory: per given relation, and "total"."""
+def held_bytes(
+    stages: Sequence[PartitionPlan], rows: Mapping[str, int], partitions: int, share: int = 1
+) -> dict[str, int]:
+    """Estimated bytes in one partition's memory, in all stages: per given relation, and "total"."""
     parts = {"x": share / partitions, "xy": 1 / partitions, "y": 1 / share, "all": 1.0, "one": 1.0}
     found: dict[str, int] = {}
-    for name, pattern in plan.copies:
-        if name in rows:
-            size = rows[name] * plan.program.schemas[name].arity * BYTES * parts[pattern.kind]
-            found[name] = found.get(name, 0) + round(size)
+    for plan in stages:
+        given = rows.keys() - {take.target for take in plan.takes}
+        for name, pattern in plan.copies:
+            if name in given:
+                size = rows[name] * plan.program.schemas[name].arity * BYTES * parts[pattern.kind]
+                found[name] = found.get(name, 0) + round(size)
     return {**found, "total": sum(found.values())}
 
 
 def choose_share(
-    plan: PartitionPlan, second: PartitionPlan | None, rows: Mapping[str, int], partitions: int, memory: int | None
+    stages: Sequence[PartitionPlan],
+    second: PartitionPlan | None,
+    rows: Mapping[str, int],
+    partitions: int,
+    memory: int | None,
 ) -> int:
     """How many partitions share what would be replicated: 1 (replicate) if a partition's memory has room for it.
 
     `memory`: bytes per partition, None: any. `second`: the plan that tells pairs apart, None if there is none.
     `PlanError` with the figures if nothing fits.
     """
-    needed = held_bytes(plan, rows, partitions)["total"]
+    needed = held_bytes(stages, rows, partitions)["total"]
     if memory is None or needed <= memory:
         return 1
     tried = [f"replicating takes {needed:,}"]
     for share in range(2, partitions + 1):
         if partitions % share or second is None:
             continue
-        needed = held_bytes(second, rows, partitions, share)["total"]
+        needed = held_bytes([second], rows, partitions, share)["total"]
         if needed <= memory:
             return share
         tried.append(f"shares of {partitions // share} x {share} take {needed:,}")
-    if second is None:
+    if len(stages) > 1:
+        tried.append("sharing is not possible: the program takes several stages")
+    elif second is None:
         tried.append("sharing is not possible: some rule's head does not hold two variables of one partitioned atom")
     raise PlanError(
         f"a partition has {memory:,} bytes of memory, and needs more",

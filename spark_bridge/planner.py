@@ -96,9 +96,9 @@ def checked(text: str, outputs: Sequence[str] | None, replicate: Sequence[str]) 
 class Planner:
     """Finds copies for the relations of one stage.
 
-    `given`: those of earlier stages, which it is sent. `waiting`: those that only a later stage is sent. `sent_parts`:
-    the aggregates whose parts are sent on. `small`: those of one row at most, as they have no key, and what is derived
-    from them alone.
+    `staged`: of several. `given`: those of earlier stages, which it is sent. `waiting`: those that only a later stage
+    is sent. `sent_parts`: the aggregates whose parts are sent on; `sent`: the rules' halves that are, which no stage
+    derives again. `small`: those of one row at most, as they have no key, and what is derived from rows of these alone.
     """
 
     def __init__(
@@ -109,21 +109,24 @@ class Planner:
         partitions: int,
         *,
         second: bool = False,
+        staged: bool = False,
         given: frozenset[str] = frozenset(),
         waiting: frozenset[str] = frozenset(),
         sent_parts: frozenset[str] = frozenset(),
+        sent: frozenset[str] = frozenset(),
     ) -> None:
         self.program, self.second, self.rows, self.partitions = program, second, rows, partitions
-        self.given, self.waiting, self.sent_parts = given, waiting, sent_parts
+        self.staged, self.given, self.waiting, self.sent_parts = staged, given, waiting, sent_parts
         self.clauses: dict[str, list[Clause]] = {}
         for clause in program.clauses:
             self.clauses.setdefault(clause.head, []).append(clause)
-        constant, self.small = set[str](), set[str]()
+        constant, self.small = set[str](), {name for name, schema in program.schemas.items() if not schema.arity}
         for name in (name for stratum in program.strata for name in stratum):
             reads = {read for clause in self.clauses.get(name, ()) for read in clause.reads}
-            if name in self.clauses and reads <= constant:
+            if name in self.clauses and reads <= constant and name not in sent:
                 constant.add(name)
-            if program.schemas[name].arity == program.schemas[name].functional or reads <= self.small:
+            bound = {atom.predicate for clause in self.clauses.get(name, ()) for atom in clause.atoms}
+            if program.schemas[name].arity == program.schemas[name].functional or bound <= self.small:
                 self.small.add(name)
         self.whole = self._below(replicate) | constant
         for name in given:
@@ -240,7 +243,8 @@ class Planner:
         """The pattern under which one partition has all rows of an atom: of what is sent, or derived there."""
         if atom.predicate in self.whole:
             return self._whole(clause, atom)
-        if atom.predicate not in self.clauses and atom.predicate not in self.given:
+        base = atom.predicate not in self.clauses and (not atom.args or atom in clause.negated)
+        if not base and atom.predicate not in self.given | self.small:
             raise Refusal(clause, f"one partition would have to hold all of {shown(atom.predicate)}")
         self.steps(atom.predicate, ONE)
         return ONE
@@ -322,7 +326,7 @@ class Planner:
         else:
             tried = [Pattern("x", (c,)) for c in range(arity)]
         found, refusals = [], []
-        for pattern in (*tried, *([ONE] if self.given and name in self.small else ())):
+        for pattern in (*tried, *([ONE] if self.staged and name in self.small else ())):
             try:
                 self.steps(name, pattern)
                 found.append(pattern)
@@ -384,7 +388,7 @@ class Planner:
             elif not own:
                 own.append(Pattern("x", (0,)) if schema.arity else ALL)
             copies |= dict.fromkeys((name, p) for p in own)
-            answers[name] = min(own, key=lambda p: ("xy", "x", "y", "all").index(p.kind))
+            answers[name] = min(own, key=lambda p: ("xy", "x", "y", "one", "all").index(p.kind))
         steps = tuple(step for copy in copies for step in self.steps(*copy))
         return PartitionPlan(self.program, tuple(copies), steps, answers, self.second)
 

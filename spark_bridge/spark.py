@@ -139,10 +139,9 @@ def sql_type(type: str) -> str:
 
 
 def tables_of(
-    checkpoint: Checkpoint, name: str, until: int, since: int | None, partitions: Iterable[int]
+    state: PartitionState, name: str, until: int, since: int | None, partitions: Iterable[int]
 ) -> Iterator[pa.Table]:
     """The content of a relation in partitions, or with `since` its change."""
-    state = PartitionState(checkpoint)
     for partition in partitions:
         if since is None:
             yield state.output(partition, until, name)
@@ -154,9 +153,9 @@ def reading_task(folder: str, name: str, until: int, since: int | None) -> Task:
     """What a task that reads a relation does."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        checkpoint = Checkpoint(folder)
+        state = PartitionState(Checkpoint(folder))
         for batch in batches:
-            for table in tables_of(checkpoint, name, until, since, batch.column(0).to_pylist()):
+            for table in tables_of(state, name, until, since, batch.column(0).to_pylist()):
                 yield from for_spark(table)
 
     return task
@@ -211,24 +210,23 @@ class SparkExecutor:
     def close(self) -> None:
         """The session is not this executor's."""
 
-    def read(
-        self, checkpoint: Checkpoint, name: str, schema: Schema, until: int, since: int | None = None
-    ) -> DataFrame:
+    def read(self, state: PartitionState, name: str, schema: Schema, until: int, since: int | None = None) -> DataFrame:
         """The content, or change, of a relation: read here if it is small, else by tasks when somebody looks."""
-        partitions = len(checkpoint.commit(until)["parts"])
-        versions = range(checkpoint.base(until) if since is None else since + 1, until + 1)
-        files = _output_files(checkpoint, versions)
+        partitions = state.partitions(until)
+        versions = range(state.checkpoint.base(until) if since is None else since + 1, until + 1)
+        files = _output_files(state, name, until, versions)
         # Merging takes kernels, which the driver's machine may not have compiled.
         merging = since is None and len(files) > partitions
         if not merging and sum(file["bytes"] for file in files) <= SMALL_BYTES:
-            tables = list(tables_of(checkpoint, name, until, since, range(partitions)))
+            tables = list(tables_of(state, name, until, since, range(partitions)))
             return self.frame(pa.concat_tables(tables), schema)
         columns = sql_schema(schema) + ("" if since is None else f", {OP} int")
-        return self._over(partitions).mapInArrow(reading_task(str(checkpoint.folder), name, until, since), columns)
+        task = reading_task(str(state.checkpoint.folder), name, until, since)
+        return self._over(partitions).mapInArrow(task, columns)
 
-    def small(self, checkpoint: Checkpoint, since: int, until: int) -> bool:
+    def small(self, state: PartitionState, name: str, since: int, until: int) -> bool:
         """Whether the outputs of versions, with all that led to the first since its base, may be read here."""
-        files = _output_files(checkpoint, range(checkpoint.base(since), until + 1))
+        files = _output_files(state, name, until, range(state.checkpoint.base(since), until + 1))
         return sum(int(file["bytes"]) for file in files) <= SMALL_BYTES
 
     def frame(self, table: pa.Table, schema: Schema) -> DataFrame:
@@ -242,8 +240,11 @@ class SparkExecutor:
         return self.spark.range(0, partitions, 1, partitions)
 
 
-def _output_files(checkpoint: Checkpoint, versions: Iterable[int]) -> list[Body]:
-    return [part["output"] for v in versions for part in checkpoint.commit(v)["parts"] if part.get("output")]
+def _output_files(state: PartitionState, name: str, until: int, versions: Iterable[int]) -> list[Body]:
+    """The files of outputs of the stage that answers for a relation, which are placed as at `until`."""
+    stage = state.layout(until).plan.stage_of(name)
+    parts = [state.part(v, stage, p) for v in versions for p in range(state.partitions(v))]
+    return [part["output"] for part in parts if part.get("output")]
 
 
 def _bodies(lines: Iterable[str]) -> list[Body]:

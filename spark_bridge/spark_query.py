@@ -90,20 +90,20 @@ class SparkQuery(PartitionedQuery):
         """The content of a relation at a version (default: the last), read when somebody looks."""
         version, schema = self._query.answered(name, version)
         if not self._query.in_parts(name, version):
-            return self._executor.read(self._query.checkpoint, name, schema, version)
-        if self._executor.small(self._query.checkpoint, version, version):
+            return self._executor.read(self._query.state, name, schema, version)
+        if self._executor.small(self._query.state, name, version, version):
             return self._executor.frame(self._query.table(name, version), schema)
-        parts = self._executor.read(self._query.checkpoint, name, schema, version)
+        parts = self._executor.read(self._query.state, name, schema, version)
         return combined_frame(parts, self._query.part_op(name, version))
 
     def delta(self, name: str, since: int, until: int | None = None) -> DataFrame:
         """The exact change of a relation from version `since` to `until`: its columns, and `_op` 1 or -1."""
         since, last, schema = self._query.span(name, since, until)
         if self._query.in_parts(name, last):
-            if self._executor.small(self._query.checkpoint, since, last):
+            if self._executor.small(self._query.state, name, since, last):
                 return self._executor.frame(self._query.delta(name, since, last).signed(), schema)
             return frame_change(self.result(name, version=since), self.result(name, version=last))
-        return self._executor.read(self._query.checkpoint, name, schema, last, since)
+        return self._executor.read(self._query.state, name, schema, last, since)
 
     def delta_table(self, name: str, since: int, until: int | None = None) -> pa.Table:
         """The same as an Arrow table, read by the driver without a job, in milliseconds. It has to fit there."""

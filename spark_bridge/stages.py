@@ -7,7 +7,8 @@ Where an aggregate's groups cross partitions, or a head has nothing to partition
 and the levels are found again: counts, sums and extremes become parts, other aggregates are sent their bindings. What
 is recursive cannot be cut: it would have to send rows in the middle of a stage.
 
-One stage is enough for most programs, and then there is one: levels are found where `make_plan` refuses.
+One stage is enough for most programs, and then there is one: levels are found where `make_plan` refuses, and where the
+one stage would replicate many rows that parts of an aggregate spare.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from dataclasses import replace
 from lftj.language import CheckedProgram, Clause
 from lftj.language.clause import owner
 from spark_bridge.bridge_errors import PlanError
-from spark_bridge.cut import bound, by_bindings, by_rows, in_parts
-from spark_bridge.plan import ONE, PART, Exchange, Pattern, StagedPlan
-from spark_bridge.planner import Planner, checked, make_plan
+from spark_bridge.cut import by_bindings, by_rows, in_parts
+from spark_bridge.plan import ALL, ONE, PART, Exchange, PartitionPlan, Pattern, StagedPlan
+from spark_bridge.planner import SPARED, Planner, checked, make_plan
 from spark_bridge.refusals import Refusal
 
 
@@ -34,26 +35,60 @@ def make_stages(
     partitions: int = 2,
     single: bool = False,
 ) -> StagedPlan:
-    """The plan for a program's text, in one stage if that is possible. `single`: in one or not at all.
+    """The plan for a program's text, in one stage unless several are needed, or spare partitions many rows.
 
-    For the rest see `make_plan`. Raises `PlanError` naming the rule that stages do not help either.
+    `single`: in one or not at all. For the rest see `make_plan`. Raises `PlanError` naming the rule that stages do not
+    help either.
     """
+    sizes, plan = rows or {}, None
     try:
         plan = make_plan(text, outputs=outputs, replicate=replicate, second=second, rows=rows, partitions=partitions)
     except PlanError as refusal:
         if second or single or not refusal.relation:
             raise
-    else:
+    if plan is not None and (second or single or _replicated(plan, sizes) < SPARED):
         return StagedPlan((plan,))
     program, chosen = checked(text, outputs, replicate)
-    return _Stager(program, chosen, frozenset(replicate), rows or {}, partitions).plan()
+    staged = _Stager(program, chosen, frozenset(replicate), sizes, partitions).plan()
+    if plan is None:
+        return staged
+    one = StagedPlan((plan,))
+    return staged if _held(staged, sizes, partitions) < _held(one, sizes, partitions) - SPARED else one
+
+
+def _replicated(plan: PartitionPlan, rows: Mapping[str, int]) -> int:
+    return sum(rows.get(name, 0) for name, pattern in plan.copies if pattern == ALL)
+
+
+def _held(plan: StagedPlan, rows: Mapping[str, int], partitions: int) -> float:
+    """The rows that a partition holds of what is given, and of what is sent."""
+    held, program = 0.0, plan.stages[-1].program
+    for stage in plan.stages:
+        sources = {take.target: take.source for take in stage.takes}
+        for name, pattern in stage.copies:
+            if name not in sources and name in stage.derived:
+                continue
+            size = _size(program, sources.get(name, name), rows)
+            held += size * (1 / partitions if pattern.kind == "x" else 1)
+    return held
+
+
+def _size(program: CheckedProgram, name: str, rows: Mapping[str, int]) -> int:
+    """The rows of a relation at a guess: as many as of the largest that its rules read, as of joins by foreign keys."""
+    found, waiting = set[str](), [name]
+    while waiting:
+        at = waiting.pop()
+        if at not in found:
+            found.add(at)
+            waiting += [atom.predicate for c in program.clauses if c.head == at for atom in c.atoms]
+    return max(rows.get(read, 0) for read in found)
 
 
 class _Stager:
     """Finds the stages of a program that takes several.
 
     `level`: of each relation that is asked for or may be sent on. `parts`: of each relation that is put together from
-    parts (`@n.parts` of cut.py), the one that keeps them (`@n.part`).
+    parts (`@n.parts` of cut.py), the one that keeps them (`@n.part`). `sent`: the halves that a later stage is sent.
     """
 
     def __init__(
@@ -68,6 +103,7 @@ class _Stager:
         self.replicate, self.rows, self.partitions = replicate, rows, partitions
         self.level: dict[str, int] = {}
         self.parts: dict[str, str] = {}
+        self.sent = frozenset[str]()
 
     def plan(self) -> StagedPlan:
         """The stages. Raises `PlanError`."""
@@ -83,7 +119,14 @@ class _Stager:
             stages.append(replace(plan, takes=takes))
         return StagedPlan(tuple(stages))
 
-    def _planner(self, level: int, program: CheckedProgram | None = None, parts: Sequence[str] = ()) -> Planner:
+    def _planner(
+        self,
+        level: int,
+        program: CheckedProgram | None = None,
+        *,
+        parts: frozenset[str] = frozenset(),
+        sent: frozenset[str] = frozenset(),
+    ) -> Planner:
         """What finds copies for the relations of a level."""
         given = {name for name, at in self.level.items() if at < level}
         targets = {target for target, source in self.parts.items() if source in given}
@@ -92,9 +135,11 @@ class _Stager:
             self.replicate,
             self.rows,
             self.partitions,
+            staged=True,
             given=frozenset(given | targets),
             waiting=frozenset(self.parts.keys() - targets),
             sent_parts=frozenset((*self.parts.values(), *parts)),
+            sent=self.sent | sent,
         )
 
     def _stages(self) -> list[tuple[Planner, dict[str, Pattern], tuple[Exchange, ...]]]:
@@ -170,22 +215,23 @@ class _Stager:
 
     # -- cutting ------------------------------------------------------------------------------------------------------
 
-    def _uncut(self, name: str) -> bool:
-        """Whether the rules of a relation can be cut at all."""
-        component = next(stratum for stratum in self.program.strata if name in stratum)
-        recursive = len(component) > 1 or name in self._reads(name)
-        return not recursive and not any(clause.best or clause.threshold for clause in self._rules(name))
+    def _component(self, name: str) -> tuple[str, ...]:
+        """The relations that are recursive with one; itself alone if it is recursive with none."""
+        return next(stratum for stratum in self.program.strata if name in stratum)
+
+    def _recursive(self, clause: Clause) -> bool:
+        return bool(clause.reads.keys() & set(self._component(clause.head)))
 
     def _put_in_parts(self, level: int, name: str) -> bool:
         """Cut an aggregate into parts where this level can keep them, and it has to or spares much by it."""
         clause, *others = self._rules(name)
-        if clause.aggregate is None or others or name in self.parts.values() or not self._uncut(name):
+        if clause.aggregate is None or others or name in self.parts.values() or self._recursive(clause):
             return False
         if name not in self._complete() or any(read in self.parts for read in clause.reads):
             return False
         program, part, parts = in_parts(self.program, clause)
         try:
-            ways = self._planner(level, program, [part]).options(part)
+            ways = self._planner(level, program, parts=frozenset([part])).options(part)
         except PlanError:
             return False
         if not any(pattern.kind == PART for pattern in ways):
@@ -195,14 +241,14 @@ class _Stager:
         return True
 
     def _cut(self, planner: Planner, names: Sequence[str]) -> None:
-        """Cut a rule that nothing helps that is sent. Raises `PlanError` if there is none."""
-        name = next(name for name in names if not self._reads(name) & set(names) - {name} or not self._uncut(name))
-        if self._uncut(name):
-            for clause in self._failing(planner, name):
-                halves = list(self._halves(clause))
-                if halves:
-                    self.program = min(halves, key=lambda half: half[0])[1]
-                    return
+        """Cut a rule of the first relation that is not derivable though all it reads is sent. Raises `PlanError`."""
+        name = next(name for name in names if not self._reads(name) & set(names) - set(self._component(name)))
+        for clause in (c for member in self._component(name) for c in self._failing(planner, member)):
+            halves = list(self._halves(clause))
+            if halves:
+                _, self.program, sent = min(halves, key=lambda half: half[0])
+                self.sent |= {sent}
+                return
         try:
             planner.options(name, complete=True)
         except PlanError as refusal:
@@ -210,39 +256,37 @@ class _Stager:
         raise AssertionError(f"{name} can be derived")
 
     def _failing(self, planner: Planner, name: str) -> list[Clause]:
-        """The rules that are in the way of the column by which the most of a relation's rules can be derived."""
-        columns = [Pattern("x", (c,)) for c in range(self.program.schemas[name].arity)]
-        return min(
-            ([clause for clause in self._rules(name) if not _fits(planner, clause, p)] for p in (*columns, ONE)),
-            key=len,
-        )
+        """The rules that are in the way of the column by which the most of a relation's rules can be derived.
 
-    def _halves(self, clause: Clause) -> Iterator[tuple[float, CheckedProgram]]:
-        """The ways to cut a rule: what partitions hold to derive what is sent, and the program."""
-        if clause.aggregate is not None:
-            ways = [by_bindings(self.program, clause)]
-        else:
-            ways = [by_rows(self.program, clause, variable) for variable in bound(clause)]
+        Those that are recursive can be derived where the others can, or not at all.
+        """
+        if name in self.sent:
+            return []
+        rules = [clause for clause in self._rules(name) if not self._recursive(clause) and not clause.best]
+        tried = [Pattern("x", (c,)) for c in range(self.program.schemas[name].arity)]
+        tried += [ONE] if name in planner.small else []
+        ways = [[clause for clause in rules if not _fits(planner, clause, pattern)] for pattern in tried]
+        return min(filter(None, ways), key=len, default=[])
+
+    def _halves(self, clause: Clause) -> Iterator[tuple[float, CheckedProgram, str]]:
+        """The ways to cut a rule: what partitions hold to derive what is sent, the program, and what that is."""
+        ways = [by_bindings(self.program, clause)] if clause.aggregate else by_rows(self.program, clause)
         level = max(self.level.values(), default=-1) + 1
         for program, sent in ways:
-            planner = self._planner(level, program)
+            planner = self._planner(level, program, sent=frozenset([sent]))
             costs = [planner.cost([(sent, pattern)])[0] for pattern in planner.by_columns(sent)[0]]
             if costs:
-                yield min(costs), program
+                yield min(costs), program, sent
 
     def _refusal(self, name: str, refusal: PlanError) -> PlanError:
+        recursive = any(map(self._recursive, self._rules(name)))
         why = (
-            "its body has no variable to send its rows by"
-            if self._uncut(name)
-            else "it is recursive, and partitions send what they derive when a recursion has ended, not between rounds"
+            "it is recursive, and partitions send what they derive when a recursion has ended, not between rounds"
+            if recursive
+            else "nor can its rows be sent by anything in the body of its rules"
         )
-        return PlanError(
-            refusal.what,
-            why=f"{refusal.why}; {why}",
-            remedy=refusal.remedy,
-            span=refusal.span,
-            relation=owner(name),
-        )
+        why = f"{refusal.why}; {why}"
+        return PlanError(refusal.what, why=why, remedy=refusal.remedy, span=refusal.span, relation=owner(name))
 
 
 def _derivable(planner: Planner, name: str, complete: bool) -> bool:

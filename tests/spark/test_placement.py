@@ -87,10 +87,10 @@ def test_skew(split: bool) -> None:
 def test_memory_decides_between_replicating_and_sharing() -> None:
     plan, second = make_plan(TRIANGLE), make_plan(TRIANGLE, second=True)
     size = {"e": 1_000_000}
-    assert choose_share(plan, second, size, 16, None) == 1
-    assert choose_share(plan, second, size, 16, 60_000_000) == 1
-    assert choose_share(plan, second, size, 16, 25_000_000) == 4
+    assert choose_share([plan], second, size, 16, None) == 1
+    assert choose_share([plan], second, size, 16, 60_000_000) == 1
+    assert choose_share([plan], second, size, 16, 25_000_000) == 4
     with pytest.raises(PlanError, match="replicating takes 42,500,000; shares of 8 x 2 take"):
-        choose_share(plan, second, size, 16, 15_000_000)
+        choose_share([plan], second, size, 16, 15_000_000)
     with pytest.raises(PlanError, match="sharing is not possible"):
-        choose_share(plan, None, size, 16, 15_000_000)
+        choose_share([plan], None, size, 16, 15_000_000)
