@@ -216,7 +216,12 @@ class Partitioned(Answering):
             if known is not None:
                 return _again(known, content)
             partitions = self.state.partitions(version)
-            results = self.requests.staged("apply", version, layout.plan, partitions, journal=segments)
+            try:
+                results = self.requests.staged("apply", version, layout.plan, partitions, journal=segments)
+            except StateError:
+                if self.version == version:
+                    raise
+                continue  # whoever committed first, and compacted since, has removed our files
             stop_at("worked", 0)
             moved = self.parts.fitting(version, results, layout.plan)
             batch: Body = {"id": batch_id, "digest": content, "changed": _summed(results, layout.plan)}

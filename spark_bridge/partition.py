@@ -163,9 +163,10 @@ class Worker:
         return self._base(state, request, done, layout, journal)
 
     def _rescale(self, state: PartitionState, request: Body, done: Body) -> Body:
-        found = state.everything(request["version"])
-        changes = {name: ChangeTables.of(table) for name, table in found.items()}
-        return self._base(state, request, done, self._layout_to_be(state, request), changes)
+        layout = self._layout_to_be(state, request)
+        stage = layout.stages[request["stage"]]
+        found = state.everything(request["version"]) if stage.copies.keys() - stage.sent else {}
+        return self._base(state, request, done, layout, {name: ChangeTables.of(table) for name, table in found.items()})
 
     def _layout_to_be(self, state: PartitionState, request: Body) -> StateLayout:
         query = request.get("definition")  # at first there is no commit that has it

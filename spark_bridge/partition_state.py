@@ -24,6 +24,8 @@ from spark_bridge.plan import Exchange
 from spark_bridge.state_layout import StageLayout, StateLayout
 from spark_bridge.store import Body, Checkpoint
 
+EVALUATED = 64  # so many outputs at most, of a partition each, are kept that were evaluated again
+
 
 class PartitionState:
     """The contents of a checkpoint. `damaged` collects the files that could not be used."""
@@ -32,6 +34,7 @@ class PartitionState:
         self.checkpoint = checkpoint
         self.damaged: list[str] = []
         self._layouts: dict[str, StateLayout] = {}
+        self._outputs: dict[tuple[str, int, int], dict[str, pa.Table]] = {}
 
     def layout(self, version: int) -> StateLayout:
         """The layout of the base of a version."""
@@ -188,13 +191,22 @@ class PartitionState:
         try:
             steps = [self.output_change(partition, v, name) for v in versions]
         except DamagedError:
-            from spark_bridge.partition import answers, database
-
-            layout = self.layout(version).stage_of(name)
-            with database(layout, partition, self.facts(layout.number, partition, version)) as db:
-                return answers(db, layout, partition, [name])[name]
+            return self._evaluated(partition, version, self.layout(version).stage_of(name))[name]
         schema = self.layout(version).schema(name)
         return merged(schema, [steps[0], *(step for step in steps[1:] if step.rows)])
+
+    def _evaluated(self, partition: int, version: int, layout: StageLayout) -> dict[str, pa.Table]:
+        """What a partition of a stage answers, evaluated again: once for all that ask, as later stages do it often."""
+        from spark_bridge.partition import answers, database
+
+        key = (str(self.checkpoint.commit(version)["token"]), layout.number, partition)
+        if key not in self._outputs:
+            with database(layout, partition, self.facts(layout.number, partition, version)) as db:
+                found = answers(db, layout, partition)
+            if len(self._outputs) >= EVALUATED:
+                self._outputs.clear()
+            self._outputs[key] = found
+        return self._outputs[key]
 
     def output_delta(self, partition: int, since: int, until: int, name: str) -> ChangeTables:
         """The exact change of what a partition answers from one version to a later one, under one placement."""
