@@ -2,7 +2,8 @@
 
 The first variable of a rule's key order is partitioned over executors: atoms that hold it are partitioned by it, the
 others are replicated. Every partition runs the engine of `lftj` on its share, keeps its own state, and turns a batch
-of changes into an exact output delta. What lives here is partitioning, partition state and the Spark job; no join code.
+of changes into an exact output delta. Where one variable does not do there are several such stages, and what one
+derives is sent to the next. What lives here is partitioning, partition state and the Spark job; no join code.
 
 `SparkQuery` does so on Spark (`pip install 'lftj[spark]'`), `LocalQuery` in processes of one machine, without it.
 

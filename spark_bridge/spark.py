@@ -4,10 +4,11 @@ A job of `run` is the numbers of N partitions in N tasks: each has the holder of
 and returns the metadata as JSON. A job of `stage` is the source itself through `mapInArrow`: each task writes the rows
 it gets to the journal. The driver gets metadata; to place keys it reads the journal's files (`driver.py`).
 
-A job takes Spark some hundredths of a second, whatever it does, so a batch takes one. What is small (`SMALL_BYTES`)
-goes through the driver: rows of a source are brought to it and written there, and the files of a delta, or of a result
-with nothing to merge, are read there. The job over partitions is one of Spark's core, which starts in two thirds of the
-time of the same as a data frame. It is made once and run batch after batch: its tasks find the request in a property.
+A job takes Spark some hundredths of a second, whatever it does, so a batch takes one per stage. What is small
+(`SMALL_BYTES`) goes through the driver: rows of a source are brought to it and written there, and the files of a delta,
+or of a result with nothing to merge, are read there. The job over partitions is one of Spark's core, which starts in
+two thirds of the time of the same as a data frame. It is made once and run batch after batch: its tasks find the
+request in a property.
 """
 
 from __future__ import annotations

@@ -314,6 +314,15 @@ def test_one_stage_where_that_is_as_good() -> None:
     assert len(stages("t(a, b, c) :- r(a, b, _, _), r(b, c, _, _), r(a, c, _, _).", 10**6).stages) == 1
 
 
+def test_memory_counts_all_stages(tmp_path: Path) -> None:
+    """What is replicated cannot be shared where there are several."""
+    with pytest.raises(PlanError, match=r"(?s)needs more.*sharing is not possible: the program takes several stages"):
+        Both(TOTALS).create(tmp_path / "q", partition_memory=500)
+    estimate = Both(TOTALS).create(tmp_path / "q", partition_memory=10_000).estimate()
+    assert "what is sent on is placed by the hash of its key" in str(estimate)
+    assert estimate.bytes["total"] == sum(estimate.bytes[name] for name in ("r", "s"))
+
+
 def test_a_plan_does_not_change_when_it_is_made_again(tmp_path: Path) -> None:
     """A checkpoint of one stage, as older ones are, stays one of one stage."""
     both = Both(TOTALS)
