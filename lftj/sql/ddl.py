@@ -153,7 +153,7 @@ def _constraints(item: exp.ColumnDef, source: SqlText) -> tuple[bool, bool]:
     return not_null, primary
 
 
-def _key(item: exp.Expression, key: list[str], name: str, source: SqlText) -> list[str]:
+def _key(item: exp.Expr, key: list[str], name: str, source: SqlText) -> list[str]:
     """The columns of the key after one more constraint of the table."""
     if not isinstance(item, exp.PrimaryKey):
         raise _refused(item, item, source)
@@ -162,13 +162,13 @@ def _key(item: exp.Expression, key: list[str], name: str, source: SqlText) -> li
     return [part.name for part in item.expressions]
 
 
-def _refused(place: exp.Expression, kind: exp.Expr | None, source: SqlText) -> Exception:
+def _refused(place: exp.Expr, kind: exp.Expr | None, source: SqlText) -> Exception:
     named = next((words for type, words in _CONSTRAINTS.items() if isinstance(kind, type)), "")
     feature = named or f"`{'' if kind is None else kind.sql('duckdb').lower()}` in a table"
     return source.unsupported(feature, place, _REMEDIES.get(named, "leave it out"))
 
 
-def _two_keys(name: str, node: exp.Expression, source: SqlText) -> Exception:
+def _two_keys(name: str, node: exp.Expr, source: SqlText) -> Exception:
     return source.error(
         f"`{name}` has two primary keys",
         node,
@@ -190,7 +190,7 @@ def _check_columns(name: str, columns: Iterable[tuple[exp.ColumnDef, str, bool]]
         seen.append(item.name)
 
 
-def _key_column(part: str, names: list[str], name: str, node: exp.Expression, source: SqlText) -> str:
+def _key_column(part: str, names: list[str], name: str, node: exp.Expr, source: SqlText) -> str:
     found = find(part, names)
     if found is None:
         raise source.error(
@@ -205,7 +205,7 @@ def _key_column(part: str, names: list[str], name: str, node: exp.Expression, so
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def name_of(table: exp.Expression, source: SqlText) -> str:
+def name_of(table: exp.Expr, source: SqlText) -> str:
     """The name of a table or view; one of another schema or database is refused."""
     if table.args.get("db") or table.args.get("catalog"):
         raise source.unsupported("names with a schema in front", table, f"write `{table.name}`: there is one schema")
@@ -214,7 +214,7 @@ def name_of(table: exp.Expression, source: SqlText) -> str:
     return table.name
 
 
-def known_table(node: exp.Expression, catalogue: Catalogue, source: SqlText) -> Table:
+def known_table(node: exp.Expr, catalogue: Catalogue, source: SqlText) -> Table:
     """The table or view that a node names; an error with a suggestion if there is none."""
     name = name_of(node, source)
     found = catalogue.table(name)
@@ -228,7 +228,7 @@ def known_table(node: exp.Expression, catalogue: Catalogue, source: SqlText) -> 
     return found
 
 
-def check_free(node: exp.Expression, catalogue: Catalogue, source: SqlText) -> None:
+def check_free(node: exp.Expr, catalogue: Catalogue, source: SqlText) -> None:
     """An error if there is a table or view of the name that a node is to be defined under."""
     name = name_of(node, source)
     found = catalogue.table(name)

@@ -63,7 +63,7 @@ def catalogue_of(state: State) -> Catalogue:
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
-def asked(database: Answers, query: exp.Expression, source: SqlText, timeout: float | None) -> SqlResult:
+def asked(database: Answers, query: exp.Expr, source: SqlText, timeout: float | None) -> SqlResult:
     """The answer of a query over what a database holds; what it reads is brought up to date first, and stays so."""
     with database._lock:
         state, evaluator = database._state, database._evaluator
@@ -79,20 +79,42 @@ def asked(database: Answers, query: exp.Expression, source: SqlText, timeout: fl
     return _in_order(found, view, evaluator)
 
 
-def selected(asking: Asking, state: State, query: exp.Expression, source: SqlText) -> SqlResult:
+def selected(asking: Asking, state: State, query: exp.Expr, source: SqlText) -> SqlResult:
     """The answer of a query over a state that is not published."""
     view, evaluator = _one_off(query, state, source), asking._evaluator
     found = _evaluated(_added(state, view, evaluator), view, evaluator, asking._limits())
     return _in_order(found, view, evaluator)
 
 
-def answer(asking: Asking, state: State, query: exp.Expression, source: SqlText) -> Answer:
-    """The rows of a query over a state, in no order."""
+def answer(asking: Asking, state: State, query: exp.Expr, source: SqlText) -> Answer:
+    """The rows of a query over a state, in key order; of one with a limit those that its order puts first."""
     view, evaluator = _one_off(query, state, source), asking._evaluator
-    return _evaluated(_added(state, view, evaluator), view, evaluator, asking._limits())
+    found = _evaluated(_added(state, view, evaluator), view, evaluator, asking._limits())
+    width = len(view.columns) - view.hidden
+    if view.limit is not None or view.offset:
+        order = _ordered(found, view, evaluator)
+    elif view.hidden:
+        order = np.repeat(np.arange(found.rows.shape[1]), found.copies)
+    else:
+        return found
+    rows, copies = np.unique(found.rows[:width, order], axis=1, return_counts=True)
+    return Answer(rows, copies.astype(np.int64), found.columns[:width])
 
 
-def _one_off(query: exp.Expression, state: State, source: SqlText) -> View:
+def with_rows(asking: Asking, state: State, word: str, columns: tuple[Column, ...], rows: Codes) -> tuple[State, str]:
+    """The state with one more table, of distinct rows int64[columns, n], and its name, which begins with `word`."""
+    while find(word, state.relations) is not None:
+        word += "_"
+    relation = _new_relation(asking._evaluator)(Schema(word, columns))
+    relations = {**state.relations, word: relation}
+    return state._replace(relations=relations).with_facts(word, relation.with_facts(rows, rows.shape[1])), word
+
+
+def _new_relation(evaluator: Evaluator) -> Callable[[Schema], StoredRelation]:
+    return partial(StoredRelation, arena=evaluator.arena, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
+
+
+def _one_off(query: exp.Expr, state: State, source: SqlText) -> View:
     """The rules of a query, whose head has a name of its own."""
     name = "select"
     while name in state.relations:
@@ -101,9 +123,8 @@ def _one_off(query: exp.Expression, state: State, source: SqlText) -> View:
 
 
 def _added(state: State, view: View, evaluator: Evaluator) -> Extension:
-    new = partial(StoredRelation, arena=evaluator.arena, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
     try:
-        return extended(state, view.program, NO_OPTIONS, new, evaluator.symbols)
+        return extended(state, view.program, NO_OPTIONS, _new_relation(evaluator), evaluator.symbols)
     except ArenaFullError as full:
         raise out_of_memory(full) from None
 
@@ -127,13 +148,17 @@ def _evaluated(added: Extension, view: View, evaluator: Evaluator, limits: Calla
 
 def _in_order(found: Answer, view: View, evaluator: Evaluator) -> SqlResult:
     """The rows of an answer as often as they are there, in the order of the query, then of the values."""
+    width, order = len(view.columns) - view.hidden, _ordered(found, view, evaluator)
+    return SqlResult(Schema("select", found.columns[:width]), found.rows[:width, order], evaluator.symbols)
+
+
+def _ordered(found: Answer, view: View, evaluator: Evaluator) -> npt.NDArray[np.int64]:
+    """The positions of the rows that a query gives out, in its order: by what it says, then by all columns."""
     values = [evaluator.symbols.order(row, column.type) for row, column in zip(found.rows, found.columns, strict=True)]
     keys = [key for item in view.order for key in _sort_keys(values, found, item)]
     order = np.lexsort([*values[::-1], *keys[::-1]]) if values else np.arange(found.rows.shape[1])
     order = np.repeat(order, found.copies[order])
-    order = order[view.offset : None if view.limit is None else view.offset + view.limit]
-    width = len(view.columns) - view.hidden
-    return SqlResult(Schema("select", found.columns[:width]), found.rows[:width, order], evaluator.symbols)
+    return order[view.offset : None if view.limit is None else view.offset + view.limit]
 
 
 def _sort_keys(values: Sequence[Codes], found: Answer, item: Order) -> list[Codes]:
@@ -150,9 +175,7 @@ def _sort_keys(values: Sequence[Codes], found: Answer, item: Order) -> list[Code
 # --- views ------------------------------------------------------------------------------------------------------------
 
 
-def view_of(
-    query: exp.Expression, named: Sequence[str], name: str, catalogue: Catalogue, source: SqlText
-) -> ast.Program:
+def view_of(query: exp.Expr, named: Sequence[str], name: str, catalogue: Catalogue, source: SqlText) -> ast.Program:
     """The declarations and rules of a view; `named`: its columns, where not as the query names them."""
     for part in ("limit", "offset"):
         if query.args.get(part) is not None:

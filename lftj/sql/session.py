@@ -1,7 +1,7 @@
 """The statements of a text, carried out one after the other in a transaction.
 
     create table · create view · drop        the rules of the transaction      (ddl.py)
-    insert · delete · update · truncate      its rows                          (dml.py)
+    insert · delete · update · truncate      its rows                          (update_delete.py)
     select                                   asked over what is there so far   (one_off.py)
 
 All of a text is in one transaction: all of it happens, or nothing.
@@ -19,8 +19,10 @@ from lftj.language import ast
 from lftj.language.clause import owner
 from lftj.language.diagnostics import did_you_mean
 from lftj.program.rule_options import RuleOptions
-from lftj.sql import ddl, dml
+from lftj.sql import ddl, update_delete
 from lftj.sql.catalogue import Catalogue
+from lftj.sql.change_target import Changing
+from lftj.sql.insert import insert
 from lftj.sql.one_off import NO_OPTIONS, catalogue_of, selected, view_of
 from lftj.sql.places import SqlText
 from lftj.sql.results import SqlResult
@@ -47,7 +49,7 @@ _REMEDIES = {
 _TRANSACTIONS = {exp.Transaction: "begin", exp.Commit: "commit", exp.Rollback: "rollback"}
 
 
-class Session(dml.Changing, Protocol):
+class Session(Changing, Protocol):
     """What statements are carried out in: an open `Transaction`."""
 
     def _extended(self, program: ast.Program, options: RuleOptions) -> tuple[Diagnostic, ...]: ...
@@ -105,13 +107,13 @@ def carry_out(
         case exp.Drop():
             _drop(session, statement, catalogue, source)
         case exp.Insert():
-            dml.insert(session, statement, catalogue, source)
+            insert(session, statement, catalogue, source)
         case exp.Delete():
-            dml.delete(session, statement, catalogue, source)
+            update_delete.delete(session, statement, catalogue, source)
         case exp.Update():
-            dml.update(session, statement, catalogue, source)
+            update_delete.update(session, statement, catalogue, source)
         case exp.TruncateTable():
-            dml.truncate(session, statement, catalogue, source)
+            update_delete.truncate(session, statement, catalogue, source)
         case exp.Transaction() | exp.Commit() | exp.Rollback():
             word = _TRANSACTIONS[type(statement)]
             raise source.error(

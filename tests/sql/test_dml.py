@@ -36,9 +36,33 @@ CONDITIONS = st.sampled_from(
 KEYED = st.sampled_from(("id = 1", "b is null", "id > b", "c = 'y'", "id in (select a from t)"))
 
 
+KINDS = (
+    *("insert", "insert", "copy", "update", "delete", "put", "put", "move", "take", "empty"),
+    *("upsert", "upsert", "ignore", "replace", "update from", "update from", "delete using"),
+)
+# What `on conflict` sets; the table's own columns are meant where none is `excluded`.
+SET = st.sampled_from(("b = excluded.b", "b = b + 1, c = excluded.c", "c = k.c || excluded.c", "b = excluded.id + k.b"))
+UPDATES = st.sampled_from(
+    (
+        "update t set b = k.b, c = k.c from k where k.id = t.a",
+        "update t as x set b = y.b + x.b from k as y where y.id = x.a and (x.b is null or y.c = 'x')",
+        "update k set b = g.n, c = 'g' from (select a, count(*) as n from t group by a) as g where g.a = k.id",
+        "update k set b = m.id from k as m join t on t.a = m.id where m.id = k.b",
+        "update t set a = o.a from (select max(a) as a from t) as o, k where k.id = t.b",
+    )
+)
+DELETES = st.sampled_from(
+    (
+        "delete from t using k where k.id = t.a and k.b >= t.b",
+        "delete from t as x using t as y where x.a = y.b and y.c = 'x'",
+        "delete from k using t, k as o where t.a = k.id and o.id = t.b",
+    )
+)
+
+
 @st.composite
 def statements(draw: st.DrawFn) -> str:
-    kind = draw(st.sampled_from(("insert", "insert", "copy", "update", "delete", "put", "move", "take", "empty")))
+    kind = draw(st.sampled_from(KINDS))
     if kind == "insert":
         rows = draw(st.lists(st.tuples(CONSTANTS, CONSTANTS, TEXTS), min_size=1, max_size=4))
         return f"insert into t values {', '.join('({}, {}, {})'.format(*row) for row in rows)}"
@@ -51,6 +75,22 @@ def statements(draw: st.DrawFn) -> str:
     if kind == "put":
         ids = draw(st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True))
         return f"insert into k values {', '.join(f'({i}, {draw(CONSTANTS)}, {draw(TEXTS)})' for i in ids)}"
+    if kind in ("upsert", "ignore", "replace"):
+        ids = draw(st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=kind == "upsert"))
+        if kind == "replace":
+            rows = ", ".join(f"({i}, {draw(CONSTANTS)})" for i in dict.fromkeys(ids))
+            return f"insert or replace into k (id, b) values {rows}"
+        rows = ", ".join(f"({i}, {draw(CONSTANTS)}, {draw(TEXTS)})" for i in ids)
+        if kind == "ignore":
+            first, last = draw(st.sampled_from((("or ignore ", ""), ("", " on conflict (id) do nothing"))))
+            return f"insert {first}into k values {rows}{last}"
+        given = draw(st.sampled_from((f"values {rows}", "select a, max(b), min(c) from t where a >= 0 group by a")))
+        where = draw(st.sampled_from(("", " where k.b > 0", " where excluded.b <= k.b or k.c is null")))
+        return f"insert into k {given} on conflict do update set {draw(SET)}{where}"
+    if kind == "update from":
+        return draw(UPDATES)
+    if kind == "delete using":
+        return draw(DELETES)
     if kind == "move":
         return f"update k set b = id, c = coalesce(c, 'z') where {draw(KEYED)}"
     if kind == "take":
@@ -156,12 +196,13 @@ def test_values_are_computed_and_cast_where_they_have_to_be() -> None:
         ("update t set a = 1, a = 2", "`a` is set twice", "1:21"),
         ("update t set c = null", "column `c` of `t` cannot be null", ""),
         ("delete from u", "there is no table `u`", "1:13"),
-        ("delete from t using u where a = b", "not supported yet: `delete ... using`", ""),
-        ("update t set a = 1 from u", "not supported yet: `update ... from`", ""),
+        ("delete from t using u where a = b", "unknown table `u`", "1:21"),
+        ("update t set a = 1 from u", "unknown table `u`", "1:25"),
+        ("update t set a = n from (values (1), (2)) as u (n)", "`update ... from` gives the row t(1, 0.5", "1:34"),
         ("insert into t values (1, 1, 'c', 1) returning a", "not supported yet: `returning`", ""),
         ("insert or replace into t values (1, 1, 'c', 1)", "`insert or replace` into `t`, which has no", "1:1"),
-        ("insert or ignore into t values (1, 1, 'c', 1)", "not supported yet: `insert or ignore`", "1:1"),
-        ("insert into t values (1, 1, 'c', 1) on conflict do nothing", "not supported yet: `on conflict`", ""),
+        ("insert or ignore into t values (1, 1, 'c', 1)", "`insert or ignore` into `t`, which has no", "1:1"),
+        ("insert into t values (1, 1, 'c', 1) on conflict do nothing", "`on conflict` into `t`, which has no", "1:1"),
     ],
 )
 def test_changes_that_are_wrong(text: str, what: str, place: str) -> None:
@@ -178,21 +219,6 @@ def test_changes_that_are_wrong(text: str, what: str, place: str) -> None:
 @pytest.mark.parametrize(
     ("refused", "remedy", "instead"),
     [
-        (
-            "delete from k using s where s.id = k.id",
-            "where a in (select ...)",
-            "delete from k where id in (select id from s)",
-        ),
-        (
-            "update k set n = s.n from s where s.id = k.id",
-            "where exists (select ...)",
-            "update k set n = (select n from s where s.id = k.id) where exists (select 1 from s where s.id = k.id)",
-        ),
-        (
-            "insert into k select id, n from s on conflict do nothing",
-            "where a not in (select a from t)",
-            "insert into k select id, n from s where id not in (select id from k)",
-        ),
         (
             "merge into k using s on s.id = k.id when matched then update set n = s.n",
             "`insert or replace`",
@@ -232,6 +258,55 @@ def test_insert_or_replace_goes_by_the_key() -> None:
     assert set(changed["k"].inserted) == {("bx", 2), ("c", 3)}
     db.sql("insert or replace into k values ('u', 1), ('v', 1), ('w', 4); delete from k where id = 3")
     assert set(db["k"]) == {("v", 1), ("bx", 2), ("w", 4)}
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "place"),
+    [
+        ("on conflict (n) do nothing", "(n) is no key of `k`", "1:55"),
+        ("on conflict (z) do nothing", "`k` has no column `z`", "1:55"),
+        ("on conflict do update set z = 1", "`k` has no column `z`", "1:68"),
+        ("on conflict do update set n = excluded.z", "`k` has no column `z`", "1:72"),
+        ("on conflict (id) where n > 1 do nothing", "not supported yet: `where` behind a key", "1:"),
+        ("on conflict on constraint k_pk do nothing", "not supported yet: `on conflict on constraint`", "1:"),
+        ("on conflict do update set id = null", "column `id` of `k` cannot be null", "1:"),
+        (", (1, 'v') on conflict do update set n = 0", "the rows to be inserted into `k` have a key twice", "1:"),
+    ],
+)
+def test_conflicts_that_are_wrong(text: str, what: str, place: str) -> None:
+    db = lftj.Database()
+    db.sql("create table k (name text, id int primary key, n int); insert into k values ('a', 1, 0)")
+    with pytest.raises(lftj.ProgramError) as caught:
+        db.sql(f"insert into k (id, name) values (1, 'u') {text}; delete from k")
+    found = caught.value.diagnostics[0]
+    assert found.what.startswith(what)
+    assert str(found.span).startswith(f"<sql>:{place}")
+    assert list(db["k"]) == [("a", 1, 0)]
+
+
+def test_of_rows_with_one_key_values_have_an_order_and_a_query_has_none() -> None:
+    db = lftj.Database()
+    db.sql("create table k (id int primary key, n int); create table s (id int, n int)")
+    db.sql("insert into s values (1, 1), (1, 2), (3, 3), (3, 3); insert or replace into k values (6, 6), (6, 7)")
+    db.sql("insert into k values (5, 5), (5, 6) on conflict do nothing")
+    db.sql("insert into k select * from s where id = 3 on conflict do nothing")
+    assert list(db["k"]) == [(3, 3), (5, 5), (6, 7)]
+    for text in ("insert or replace into k select * from s", "insert or ignore into k select * from s"):
+        with pytest.raises(lftj.ProgramError, match=r"have a key twice: that of k\(1, "):
+            db.sql(text)
+    with pytest.raises(lftj.ProgramError, match=r"have a key twice: that of k\(3, "):
+        db.sql("insert into k select * from s where id = 3 on conflict do update set n = 0")
+
+
+def test_a_limit_holds_for_the_rows_that_are_inserted() -> None:
+    db = lftj.Database()
+    db.sql("create table t (a int, c text); insert into t values (1, 'x'), (2, 'y'), (3, 'y'), (3, 'y')")
+    db.sql("create table u (a int); insert into u select a from t order by a desc limit 1")
+    assert list(db["u"]) == [(3, 1)]
+    db.sql("delete from u; insert into u select 1 from t order by c desc, a limit 2 offset 1")
+    assert list(db["u"]) == [(1, 2)]
+    db.sql("delete from u; insert into u select a from t order by c")
+    assert list(db["u"]) == [(1, 1), (2, 1), (3, 2)]
 
 
 def test_parameters_are_values() -> None:

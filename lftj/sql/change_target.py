@@ -1,0 +1,106 @@
+"""The table that a statement changes, its columns and what it assigns to them; what changes have of a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sqlglot import exp
+
+from lftj.language.diagnostics import did_you_mean
+from lftj.program.state import State
+from lftj.sql.catalogue import Catalogue, Table, find
+from lftj.sql.ddl import known_table
+from lftj.sql.one_off import Asking
+from lftj.sql.places import SqlText
+from lftj.store.change import Batch
+from lftj.store.stored import StoredRelation
+
+
+class Changing(Asking, Protocol):
+    """What statements change: a `Transaction`."""
+
+    def _present(self) -> State: ...
+
+    def _relation(self, name: str) -> StoredRelation: ...
+
+    def _add(self, name: str, relation: StoredRelation, batch: Batch) -> None: ...
+
+
+# What says the same as a part of a statement that is not supported.
+_INSTEAD = {
+    "returning": "leave it out: `db.sql` returns the rows that came and went",
+}
+
+
+def refuse_parts(statement: exp.Expr, source: SqlText, **features: str) -> None:
+    """Refuse the parts of a statement that are not supported, each by what it is called."""
+    for part, feature in features.items():
+        given = statement.args.get(part)
+        if given:
+            node = given if isinstance(given, exp.Expr) else statement
+            raise source.unsupported(feature, node, _INSTEAD.get(part, "write the statement without it"))
+
+
+def changed_table(node: exp.Expr, catalogue: Catalogue, source: SqlText) -> Table:
+    """The table that a node names; a view is refused."""
+    table = known_table(node, catalogue, source)
+    if table.view:
+        raise source.error(
+            f"`{table.name}` is a view, and its rows cannot be changed",
+            node,
+            why="they are what its definition, or its rules, derive",
+            remedy="change the tables that it reads",
+        )
+    return table
+
+
+def places_of(table: Table, named: Sequence[str] | None, node: exp.Expr, source: SqlText) -> list[int]:
+    """The positions of the columns that are named; of all, if none are."""
+    columns = [column.name for column in table.columns]
+    if named is None:
+        return list(range(len(columns)))
+    places: list[int] = []
+    for name in named:
+        found = find(name, columns)
+        if found is None:
+            raise source.error(
+                f"`{table.name}` has no column `{name}`",
+                node,
+                why=f"its columns are {', '.join(columns)}",
+                remedy=did_you_mean(name, columns, "name one of these"),
+            )
+        if columns.index(found) in places:
+            raise source.error(
+                f"column `{found}` is named twice",
+                node,
+                why="a row has one value in each column",
+                remedy="leave one of the two out",
+            )
+        places.append(columns.index(found))
+    return places
+
+
+def columns_of(table: Table, node: exp.Expr) -> list[exp.Expr]:
+    """The columns of a table, as a select names them."""
+    alias = node.alias_or_name
+    return [exp.column(exp.to_identifier(column.name, quoted=True), alias) for column in table.columns]
+
+
+def assignments(table: Table, items: Sequence[exp.Expr], source: SqlText) -> dict[int, exp.Expr]:
+    """The values of `set`, by the positions of their columns."""
+    assigned: dict[int, exp.Expr] = {}
+    for item in items:
+        column = item.this if isinstance(item, exp.EQ) else None
+        if not isinstance(column, exp.Column):
+            raise source.unsupported(f"`set {item.sql('duckdb')}`", item, "write `set column = value, ...`")
+        (place,) = places_of(table, [column.name], column, source)
+        if place in assigned:
+            raise source.error(
+                f"`{column.name}` is set twice",
+                item,
+                why="a column has one value in each row",
+                remedy="leave one of the two out",
+            )
+        assigned[place] = item.expression
+    return assigned

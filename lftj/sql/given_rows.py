@@ -1,0 +1,204 @@
+"""The rows that statements give: constants by the types of their columns, and what queries select."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from lftj.errors import ProgramError
+from lftj.io.fields import text_value
+from lftj.language.diagnostics import counted
+from lftj.language.types import DECIMAL, decimal_of, scale_of
+from lftj.program.state import State
+from lftj.sql.catalogue import Table
+from lftj.sql.change_target import Changing
+from lftj.sql.ddl import sql_type, type_name
+from lftj.sql.one_off import Answer, answer
+from lftj.sql.places import SqlText
+from lftj.values import gate
+from lftj.values.codes import Column
+from lftj.values.decimal_type import Decimals
+from lftj.values.faults import Fault, stands_for_null
+from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nullable, type_of, without_null
+
+Codes = npt.NDArray[np.int64]
+
+
+def constant_rows(room: Changing, table: Table, places: list[int], values: exp.Values, source: SqlText) -> Codes:
+    """The rows int64[columns, n] of `values (...), (...)`."""
+    rows = [_null_row(table) for _ in values.expressions]
+    for row, item in zip(rows, values.expressions, strict=True):
+        nodes = item.expressions if isinstance(item, exp.Tuple) else [item.this]
+        _check_count(table, places, len(nodes), item, source)
+        computed: list[tuple[int, exp.Expr]] = []
+        for place, node in zip(places, nodes, strict=True):
+            code = _constant(room, table, table.columns[place], node, source)
+            if code is None:
+                computed.append((place, node))
+            else:
+                row[place] = code
+        if computed:
+            parts = [exp.alias_(node.copy(), f"value {place}", quoted=True) for place, node in computed]
+            types = [table.columns[place].type for place, _ in computed]
+            found = typed_answer(room, exp.Select(expressions=parts), types, source)
+            for number, (place, node) in enumerate(computed):
+                codes = codes_for(table, place, found.rows[number], found.columns[number], node, source)
+                row[place] = int(codes[0])
+    return np.array(rows, np.int64).reshape(len(rows), len(table.columns)).T.copy()
+
+
+def _null_row(table: Table) -> list[int]:
+    """The codes of a row of nulls; those of columns that are not nullable are replaced."""
+    return [type_of(column.type).null for column in table.columns]
+
+
+def _check_count(table: Table, places: list[int], given: int, node: exp.Expr, source: SqlText) -> None:
+    if given != len(places):
+        named = ", ".join(table.columns[place].name for place in places)
+        raise source.error(
+            f"{counted(given, 'value')} for {counted(len(places), 'column')} of `{table.name}`",
+            node,
+            why=f"the columns are {named}",
+            remedy="give each of them one value, or name those that have one behind the table",
+        )
+
+
+def _constant(room: Changing, table: Table, column: Column, node: exp.Expr, source: SqlText) -> int | None:
+    """The code of a constant in a column; None if it has to be computed."""
+    inner, negative = (node.this, True) if isinstance(node, exp.Neg) else (node, False)
+    family, fault, text = family_of(column.type), None, ""
+    if isinstance(inner, exp.Null) and not negative:
+        if not is_nullable(column.type):
+            raise null_error(table, column, node, source)
+        return type_of(column.type).null
+    if isinstance(inner, exp.Boolean) and family == "bool":
+        return int(bool(inner.this))
+    if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and inner.this.is_string:
+        if type_name(inner.to, source) != without_null(column.type):
+            return None
+        inner = inner.this
+        text = inner.name
+    elif isinstance(inner, exp.Literal):
+        if not inner.is_string and family not in ("number", "unsigned", "float", "decimal"):
+            return None
+        text = f"-{inner.name}" if negative else inner.name
+    else:
+        return None
+    if family == "symbol":
+        return gate.encode_value(text, without_null(column.type), room._evaluator.symbols)
+    found = text_value(text.encode(), without_null(column.type))
+    if isinstance(found, Fault):
+        fault = found
+    elif isinstance(found, str):
+        return int(room._evaluator.symbols.intern_one(found))
+    elif is_nullable(column.type) and found == type_of(column.type).null:
+        fault = stands_for_null(type_of(column.type))
+    else:
+        return found
+    raise _misfit(table, column, text, fault, node, source)
+
+
+def null_error(table: Table, column: Column, node: exp.Expr, source: SqlText) -> ProgramError:
+    """The error about null in a column that does not admit it."""
+    return source.error(
+        f"column `{column.name}` of `{table.name}` cannot be null",
+        node,
+        why="it is in the primary key" if column.name in table.key else "it is declared `not null`",
+        remedy="give it a value in each row; no column has a default",
+    )
+
+
+def _misfit(table: Table, column: Column, text: str, fault: Fault, node: exp.Expr, source: SqlText) -> ProgramError:
+    return source.error(
+        f"column `{column.name}` of `{table.name}`: {text} {fault.reason}",
+        node,
+        why=fault.why,
+        remedy=f"write {type_of(column.type).article}, or a text that spells one",
+    )
+
+
+# --- selected rows ----------------------------------------------------------------------------------------------------
+
+
+def selected_rows(
+    room: Changing, table: Table, places: list[int], query: exp.Expr, source: SqlText
+) -> tuple[Codes, Codes]:
+    """The rows int64[columns, n] that a query gives, and how often each is there."""
+    types: list[str | None] = [table.columns[place].type for place in places]
+    found = typed_answer(room, query, types, source, table=table)
+    rows = np.empty((len(table.columns), found.rows.shape[1]), np.int64)
+    rows[:] = np.array(_null_row(table), np.int64)[:, None]
+    for number, place in enumerate(places):
+        rows[place] = codes_for(table, place, found.rows[number], found.columns[number], query, source)
+    return rows, found.copies
+
+
+def typed_answer(
+    room: Changing,
+    query: exp.Expr,
+    types: Sequence[str | None],
+    source: SqlText,
+    *,
+    table: Table | None = None,
+    state: State | None = None,
+) -> Answer:
+    """The answer of a query whose columns have the given types, by casts where it has others; None: as it is.
+
+    `state`: what it is asked over, if not what the transaction holds.
+    """
+    state = room._present() if state is None else state
+    found = answer(room, state, query, source)
+    if table is not None and len(found.columns) != len(types):
+        raise source.error(
+            f"{counted(len(found.columns), 'column')} for {counted(len(types), 'column')} of `{table.name}`",
+            query,
+            why="a column of the select is put into each of them, in order",
+            remedy="select as many columns, or name those that are given behind the table",
+        )
+    other = [
+        number
+        for number, (column, type) in enumerate(zip(found.columns, types, strict=True))
+        if type is not None and not _alike(column.type, type)
+    ]
+    if not other:
+        return found
+    names = [f"c{number}" for number in range(len(types))]
+    inner = exp.TableAlias(this=exp.to_identifier("given"), columns=[exp.to_identifier(name) for name in names])
+    parts = [
+        exp.alias_(exp.Cast(this=exp.column(name, "given"), to=sql_type(type)), name)
+        if number in other and type is not None
+        else exp.column(name, "given")
+        for number, (name, type) in enumerate(zip(names, types, strict=True))
+    ]
+    given = exp.Subquery(this=query.copy(), alias=inner)
+    return answer(room, state, exp.Select(expressions=parts, from_=exp.From(this=given)), source)
+
+
+def _alike(given: str, target: str) -> bool:
+    """Whether codes of one type are codes of the other; of a decimal with fewer digits `_into` looks at the values."""
+    given, target = without_null(given), without_null(target)
+    if family_of(given) == family_of(target) == DECIMAL:
+        return scale_of(given) == scale_of(target)
+    return given == target
+
+
+def codes_for(table: Table, place: int, codes: Codes, column: Column, node: exp.Expr, source: SqlText) -> Codes:
+    """Codes of a column of an answer, for a column of a table of the same type."""
+    target, made = table.columns[place], type_of(table.columns[place].type)
+    if isinstance(made, Decimals):
+        wide = (np.abs(codes) > made.high) & ~(is_nullable(column.type) & (codes == made.null))
+        if wide.any():
+            value = from_stored(int(codes[np.argmax(wide)]), decimal_of(made.scale))
+            fault = Fault(f"does not fit into {made.plain}", made.takes, "")
+            raise _misfit(table, target, str(value), fault, node, source)
+    if is_nullable(target.type) == is_nullable(column.type) or not (codes == made.null).any():
+        return codes
+    if is_nullable(column.type):
+        raise null_error(table, target, node, source)
+    if in_dictionary(target.type):
+        return codes
+    value = from_stored(made.null, without_null(target.type))
+    raise _misfit(table, target, str(value), stands_for_null(made), node, source)

@@ -1,0 +1,211 @@
+"""`on conflict`: what becomes of rows to be inserted whose key is there, and of the rows that have it.
+
+    insert into t values (1, 'x') on conflict do nothing              `insert or ignore into t values (1, 'x')`
+    insert into t values (1, 'x') on conflict (id) do update set b = excluded.b where t.b < excluded.b
+    insert or replace into t (id, b) values (1, 'x')                  `do update set b = excluded.b`
+
+The rows to be inserted become a relation beside the tables, which stands as `excluded` in one select with the table:
+it gives the rows that meet one of the same key, and their new values. The other rows are inserted. In `set` and `where`
+a name alone is a column of the table; so the columns of that relation have names that nobody writes.
+
+Two rows of one statement may have one key. With `do nothing` the first of `values` counts, with `insert or replace` the
+last; where nothing says which comes first, as of the rows of a select, it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from sqlglot import exp
+
+from lftj.errors import ProgramError
+from lftj.sql.catalogue import Table, find
+from lftj.sql.change_target import Changing, assignments, places_of
+from lftj.sql.one_off import Codes, answer, with_rows
+from lftj.sql.places import SqlText
+from lftj.sql.row_changes import insert_rows, replace_rows, shown
+from lftj.sql.update_delete import change_rows
+from lftj.values.codes import Column
+
+EXCLUDED = "excluded"
+
+
+class Conflict(NamedTuple):
+    """What is asked for.
+
+    `keys`: the positions of the columns of each key that counts · `assigned`: what `do update` sets; None: `do nothing`
+    · `replaces`: it is `insert or replace` · `target`: the table, as the statement names it · `node`: what asks for it.
+    """
+
+    keys: tuple[tuple[int, ...], ...]
+    assigned: dict[int, exp.Expr] | None
+    where: exp.Expr | None
+    replaces: bool
+    target: exp.Expr
+    node: exp.Expr
+
+
+class GivenRows(NamedTuple):
+    """The rows int64[columns, n] to be inserted, how often each, and whether they are `written` one after the other."""
+
+    rows: Codes
+    copies: Codes
+    written: bool
+
+
+def conflict_of(statement: exp.Insert, table: Table, places: Sequence[int], source: SqlText) -> Conflict | None:
+    """What an insert into the columns at `places` asks for; None if nothing."""
+    target = statement.this.this if isinstance(statement.this, exp.Schema) else statement.this
+    asked, word = statement.args.get("conflict"), str(statement.args.get("alternative") or "").lower()
+    if asked is None and not word:
+        return None
+    feature = f"`insert or {word}`" if word else "`on conflict`"
+    node = asked or statement
+    if word not in ("", "replace", "ignore") or (word and asked is not None):
+        raise source.unsupported(feature, node, "write `on conflict do nothing` or `on conflict do update set ...`")
+    keys = _keys(table, asked, feature, node, source)
+    if asked is None:
+        assigned = {place: _excluded(table, place) for place in places} if word == "replace" else None
+        return Conflict(keys, assigned, None, word == "replace", target, node)
+    if str(asked.args["action"]).upper() == "DO NOTHING":
+        return Conflict(keys, None, None, False, target, node)
+    written = assignments(table, asked.expressions, source)
+    assigned = {place: _read_excluded(table, value, source) for place, value in written.items()}
+    where = asked.args.get("where")
+    return Conflict(
+        keys, assigned, None if where is None else _read_excluded(table, where.this, source), False, target, node
+    )
+
+
+def _keys(
+    table: Table, asked: exp.Expr | None, feature: str, node: exp.Expr, source: SqlText
+) -> tuple[tuple[int, ...], ...]:
+    """The keys of a table that count: the one that is named, else all."""
+    names = [column.name for column in table.columns]
+    keys = (tuple(names.index(name) for name in table.key),) if table.key else ()
+    if not keys:
+        raise source.error(
+            f"{feature} into `{table.name}`, which has no primary key",
+            node,
+            why="rows are in conflict where they are alike in a key",
+            remedy="use `insert`, or create the table with a primary key",
+        )
+    if asked is None:
+        return keys
+    for part, what in (("constraint", "`on conflict on constraint`"), ("index_predicate", "`where` behind a key")):
+        if asked.args.get(part) is not None:
+            raise source.unsupported(what, asked.args[part], "name the columns of the key: `on conflict (a, b)`")
+    named = asked.args.get("conflict_keys") or []
+    if not named:
+        return keys
+    key = places_of(table, [part.name for part in named], named[0], source)
+    if set(key) not in [set(columns) for columns in keys]:
+        shown_keys = " or ".join(f"({', '.join(names[place] for place in columns)})" for columns in keys)
+        raise source.error(
+            f"({', '.join(names[place] for place in key)}) is no key of `{table.name}`",
+            named[0],
+            why="rows that are alike there may both be in the table",
+            remedy=f"write `on conflict {shown_keys}`",
+        )
+    return (tuple(key),)
+
+
+def _excluded(table: Table, place: int) -> exp.Expr:
+    """A column of the row to be inserted."""
+    return exp.column(exp.to_identifier(_hidden(table.columns[place].name), quoted=True), EXCLUDED)
+
+
+def _hidden(name: str) -> str:
+    return f"{EXCLUDED} {name}"
+
+
+def _read_excluded(table: Table, node: exp.Expr, source: SqlText) -> exp.Expr:
+    """An expression in which `excluded.c` is the column of the relation of the rows to be inserted."""
+    names = [column.name for column in table.columns]
+
+    def read(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or part.table.casefold() != EXCLUDED:
+            return part
+        found = find(part.name, names)
+        if found is None:
+            places_of(table, [part.name], part, source)
+        column = _excluded(table, names.index(found or ""))
+        column.meta.update(part.this.meta)
+        return column
+
+    made = node.copy().transform(read)
+    made.parent = node.parent  # where it stands, if no part of it has a place
+    return made
+
+
+# --- carried out ------------------------------------------------------------------------------------------------------
+
+
+def insert_beside(room: Changing, table: Table, given: GivenRows, conflict: Conflict, source: SqlText) -> None:
+    """Insert the rows whose keys are not in the table, and do as `conflict` says with the others."""
+    rows = _one_per_key(room, table, given, conflict, source)
+    if conflict.replaces and len(conflict.assigned or ()) == len(table.columns):
+        replace_rows(room, table, rows)
+        return
+    columns = tuple(Column(_hidden(column.name), column.type) for column in table.columns)
+    state, name = with_rows(room, room._present(), EXCLUDED, columns, rows)
+    excluded = exp.alias_(exp.to_table(name, quoted=True), EXCLUDED, table=True)
+    alike = [_alike(table, key, conflict.target) for key in conflict.keys]
+    query = exp.Select(
+        expressions=[_excluded(table, place) for place in range(len(columns))], from_=exp.From(this=excluded.copy())
+    )
+    for condition in alike:
+        there = exp.Select(expressions=[exp.Literal.number(1)], from_=exp.From(this=conflict.target.copy()))
+        query = query.where(exp.not_(exp.Exists(this=there.where(condition))), copy=False)
+    new = answer(room, state, query, source).rows
+    if conflict.assigned is not None:
+        where = exp.Where(this=exp.and_(alike[0], *([] if conflict.where is None else [conflict.where])))
+        change_rows(room, table, conflict.target, conflict.assigned, [excluded], where, source, state=state)
+    insert_rows(room, table, new, np.ones(new.shape[1], np.int64))
+
+
+def _alike(table: Table, key: tuple[int, ...], target: exp.Expr) -> exp.Expr:
+    """Whether a row of the table has the key of a row to be inserted."""
+    alias = target.alias_or_name
+    return exp.and_(
+        *(
+            exp.EQ(
+                this=exp.column(exp.to_identifier(table.columns[place].name, quoted=True), alias),
+                expression=_excluded(table, place),
+            )
+            for place in key
+        )
+    )
+
+
+def _one_per_key(room: Changing, table: Table, given: GivenRows, conflict: Conflict, source: SqlText) -> Codes:
+    """The rows of which no two are alike in a key: the first or the last ones, as the statement has it."""
+    rows, written = given.rows, given.written
+    update = conflict.assigned is not None and not conflict.replaces
+    if update and (given.copies > 1).any():
+        raise _twice(room, table, rows[:, int(np.argmax(given.copies > 1))], conflict, source)
+    kept = np.arange(rows.shape[1])[:: -1 if conflict.replaces else 1]
+    for key in conflict.keys:
+        _, first, place = np.unique(rows[list(key)][:, kept], axis=1, return_index=True, return_inverse=True)
+        if len(first) == len(kept):
+            continue
+        other = first[place.reshape(-1)]
+        again = other != np.arange(len(kept))
+        if not (written and not update):
+            different = again if update else (rows[:, kept] != rows[:, kept[other]]).any(axis=0)
+            if different.any():
+                raise _twice(room, table, rows[:, kept[int(np.argmax(different))]], conflict, source)
+        kept = kept[~again]
+    return np.ascontiguousarray(rows[:, kept])
+
+
+def _twice(room: Changing, table: Table, row: Codes, conflict: Conflict, source: SqlText) -> ProgramError:
+    update = conflict.assigned is not None and not conflict.replaces
+    return source.error(
+        f"the rows to be inserted into `{table.name}` have a key twice: that of {shown(room, table, row)}",
+        conflict.node,
+        why="`do update` changes each row once" if update else "nothing says which of the rows of a query comes first",
+        remedy="give one row for each key, by `group by` or `select distinct`",
+    )
