@@ -94,3 +94,12 @@ def find(name: str, names: Iterable[str]) -> str | None:
         if other.casefold() == name.casefold():
             alike.append(other)
     return alike[0] if len(alike) == 1 else None
+
+
+def unlike(name: str, names: Iterable[str]) -> str:
+    """`name`, with a number behind it if it is among `names`."""
+    taken, made, number = set(names), name, 0
+    while made in taken:
+        number += 1
+        made = f"{name}_{number}"
+    return made

@@ -1,31 +1,15 @@
-"""The table that a statement changes, its columns and what it assigns to them; what changes have of a transaction."""
+"""The table that a statement changes, its columns, and what it assigns to them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from sqlglot import exp
 
 from lftj.language.diagnostics import did_you_mean
-from lftj.program.state import State
 from lftj.sql.catalogue import Catalogue, Table, find
 from lftj.sql.ddl import known_table
-from lftj.sql.one_off import Asking
 from lftj.sql.places import SqlText
-from lftj.store.change import Batch
-from lftj.store.stored import StoredRelation
-
-
-class Changing(Asking, Protocol):
-    """What statements change: a `Transaction`."""
-
-    def _present(self) -> State: ...
-
-    def _relation(self, name: str) -> StoredRelation: ...
-
-    def _add(self, name: str, relation: StoredRelation, batch: Batch) -> None: ...
-
 
 # What says the same as a part of a statement that is not supported.
 _INSTEAD = {

@@ -17,7 +17,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.names import BAG, COPIES, PRIMARY_KEY
-from lftj.sql.catalogue import Catalogue, Table, find
+from lftj.sql.catalogue import Catalogue, Table, find, unlike
 from lftj.sql.places import SqlText
 from lftj.values.type_table import is_type, without_null
 
@@ -133,7 +133,7 @@ def table_declaration(create: exp.Create, source: SqlText) -> ast.Declaration:
     ]
     if keys:
         return ast.Declaration(name, tuple(attributes), (f"{PRIMARY_KEY} ({', '.join(keys)})",), span)
-    attributes.append(ast.Attribute(COPIES, "number", span))
+    attributes.append(ast.Attribute(unlike(COPIES, names), "number", span))
     return ast.Declaration(name, tuple(attributes), (BAG,), span, functional=True)
 
 
@@ -249,5 +249,7 @@ def refuse_properties(create: exp.Create, source: SqlText) -> None:
     for given in properties.expressions if properties else ():
         if isinstance(given, exp.MaterializedProperty):
             continue  # every view is
+        if isinstance(given, exp.WithDataProperty) and create.args.get("kind") == "TABLE" and create.expression:
+            continue
         kind = "temporary tables" if isinstance(given, exp.TemporaryProperty) else f"`{given.sql('duckdb').lower()}`"
         raise source.unsupported(kind, create.this, "leave it out; a database in memory is temporary")

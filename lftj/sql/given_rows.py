@@ -14,10 +14,10 @@ from lftj.language.diagnostics import counted
 from lftj.language.types import DECIMAL, decimal_of, scale_of
 from lftj.program.state import State
 from lftj.sql.catalogue import Table
-from lftj.sql.change_target import Changing
 from lftj.sql.ddl import sql_type, type_name
 from lftj.sql.one_off import Answer, answer
 from lftj.sql.places import SqlText
+from lftj.sql.room import Changing
 from lftj.values import gate
 from lftj.values.codes import Column
 from lftj.values.decimal_type import Decimals

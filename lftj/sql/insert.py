@@ -14,10 +14,11 @@ import numpy as np
 from sqlglot import exp
 
 from lftj.sql.catalogue import Catalogue
-from lftj.sql.change_target import Changing, changed_table, places_of, refuse_parts
+from lftj.sql.change_target import changed_table, places_of, refuse_parts
 from lftj.sql.given_rows import constant_rows, null_error, selected_rows
 from lftj.sql.on_conflict import GivenRows, conflict_of, insert_beside
 from lftj.sql.places import SqlText
+from lftj.sql.room import Changing
 from lftj.sql.row_changes import insert_rows
 from lftj.values.type_table import is_nullable
 

@@ -22,9 +22,10 @@ from sqlglot import exp
 
 from lftj.errors import ProgramError
 from lftj.sql.catalogue import Table, find
-from lftj.sql.change_target import Changing, assignments, places_of
+from lftj.sql.change_target import assignments, places_of
 from lftj.sql.one_off import Codes, answer, with_rows
 from lftj.sql.places import SqlText
+from lftj.sql.room import Changing
 from lftj.sql.row_changes import insert_rows, replace_rows, shown
 from lftj.sql.update_delete import change_rows
 from lftj.values.codes import Column

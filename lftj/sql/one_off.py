@@ -186,10 +186,16 @@ def view_of(query: exp.Expr, named: Sequence[str], name: str, catalogue: Catalog
         query = query.copy()
         query.set("order", None)
     view = translated(query, catalogue, name, source)
-    columns = list(named) or [column.name for column in view.columns]
-    if len(columns) != len(view.columns):
+    columns = column_names([column.name for column in view.columns], named, f"the view `{name}`", query, source)
+    return ast.Program(_renamed(view, columns), source.name)
+
+
+def column_names(found: Sequence[str], named: Sequence[str], what: str, query: exp.Expr, source: SqlText) -> list[str]:
+    """The names of the columns of `what` is made of a query: those that are `named`, else those that it has."""
+    columns = list(named) or list(found)
+    if len(columns) != len(found):
         raise source.error(
-            f"{counted(len(columns), 'name')} for {counted(len(view.columns), 'column')} of the view `{name}`",
+            f"{counted(len(columns), 'name')} for {counted(len(found), 'column')} of {what}",
             query,
             why="each column of the query has one name",
             remedy="name all of them, or none",
@@ -197,12 +203,12 @@ def view_of(query: exp.Expr, named: Sequence[str], name: str, catalogue: Catalog
     for at, column in enumerate(named):
         if find(column, columns[:at]) is not None:
             raise source.error(
-                f"the view `{name}` has two columns `{column}`",
+                f"{what} has two columns `{column}`",
                 query,
                 why="columns are known by their names, in any case",
                 remedy="give one of them another name with `as`",
             )
-    return ast.Program(_renamed(view, columns), source.name)
+    return columns
 
 
 def _renamed(view: View, names: Sequence[str]) -> tuple[ast.Item, ...]:

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from lftj.language import ast
 from lftj.language.names import BAG, COPIES, VIEW
-from lftj.sql.catalogue import Catalogue
+from lftj.sql.catalogue import Catalogue, unlike
 from lftj.sql.heads import QueryHeads
 from lftj.sql.ordering import Ordering, ordering_of
 from lftj.sql.places import SqlText
@@ -76,11 +76,11 @@ class Queries:
         columns: list[OutputColumn] = []
         for at, column in enumerate(found.columns):
             wanted = named[at] if named and at < width else column.name
-            columns.append(OutputColumn(_unlike(wanted, [c.name for c in columns]), column.type, column.nullable))
+            columns.append(OutputColumn(unlike(wanted, [c.name for c in columns]), column.type, column.nullable))
         bag, name = found.rows.bag, self.heads.view
         attributes = [ast.Attribute(column.name, column.declared) for column in columns]
         if bag:
-            attributes.append(ast.Attribute(_unlike(COPIES, [column.name for column in columns]), "number"))
+            attributes.append(ast.Attribute(unlike(COPIES, [column.name for column in columns]), "number"))
         if found.rows.name != name:
             variables = [self.heads.variable(attribute.name, False) for attribute in attributes]
             self.heads.rule(name, variables, [ast.Atom(found.rows.name, tuple(variables))], functional=bag)
@@ -206,11 +206,3 @@ def unwrapped(query: exp.Expr) -> exp.Expr:
                 inner.set(name, query.args[name].copy())
         query = inner
     return query
-
-
-def _unlike(name: str, names: Sequence[str]) -> str:
-    made, number = name, 0
-    while made in names:
-        number += 1
-        made = f"{name}_{number}"
-    return made

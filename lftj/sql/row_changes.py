@@ -10,7 +10,7 @@ import numpy.typing as npt
 from lftj.errors import KeyConflictError
 from lftj.evaluate.key_conflicts import shown_row
 from lftj.sql.catalogue import Table
-from lftj.sql.change_target import Changing
+from lftj.sql.room import Changing
 from lftj.store.change import COPIES, ERASE, INSERT, UPSERT, Batch
 from lftj.store.copies import copies_of, with_copies
 from lftj.values import gate

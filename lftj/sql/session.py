@@ -10,22 +10,22 @@ All of a text is in one transaction: all of it happens, or nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from sqlglot import exp
 
-from lftj.errors import Diagnostic, UnknownRelationError
+from lftj.errors import UnknownRelationError
 from lftj.language import ast
 from lftj.language.clause import owner
 from lftj.language.diagnostics import did_you_mean
 from lftj.program.rule_options import RuleOptions
 from lftj.sql import ddl, update_delete
 from lftj.sql.catalogue import Catalogue
-from lftj.sql.change_target import Changing
+from lftj.sql.create_table import create_table
 from lftj.sql.insert import insert
 from lftj.sql.one_off import NO_OPTIONS, catalogue_of, selected, view_of
 from lftj.sql.places import SqlText
 from lftj.sql.results import SqlResult
+from lftj.sql.room import Session
 from lftj.sql.view_parts import with_new_parts
 from lftj.values.codes import Schema
 
@@ -47,17 +47,6 @@ _REMEDIES = {
     "comment": "leave it out, or write it as `-- ...`",
 }
 _TRANSACTIONS = {exp.Transaction: "begin", exp.Commit: "commit", exp.Rollback: "rollback"}
-
-
-class Session(Changing, Protocol):
-    """What statements are carried out in: an open `Transaction`."""
-
-    def _extended(self, program: ast.Program, options: RuleOptions) -> tuple[Diagnostic, ...]: ...
-
-    def _drop(self, name: str) -> None: ...
-
-    def remove_rules(self, head: str) -> None:
-        """Remove all rules that derive `head`."""
 
 
 def is_query(statement: exp.Expression) -> bool:
@@ -143,18 +132,14 @@ def _create(session: Session, create: exp.Create, catalogue: Catalogue, source: 
     if kind == "view":
         _create_view(session, create, target, catalogue, source, options)
         return
-    if create.args.get("replace"):
-        raise source.unsupported("`create or replace table`", target, "write `drop table if exists` in front")
-    ddl.check_free(target, catalogue, source)
-    if create.expression is None:
-        declaration = ddl.table_declaration(create, source)
-        session._extended(ast.Program((declaration,), source.name), NO_OPTIONS)
+    if create.args.get("replace") and (before := catalogue.table(ddl.name_of(target, source))) is not None:
+        if before.view:
+            ddl.check_free(target, catalogue, source)
+        _refuse_readers(session, before.name, "`create or replace table`", target, source)
+        create_table(session, create, target, source, replaced=before.name)
         return
-    raise source.unsupported(
-        "`create table ... as`",
-        target,
-        "write `create table` with its columns, and then `insert into ... select`",
-    )
+    ddl.check_free(target, catalogue, source)
+    create_table(session, create, target, source)
 
 
 def _create_view(

@@ -17,10 +17,11 @@ from sqlglot import exp
 
 from lftj.program.state import State
 from lftj.sql.catalogue import Catalogue, Table
-from lftj.sql.change_target import Changing, assignments, changed_table, columns_of, refuse_parts
+from lftj.sql.change_target import assignments, changed_table, columns_of, refuse_parts
 from lftj.sql.given_rows import codes_for, typed_answer
 from lftj.sql.one_off import Codes, answer
 from lftj.sql.places import SqlText
+from lftj.sql.room import Changing
 from lftj.sql.row_changes import copies_there, erase_all, erase_rows, insert_rows, shown
 
 

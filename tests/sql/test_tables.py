@@ -82,7 +82,7 @@ def test_constants_of_every_type() -> None:
         ("create table t (a struct(x int))", "the type `struct(x int)`", "1:26"),
         ("create table t (a decimal(30, 2))", "the type `DECIMAL(30, 2)`", "1:27"),
         ("create temporary table t (a int)", "temporary tables", "1:24"),
-        ("create or replace table t (a int)", "`create or replace table`", "1:25"),
+        ("create table t (a int) with no data", "`with no data`", "1:14"),
         ("create table s.t (a int)", "names with a schema in front", "1:14"),
         ("create index i on t (a)", "`create index`", "1:14"),
         ("alter table t add column b int", "`alter`", "1:1"),
@@ -179,6 +179,51 @@ def test_keys_are_checked_when_the_text_ends() -> None:
     assert set(db["city"]) == {("Rome", 1), ("Oslo", 2)}
     db.sql("delete from city; insert into city values ('Bonn', 2)")
     assert list(db["city"]) == [("Bonn", 2)]
+
+
+def test_a_table_as_a_query() -> None:
+    db = lftj.Database()
+    db.sql("""
+        create table u (a int not null, copies text);
+        insert into u values (1, 'x'), (1, 'x'), (2, null);
+        create table t as select a, copies, a * 1.5 as f, null as n from u;
+        create table first (p, q) as select * from u order by a desc limit 2;
+        create table if not exists first as select 1;
+        create table like_u as from u with no data;
+        create table twice as select a, a from u;
+    """)
+    assert shown(db)[1:] == [
+        "t(a:number?, copies:symbol?, f:decimal(18,1)?, n:number?) -> copies_1:number",
+        "first(p:number?, q:symbol?) -> copies:number",
+        "like_u(a:number?, copies:symbol?) -> copies_1:number",
+        "twice(a:number?, a_1:number?) -> copies:number",
+    ]
+    assert list(db["first"]) == [(1, "x", 1), (2, None, 1)]
+    assert list(db["t"]) == [(1, "x", Decimal("1.5"), None, 2), (2, None, Decimal("3.0"), None, 1)]
+    assert not len(db["like_u"])
+    with pytest.raises(lftj.ProgramError, match="1 name for 2 columns of the table `s`"):
+        db.sql("create table s (p) as select * from u")
+    with pytest.raises(lftj.ProgramError, match="there is already a table `t`"):
+        db.sql("create table t as select 1")
+
+
+def test_a_table_in_the_place_of_another() -> None:
+    db = lftj.Database()
+    db.sql("create or replace table t (a int); insert into t values (1), (2)")
+    db.sql("create or replace table t as select a + 1 as b from t")
+    assert list(db["t"]) == [(2, 1), (3, 1)]
+    db.sql("create or replace table t (a text primary key); create view v as select a from t")
+    assert list(db["t"]) == []
+    for text, what in (
+        ("create or replace table t as select 1", "`create or replace table`: `t` is read by `v`"),
+        ("create or replace table v as select 1", "there is already a view `v`"),
+    ):
+        with pytest.raises(lftj.ProgramError) as caught:
+            db.sql(text)
+        assert caught.value.diagnostics[0].what == what
+    with pytest.raises(lftj.ProgramError):
+        db.sql("drop view v; create or replace table t as select 1 as n; insert into t values ('x')")
+    assert shown(db) == ["t(a:symbol)", "v(a:symbol)"]
 
 
 def test_relations_of_rules_are_tables() -> None:
