@@ -47,6 +47,7 @@ import numpy as np
 from lftj import arguments
 from lftj.durable.in_file import InFile
 from lftj.errors import DataWarning, TransactionError
+from lftj.evaluate.constraints import check_constraints, constraints_of
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
 from lftj.explain.bytes_held import bytes_held
@@ -54,10 +55,12 @@ from lftj.explain.explanation import Explanation
 from lftj.explain.maintenance import maintenance_of
 from lftj.io.read_options import ReadOptions
 from lftj.io.sources import read
+from lftj.join.run import Limits
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.clause import Directive
 from lftj.maintain.journal import Journal
+from lftj.maintain.refresh import refresh
 from lftj.maintain.step import KeptHeads, Step
 from lftj.program.closed_heads import refuse_rows
 from lftj.program.declare_paths import big_counts_of, declared
@@ -130,6 +133,7 @@ class Database(InFile):
         self._known = {}
         self._journal = Journal()
         self._rejects: dict[str, Rejects | None] = {}
+        self._constraints_wait = False  # for the end of several loads that are one
         self._open: Transaction | None = None  # set and read by the thread that holds the lock
         self._attached: list[object] = []  # circuits, which clauses know by a number
         self._begin_watching()
@@ -192,6 +196,7 @@ class Database(InFile):
             state = added.state.made_stale(added.heads)
             for name, (rows, count) in added.facts.items():
                 state = state.with_facts(name, self._with_facts(state.relations[name], rows, count))
+            state = self._constrained(state)
             with self._publishing():
                 self._write_rules(program, options, state)
                 self._evaluator.state = state
@@ -287,7 +292,8 @@ class Database(InFile):
         of a declared relation may have others: they are passed over, with a `DataWarning`, or with `extra="error"`
         refused. A bad row raises `DataError` and nothing is loaded; with `on_error="quarantine"` good rows are loaded
         and the bad ones returned (and kept in `db.rejects[name]`). Two values, or rows, for one key raise
-        `KeyConflictError`, a `DataError`. Of a bag each row of the source is one copy more.
+        `KeyConflictError`, and what breaks a constraint `ConstraintError`, both `DataError`s. Of a bag each row of the
+        source is one copy more.
         """
         with self._alone("load"):
             relation = self._stored(name)
@@ -297,9 +303,10 @@ class Database(InFile):
                 loaded = read(source, relation.given, self._symbols, options)
                 rows = np.stack(loaded.columns) if loaded.columns else np.empty((0, loaded.rows), np.int64)
                 facts = self._with_facts(relation, rows, loaded.rows)
+                state = self._constrained(self._state.with_facts(name, facts))
                 with self._publishing():
                     self._write_load(name, relation.facts, facts)
-                    self._evaluator.state = self._state.with_facts(name, facts)
+                    self._evaluator.state = state
                 given(loaded.rows)
             self._rejects[name] = loaded.rejects
         if loaded.note:
@@ -359,13 +366,28 @@ class Database(InFile):
         """Several loads that are one: if the block raises, the state and `rejects` are what they were before it."""
         with self._alone("read_inputs"), self._publishing():
             state, rejects = self._state, dict(self._rejects)
+            self._constraints_wait = True
             try:
                 with self._written_together():
                     yield
+                    self._constraints_wait = False
+                    self._evaluator.state = self._constrained(self._state)
             except BaseException:
                 self._evaluator.state = state
                 self._rejects = rejects
                 raise
+            finally:
+                self._constraints_wait = False
+
+    def _constrained(self, state: State) -> State:
+        """A state that a load or a program made, once the constraints that it concerns are evaluated, and hold."""
+        constraints = [] if self._constraints_wait else constraints_of(state)
+        if not constraints:
+            return state
+        staged = self._evaluator.over(state)
+        self._guarded(refresh, staged, constraints, lambda _: Limits())
+        check_constraints(staged, constraints, lambda _: Limits())
+        return staged.state
 
     @contextmanager
     def _alone(self, what: str) -> Iterator[None]:

@@ -230,6 +230,27 @@ class KeyConflictError(DataError, EvaluationError):
         super().__init__(what, where=where, why=why, remedy=remedy)
 
 
+class ConstraintError(DataError, EvaluationError):
+    """A constraint was to be broken: a relation that must be empty was to have a row. Nothing was changed.
+
+    `relation`: its name. `constraint`: what it must be empty for, in words. `row`: a row that it would have.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        relation: str,
+        constraint: str,
+        row: tuple[object, ...],
+        why: str,
+        remedy: str,
+        details: tuple[str, ...] = (),
+    ) -> None:
+        self.relation, self.constraint, self.row, self.details = relation, constraint, row, details
+        super().__init__(what, why=why, remedy=remedy)
+
+
 class MissingKeyError(Error, KeyError):
     """A functional predicate was asked for the value of a key that it has none for."""
 

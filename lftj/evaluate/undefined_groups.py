@@ -88,7 +88,7 @@ def undefined_in(
     undefined = evaluator.state.undefined
     if not own and not undefined:
         return ()
-    internal = head.startswith(INTERNAL)
+    internal = head.startswith(INTERNAL) and not evaluator.relations[head].schema.constraint
     if own and not internal:
         raise _error(evaluator, own[0], 0)
     if head.endswith(GROUPS):

@@ -290,6 +290,7 @@ def _schemas(names: Names, rules: list[ast.Rule], known: Mapping[str, Schema]) -
             bag=relation.bag,
             key=relation.key,
             view=relation.view,
+            constraint=relation.constraint,
         )
     return schemas
 

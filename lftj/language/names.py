@@ -27,9 +27,9 @@ from lftj.values.codes import Schema
 from lftj.values.type_table import family_of, type_of
 
 _REFUSED_QUALIFIERS = ("eqrel", "overridable", "choice-domain")
-# What a declaration says of the multiplicity of rows, the name that a bag's last column has in SQL, and that a relation
-# has the rows that its rules derive, and none of its own.
-BAG, PRIMARY_KEY, COPIES, VIEW = "bag", "primary-key", "copies", "view"
+# What a declaration says of the multiplicity of rows, the name that a bag's last column has in SQL, that a relation has
+# the rows that its rules derive, and none of its own, and that it must have none at all (behind it: what for).
+BAG, PRIMARY_KEY, COPIES, VIEW, EMPTY = "bag", "primary-key", "copies", "view", "empty"
 
 
 @dataclass(slots=True)
@@ -46,6 +46,7 @@ class KnownRelation:
     bag: bool = False
     key: tuple[int, ...] = ()
     view: bool = False
+    constraint: str = ""
     words: list[str] = field(default_factory=list)  # what the columns are, if internal
 
     @property
@@ -230,14 +231,15 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
         seen.setdefault(attribute.name, attribute.span)
         types.append(_column_type(attribute, names, findings))
     bag, key = _is_bag(item, types, findings), _primary_key(item, types, findings)
-    view = VIEW in item.qualifiers
+    view, constraint = VIEW in item.qualifiers, constraint_of(item)
     before = names.relations.get(item.name)
     if before is not None and before.origin == "known":
         schema = known[item.name]
         same = [(c.name, c.type) for c in schema.columns] == list(
             zip((a.name for a in item.attributes), types, strict=True)
         )
-        if not same or (schema.functional, schema.bag, schema.key, schema.view) != (item.functional, bag, key, view):
+        said = (schema.functional, schema.bag, schema.key, schema.view, schema.constraint)
+        if not same or said != (item.functional, bag, key, view, constraint):
             findings.error(
                 f"relation `{item.name}` is declared again, differently",
                 item.span,
@@ -257,8 +259,16 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
         )
         return
     columns, places = [a.name for a in item.attributes], [a.span for a in item.attributes]
-    relation = KnownRelation(item.name, columns, types, item.span, "declared", places, item.functional, bag, key, view)
+    relation = KnownRelation(
+        item.name, columns, types, item.span, "declared", places, item.functional, bag, key, view, constraint
+    )
     names.relations[item.name] = relation
+
+
+def constraint_of(item: ast.Declaration) -> str:
+    """What the relation must be empty for, in words; "" if it may have rows."""
+    said = next((q for q in item.qualifiers if q.partition(" ")[0] == EMPTY), "")
+    return said.partition(" ")[2] or said
 
 
 def _is_bag(item: ast.Declaration, types: list[str | None], findings: Findings) -> bool:

@@ -59,7 +59,7 @@ _DIRECTIVES = {
 }
 _QUALIFIERS = (
     *("brie", "btree", "inline", "no_inline", "magic", "no_magic", "input", "output", "printsize"),
-    *("bag", "primary-key (...)", "view"),
+    *("bag", "primary-key (...)", "view", "empty"),
 )
 
 _EVERY_CLAUSE = "every fact and every rule ends with a dot"

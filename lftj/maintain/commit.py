@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lftj.errors import CountRangeError, EvaluationError
+from lftj.evaluate.constraints import check_constraints
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_content, check_facts
 from lftj.evaluate.undefined_groups import undefined_of, with_undefined
@@ -151,6 +152,7 @@ class Commit:
             for heads in derived:
                 self._follow(step, heads, facts)
             self.state = step.state
+        check_constraints(self._evaluator.over(self.state), self.changes, self._limits)
         if self._stale != self.state.stale:
             self.state = self.state._replace(stale=frozenset(self._stale))
         self.seconds = time.perf_counter() - started
@@ -320,7 +322,7 @@ class Commit:
         if not isinstance(kept, KeptAlias) or self._program is not None or self._streams is not None:
             return None
         schema, below = step.after[heads.name].schema, step.after[kept.below].schema
-        unchecked = schema.key or schema.functional > below.functional
+        unchecked = schema.key or schema.constraint or schema.functional > below.functional
         if unchecked or step.state.undefined or not kept.holds_for(step, heads):
             return None
         return kept.apply(step, heads, kept.why, NO_LIMITS)
@@ -335,6 +337,8 @@ class Commit:
 
     def _fail(self, heads: Heads, error: EvaluationError) -> None:
         for head in heads.names:
+            if self.state.relations[head].schema.constraint:
+                raise error
             self.unknown[head] = self._failed[head] = error
             self._stale.add(head)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from lftj.errors import EvaluationError, TimeoutExpired
+from lftj.evaluate.constraints import check_constraints
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_content
 from lftj.evaluate.undefined_groups import undefined_of, with_undefined
@@ -74,8 +75,11 @@ def _refresh(evaluator: Evaluator, heads: Heads, limits: Limits, kept: KeptHeads
         if relation.schema.key or (relation.schema.functional and (not heads.grouped or len(relation.facts))):
             check_content(evaluator, head, relation, None, limits)
     state = evaluator.state
+    relations = {**state.relations, **made.relations}
+    if any(relation.schema.constraint for relation in made.relations.values()):
+        check_constraints(evaluator.over(state._replace(relations=relations)), made.relations, lambda _: limits)
     evaluator.state = state._replace(
-        relations={**state.relations, **made.relations},
+        relations=relations,
         stale=state.stale - set(heads.names),
         evaluations={**state.evaluations, **made.evaluations},
         undefined=with_undefined(state.undefined, heads.names, found),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from lftj.language.clause import INTERNAL, Clause, Directive
+from lftj.language.clause import INTERNAL, Clause, Directive, owner
 from lftj.program.strata import Strata
 from lftj.store.stored import StoredRelation
 from scantree.version import Version
@@ -72,11 +72,24 @@ class State(NamedTuple):
         return {head: how for head, how in self.stopped.items() if head not in heads}
 
     def without_relation(self, name: str) -> State:
-        """The state without a relation that no other reads, its clauses, and what only they were taken apart into."""
-        state = self.without_rules(name)
+        """The state without a relation that no other reads, its clauses, and what only they were taken apart into.
+
+        Its constraints go with it, and whatever else is a part of it that nothing reads.
+        """
+        state = self
+        for part, relation in self.relations.items():
+            if relation.schema.constraint and owner(part) == name:
+                state = state.without_rules(part)
+        state = state.without_rules(name)
+        strata = state.strata
+        parts = {name} | {
+            part
+            for part in state.relations
+            if part.startswith(INTERNAL) and owner(part) == name and not strata.of(part) and not strata.read(part)
+        }
         return state._replace(
-            relations={other: r for other, r in state.relations.items() if other != name},
-            stale=state.stale - {name},
+            relations={other: r for other, r in state.relations.items() if other not in parts},
+            stale=state.stale - parts,
             directives=tuple(directive for directive in state.directives if directive.relation != name),
         )
 
@@ -86,7 +99,10 @@ class State(NamedTuple):
         The content of `head` is left to the caller.
         """
         strata = self.strata.without(head)
-        while unread := [h for h in strata.order if h.startswith(INTERNAL) and not strata.read(h)]:
+        constraints = {name for name, relation in self.relations.items() if relation.schema.constraint}
+        while unread := [
+            h for h in strata.order if h.startswith(INTERNAL) and not strata.read(h) and h not in constraints
+        ]:
             for internal in unread:
                 strata = strata.without(internal)
         gone = {h for h in self.strata.order if h.startswith(INTERNAL)} - set(strata.order)

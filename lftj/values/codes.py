@@ -62,6 +62,7 @@ class Schema:
     it is functional, and users insert and erase rows without that column, one copy each. `key`: the positions of the
     columns of a primary key, no two rows are alike in; empty if there is none. It is for relations that are not
     functional, whose key is all columns but the last. `view`: it has the rows that its rules derive, and no facts.
+    `constraint`: what the relation must be empty for, in words; no commit may leave a row in it.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Schema:
     bag: bool = False
     key: tuple[int, ...] = ()
     view: bool = False
+    constraint: str = ""
 
     @property
     def arity(self) -> int:
