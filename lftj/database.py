@@ -47,7 +47,7 @@ import numpy as np
 from lftj import arguments
 from lftj.durable.in_file import InFile
 from lftj.errors import DataWarning, TransactionError
-from lftj.evaluate.constraints import check_constraints, constraints_of
+from lftj.evaluate.empty_relations import check_constraints, constraints_of
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_facts
 from lftj.explain.bytes_held import bytes_held
@@ -58,7 +58,7 @@ from lftj.io.sources import read
 from lftj.join.run import Limits
 from lftj.language import ast
 from lftj.language.builder import Program
-from lftj.language.clause import Directive
+from lftj.language.clause import Directive, owner
 from lftj.maintain.journal import Journal
 from lftj.maintain.refresh import refresh
 from lftj.maintain.step import KeptHeads, Step
@@ -476,14 +476,17 @@ class Database(InFile):
         """How relation `name` (default: everything) is evaluated: strata, key orders, estimated and actual rows.
 
         And how it follows changes: what its traces keep, or would keep, and how the last commit went. A rule that was
-        taken apart is followed by its parts, each with the clause that derives it. Print it, or call `.json()`.
+        taken apart is followed by its parts, each with the clause that derives it; a table of SQL by its constraints.
+        Print it, or call `.json()`.
         """
         with self._lock:
             state = self._state
             names = [name] if name is not None else list(state.strata.order)
             for n in names:
                 self._stored(n)
-            wanted = state.strata.below(names)
+            wanted = state.strata.below(names).union(
+                constraint for constraint in constraints_of(state) if owner(constraint) in names
+            )
             heads = [head for head in state.strata.order if head in wanted]
             evaluations = {
                 head: [state.evaluations.get(c) or self._evaluator.describe(c) for c in state.strata.of(head)]

@@ -474,9 +474,9 @@ class Transaction:
         self._program = (self._program or self._evaluator.state).without_relation(name)
         self._dropped |= {name}
         self._heads = self._heads.intersection(self._program.relations)
-        self._batches.pop(name, None)
-        self._current.pop(name, None)
-        self._applied.pop(name, None)
+        for kept in (self._batches, self._current, self._applied):
+            for gone in kept.keys() - self._program.relations.keys():
+                del kept[gone]
 
     def _present(self) -> State:
         """The state with the facts and rules that were collected so far; every head that they concern is stale."""

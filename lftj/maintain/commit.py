@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from lftj.errors import CountRangeError, EvaluationError
-from lftj.evaluate.constraints import check_constraints
+from lftj.evaluate.empty_relations import check_constraints
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_content, check_facts
 from lftj.evaluate.undefined_groups import undefined_of, with_undefined

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from lftj.errors import EvaluationError, TimeoutExpired
-from lftj.evaluate.constraints import check_constraints
+from lftj.evaluate.empty_relations import check_constraints
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.key_conflicts import check_content
 from lftj.evaluate.undefined_groups import undefined_of, with_undefined

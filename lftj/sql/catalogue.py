@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from lftj.language.clause import INTERNAL
+from lftj.language.clause import INTERNAL, owner
 from lftj.language.names import COPIES
 from lftj.values.codes import Column, Schema
 
@@ -28,10 +28,15 @@ __all__ = ["COPIES", "Catalogue", "Table"]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table or a view. `schema`: of its relation · `view`: rules derive it, and no statement changes its rows."""
+    """A table or a view.
+
+    `schema`: of its relation · `view`: rules derive it, and no statement changes its rows · `unique`: the columns of
+    each constraint that says so.
+    """
 
     schema: Schema
     view: bool
+    unique: tuple[tuple[str, ...], ...] = ()
 
     @property
     def name(self) -> str:
@@ -55,6 +60,11 @@ class Table:
             return self.schema.names[:-1]
         return tuple(self.schema.names[at] for at in self.schema.key)
 
+    @property
+    def keys(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each key: the primary one, and those that are unique where no column is null."""
+        return ((self.key,) if self.key else ()) + self.unique
+
     def column(self, name: str) -> Column | None:
         """The column of a name, found as `find` does; None if there is none."""
         at = find(name, (column.name for column in self.columns))
@@ -65,8 +75,12 @@ class Catalogue:
     """The tables and views over `schemas`, which has one for every relation; `heads`: those that rules derive."""
 
     def __init__(self, schemas: Mapping[str, Schema], heads: Collection[str] = ()) -> None:
+        unique: dict[str, tuple[tuple[str, ...], ...]] = {}
+        for name, schema in schemas.items():
+            if schema.constraint and name.startswith(f"{INTERNAL}{owner(name)}.unique"):
+                unique[owner(name)] = (*unique.get(owner(name), ()), schema.names[:-1])
         self._tables = {
-            name: Table(schema, name in heads or schema.view)
+            name: Table(schema, name in heads or schema.view, unique.get(name, ()))
             for name, schema in schemas.items()
             if not name.startswith(INTERNAL)
         }

@@ -86,5 +86,9 @@ def assignments(table: Table, items: Sequence[exp.Expr], source: SqlText) -> dic
                 why="a column has one value in each row",
                 remedy="leave one of the two out",
             )
-        assigned[place] = item.expression
+        value = item.expression
+        if isinstance(value, exp.Column) and value.sql().lower() == "default" and table.column("default") is None:
+            value = exp.Var(this="DEFAULT")
+            value.parent = item  # where it stands
+        assigned[place] = value
     return assigned

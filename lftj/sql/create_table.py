@@ -1,7 +1,9 @@
 """`create table`: a declaration in the open transaction, and the rows of a query where it is made of one.
 
-create table t (a int, b text)               ddl.py
-create table t as select a, b from u         a bag with the columns of the query, all of which admit null
+    create table t (a int, b text)               table_definition.py, constraints.py, defaults.py
+    create table t as select a, b from u         a bag with the columns of the query, all of which admit null
+
+A query is asked before the table that it replaces goes.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from lftj.language import ast
 from lftj.language.names import BAG, COPIES
 from lftj.sql import ddl
 from lftj.sql.catalogue import unlike
+from lftj.sql.constraints import add_constraints
+from lftj.sql.defaults import add_defaults
 from lftj.sql.given_rows import codes_for
 from lftj.sql.one_off import NO_OPTIONS, Answer, answer, catalogue_of, column_names
 from lftj.sql.places import SqlText
 from lftj.sql.room import Session
 from lftj.sql.row_changes import insert_rows
+from lftj.sql.table_definition import definition_of
 from lftj.values.type_table import with_null, without_null
 
 
@@ -29,8 +34,15 @@ def create_table(
     if replaced is not None:
         session._drop(replaced)
     if found is None:
-        declaration = ddl.table_declaration(create, source)
-        session._extended(ast.Program((declaration,), source.name), NO_OPTIONS)
+        made = definition_of(create, source)
+        if "." in made.name and (made.constraints or made.defaults):
+            raise source.unsupported(
+                "a constraint or default of a table with a dot in its name", target, "give it a name without a dot"
+            )
+        session._extended(ast.Program((made.declaration(target, source),), source.name), NO_OPTIONS)
+        if made.defaults:
+            add_defaults(session, made, source)
+        add_constraints(session, made, source)
         return
     name = ddl.name_of(target, source)
     named = [part.name for part in create.this.expressions] if isinstance(create.this, exp.Schema) else []

@@ -24,18 +24,28 @@ from lftj.values.decimal_type import Decimals
 from lftj.values.faults import Fault, stands_for_null
 from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nullable, type_of, without_null
 
+# The codes of a row of which nothing is said; None where a column has no default and admits no null.
+Blank = Sequence[int | None]
 Codes = npt.NDArray[np.int64]
 
 
-def constant_rows(room: Changing, table: Table, places: list[int], values: exp.Values, source: SqlText) -> Codes:
-    """The rows int64[columns, n] of `values (...), (...)`."""
-    rows = [_null_row(table) for _ in values.expressions]
+def constant_rows(
+    room: Changing, table: Table, places: list[int], blank: Blank, values: exp.Values, source: SqlText
+) -> Codes:
+    """The rows int64[columns, n] of `values (...), (...)`; `blank`: what the other columns hold."""
+    rows = [[code or 0 for code in blank] for _ in values.expressions]
     for row, item in zip(rows, values.expressions, strict=True):
         nodes = item.expressions if isinstance(item, exp.Tuple) else [item.this]
         _check_count(table, places, len(nodes), item, source)
         computed: list[tuple[int, exp.Expr]] = []
         for place, node in zip(places, nodes, strict=True):
-            code = _constant(room, table, table.columns[place], node, source)
+            column = table.columns[place]
+            if is_default(node):
+                code = blank[place]
+                if code is None:
+                    raise null_error(table, column, node, source)
+            else:
+                code = _constant(room, table, column, node, source)
             if code is None:
                 computed.append((place, node))
             else:
@@ -50,9 +60,9 @@ def constant_rows(room: Changing, table: Table, places: list[int], values: exp.V
     return np.array(rows, np.int64).reshape(len(rows), len(table.columns)).T.copy()
 
 
-def _null_row(table: Table) -> list[int]:
-    """The codes of a row of nulls; those of columns that are not nullable are replaced."""
-    return [type_of(column.type).null for column in table.columns]
+def is_default(node: exp.Expr) -> bool:
+    """Whether a value is the word `default`."""
+    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
 
 
 def _check_count(table: Table, places: list[int], given: int, node: exp.Expr, source: SqlText) -> None:
@@ -107,7 +117,7 @@ def null_error(table: Table, column: Column, node: exp.Expr, source: SqlText) ->
         f"column `{column.name}` of `{table.name}` cannot be null",
         node,
         why="it is in the primary key" if column.name in table.key else "it is declared `not null`",
-        remedy="give it a value in each row; no column has a default",
+        remedy="give it a value in each row; it has no default",
     )
 
 
@@ -124,13 +134,13 @@ def _misfit(table: Table, column: Column, text: str, fault: Fault, node: exp.Exp
 
 
 def selected_rows(
-    room: Changing, table: Table, places: list[int], query: exp.Expr, source: SqlText
+    room: Changing, table: Table, places: list[int], blank: Blank, query: exp.Expr, source: SqlText
 ) -> tuple[Codes, Codes]:
-    """The rows int64[columns, n] that a query gives, and how often each is there."""
+    """The rows int64[columns, n] that a query gives, and how often each is there; `blank`: of the other columns."""
     types: list[str | None] = [table.columns[place].type for place in places]
     found = typed_answer(room, query, types, source, table=table)
     rows = np.empty((len(table.columns), found.rows.shape[1]), np.int64)
-    rows[:] = np.array(_null_row(table), np.int64)[:, None]
+    rows[:] = np.array([code or 0 for code in blank], np.int64)[:, None]
     for number, place in enumerate(places):
         rows[place] = codes_for(table, place, found.rows[number], found.columns[number], query, source)
     return rows, found.copies

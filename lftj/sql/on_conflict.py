@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from sqlglot import exp
 
 from lftj.errors import ProgramError
@@ -29,6 +30,7 @@ from lftj.sql.room import Changing
 from lftj.sql.row_changes import insert_rows, replace_rows, shown
 from lftj.sql.update_delete import change_rows
 from lftj.values.codes import Column
+from lftj.values.type_table import is_nullable, type_of
 
 EXCLUDED = "excluded"
 
@@ -66,11 +68,12 @@ def conflict_of(statement: exp.Insert, table: Table, places: Sequence[int], sour
     node = asked or statement
     if word not in ("", "replace", "ignore") or (word and asked is not None):
         raise source.unsupported(feature, node, "write `on conflict do nothing` or `on conflict do update set ...`")
-    keys = _keys(table, asked, feature, node, source)
+    nothing = word == "ignore" or (asked is not None and str(asked.args["action"]).upper() == "DO NOTHING")
+    keys = _keys(table, asked, feature, not nothing, node, source)
     if asked is None:
         assigned = {place: _excluded(table, place) for place in places} if word == "replace" else None
         return Conflict(keys, assigned, None, word == "replace", target, node)
-    if str(asked.args["action"]).upper() == "DO NOTHING":
+    if nothing:
         return Conflict(keys, None, None, False, target, node)
     written = assignments(table, asked.expressions, source)
     assigned = {place: _read_excluded(table, value, source) for place, value in written.items()}
@@ -81,17 +84,25 @@ def conflict_of(statement: exp.Insert, table: Table, places: Sequence[int], sour
 
 
 def _keys(
-    table: Table, asked: exp.Expr | None, feature: str, node: exp.Expr, source: SqlText
+    table: Table, asked: exp.Expr | None, feature: str, changes: bool, node: exp.Expr, source: SqlText
 ) -> tuple[tuple[int, ...], ...]:
-    """The keys of a table that count: the one that is named, else all."""
+    """The keys of a table that count: the one that is named, else all; if a row `changes`, there is one."""
     names = [column.name for column in table.columns]
-    keys = (tuple(names.index(name) for name in table.key),) if table.key else ()
+    keys = tuple(tuple(names.index(name) for name in key) for key in table.keys)
     if not keys:
         raise source.error(
-            f"{feature} into `{table.name}`, which has no primary key",
+            f"{feature} into `{table.name}`, which has no key",
             node,
-            why="rows are in conflict where they are alike in a key",
+            why="rows are in conflict where they are alike in a primary key, or in columns that are `unique`",
             remedy="use `insert`, or create the table with a primary key",
+        )
+    shown_keys = " or ".join(f"({', '.join(names[place] for place in columns)})" for columns in keys)
+    if len(keys) > 1 and changes and (asked is None or not asked.args.get("conflict_keys")):
+        raise source.error(
+            f"{feature} into `{table.name}`, which has several keys: {shown_keys}",
+            node,
+            why="a row may be in conflict with several rows, and one of them is to change",
+            remedy=f"name the key: `on conflict ({', '.join(names[place] for place in keys[0])}) do update set ...`",
         )
     if asked is None:
         return keys
@@ -103,7 +114,6 @@ def _keys(
         return keys
     key = places_of(table, [part.name for part in named], named[0], source)
     if set(key) not in [set(columns) for columns in keys]:
-        shown_keys = " or ".join(f"({', '.join(names[place] for place in columns)})" for columns in keys)
         raise source.error(
             f"({', '.join(names[place] for place in key)}) is no key of `{table.name}`",
             named[0],
@@ -147,7 +157,8 @@ def _read_excluded(table: Table, node: exp.Expr, source: SqlText) -> exp.Expr:
 def insert_beside(room: Changing, table: Table, given: GivenRows, conflict: Conflict, source: SqlText) -> None:
     """Insert the rows whose keys are not in the table, and do as `conflict` says with the others."""
     rows = _one_per_key(room, table, given, conflict, source)
-    if conflict.replaces and len(conflict.assigned or ()) == len(table.columns):
+    primary = [table.columns[place].name for place in conflict.keys[0]] == list(table.key)
+    if primary and conflict.replaces and len(conflict.assigned or ()) == len(table.columns):
         replace_rows(room, table, rows)
         return
     columns = tuple(Column(_hidden(column.name), column.type) for column in table.columns)
@@ -189,17 +200,28 @@ def _one_per_key(room: Changing, table: Table, given: GivenRows, conflict: Confl
         raise _twice(room, table, rows[:, int(np.argmax(given.copies > 1))], conflict, source)
     kept = np.arange(rows.shape[1])[:: -1 if conflict.replaces else 1]
     for key in conflict.keys:
-        _, first, place = np.unique(rows[list(key)][:, kept], axis=1, return_index=True, return_inverse=True)
-        if len(first) == len(kept):
+        known = np.flatnonzero(_without_null(table, key, rows[:, kept]))
+        _, first, place = np.unique(rows[list(key)][:, kept[known]], axis=1, return_index=True, return_inverse=True)
+        if len(first) == len(known):
             continue
         other = first[place.reshape(-1)]
-        again = other != np.arange(len(kept))
+        again = known[other != np.arange(len(known))]
         if not (written and not update):
-            different = again if update else (rows[:, kept] != rows[:, kept[other]]).any(axis=0)
-            if different.any():
-                raise _twice(room, table, rows[:, kept[int(np.argmax(different))]], conflict, source)
-        kept = kept[~again]
+            different = again if update else known[(rows[:, kept[known]] != rows[:, kept[known[other]]]).any(axis=0)]
+            if len(different):
+                raise _twice(room, table, rows[:, kept[different[0]]], conflict, source)
+        kept = np.delete(kept, again)
     return np.ascontiguousarray(rows[:, kept])
+
+
+def _without_null(table: Table, key: tuple[int, ...], rows: Codes) -> npt.NDArray[np.bool_]:
+    """Which rows have a key that can be another's: null is like nothing."""
+    found = np.ones(rows.shape[1], np.bool_)
+    for place in key:
+        type = table.columns[place].type
+        if is_nullable(type):
+            found &= rows[place] != type_of(type).null
+    return found
 
 
 def _twice(room: Changing, table: Table, row: Codes, conflict: Conflict, source: SqlText) -> ProgramError:

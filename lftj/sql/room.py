@@ -8,7 +8,8 @@ from lftj.errors import Diagnostic
 from lftj.language import ast
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
-from lftj.sql.one_off import Asking
+from lftj.sql.one_off import NO_OPTIONS, Asking
+from lftj.sql.view_parts import with_new_parts
 from lftj.store.change import Batch
 from lftj.store.stored import StoredRelation
 
@@ -32,3 +33,11 @@ class Session(Changing, Protocol):
 
     def remove_rules(self, head: str) -> None:
         """Remove all rules that derive `head`."""
+
+
+def extend(session: Session, program: ast.Program) -> ast.Program:
+    """Add a program whose parts get names that no part has, or had before; the program as it was added."""
+    taken = session._evaluator.relations.keys() | session._present().relations.keys()
+    program = with_new_parts(program, taken)
+    session._extended(program, NO_OPTIONS)
+    return program

@@ -18,7 +18,8 @@ from sqlglot import exp
 from lftj.program.state import State
 from lftj.sql.catalogue import Catalogue, Table
 from lftj.sql.change_target import assignments, changed_table, columns_of, refuse_parts
-from lftj.sql.given_rows import codes_for, typed_answer
+from lftj.sql.defaults import blank_row
+from lftj.sql.given_rows import codes_for, is_default, null_error, typed_answer
 from lftj.sql.one_off import Codes, answer
 from lftj.sql.places import SqlText
 from lftj.sql.room import Changing
@@ -85,13 +86,20 @@ def change_rows(
 
     `state`: with what the others name, if the transaction does not have it.
     """
-    values = [exp.alias_(value.copy(), f"value {place}", quoted=True) for place, value in assigned.items()]
+    given = {place: value for place, value in assigned.items() if not is_default(value)}
+    values = [exp.alias_(value.copy(), f"value {place}", quoted=True) for place, value in given.items()]
     query = _over(target, others, [*columns_of(table, target), *values], where)
     width = len(table.columns)
-    types = [None] * width + [table.columns[place].type for place in assigned]
+    types = [None] * width + [table.columns[place].type for place in given]
     found = typed_answer(room, query.distinct() if others else query, types, source, state=state)
     old, new = found.rows[:width], found.rows[:width].copy()
-    for number, (place, value) in enumerate(assigned.items()):
+    blank = blank_row(room._present(), table)
+    for place in assigned.keys() - given.keys():
+        code = blank[place]
+        if code is None:
+            raise null_error(table, table.columns[place], assigned[place], source)
+        new[place] = code
+    for number, (place, value) in enumerate(given.items()):
         new[place] = codes_for(table, place, found.rows[width + number], found.columns[width + number], value, source)
     if others:
         old, new = _one_each(room, table, old, new, others[0], source)
