@@ -32,7 +32,9 @@ def run(
     """Run the statements of a text: the answer of its last one if that is a query, else what all of them changed."""
     source, statements = statements_of(text, NAME, parameters)
     from lftj.sql.one_off import asked
-    from lftj.sql.session import carry_out, is_query, options_for
+    from lftj.sql.session import carry_out, is_query, options_for, without_brackets
+
+    statements = without_brackets(statements)
 
     options = options_for(None, maintain, None, statements)
     if all(map(is_query, statements)):

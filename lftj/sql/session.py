@@ -54,6 +54,13 @@ def is_query(statement: exp.Expression) -> bool:
     return isinstance(statement, exp.Query | exp.Values)
 
 
+def without_brackets(statements: list[exp.Expression]) -> list[exp.Expression]:
+    """The statements of a text without `begin` in front and `commit` behind: it is one transaction anyway."""
+    if len(statements) > 2 and isinstance(statements[0], exp.Transaction) and isinstance(statements[-1], exp.Commit):
+        return statements[1:-1]
+    return statements
+
+
 def defined(statement: exp.Expression) -> set[str]:
     """The names of tables and views that a statement defines."""
     if not isinstance(statement, exp.Create) or statement.find(exp.Table) is None:
@@ -108,8 +115,9 @@ def carry_out(
             raise source.error(
                 f"`{word}` is not a statement of lftj",
                 statement,
-                why="a transaction is a block of Python: it commits at its end, and anything raised in it undoes it",
-                remedy="write `with db.transaction() as tx:` and call `tx.sql(...)` in it; one text is one transaction",
+                why="a transaction is a text, or a block of Python: it commits at its end, and an error undoes it",
+                remedy="leave it out, or write `with db.transaction() as tx:` and call `tx.sql(...)` in it; "
+                "`begin` and `commit` may stand around a whole text of `db.sql`",
             )
         case _:
             word = (str(statement.this) if isinstance(statement, exp.Command) else statement.key).lower()

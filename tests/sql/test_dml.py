@@ -309,6 +309,27 @@ def test_a_limit_holds_for_the_rows_that_are_inserted() -> None:
     assert list(db["u"]) == [(1, 1), (2, 1), (3, 2)]
 
 
+def test_begin_and_commit_stand_around_a_whole_text() -> None:
+    db = small()
+    changed = db.sql("begin transaction; delete from t where a = 2; commit;")
+    assert len(changed["t"].erased) == 1
+    assert list(db.sql("begin; select count(*) as n from t; commit")) == [(2,)]
+    with pytest.raises(lftj.ProgramError, match="there is no table `u`"):
+        db.sql("begin; delete from t; delete from u; commit")
+    for text in (
+        "begin; delete from t",
+        "begin; delete from t; rollback",
+        "begin; delete from t; commit; delete from t",
+        "begin; delete from t; commit; begin; delete from t; commit",
+        "begin; commit",
+    ):
+        with pytest.raises(lftj.ProgramError, match="is not a statement of lftj"):
+            db.sql(text)
+    with db.transaction() as tx, pytest.raises(lftj.ProgramError, match="`begin` is not a statement of lftj"):
+        tx.sql("begin; delete from t; commit")
+    assert len(db["t"]) == 1
+
+
 def test_parameters_are_values() -> None:
     db = small()
     name = "x'; delete from t; --"
