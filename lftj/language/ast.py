@@ -188,7 +188,8 @@ class Declaration:
 
     Qualifiers that change nothing here (`btree`, `brie`) are kept for the round trip. `bag` says that the value is how
     often the row is there, `primary-key (a, b)` that no two rows are alike in these columns, `view` that
-    the relation has no rows but those that its rules derive, `empty` that no commit may leave a row in it. One that
+    the relation has no rows but those that its rules derive, `empty` that no commit may leave a row in it, `first`
+    which of the rows that its rule copies it has (first_rows.py). One that
     changes what the relation means and is not supported (`eqrel`, `choice-domain x`) is kept too, and refused by the
     checker.
     """

@@ -19,6 +19,7 @@ from lftj.language import ast
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import Findings, counted, did_you_mean, given
+from lftj.language.first_rows import FIRST
 from lftj.language.functors import CONSTRAINTS, FUNCTORS, RESERVED
 from lftj.language.text import term_source
 from lftj.language.types import BASE_TYPES, FOREIGN, FOREIGN_NOTES, base_type, chain
@@ -47,6 +48,7 @@ class KnownRelation:
     key: tuple[int, ...] = ()
     view: bool = False
     constraint: str = ""
+    first: str = ""
     words: list[str] = field(default_factory=list)  # what the columns are, if internal
 
     @property
@@ -262,6 +264,7 @@ def _declare(item: ast.Declaration, names: Names, known: Mapping[str, Schema], f
     relation = KnownRelation(
         item.name, columns, types, item.span, "declared", places, item.functional, bag, key, view, constraint
     )
+    relation.first = next((q for q in item.qualifiers if q.startswith(f"{FIRST} ")), "")
     names.relations[item.name] = relation
 
 

@@ -17,6 +17,7 @@ from lftj.maintain.alias import Alias
 from lftj.maintain.cost import FARTHEST, LOATH, MANY
 from lftj.maintain.delta import Delta
 from lftj.maintain.derivations import KeptDerivations
+from lftj.maintain.first import First
 from lftj.maintain.levels import Levels
 from lftj.maintain.paths import Paths
 from lftj.maintain.recompute import RECOMPUTE
@@ -34,7 +35,18 @@ from lftj.program.strata import Heads
 BRIEF = 1e6
 DELTA = Delta()
 TRIGGERS = Triggers(DELTA)
-STRATEGIES: list[Strategy] = [Levels(), Rounds(), Paths(), Alias(), Scan(), TRIGGERS, DELTA, Trace(), RECOMPUTE]
+STRATEGIES: list[Strategy] = [
+    Levels(),
+    Rounds(),
+    Paths(),
+    First(),
+    Alias(),
+    Scan(),
+    TRIGGERS,
+    DELTA,
+    Trace(),
+    RECOMPUTE,
+]
 
 
 def register(strategy: Strategy, *, asked: bool = True) -> None:

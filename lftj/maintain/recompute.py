@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from lftj.evaluate.aggregate import aggregated
 from lftj.evaluate.evaluator import Evaluator
+from lftj.evaluate.first_of_order import derive_first
 from lftj.evaluate.undefined_groups import undefined_groups_of
 from lftj.join.run import Limits
 from lftj.language.clause import Clause
+from lftj.language.first_rows import FIRST
 from lftj.language.thresholds import THRESHOLDS
 from lftj.maintain.derivations import DECLARED, kept_content, why_not_followed
 from lftj.maintain.report import Reason, RuleWork
@@ -63,6 +65,7 @@ MAKERS: dict[str, Callable[[Evaluator, Clause, Limits], Version]] = {
     PATHS: derive_paths,
     NUMBERS: derive_paths,
     THRESHOLDS: by_sorting,
+    FIRST: derive_first,
 }
 
 # Whether such a head may change in a commit that changes nothing it reads, by the same word.

@@ -17,6 +17,7 @@ from lftj.errors import Diagnostic
 from lftj.language import ast
 from lftj.language.builder import Program
 from lftj.language.checker import check
+from lftj.language.first_rows import check_order, marked
 from lftj.language.parse import parse
 from lftj.language.thresholds import folded
 from lftj.program.closed_heads import refuse_rows, refuse_rules
@@ -64,7 +65,7 @@ def extended(
     for name in dict.fromkeys((*checked.facts, *(clause.head for clause in checked.clauses))):
         refuse_rows(state, name)
     options.check(checked.clauses)
-    clauses, gone = folded(checked.clauses)
+    clauses, gone = folded(marked(checked.clauses, checked.schemas))
     fresh = {name: new(schema) for name, schema in checked.schemas.items() if name not in known and name not in gone}
     relations = {**state.relations, **fresh}
     facts = {}
@@ -81,6 +82,7 @@ def extended(
         maintain={**state.maintain, **options.by_rule(checked, "maintain")},
         granularity={**state.granularity, **options.by_rule(checked, "granularity")},
     )
+    check_order(after.strata.recursive, after.strata.marked)
     heads = frozenset(clause.head for clause in clauses)
     for name in heads:
         if name in checked.facts or (name in state.relations and len(state.relations[name].facts)):

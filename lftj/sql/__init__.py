@@ -10,6 +10,6 @@ of queries and of expressions tell each other) · `sql_expressions` (values and 
 (alternatives that exclude one another)
 
 Queries: `queries` (`translated`) · `select` · `from_clause`, `outer_joins` · `grouping`, `aggregate_heads` ·
-`subqueries` · `set_operations` · `values` · `with_clause` · `ordering` · `query_scope` (columns, parameters of
-subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
+`subqueries` · `set_operations` · `values` · `with_clause` · `ordering`, `limits` · `query_scope` (columns, parameters
+of subqueries) · `branches` (bodies of rules) · `heads` (rules and names) · `view` (what comes of it)
 """

@@ -26,8 +26,9 @@ from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
 from lftj.results.answers import Answers, out_of_memory
 from lftj.sql.catalogue import Catalogue, find
+from lftj.sql.limits import limited
 from lftj.sql.places import SqlText
-from lftj.sql.queries import translated
+from lftj.sql.queries import translated, unwrapped
 from lftj.sql.results import SqlResult
 from lftj.sql.view import Order, View
 from lftj.store.stored import StoredRelation
@@ -177,12 +178,11 @@ def _sort_keys(values: Sequence[Codes], found: Answer, item: Order) -> list[Code
 
 def view_of(query: exp.Expr, named: Sequence[str], name: str, catalogue: Catalogue, source: SqlText) -> ast.Program:
     """The declarations and rules of a view; `named`: its columns, where not as the query names them."""
-    for part in ("limit", "offset"):
-        if query.args.get(part) is not None:
-            raise source.unsupported(
-                f"`{part}` in a view", query.args[part], f"leave it out, and write `select * from {name} {part} ...`"
-            )
-    if query.args.get("order") is not None:  # rows of a view have no order
+    query = unwrapped(query)
+    if limited(query):
+        inner = exp.TableAlias(this=exp.to_identifier("limited"))
+        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query.copy(), alias=inner)))
+    elif query.args.get("order") is not None:  # rows of a view have no order
         query = query.copy()
         query.set("order", None)
     view = translated(query, catalogue, name, source)

@@ -21,6 +21,7 @@ from lftj.language import ast
 from lftj.language.names import BAG, COPIES, VIEW
 from lftj.sql.catalogue import Catalogue, unlike
 from lftj.sql.heads import QueryHeads
+from lftj.sql.limits import first_rows, limited, with_given_order
 from lftj.sql.ordering import Ordering, ordering_of
 from lftj.sql.places import SqlText
 from lftj.sql.query_scope import Derived, Outside
@@ -56,7 +57,7 @@ class Queries:
         with self._with(query):
             block = self._block(query, None) if isinstance(query, exp.Select) else None
             if block is None:
-                found = self._rows_of(query, None, distinct=False)
+                found = self._rows_of(_whole(query), None, distinct=False)
                 order.resolve(self, [column.name for column in found.columns], None)
             else:
                 order.resolve(self, [output.name for output in block.outputs], block)
@@ -97,6 +98,8 @@ class Queries:
             return self._rows_of(query, around, distinct=distinct)
 
     def _rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool) -> Derived:
+        if limited(query):
+            return self._first(query, around)
         if isinstance(query, exp.SetOperation):
             return set_operation(self, query, around, distinct)
         if isinstance(query, exp.Values):
@@ -108,7 +111,7 @@ class Queries:
     def block(self, query: exp.Expr, around: Outside | None) -> SelectBlock | None:
         """The block of a select; None of any other query."""
         query = self._subquery(query)
-        if not isinstance(query, exp.Select):
+        if not isinstance(query, exp.Select) or limited(query):
             return None
         with self._with(query):
             return self._block(query, around)
@@ -123,7 +126,7 @@ class Queries:
     def some(self, query: exp.Expr, around: Outside) -> Derived:
         """The head that says for which parameters a query has a row."""
         inner = unwrapped(query)
-        if isinstance(inner, exp.Select) and not any(inner.args.get(name) for name in ("limit", "offset")):
+        if isinstance(inner, exp.Select) and not limited(inner):
             with self._with(inner):
                 block = block_of(self, inner, around, given=False)
                 return rows_of(self, [block], distinct=True, word="some")
@@ -140,7 +143,7 @@ class Queries:
         And whether it has a row for all of them: it is an aggregate of all rows, without parameters.
         """
         inner = self._subquery(query)
-        if isinstance(inner, exp.Select):
+        if isinstance(inner, exp.Select) and not limited(inner):
             with self._with(inner):
                 block = block_of(self, inner, around, scalar=True)
                 if len(block.outputs) == 1:
@@ -152,14 +155,27 @@ class Queries:
         return self.rows_of(inner, around, distinct=True), False
 
     def _subquery(self, query: exp.Expr) -> exp.Expr:
-        """A query within another: without parentheses, and refused if it asks for some of its rows only."""
+        """A query within another, without parentheses; what it is ordered by is given out if that matters."""
         query = unwrapped(query)
-        for name in ("limit", "offset"):
-            if query.args.get(name) is not None:
-                raise self.text.unsupported(
-                    f"`{name}` in a subquery", query.args[name], "use `min` or `max`, or limit the whole query"
-                )
-        return query
+        return with_given_order(query, self.text) if limited(query) else query
+
+    def _first(self, query: exp.Expr, around: Outside | None) -> Derived:
+        """The head with the first rows of a query that asks for some of its rows only."""
+        if query.args.get("limit") is None:
+            raise self.text.unsupported("`offset` without `limit` in a subquery or view", query.args["offset"])
+        order = ordering_of(query, self.text)
+        whole = query.copy()
+        for part in ("order", "limit", "offset"):
+            whole.set(part, None)
+        found = self._rows_of(whole, around, distinct=False)
+        if found.parameters:
+            raise self.text.unsupported(
+                "`limit` in a subquery that names columns of the query around",
+                query.args["limit"],
+                "use `min` or `max`, or limit the whole query",
+            )
+        order.resolve(self, [column.name for column in found.columns], None)
+        return Derived(first_rows(self.heads, found.rows, order))
 
     # Names
 
@@ -194,6 +210,16 @@ class Queries:
             yield
         finally:
             self._common = before
+
+
+def _whole(query: exp.Expr) -> exp.Expr:
+    """The query without its limit, which is for the answer."""
+    if not limited(query):
+        return query
+    whole = query.copy()
+    for part in ("limit", "offset"):
+        whole.set(part, None)
+    return whole
 
 
 def unwrapped(query: exp.Expr) -> exp.Expr:

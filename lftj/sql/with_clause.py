@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from lftj.sql.limits import limited
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.view import OutputColumn, Rows
 
@@ -72,6 +73,13 @@ class CommonTable:
                 self.node,
                 "write `union`: each row is there once then, and rows that come again end the recursion",
             )
+        for part in query.find_all(exp.Query):
+            if limited(part) and self._reads(part):
+                raise text.unsupported(
+                    f"`limit` in the recursive query `{self.name}`",
+                    part.args.get("limit") or part.args.get("offset"),
+                    "limit what reads it",
+                )
         with self.queries.within(self.tables):
             start = _operands(self.queries, query.left, None, each_once=True)
             first = start[0].outputs

@@ -51,6 +51,10 @@ class Grammar:
         name = self.alias()
         if depth and self.chance(0.25):
             inner = self.query(depth - 1)
+            if self.chance(0.3):  # by all columns, so that no tie is left open
+                one, two = (self.random.choice(("", " desc", " nulls first", " desc nulls last")) for _ in range(2))
+                limit = f"limit {self.random.choice((1, 2, 3, 5))}{self.random.choice(('', '', ' offset 1'))}"
+                inner = f"select * from ({inner}) order by p{one}, q{two} {limit}"
             return f"({inner}) {name} (p, q)", {f"{name}.p": NUMBERS, f"{name}.q": TEXTS}
         table = self.random.choice(list(TABLES))
         return f"{table} {name}", {f"{name}.{column}": type_ for column, type_ in TABLES[table].items()}

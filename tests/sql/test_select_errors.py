@@ -65,7 +65,7 @@ WHOLE = {
 }
 PARTS = {
     "select u.a from t join u on t.a = u.a join u on true": "two tables named `u`",
-    "select a from (select a from t limit 3) s": "not supported yet: `limit` in a subquery",
+    "select a from (select a from t offset 3) s": "not supported yet: `offset` without `limit` in a subquery or view",
     "select a, row_number() over (order by a) from t": "not supported yet: `ROW_NUMBER",
     "select distinct on (a) b from t": "not supported yet: `distinct on`",
     "select stddev(a) from t": "not supported yet: the aggregate `stddev`",

@@ -1,0 +1,77 @@
+"""The first rows of a relation in an order, from scratch and from few rows (`lftj/language/first_rows.py`)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from lftj.evaluate.evaluator import Evaluator
+from lftj.evaluate.group_scan import ranked
+from lftj.join.run import Limits
+from lftj.language.clause import Clause
+from lftj.language.first_rows import FirstRows, OrderedColumn
+from lftj.values.codes import Schema
+from lftj.values.symbols import SymbolTable
+from lftj.values.type_table import in_dictionary, is_nullable, type_of
+from scantree.version import Version
+
+Rows = npt.NDArray[np.int64]
+KEY_MIN, KEY_MAX = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+# From so many times the rows that are asked for, most rows are put aside before those are sorted.
+FEW_TIMES = 4
+
+
+def first_of(clause: Clause) -> FirstRows:
+    """What the head of a marked clause holds."""
+    assert clause.aggregate is not None
+    return FirstRows.of(clause.aggregate.op)
+
+
+def derive_first(evaluator: Evaluator, clause: Clause, limits: Limits) -> Version:
+    """The content of the head of a marked clause. O(n log n) for n rows of the relation that it reads."""
+    head, rows = evaluator.relations[clause.head], evaluator.relations[clause.atoms[0].predicate].content.columns()
+    limits.look(rows.shape[1])
+    first = first_of(clause)
+    rows = leading(rows, first, head.schema, evaluator.symbols, first.offset + first.limit)
+    return head.build(cut(rows, first, head.schema))
+
+
+def leading(rows: Rows, first: FirstRows, schema: Schema, symbols: SymbolTable, size: int) -> Rows:
+    """The first `size` of rows int64[arity, n], in order: those that are behind by the first key are not sorted."""
+    if rows.shape[1] > FEW_TIMES * size:
+        column, descending, nulls_first = first.order[0] if first.order else OrderedColumn(0, False, True)
+        key = symbols.order(rows[column], schema.types[column])
+        key = ~key if descending else key
+        if is_nullable(schema.types[column]):
+            null = rows[column] == type_of(schema.types[column]).null
+            key = np.where(null, KEY_MIN if nulls_first else KEY_MAX, key)
+        bound = np.partition(key, max(size - 1, 0))[max(size - 1, 0)]
+        rows = np.compress(key <= bound, rows, axis=1)
+    return in_order(rows, first, schema, symbols)[:, :size]
+
+
+def in_order(rows: Rows, first: FirstRows, schema: Schema, symbols: SymbolTable) -> Rows:
+    """Rows int64[arity, n] in the order that `first` says, then in that of all columns; `schema`: of the head."""
+    width = schema.arity - schema.bag
+    values = [ranked(rows[at], symbols) if in_dictionary(schema.types[at]) else rows[at] for at in range(width)]
+    keys: list[Rows] = []
+    for column, descending, nulls_first in first.order:
+        key = ~values[column] if descending else values[column]
+        if is_nullable(schema.types[column]):
+            null = rows[column] == type_of(schema.types[column]).null
+            keys += [(null != nulls_first).astype(np.int64), np.where(null, 0, key)]
+        else:
+            keys.append(key)
+    keys += values
+    return rows[:, np.lexsort(keys[::-1])]
+
+
+def cut(rows: Rows, first: FirstRows, schema: Schema) -> Rows:
+    """Those of the rows int64[arity, n], which are in order, that are after the offset and within the limit."""
+    if not schema.bag:
+        return rows[:, first.offset : first.offset + first.limit]
+    ends = np.cumsum(rows[-1])
+    taken = np.minimum(ends, first.offset + first.limit) - np.maximum(ends - rows[-1], first.offset)
+    rows = np.compress(taken > 0, rows, axis=1)
+    rows[-1] = taken[taken > 0]
+    return rows

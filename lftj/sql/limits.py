@@ -1,0 +1,93 @@
+"""`limit` within a view or a subquery: a head with the first rows of the query, which is kept up to date as any other.
+
+    select a from t order by b desc limit 3
+
+    select a from (select a, b as "by 1" from t order by "by 1" desc limit 3)
+        .decl @v.first1(a, "by 1", copies) bag, first 3 0 1-l
+        @v.first1(a, b, n) :- @v.rows2(a, b, n).
+
+What rows are ordered by is a column of that head, so that a query gives it out first if it does not. Rows that are
+alike in it are in the order of all columns (`lftj/language/first_rows.py`).
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lftj.language import ast
+from lftj.language.first_rows import FirstRows, OrderedColumn
+from lftj.language.names import BAG, COPIES
+from lftj.language.types import NUMBER
+from lftj.sql.heads import QueryHeads
+from lftj.sql.ordering import Ordering
+from lftj.sql.places import SqlText
+from lftj.sql.view import Rows
+
+
+def limited(query: exp.Expr) -> bool:
+    """Whether a query asks for some of its rows only."""
+    return any(query.args.get(part) is not None for part in ("limit", "offset"))
+
+
+def first_rows(heads: QueryHeads, rows: Rows, order: Ordering) -> Rows:
+    """The head with the first of some rows."""
+    assert order.limit is not None, "an offset without a limit is refused"
+    name = heads.name("first")
+    columns = tuple(OrderedColumn(item.column, item.descending, item.nulls_first) for item in order.columns)
+    first = FirstRows(order.limit, order.offset, columns).text
+    attributes = [ast.Attribute(f"c{at}", column.declared) for at, column in enumerate(rows.columns)]
+    variables = [heads.variable(column.name, column.nullable) for column in rows.columns]
+    if rows.bag:
+        attributes.append(ast.Attribute(COPIES, NUMBER))
+        variables.append(heads.variable(COPIES, False))
+    qualifiers = (BAG, first) if rows.bag else (first,)
+    heads.items.append(ast.Declaration(name, tuple(attributes), qualifiers, functional=rows.bag))
+    heads.rule(name, variables, [ast.Atom(rows.name, tuple(variables))], functional=rows.bag)
+    return Rows(name, rows.columns, rows.bag, rows.keys)
+
+
+def with_given_order(query: exp.Expr, source: SqlText) -> exp.Expr:
+    """The query, around itself with all columns that it is ordered by if it does not give all of them out."""
+    order = query.args.get("order")
+    if not isinstance(query, exp.Select) or order is None:
+        return query
+    names = [part.alias_or_name for part in query.expressions]
+    inner, hidden = query.copy(), list[exp.Expr]()
+    for node in inner.args["order"].expressions:
+        item = node.this
+        if isinstance(item, exp.Column) and query.is_star and not query.args.get("joins"):
+            item.set("table", None)  # `select *` from one table gives all its columns out
+        if _given_out(item, query, names):
+            continue
+        same = next((at for at, part in enumerate(query.expressions) if part.unalias() == item), None)
+        if same is not None:
+            node.set("this", exp.Literal.number(same + 1))
+            continue
+        if query.args.get("distinct") is not None or any(part.is_star for part in query.expressions):
+            raise source.unsupported(
+                "`order by` what the query does not give out",
+                item,
+                "give it out, or order by a column that it gives out",
+            )
+        hidden.append(exp.alias_(item.copy(), f"by {len(hidden) + 1}", quoted=True))
+        node.set("this", exp.Literal.number(len(names) + len(hidden)))
+    inner.set("expressions", [*inner.expressions, *hidden])
+    if not hidden:
+        return inner
+    called = [exp.to_identifier(f"c{at}", quoted=True) for at in range(len(names) + len(hidden))]
+    shown = [
+        exp.alias_(exp.column(part.copy(), "limited"), name or f"c{at}", quoted=True)
+        for at, (part, name) in enumerate(zip(called, names, strict=False))
+    ]
+    alias = exp.TableAlias(this=exp.to_identifier("limited"), columns=called)
+    return exp.Select(expressions=shown, from_=exp.From(this=exp.Subquery(this=inner, alias=alias)))
+
+
+def _given_out(item: exp.Expr, query: exp.Select, names: list[str]) -> bool:
+    """Whether what a query is ordered by is a column that it gives out, by name or position, or all of them."""
+    if isinstance(item, exp.Literal) or (isinstance(item, exp.Var) and item.name.upper() == "ALL"):
+        return True
+    if not isinstance(item, exp.Column) or item.table:
+        return False
+    known = [name.casefold() for name in names]
+    return item.name.casefold() in known or any(part.is_star for part in query.expressions)
