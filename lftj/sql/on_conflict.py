@@ -32,7 +32,8 @@ from lftj.sql.update_delete import change_rows
 from lftj.values.codes import Column
 from lftj.values.type_table import is_nullable, type_of
 
-EXCLUDED = "excluded"
+# What statements call the rows to be inserted, and what the select over them does: a name that nobody writes.
+EXCLUDED, ALIAS = "excluded", "excluded rows"
 
 
 class Conflict(NamedTuple):
@@ -125,7 +126,9 @@ def _keys(
 
 def _excluded(table: Table, place: int) -> exp.Expr:
     """A column of the row to be inserted."""
-    return exp.column(exp.to_identifier(_hidden(table.columns[place].name), quoted=True), EXCLUDED)
+    return exp.column(
+        exp.to_identifier(_hidden(table.columns[place].name), quoted=True), exp.to_identifier(ALIAS, quoted=True)
+    )
 
 
 def _hidden(name: str) -> str:
@@ -156,14 +159,21 @@ def _read_excluded(table: Table, node: exp.Expr, source: SqlText) -> exp.Expr:
 
 def insert_beside(room: Changing, table: Table, given: GivenRows, conflict: Conflict, source: SqlText) -> None:
     """Insert the rows whose keys are not in the table, and do as `conflict` says with the others."""
-    rows = _one_per_key(room, table, given, conflict, source)
-    primary = [table.columns[place].name for place in conflict.keys[0]] == list(table.key)
-    if primary and conflict.replaces and len(conflict.assigned or ()) == len(table.columns):
-        replace_rows(room, table, rows)
-        return
+    rows, first, number = np.unique(given.rows, axis=1, return_index=True, return_inverse=True)
+    copies = np.zeros(rows.shape[1], np.int64)
+    np.add.at(copies, number.reshape(-1), given.copies)
+    if conflict.assigned is None:
+        taken = rows
+    else:
+        np.maximum.at(first, number.reshape(-1), np.arange(given.rows.shape[1]))  # where each stands last
+        taken = rows[:, _one_per_key(room, table, rows, copies, first, given, conflict, source)]
+        primary = [table.columns[place].name for place in conflict.keys[0]] == list(table.key)
+        if primary and conflict.replaces and len(conflict.assigned) == len(table.columns):
+            replace_rows(room, table, taken)
+            return
     columns = tuple(Column(_hidden(column.name), column.type) for column in table.columns)
-    state, name = with_rows(room, room._present(), EXCLUDED, columns, rows)
-    excluded = exp.alias_(exp.to_table(name, quoted=True), EXCLUDED, table=True)
+    state, name = with_rows(room, room._present(), EXCLUDED, columns, taken)
+    excluded = exp.alias_(exp.to_table(name, quoted=True), exp.to_identifier(ALIAS, quoted=True), table=True)
     alike = [_alike(table, key, conflict.target) for key in conflict.keys]
     query = exp.Select(
         expressions=[_excluded(table, place) for place in range(len(columns))], from_=exp.From(this=excluded.copy())
@@ -171,11 +181,20 @@ def insert_beside(room: Changing, table: Table, given: GivenRows, conflict: Conf
     for condition in alike:
         there = exp.Select(expressions=[exp.Literal.number(1)], from_=exp.From(this=conflict.target.copy()))
         query = query.where(exp.not_(exp.Exists(this=there.where(condition))), copy=False)
-    new = answer(room, state, query, source).rows
-    if conflict.assigned is not None:
+    new = _positions(rows, answer(room, state, query, source).rows)
+    if conflict.assigned is None:
+        new = _first_ones(room, table, rows, new[np.argsort(first[new])], given, conflict, source)
+    else:
         where = exp.Where(this=exp.and_(alike[0], *([] if conflict.where is None else [conflict.where])))
         change_rows(room, table, conflict.target, conflict.assigned, [excluded], where, source, state=state)
-    insert_rows(room, table, new, np.ones(new.shape[1], np.int64))
+    known = np.any([_without_null(table, key, rows[:, new]) for key in conflict.keys], axis=0)
+    insert_rows(room, table, np.ascontiguousarray(rows[:, new]), np.where(known, 1, copies[new]))
+
+
+def _positions(rows: Codes, some: Codes) -> Codes:
+    """Where each of `some` of the `rows`, both distinct and in order, stands among them."""
+    _, number = np.unique(np.concatenate([rows, some], axis=1), axis=1, return_inverse=True)
+    return number.reshape(-1)[rows.shape[1] :].astype(np.int64)
 
 
 def _alike(table: Table, key: tuple[int, ...], target: exp.Expr) -> exp.Expr:
@@ -192,26 +211,46 @@ def _alike(table: Table, key: tuple[int, ...], target: exp.Expr) -> exp.Expr:
     )
 
 
-def _one_per_key(room: Changing, table: Table, given: GivenRows, conflict: Conflict, source: SqlText) -> Codes:
-    """The rows of which no two are alike in a key: the first or the last ones, as the statement has it."""
-    rows, written = given.rows, given.written
-    update = conflict.assigned is not None and not conflict.replaces
-    if update and (given.copies > 1).any():
-        raise _twice(room, table, rows[:, int(np.argmax(given.copies > 1))], conflict, source)
-    kept = np.arange(rows.shape[1])[:: -1 if conflict.replaces else 1]
-    for key in conflict.keys:
-        known = np.flatnonzero(_without_null(table, key, rows[:, kept]))
-        _, first, place = np.unique(rows[list(key)][:, kept[known]], axis=1, return_index=True, return_inverse=True)
-        if len(first) == len(known):
-            continue
-        other = first[place.reshape(-1)]
-        again = known[other != np.arange(len(known))]
-        if not (written and not update):
-            different = again if update else known[(rows[:, kept[known]] != rows[:, kept[known[other]]]).any(axis=0)]
-            if len(different):
-                raise _twice(room, table, rows[:, kept[different[0]]], conflict, source)
-        kept = np.delete(kept, again)
-    return np.ascontiguousarray(rows[:, kept])
+def _one_per_key(
+    room: Changing,
+    table: Table,
+    rows: Codes,
+    copies: Codes,
+    last: npt.NDArray[np.intp],
+    given: GivenRows,
+    conflict: Conflict,
+    source: SqlText,
+) -> npt.NDArray[np.intp]:
+    """The positions of the distinct `rows` that count where a row changes: one of each key, that which stands last."""
+    (key,) = conflict.keys
+    known = _without_null(table, key, rows)
+    if not conflict.replaces and (copies[known] > 1).any():
+        raise _twice(room, table, rows[:, np.flatnonzero(known & (copies > 1))[0]], conflict, source)
+    order = np.argsort(-last)
+    order = order[known[order]]
+    _, chosen = np.unique(rows[list(key)][:, order], axis=1, return_index=True)
+    if len(chosen) < len(order) and not (conflict.replaces and given.written):
+        raise _twice(room, table, rows[:, np.delete(order, chosen)[0]], conflict, source)
+    return np.sort(np.concatenate([order[chosen], np.flatnonzero(~known)]))
+
+
+def _first_ones(
+    room: Changing, table: Table, rows: Codes, new: Codes, given: GivenRows, conflict: Conflict, source: SqlText
+) -> Codes:
+    """Those of `new`, positions of rows in the order of the statement, that no row before them is in conflict with."""
+    keys = [(list(key), _without_null(table, key, rows[:, new])) for key in conflict.keys]
+    if all(np.unique(rows[key][:, new[k]], axis=1).shape[1] == np.count_nonzero(k) for key, k in keys):
+        return new
+    kept, seen = list[int](), set[tuple[int, ...]]()
+    for at, position in enumerate(new.tolist()):
+        row = rows[:, position]
+        own = {(number, *row[key].tolist()) for number, (key, known) in enumerate(keys) if known[at]}
+        if own.isdisjoint(seen):
+            kept.append(position)
+            seen |= own
+        elif not given.written:
+            raise _twice(room, table, row, conflict, source)
+    return np.array(kept, np.int64)
 
 
 def _without_null(table: Table, key: tuple[int, ...], rows: Codes) -> npt.NDArray[np.bool_]:
