@@ -126,3 +126,23 @@ def test_what_is_refused(shell: Shell) -> None:
     assert done.code == 0
     assert "1 bad row of `sale` left out" in done.err
     assert shell.read("out/total.csv") == "item,n\njam,1\n"
+
+
+def test_constraints_hold_for_files(shell: Shell) -> None:
+    program = """
+        create table item (name text primary key, price int default 9 check (price > 0));
+        create table sale (item text references item, qty int);
+        create view total as select item, sum(qty) as n from sale group by item order by n desc limit 1;
+        insert into sale values ('tea', 5);
+        insert into item values ('tea', 4) on conflict do update set price = excluded.price;
+    """
+    shell.write({"shop.sql": program, "facts/item.csv": "name,price\ntea,3\n", "facts/sale.csv": "item,qty\ntea,2\n"})
+    done = shell("run", "shop.sql", "-F", "facts", "-D", "out")
+    assert (done.code, done.err, shell.read("out/total.csv")) == (0, "", "item,n\ntea,7\n")
+    assert shell("check", "shop.sql").err == "lftj: 1 program checked, no findings\n"
+    assert "@sale.foreign1" in shell("explain", "shop.sql", "-F", "facts").out
+    assert shell("triggers", "shop.sql").code == 0
+    shell.write({"facts/sale.csv": "item,qty\njam,2\n"})
+    done = shell("run", "shop.sql", "-F", "facts", "-D", "out")
+    assert done.code != 0
+    assert "`sale` breaks `foreign key (item) references item`" in done.err
