@@ -53,6 +53,7 @@ KEPT = {
     "alias": Kept(f"{EDGE} h(x, y) :- e(x, y).", "", "h", "alias"),
     "rounds": Kept(REACH, "delta", "h", "rounds"),
     "path counts": Kept(EDGE, "", "ways", "paths"),
+    "first": Kept(EDGE, "", "@h.first2", "first"),
 }
 
 
@@ -80,6 +81,8 @@ def database(kept: Kept) -> tuple[lftj.Database, Rows]:
     if kept is KEPT["path counts"]:
         db.path_counts("e", into="ways")
         edges = acyclic()
+    if kept is KEPT["first"]:
+        db.sql("create view h as select x, y from e order by y desc limit 10")
     db.load("e", edges)
     db.evaluate()
     return db, edges
