@@ -19,7 +19,8 @@ row that only rules derive, the end of the block tells (`DataWarning`, and `tx.s
 rows; the block may go on. An upsert, of functional predicates only, erases what the facts hold under a key and inserts
 its row; two inserts of different values under one key are two rows, which the commit refuses (`KeyConflictError`), as
 it does where rules derive them. A rule without a value for what the changes bring (a division by zero, the sum of a
-group that no integer column holds) ends the commit too (`EvaluationError`).
+group that no integer column holds) ends the commit too (`EvaluationError`), and so does a row in a relation that must
+stay empty (`ConstraintError`).
 
 One transaction at a time: those of other threads wait for the end of the block. `async with db.transaction() as tx`
 waits, and commits, without keeping its event loop from other tasks (`lftj/results/async_block.py`).

@@ -4,6 +4,7 @@
     before      stale heads that the transaction concerns are evaluated, so that their change is exact
     heads       bottom up, each head whose facts, rules or reads changed follows by the strategy that is chosen for it
                 (choose.py), and is asked for undefined rows and key conflicts
+    check       what must stay empty has no row (lftj/evaluate/empty_relations.py)
     publish     what strategies staged is adopted, and the next state takes the place of the last
 
 Nothing of it is visible before `publish`; a commit that fails, or is discarded, leaves nothing behind. A head that
