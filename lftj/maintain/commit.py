@@ -153,10 +153,12 @@ class Commit:
             for heads in derived:
                 self._follow(step, heads, facts)
             self.state = step.state
-        # Only one that must stay empty and has changed may have a row: most commits have none to look at.
         left = self.state.relations
-        if constraints := [name for name in self.changes if name in left and left[name].schema.constraint]:
-            check_constraints(self._evaluator.over(self.state), constraints, self._limits)
+        for name in self.changes:
+            # Only one that has changed may have a row: most commits have none to look at.
+            if name in left and left[name].schema.constraint:
+                check_constraints(self._evaluator.over(self.state), self.changes, self._limits)
+                break
         if self._stale != self.state.stale:
             self.state = self.state._replace(stale=frozenset(self._stale))
         self.seconds = time.perf_counter() - started
