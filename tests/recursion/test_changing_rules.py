@@ -44,7 +44,7 @@ def test_every_strategy_occurs(seeds: range) -> None:
         for seed in seeds:
             history(Random(seed), ROUNDS, MOST)
     own = {strategy.name for strategy in STRATEGIES if type(strategy).__module__.startswith("lftj.maintain.")}
-    assert Twin.strategies == {"none", *own}
+    assert Twin.strategies == {"none", *own} - {"first"}  # of SQL alone (tests/sql/test_limits.py)
 
 
 # What such histories found -----------------------------------------------------------------------------------------

@@ -27,9 +27,10 @@ def copies(text: str, **options: object) -> set[str]:
         ("t(x, y, z) :- e(x, y), e(y, z), e(x, z).", {"e x_0", "e all", "t x_0"}),
         ("t(x, z) :- e(x, y), e(z, y), !e(z, x).", {"e x_0", "e all", "t x_1"}),
         ("t(y) :- e(_, y), s(y, _).", {"e x_1", "s x_0", "t x_0"}),
+        ("t(x, n) :- e(x, _), n = sum b : { e(x, b) }.", {"e x_0", "@t.1 x_0", "t x_0"}),
         (
-            "t(x, n) :- e(x, _), n = sum b : { e(x, b) }.",
-            {"e x_0", *(f"{t} x_0" for t in ("@t.1", "@t.1.groups", "@t.1.with0", "t"))},
+            "t(x, n) :- s(x, _), n = sum b : { e(x, b) }.",
+            {"e x_0", "s x_0", *(f"{t} x_0" for t in ("@t.1", "@t.1.groups", "@t.1.with0", "t"))},
         ),
         ("t(x) :- e(x, _), k(x). k(1). k(3).", {"e x_0", "k x_0", "t x_0"}),
         ("t(x, k) :- e(x, _), k(k). k(x) :- x = 3.", {"e x_0", "k all", "t x_0"}),
