@@ -29,6 +29,7 @@ from bench import (
     report_triggers,
     report_upkeep,
     results,
+    statements,
 )
 from bench.graphs import ROOT
 from bench.results import Line
@@ -269,6 +270,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "machine": machine_note,
     "storage": storage_table,
     "points": _without(points_table),
+    "statements": _without(statements.table),
     **{
         name: _without(make)
         for part in (
