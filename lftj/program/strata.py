@@ -111,7 +111,13 @@ class Strata:
 
     def without(self, head: str) -> Strata:
         """The clauses of all other heads."""
-        return Strata((c for c in self.clauses if c.head != head), (name for name in self.order if name != head))
+        order = [name for name in self.order if name != head]
+        left = {name: self.reads(name) for name in self.recursive.get(head, ()) if name != head}
+        if left:  # what was recursive with it may be so no more: some of these heads are below others then
+            graph = {name: [read for read in reads if read in left] for name, reads in left.items()}
+            again = iter([name for found in components(graph) for name in found])
+            order = [next(again) if name in left else name for name in order]
+        return Strata((c for c in self.clauses if c.head != head), order)
 
     def moved_since(self, before: Strata) -> frozenset[str]:
         """The heads that are recursive and were not in `before`, or the other way round."""

@@ -160,3 +160,32 @@ def test_rules_with_braces_come_and_go_in_one_transaction() -> None:
         tx.remove_rules("s")
     assert set(tx.delta) == {"e"}
     assert len(db["s"]) == 0
+
+
+@pytest.mark.parametrize("maintain", ["auto", "recompute", "delta", "trace"])
+def test_heads_that_a_recursion_falls_into_stand_bottom_up(maintain: str) -> None:
+    """Without `c`, `a` reads `b`, which stood behind it still: `a` was followed first, and missed what `b` derived."""
+    rules = """
+        .decl r(x:number)
+        .decl a(x:number, y:number)
+        .decl b(x:number, y:number)
+        .decl c()
+        a(x, 0) :- b(x, y), !r(y).
+        a(x, x) :- a(x, _), c().
+        b(0, 0) :- c().
+        c() :- a(_, y), r(y).
+    """
+    db = lftj.Database()
+    db.rules(rules, maintain=dict.fromkeys("ab", maintain))
+    db.load("r", [(1,)])
+    with db.transaction() as tx:
+        tx.insert("a", [(5, 2)])
+    with db.transaction() as tx:
+        tx.remove_rules("c")
+        tx.insert("b", [(2, 7), (3, 1)])
+    assert list(tx.delta["a"].inserted) == [(2, 0)]
+    assert list(db["a"]) == [(2, 0), (5, 2)]
+    with db.transaction() as tx:
+        tx.insert("c", [()])
+        tx.erase("r", [(1,)])
+    assert list(db["a"]) == [(0, 0), (2, 0), (2, 2), (3, 0), (3, 3), (5, 2), (5, 5)]
