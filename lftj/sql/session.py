@@ -1,7 +1,8 @@
 """The statements of a text, carried out one after the other in a transaction.
 
-    create table · create view · drop        the rules of the transaction      (ddl.py)
-    insert · delete · update · truncate      its rows                          (update_delete.py)
+    create table · create view · drop        the rules of the transaction      (create_table.py, ddl.py)
+    insert                                   its rows                          (insert.py, on_conflict.py)
+    delete · update · truncate               its rows                          (update_delete.py)
     select                                   asked over what is there so far   (one_off.py)
 
 All of a text is in one transaction: all of it happens, or nothing.
