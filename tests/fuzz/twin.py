@@ -4,7 +4,8 @@ A step of a history is a tuple of calls (verb, relation, rows). Those of `OUTSID
 itself; the others are one transaction.
 
     insert erase upsert     rows of a transaction
-    remove_rules rules      the rules of a head go; all that were in the program's text come back
+    remove_rules rules      the rules of a head go; all that were in the program's text come back, with those of heads
+                            that are least or greatest values in one recursion with it: lftj takes these together only
     preview                 what the transaction would change
     raise                   an exception leaves the block: nothing has changed
     load                    rows, all at once, without a transaction
@@ -27,7 +28,7 @@ from tests.fuzz.rewrites import AUX
 from tests.fuzz.sql_terms import Untranslated
 from tests.mixed.programs import Mixed
 from tests.mixed.twin import Twin
-from tests.plain.evaluate import Contents, parse
+from tests.plain.evaluate import Contents, in_order, parse
 
 Row = tuple[Any, ...]
 Call = tuple[str, str, list[Row]]
@@ -63,6 +64,7 @@ class FuzzTwin(Twin):
         self.removed: frozenset[str] = frozenset()
         self.held: list[tuple[lftj.Snapshot, Contents]] = []
         self.untranslated = ""
+        self.whole = parse(mixed.text)
         super().__init__(replace(mixed, sizes=dict(mixed.sizes)))
 
     def begin(self) -> None:
@@ -110,8 +112,8 @@ class FuzzTwin(Twin):
                 self._without(self.removed | {name})
         elif verb == "rules":
             if name in self.removed:
-                tx.rules(rules_of(self.other, name), **self._options(name))
-                self._without(self.removed - {name})
+                tx.rules(self._text(heads := self._with(name)), **self._options(heads))
+                self._without(self.removed - heads)
         else:
             super().call(tx, verb, name, rows)
 
@@ -126,18 +128,26 @@ class FuzzTwin(Twin):
         self.contents = after
 
     def _add_rules(self, head: str) -> None:
-        removed = self.removed
-        self._without(removed - {head})
+        removed, heads = self.removed, self._with(head)
+        self._without(removed - heads)
         after = self.expected()
         if after is None:
             self._without(removed)
             return
-        self.db.rules(rules_of(self.other, head), **self._options(head))
+        self.db.rules(self._text(heads), **self._options(heads))
         self.contents = after
 
-    def _options(self, head: str) -> dict[str, dict[str, str]]:
+    def _with(self, head: str) -> frozenset[str]:
+        """A removed head, and those that come back with it."""
+        around = next(found for found in in_order(self.whole, {}) if head in found)
+        return self.removed & set(around) if head in self.whole.functional else frozenset([head])
+
+    def _text(self, heads: Iterable[str]) -> str:
+        return "".join(rules_of(self.other, head) for head in sorted(heads))
+
+    def _options(self, heads: Iterable[str]) -> dict[str, dict[str, str]]:
         given = {"maintain": self.maintain, "granularity": self.mixed.granularity}
-        return {option: {head: values[head]} for option, values in given.items() if head in values}
+        return {option: {head: values[head] for head in heads if head in values} for option, values in given.items()}
 
     def _without(self, removed: frozenset[str]) -> None:
         """The rules of these heads are not in the program."""
