@@ -1,8 +1,8 @@
 """Choosing the key order of a join: which variable is bound at which depth.
 
 A search over orders, depth by depth, keeping the `BEAM` cheapest beginnings (all of them up to three variables), and
-another one over those for which no key order has to be built. The
-cost of binding a variable behind bound ones counts leapfrog steps, from the estimates of matches.py:
+of what runs once another one over those for which no key order has to be built. The cost of binding a variable behind
+bound ones counts leapfrog steps, from the estimates of matches.py:
 
     entered     how often the depth is entered: the product of the matches of the depths before it; when counting, only
                 of those that the variable's part of the body is connected to (the others are counted apart and
@@ -139,8 +139,9 @@ class OrderSearch:
             # To bind the head first, whether connected or not, looks dear until the first witnesses end the search.
             found += [p for p in self._search(many, head_first=True) if p not in found]
         choices = self._sorted(map(self.choice, found))
-        if len(self.names) > ALL_ORDERS and self.large is None:
-            # What has to be built is known of whole orders, when the beam has dropped others that need nothing.
+        if len(self.names) > ALL_ORDERS and self.large is None and self.sort >= SORT:
+            # What has to be built is known of whole orders, when the beam has dropped others that need nothing. A plan
+            # that runs again and again builds what it needs: to walk more than that in each run is dear in the end.
             best = next(p for p in found if p.order == choices[0].order)
             if best.cost < choices[0].cost / 2:
                 along = self._search(many, head_first=False, built=True)
