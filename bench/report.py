@@ -30,6 +30,7 @@ from bench import (
     report_upkeep,
     results,
     statements,
+    views,
 )
 from bench.graphs import ROOT
 from bench.results import Line
@@ -271,6 +272,7 @@ TABLES: dict[str, Callable[[Results], str]] = {
     "storage": storage_table,
     "points": _without(points_table),
     "statements": _without(statements.table),
+    "views": _without(views.table),
     **{
         name: _without(make)
         for part in (
