@@ -3,7 +3,7 @@
     python -m bench.statements [-n rows] [--quick]
 
 Each case is a table in memory, filled with rows, and statements of one row, each a transaction: of lftj by `db.sql`,
-which translates every text anew, and where that says the same by `db.transaction()`; of SQLite by `execute`, with the
+one text with parameters, and where that says the same by `db.transaction()`; of SQLite by `execute`, with the
 index that the case wants. Where a view of the first rows is kept, SQLite is asked for them after each statement, as
 lftj knows their change then. The engines take their turns in batches; figures are medians over these. What the tables
 hold in the end is compared. Each line goes to `bench/results/statements.jsonl`. Exit code 1 if engines disagree.

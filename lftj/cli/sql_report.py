@@ -62,6 +62,7 @@ def loaded(
     """A database with what the statements of a program define and change, and the files of tables; its queries."""
     from lftj.database import Database
     from lftj.sql.one_off import asked
+    from lftj.sql.question import Question
     from lftj.sql.running import statements_of
     from lftj.sql.session import carry_out, is_query, options_for
 
@@ -72,7 +73,7 @@ def loaded(
     rejects: dict[str, Rejects] = {}
     for statement in statements:
         if is_query(statement):
-            queries.append(partial(asked, db, statement, source, settings.timeout))
+            queries.append(partial(asked, db, Question(statement, source), settings.timeout))
             continue
         before = set(db)
         with db.transaction(timeout=settings.timeout) as tx:
@@ -155,6 +156,7 @@ def check_report(program: str) -> list[Diagnostic]:
     """
     from lftj.database import Database
     from lftj.sql.one_off import asked
+    from lftj.sql.question import Question
     from lftj.sql.running import statements_of
     from lftj.sql.session import carry_out, defined, is_query
 
@@ -167,7 +169,7 @@ def check_report(program: str) -> list[Diagnostic]:
     for statement in statements:
         try:
             if is_query(statement):
-                asked(db, statement, source, None)
+                asked(db, Question(statement, source), None)
             else:
                 with db.transaction() as tx:
                     carry_out(tx, statement, source)

@@ -34,7 +34,7 @@ from scantree.memory import ArenaFullError
 
 Named = TypeVar("Named")
 
-# So many checked queries are kept; the one that was made first goes.
+# So many checked queries, and statements of SQL (lftj/sql/kept_statements.py), are kept; what was met first goes.
 KEPT_QUERIES = 256
 
 
@@ -44,7 +44,7 @@ class Answers:
     _evaluator: Evaluator
     _progress: Progress
     _lock: threading.RLock
-    _known: dict[tuple[str, tuple[str, ...] | None], Compiled]
+    _known: dict[tuple[Any, ...], Any]
     _kept: KeptHeads | None = None
 
     @property
@@ -108,7 +108,7 @@ class Answers:
             compiled = self._known.get((text, order))
         except TypeError:  # what cannot be hashed is no text either
             compiled = None
-        if compiled is not None and compiled.valid(self._evaluator.state.relations):
+        if isinstance(compiled, Compiled) and compiled.valid(self._evaluator.state.relations):
             return compiled
         arguments.text("text", text, "a query is a text", 'give conditions, as in `db.query("tri(1, y, z), y < z")`')
         schemas = self._schemas()

@@ -17,8 +17,9 @@ from lftj.sql.catalogue import unlike
 from lftj.sql.constraints import add_constraints
 from lftj.sql.defaults import add_defaults
 from lftj.sql.given_rows import codes_for
-from lftj.sql.one_off import NO_OPTIONS, Answer, answer, catalogue_of, column_names
+from lftj.sql.one_off import column_names
 from lftj.sql.places import SqlText
+from lftj.sql.question import NO_OPTIONS, Answer, Question, catalogue_of
 from lftj.sql.room import Session
 from lftj.sql.row_changes import insert_rows
 from lftj.sql.table_definition import definition_of
@@ -30,7 +31,8 @@ def create_table(
 ) -> None:
     """Carry out a `create table`, in the place of the table `replaced` where there is one."""
     query = create.expression
-    found = None if query is None else answer(session, session._present(), query, source)  # it may read the old table
+    # It may read the old table.
+    found = None if query is None else Question(query, source).answer(session, session._present())
     if replaced is not None:
         session._drop(replaced)
     if found is None:

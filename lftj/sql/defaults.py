@@ -16,8 +16,8 @@ from lftj.language.clause import INTERNAL
 from lftj.program.state import State
 from lftj.sql.catalogue import Table
 from lftj.sql.given_rows import Blank, codes_for, typed_answer
-from lftj.sql.one_off import catalogue_of
 from lftj.sql.places import SqlText
+from lftj.sql.question import Question, catalogue_of
 from lftj.sql.room import Session, extend
 from lftj.sql.table_definition import TableDefinition
 from lftj.store.change import INSERT, Batch
@@ -49,8 +49,8 @@ def _default(session: Session, table: Table, name: str, value: exp.Expr, source:
             remedy="write a value, such as 0 or 'none'",
         )
     place = [column.name for column in table.columns].index(name)
-    query = exp.Select(expressions=[exp.alias_(value.copy(), name, quoted=True)])
-    found = typed_answer(session, query, [table.columns[place].type], source)
+    question = Question(exp.Select(expressions=[exp.alias_(value.copy(), name, quoted=True)]), source)
+    found = typed_answer(session, question, [table.columns[place].type], source)
     return int(codes_for(table, place, found.rows[0], found.columns[0], value, source)[0])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from sqlglot import exp
 
 from lftj.errors import ProgramError
@@ -15,8 +14,9 @@ from lftj.language.types import DECIMAL, decimal_of, scale_of
 from lftj.program.state import State
 from lftj.sql.catalogue import Table
 from lftj.sql.ddl import sql_type, type_name
-from lftj.sql.one_off import Answer, answer
+from lftj.sql.parameters import NOTHING, Given, with_value
 from lftj.sql.places import SqlText
+from lftj.sql.question import Answer, Codes, Question
 from lftj.sql.room import Changing
 from lftj.values import gate
 from lftj.values.codes import Column
@@ -26,38 +26,56 @@ from lftj.values.type_table import family_of, from_stored, in_dictionary, is_nul
 
 # The codes of a row of which nothing is said; None where a column has no default and admits no null.
 Blank = Sequence[int | None]
-Codes = npt.NDArray[np.int64]
 
 
-def constant_rows(
-    room: Changing, table: Table, places: list[int], blank: Blank, values: exp.Values, source: SqlText
-) -> Codes:
-    """The rows int64[columns, n] of `values (...), (...)`; `blank`: what the other columns hold."""
-    rows = [[code or 0 for code in blank] for _ in values.expressions]
-    for row, item in zip(rows, values.expressions, strict=True):
-        nodes = item.expressions if isinstance(item, exp.Tuple) else [item.this]
-        _check_count(table, places, len(nodes), item, source)
-        computed: list[tuple[int, exp.Expr]] = []
-        for place, node in zip(places, nodes, strict=True):
-            column = table.columns[place]
-            if is_default(node):
-                code = blank[place]
+class ConstantRows:
+    """The rows of `values (...), (...)`, for the columns of a table at `places`."""
+
+    __slots__ = ("_computed", "_places", "_rows", "_source", "_table")
+
+    def __init__(self, table: Table, places: Sequence[int], values: exp.Values, source: SqlText) -> None:
+        self._table, self._places, self._source = table, places, source
+        self._rows: list[list[exp.Expr]] = []
+        self._computed: dict[tuple[int, ...], Question] = {}
+        for item in values.expressions:
+            nodes = item.expressions if isinstance(item, exp.Tuple) else [item.this]
+            _check_count(table, places, len(nodes), item, source)
+            self._rows.append(nodes)
+
+    def codes(self, room: Changing, blank: Blank, given: Given) -> Codes:
+        """The rows int64[columns, n]; `blank`: what the other columns hold."""
+        table, source = self._table, self._source
+        rows = [[code or 0 for code in blank] for _ in self._rows]
+        for number, (row, nodes) in enumerate(zip(rows, self._rows, strict=True)):
+            computed: list[tuple[int, exp.Expr]] = []
+            for place, node in zip(self._places, nodes, strict=True):
+                column = table.columns[place]
+                if is_default(node):
+                    code = blank[place]
+                    if code is None:
+                        raise null_error(table, column, node, source)
+                else:
+                    code = _constant(room, table, column, with_value(node, given, source), source)
                 if code is None:
-                    raise null_error(table, column, node, source)
-            else:
-                code = _constant(room, table, column, node, source)
-            if code is None:
-                computed.append((place, node))
-            else:
-                row[place] = code
-        if computed:
+                    computed.append((place, node))
+                else:
+                    row[place] = code
+            if computed:
+                question = self._question(number, computed)
+                types = [table.columns[place].type for place, _ in computed]
+                found = typed_answer(room, question, types, source, given=given)
+                for at, (place, node) in enumerate(computed):
+                    codes = codes_for(table, place, found.rows[at], found.columns[at], node, source)
+                    row[place] = int(codes[0])
+        return np.array(rows, np.int64).reshape(len(rows), len(table.columns)).T.copy()
+
+    def _question(self, number: int, computed: Sequence[tuple[int, exp.Expr]]) -> Question:
+        """The query of the values of a row that are no constants."""
+        key = (number, *(place for place, _ in computed))
+        if key not in self._computed:
             parts = [exp.alias_(node.copy(), f"value {place}", quoted=True) for place, node in computed]
-            types = [table.columns[place].type for place, _ in computed]
-            found = typed_answer(room, exp.Select(expressions=parts), types, source)
-            for number, (place, node) in enumerate(computed):
-                codes = codes_for(table, place, found.rows[number], found.columns[number], node, source)
-                row[place] = int(codes[0])
-    return np.array(rows, np.int64).reshape(len(rows), len(table.columns)).T.copy()
+            self._computed[key] = Question(exp.Select(expressions=parts), self._source)
+        return self._computed[key]
 
 
 def is_default(node: exp.Expr) -> bool:
@@ -65,7 +83,7 @@ def is_default(node: exp.Expr) -> bool:
     return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
 
 
-def _check_count(table: Table, places: list[int], given: int, node: exp.Expr, source: SqlText) -> None:
+def _check_count(table: Table, places: Sequence[int], given: int, node: exp.Expr, source: SqlText) -> None:
     if given != len(places):
         named = ", ".join(table.columns[place].name for place in places)
         raise source.error(
@@ -134,57 +152,68 @@ def _misfit(table: Table, column: Column, text: str, fault: Fault, node: exp.Exp
 
 
 def selected_rows(
-    room: Changing, table: Table, places: list[int], blank: Blank, query: exp.Expr, source: SqlText
+    room: Changing,
+    table: Table,
+    places: Sequence[int],
+    blank: Blank,
+    question: Question,
+    source: SqlText,
+    given: Given = NOTHING,
 ) -> tuple[Codes, Codes]:
     """The rows int64[columns, n] that a query gives, and how often each is there; `blank`: of the other columns."""
     types: list[str | None] = [table.columns[place].type for place in places]
-    found = typed_answer(room, query, types, source, table=table)
+    found = typed_answer(room, question, types, source, table=table, given=given)
     rows = np.empty((len(table.columns), found.rows.shape[1]), np.int64)
     rows[:] = np.array([code or 0 for code in blank], np.int64)[:, None]
     for number, place in enumerate(places):
-        rows[place] = codes_for(table, place, found.rows[number], found.columns[number], query, source)
+        rows[place] = codes_for(table, place, found.rows[number], found.columns[number], question.query, source)
     return rows, found.copies
 
 
 def typed_answer(
     room: Changing,
-    query: exp.Expr,
+    question: Question,
     types: Sequence[str | None],
     source: SqlText,
     *,
     table: Table | None = None,
     state: State | None = None,
+    given: Given = NOTHING,
 ) -> Answer:
     """The answer of a query whose columns have the given types, by casts where it has others; None: as it is.
 
     `state`: what it is asked over, if not what the transaction holds.
     """
     state = room._present() if state is None else state
-    found = answer(room, state, query, source)
+    found = question.answer(room, state, given)
     if table is not None and len(found.columns) != len(types):
         raise source.error(
             f"{counted(len(found.columns), 'column')} for {counted(len(types), 'column')} of `{table.name}`",
-            query,
+            question.query,
             why="a column of the select is put into each of them, in order",
             remedy="select as many columns, or name those that are given behind the table",
         )
-    other = [
-        number
-        for number, (column, type) in enumerate(zip(found.columns, types, strict=True))
-        if type is not None and not _alike(column.type, type)
-    ]
-    if not other:
+    cast = tuple(
+        None if type is None or _alike(column.type, type) else type
+        for column, type in zip(found.columns, types, strict=True)
+    )
+    if not any(cast):
         return found
+    return question.also(cast, lambda: _cast(question.query, cast)).answer(room, state, given)
+
+
+def _cast(query: exp.Expr, types: Sequence[str | None]) -> exp.Expr:
+    """The query with columns of the given types; None: as it is."""
     names = [f"c{number}" for number in range(len(types))]
     inner = exp.TableAlias(this=exp.to_identifier("given"), columns=[exp.to_identifier(name) for name in names])
     parts = [
-        exp.alias_(exp.Cast(this=exp.column(name, "given"), to=sql_type(type)), name)
-        if number in other and type is not None
-        else exp.column(name, "given")
-        for number, (name, type) in enumerate(zip(names, types, strict=True))
+        exp.column(name, "given")
+        if type is None
+        else exp.alias_(exp.Cast(this=exp.column(name, "given"), to=sql_type(type)), name)
+        for name, type in zip(names, types, strict=True)
     ]
     given = exp.Subquery(this=query.copy(), alias=inner)
-    return answer(room, state, exp.Select(expressions=parts, from_=exp.From(this=given)), source)
+    return exp.Select(expressions=parts, from_=exp.From(this=given))
 
 
 def _alike(given: str, target: str) -> bool:

@@ -16,45 +16,64 @@ from sqlglot import exp
 from lftj.sql.catalogue import Catalogue
 from lftj.sql.change_target import changed_table, places_of, refuse_parts
 from lftj.sql.defaults import blank_row
-from lftj.sql.given_rows import constant_rows, null_error, selected_rows
-from lftj.sql.on_conflict import GivenRows, conflict_of, insert_beside
+from lftj.sql.given_rows import ConstantRows, null_error, selected_rows
+from lftj.sql.on_conflict import ConflictingInsert, GivenRows, conflict_of
+from lftj.sql.parameters import Given
 from lftj.sql.places import SqlText
+from lftj.sql.question import Question
 from lftj.sql.room import Changing
 from lftj.sql.row_changes import insert_rows
 
 
-def insert(room: Changing, statement: exp.Insert, catalogue: Catalogue, source: SqlText) -> None:
-    """Carry out an `insert`."""
-    refuse_parts(
-        statement,
-        source,
-        returning="`returning`",
-        overwrite="`insert overwrite`",
-        by_name="`insert by name`",
-    )
-    target = statement.this
-    named = [part.name for part in target.expressions] if isinstance(target, exp.Schema) else None
-    table = changed_table(target.this if isinstance(target, exp.Schema) else target, catalogue, source)
-    places = places_of(table, named, target, source)
-    conflict = conflict_of(statement, table, places, source)
-    query, blank = statement.expression, blank_row(room._present(), table)
-    if query is None:
-        places = []
-    for place, column in enumerate(table.columns):
-        if place not in places and blank[place] is None:
-            raise null_error(table, column, target, source)
-    if query is not None and statement.args.get("with_") is not None:
-        query = query.copy()
-        query.set("with_", statement.args["with_"])
-    written = query is None or isinstance(query, exp.Values)
-    if query is None:
-        rows, copies = np.array([blank], np.int64).T.copy(), np.ones(1, np.int64)
-    elif isinstance(query, exp.Values):
-        rows = constant_rows(room, table, places, blank, query, source)
-        copies = np.ones(rows.shape[1], np.int64)
-    else:
-        rows, copies = selected_rows(room, table, places, blank, query, source)
-    if conflict is None:
-        insert_rows(room, table, rows, copies)
-    else:
-        insert_beside(room, table, GivenRows(rows, copies, written), conflict, source)
+class InsertStatement:
+    """An `insert`."""
+
+    __slots__ = ("_conflict", "_places", "_rows", "_source", "_table", "_target", "tables")
+
+    def __init__(self, statement: exp.Insert, catalogue: Catalogue, source: SqlText) -> None:
+        refuse_parts(
+            statement,
+            source,
+            returning="`returning`",
+            overwrite="`insert overwrite`",
+            by_name="`insert by name`",
+        )
+        target = statement.this
+        named = [part.name for part in target.expressions] if isinstance(target, exp.Schema) else None
+        table = changed_table(target.this if isinstance(target, exp.Schema) else target, catalogue, source)
+        self._table, self.tables = table, (table,)
+        places = places_of(table, named, target, source)
+        conflict = conflict_of(statement, table, places, source)
+        self._conflict = None if conflict is None else ConflictingInsert(table, conflict, catalogue, source)
+        self._source, self._target = source, target
+        query = statement.expression
+        self._places = [] if query is None else places
+        if query is not None and statement.args.get("with_") is not None:
+            query = query.copy()
+            query.set("with_", statement.args["with_"])
+        self._rows: ConstantRows | Question | None = None
+        if isinstance(query, exp.Values):
+            self._rows = ConstantRows(table, places, query, source)
+        elif query is not None:
+            self._rows = Question(query, source)
+
+    def carry_out(self, room: Changing, given: Given) -> None:
+        """Insert the rows."""
+        table, places, source = self._table, self._places, self._source
+        blank = blank_row(room._present(), table)
+        for place, column in enumerate(table.columns):
+            if place not in places and blank[place] is None:
+                raise null_error(table, column, self._target, source)
+        if isinstance(self._rows, Question):
+            rows, copies = selected_rows(room, table, places, blank, self._rows, source, given)
+        else:
+            if self._rows is None:
+                rows = np.array([blank], np.int64).T.copy()
+            else:
+                rows = self._rows.codes(room, blank, given)
+            copies = np.ones(rows.shape[1], np.int64)
+        if self._conflict is None:
+            insert_rows(room, table, rows, copies)
+        else:
+            written = not isinstance(self._rows, Question)
+            self._conflict.carry_out(room, GivenRows(rows, copies, written), given)

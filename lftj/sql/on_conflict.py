@@ -22,13 +22,14 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from lftj.errors import ProgramError
-from lftj.sql.catalogue import Table, find
+from lftj.sql.catalogue import Catalogue, Table, find
 from lftj.sql.change_target import assignments, places_of
-from lftj.sql.one_off import Codes, answer, with_rows
+from lftj.sql.parameters import Given
 from lftj.sql.places import SqlText
+from lftj.sql.question import Codes, Question, free_name, with_rows
 from lftj.sql.room import Changing
 from lftj.sql.row_changes import insert_rows, replace_rows, shown
-from lftj.sql.update_delete import change_rows
+from lftj.sql.update_delete import RowChange
 from lftj.values.codes import Column
 from lftj.values.type_table import is_nullable, type_of
 
@@ -157,39 +158,54 @@ def _read_excluded(table: Table, node: exp.Expr, source: SqlText) -> exp.Expr:
 # --- carried out ------------------------------------------------------------------------------------------------------
 
 
-def insert_beside(room: Changing, table: Table, given: GivenRows, conflict: Conflict, source: SqlText) -> None:
-    """Insert the rows whose keys are not in the table, and do as `conflict` says with the others."""
-    rows, first, number = np.unique(given.rows, axis=1, return_index=True, return_inverse=True)
-    copies = np.zeros(rows.shape[1], np.int64)
-    np.add.at(copies, number.reshape(-1), given.copies)
-    if conflict.assigned is None:
-        taken = rows
-    else:
-        np.maximum.at(first, number.reshape(-1), np.arange(given.rows.shape[1]))  # where each stands last
-        taken = rows[:, _one_per_key(room, table, rows, copies, first, given, conflict, source)]
-        primary = [table.columns[place].name for place in conflict.keys[0]] == list(table.key)
-        if primary and conflict.replaces and len(conflict.assigned) == len(table.columns):
-            replace_rows(room, table, taken)
-            return
-    columns = tuple(Column(_hidden(column.name), column.type) for column in table.columns)
-    state, name = with_rows(room, room._present(), EXCLUDED, columns, taken)
-    excluded = exp.alias_(exp.to_table(name, quoted=True), exp.to_identifier(ALIAS, quoted=True), table=True)
-    alike = [_alike(table, key, conflict.target) for key in conflict.keys]
-    every = [_excluded(table, place) for place in range(len(columns))]
-    new = np.arange(rows.shape[1])
-    for condition in alike:
-        # Those that meet a row, and not those that meet none: a join with few rows takes no longer for a large table.
-        query = exp.Select(expressions=[part.copy() for part in every], from_=exp.From(this=excluded.copy()))
-        query.set("joins", [exp.Join(this=conflict.target.copy())])
-        met = answer(room, state, query.where(condition).distinct(), source).rows
-        new = np.setdiff1d(new, _positions(rows, met))
-    if conflict.assigned is None:
-        new = _first_ones(room, table, rows, new[np.argsort(first[new])], given, conflict, source)
-    else:
-        where = exp.Where(this=exp.and_(alike[0], *([] if conflict.where is None else [conflict.where])))
-        change_rows(room, table, conflict.target, conflict.assigned, [excluded], where, source, state=state)
-    known = np.any([_without_null(table, key, rows[:, new]) for key in conflict.keys], axis=0)
-    insert_rows(room, table, np.ascontiguousarray(rows[:, new]), np.where(known, 1, copies[new]))
+class ConflictingInsert:
+    """An insert that says what becomes of rows whose keys are in the table."""
+
+    __slots__ = ("_change", "_columns", "_conflict", "_met", "_name", "_source", "_table")
+
+    def __init__(self, table: Table, conflict: Conflict, catalogue: Catalogue, source: SqlText) -> None:
+        self._table, self._conflict, self._source = table, conflict, source
+        self._name = free_name(EXCLUDED, catalogue.names)
+        self._columns = tuple(Column(_hidden(column.name), column.type) for column in table.columns)
+        excluded = exp.alias_(exp.to_table(self._name, quoted=True), exp.to_identifier(ALIAS, quoted=True), table=True)
+        alike = [_alike(table, key, conflict.target) for key in conflict.keys]
+        every = [_excluded(table, place) for place in range(len(self._columns))]
+        self._met: list[Question] = []
+        for condition in alike:
+            query = exp.Select(expressions=[part.copy() for part in every], from_=exp.From(this=excluded.copy()))
+            query.set("joins", [exp.Join(this=conflict.target.copy())])
+            self._met.append(Question(query.where(condition).distinct(), source))
+        self._change: RowChange | None = None
+        if conflict.assigned is not None:
+            where = exp.Where(this=exp.and_(alike[0], *([] if conflict.where is None else [conflict.where])))
+            self._change = RowChange(table, conflict.target, conflict.assigned, [excluded], where, source)
+
+    def carry_out(self, room: Changing, given: GivenRows, parameters: Given) -> None:
+        """Insert the rows whose keys are not in the table, and do as the conflict says with the others."""
+        table, conflict, source = self._table, self._conflict, self._source
+        rows, first, number = np.unique(given.rows, axis=1, return_index=True, return_inverse=True)
+        copies = np.zeros(rows.shape[1], np.int64)
+        np.add.at(copies, number.reshape(-1), given.copies)
+        if conflict.assigned is None:
+            taken = rows
+        else:
+            np.maximum.at(first, number.reshape(-1), np.arange(given.rows.shape[1]))  # where each stands last
+            taken = rows[:, _one_per_key(room, table, rows, copies, first, given, conflict, source)]
+            primary = [table.columns[place].name for place in conflict.keys[0]] == list(table.key)
+            if primary and conflict.replaces and len(conflict.assigned) == len(table.columns):
+                replace_rows(room, table, taken)
+                return
+        state = with_rows(room, room._present(), self._name, self._columns, taken)
+        new = np.arange(rows.shape[1])
+        for question in self._met:
+            # Those that meet a row, and not those that meet none: a join with few rows is quick in a large table too.
+            new = np.setdiff1d(new, _positions(rows, question.answer(room, state, parameters).rows))
+        if self._change is None:
+            new = _first_ones(room, table, rows, new[np.argsort(first[new])], given, conflict, source)
+        else:
+            self._change.carry_out(room, parameters, state)
+        known = np.any([_without_null(table, key, rows[:, new]) for key in conflict.keys], axis=0)
+        insert_rows(room, table, np.ascontiguousarray(rows[:, new]), np.where(known, 1, copies[new]))
 
 
 def _positions(rows: Codes, some: Codes) -> Codes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from lftj.errors import Diagnostic
 from lftj.language import ast
 from lftj.program.rule_options import RuleOptions
 from lftj.program.state import State
-from lftj.sql.one_off import NO_OPTIONS, Asking
+from lftj.sql.question import NO_OPTIONS, Asking
 from lftj.sql.view_parts import with_new_parts
 from lftj.store.change import Batch
 from lftj.store.stored import StoredRelation
@@ -30,6 +31,8 @@ class Session(Changing, Protocol):
     def _extended(self, program: ast.Program, options: RuleOptions) -> tuple[Diagnostic, ...]: ...
 
     def _drop(self, name: str) -> None: ...
+
+    def _restoring(self) -> AbstractContextManager[None]: ...
 
     def remove_rules(self, head: str) -> None:
         """Remove all rules that derive `head`."""

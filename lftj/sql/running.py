@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from lftj import arguments
 from lftj.errors import Error
 from lftj.results.transaction_delta import Deltas
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from lftj.sql.kept_statements import KeptStatement
     from lftj.sql.places import SqlText
     from lftj.sql.results import SqlResult
 
@@ -30,15 +32,23 @@ def run(
     maintain: Mapping[str, str] | None,
 ) -> SqlResult | Deltas:
     """Run the statements of a text: the answer of its last one if that is a query, else what all of them changed."""
+    kept = None if maintain else _kept(database, text, parameters)
+    if kept is not None and kept.question is None:
+        with database.transaction(timeout=timeout) as tx:
+            if not kept.carried_out(tx, parameters):
+                _all_carried_out(tx, text, parameters)
+        return tx.delta  # type: ignore[no-any-return]
+    if kept is not None and (answer := kept.asked(database, parameters, timeout)) is not None:
+        return answer
     source, statements = statements_of(text, NAME, parameters)
     from lftj.sql.one_off import asked
+    from lftj.sql.question import Question
     from lftj.sql.session import carry_out, is_query, options_for, without_brackets
 
     statements = without_brackets(statements)
-
     options = options_for(None, maintain, None, statements)
     if all(map(is_query, statements)):
-        return [asked(database, statement, source, timeout) for statement in statements][-1]
+        return [asked(database, Question(statement, source), timeout) for statement in statements][-1]
     with database.transaction(timeout=timeout) as tx:
         for statement in statements:
             result = carry_out(tx, statement, source, options)
@@ -50,28 +60,53 @@ def run_in(transaction: Any, text: str, parameters: Mapping[str, Any]) -> SqlRes
 
     If one of them fails, none has been carried out, and the transaction may go on.
     """
+    kept = _kept(transaction._database, text, parameters)
+    if kept is None:
+        pass
+    elif kept.question is None:
+        if kept.carried_out(transaction, parameters):
+            return None
+    elif (answer := kept.selected(transaction, parameters)) is not None:
+        return answer
+    with transaction._restoring():
+        return _all_carried_out(transaction, text, parameters)
+
+
+def _all_carried_out(transaction: Any, text: str, parameters: Mapping[str, Any]) -> SqlResult | None:
     source, statements = statements_of(text, NAME, parameters)
     from lftj.sql.session import carry_out
 
     result = None
-    with transaction._restoring():
-        for statement in statements:
-            result = carry_out(transaction, statement, source)
+    for statement in statements:
+        result = carry_out(transaction, statement, source)
     return result
+
+
+def _kept(database: Any, text: str, parameters: Mapping[str, Any]) -> KeptStatement | None:
+    """What is kept of a text that was met before."""
+    _check(text)
+    from lftj.sql.kept_statements import kept_statement
+
+    return kept_statement(database, text, parameters)
 
 
 def statements_of(
     text: str, name: str, parameters: Mapping[str, Any] | None = None
 ) -> tuple[SqlText, list[exp.Expression]]:
     """A text of SQL, called `name` in messages, and its statements."""
+    _check(text)
+    from lftj.sql.places import SqlText
+    from lftj.sql.statements import parsed
+
+    source = SqlText(text, name)
+    return source, parsed(source, parameters or {})
+
+
+def _check(text: str) -> None:
     if find_spec("sqlglot") is None:
         raise MissingPackageError(
             "SQL needs the package sqlglot, which is not installed",
             why="lftj parses SQL with it, and rules without it",
             remedy='pip install "lftj[sql]"',
         )
-    from lftj.sql.places import SqlText
-    from lftj.sql.statements import parsed
-
-    source = SqlText(text, name)
-    return source, parsed(source, parameters or {})
+    arguments.text("text", text, "statements are a text", 'give SQL, as in `db.sql("select a from t")`')

@@ -107,6 +107,14 @@ def _literal(of: Translator, node: exp.Expr) -> list[Case]:
     return [_constant(number_constant(str(node.this), node, of.scope.source))]
 
 
+def _parameter(of: Translator, node: exp.Expr) -> list[Case]:
+    """A parameter that is left open."""
+    kind = str(node.args["kind"])
+    if not kind:
+        raise of.scope.source.unsupported("a parameter of this kind", node)
+    return [Case((), ast.Parameter(str(node.this)), kind, nullable=False)]
+
+
 def _constant(term: ast.Constant) -> Case:
     return Case((), term, term.kind, nullable=False)
 
@@ -313,6 +321,7 @@ def _negative(of: Translator, node: exp.Expr) -> list[Case]:
 _Translated = Callable[[Translator, exp.Expr], list[Case]]
 _EXPRESSIONS: dict[type[exp.Expr], _Translated] = {
     exp.Literal: _literal,
+    exp.Placeholder: _parameter,
     exp.Boolean: lambda of, node: [_constant(TRUE if node.this else FALSE)],
     exp.Null: lambda of, node: [null_case(())],
     exp.Subquery: _scalar_subquery,

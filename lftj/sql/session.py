@@ -5,12 +5,14 @@
     delete · update · truncate               its rows                          (update_delete.py)
     select                                   asked over what is there so far   (one_off.py)
 
-All of a text is in one transaction: all of it happens, or nothing.
+All of a text is in one transaction: all of it happens, or nothing. A change of rows is planned, and then carried out:
+the plan of a text that comes again is kept (kept_statements.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -19,14 +21,17 @@ from lftj.language import ast
 from lftj.language.clause import owner
 from lftj.language.diagnostics import did_you_mean
 from lftj.program.rule_options import RuleOptions
-from lftj.sql import ddl, update_delete
-from lftj.sql.catalogue import Catalogue
+from lftj.sql import ddl
+from lftj.sql.catalogue import Catalogue, Table
 from lftj.sql.create_table import create_table
-from lftj.sql.insert import insert
-from lftj.sql.one_off import NO_OPTIONS, catalogue_of, selected, view_of
+from lftj.sql.insert import InsertStatement
+from lftj.sql.one_off import selected, view_of
+from lftj.sql.parameters import NOTHING, Given
 from lftj.sql.places import SqlText
+from lftj.sql.question import NO_OPTIONS, Question, catalogue_of
 from lftj.sql.results import SqlResult
-from lftj.sql.room import Session
+from lftj.sql.room import Changing, Session
+from lftj.sql.update_delete import DeleteStatement, TruncateStatement, UpdateStatement
 from lftj.sql.view_parts import with_new_parts
 from lftj.values.codes import Schema
 
@@ -47,6 +52,8 @@ _REMEDIES = {
     **dict.fromkeys(("grant", "revoke"), "leave it out: whoever has the database may do everything"),
     "comment": "leave it out, or write it as `-- ...`",
 }
+# The statements that change rows.
+CHANGES = (exp.Insert, exp.Delete, exp.Update, exp.TruncateTable)
 _TRANSACTIONS = {exp.Transaction: "begin", exp.Commit: "commit", exp.Rollback: "rollback"}
 
 
@@ -97,20 +104,16 @@ def carry_out(
     state = session._present()
     catalogue = catalogue_of(state)
     if is_query(statement):
-        return selected(session, state, statement, source)
+        return selected(session, state, Question(statement, source))
+    change = planned(statement, catalogue, source)
+    if change is not None:
+        change.carry_out(session, NOTHING)
+        return None
     match statement:
         case exp.Create():
             _create(session, statement, catalogue, source, options)
         case exp.Drop():
             _drop(session, statement, catalogue, source)
-        case exp.Insert():
-            insert(session, statement, catalogue, source)
-        case exp.Delete():
-            update_delete.delete(session, statement, catalogue, source)
-        case exp.Update():
-            update_delete.update(session, statement, catalogue, source)
-        case exp.TruncateTable():
-            update_delete.truncate(session, statement, catalogue, source)
         case exp.Transaction() | exp.Commit() | exp.Rollback():
             word = _TRANSACTIONS[type(statement)]
             raise source.error(
@@ -124,6 +127,32 @@ def carry_out(
             word = (str(statement.this) if isinstance(statement, exp.Command) else statement.key).lower()
             raise source.unsupported(f"`{word}`", statement, _REMEDIES.get(word, "leave it out"))
     return None
+
+
+class RowStatement(Protocol):
+    """A statement that changes rows of `tables`, planned."""
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables whose rows it changes."""
+
+    def carry_out(self, room: Changing, given: Given) -> None:
+        """Change them. `given`: the values of parameters that the statement leaves open."""
+
+
+def planned(statement: exp.Expression, catalogue: Catalogue, source: SqlText) -> RowStatement | None:
+    """What a statement does to rows; None if it is none that changes them."""
+    match statement:
+        case exp.Insert():
+            return InsertStatement(statement, catalogue, source)
+        case exp.Delete():
+            return DeleteStatement(statement, catalogue, source)
+        case exp.Update():
+            return UpdateStatement(statement, catalogue, source)
+        case exp.TruncateTable():
+            return TruncateStatement(statement, catalogue, source)
+        case _:
+            return None
 
 
 # --- create -----------------------------------------------------------------------------------------------------------

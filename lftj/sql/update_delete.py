@@ -20,92 +20,128 @@ from lftj.sql.catalogue import Catalogue, Table
 from lftj.sql.change_target import assignments, changed_table, columns_of, refuse_parts
 from lftj.sql.defaults import blank_row
 from lftj.sql.given_rows import codes_for, is_default, null_error, typed_answer
-from lftj.sql.one_off import Codes, answer
+from lftj.sql.parameters import Given
 from lftj.sql.places import SqlText
+from lftj.sql.question import Codes, Question
 from lftj.sql.room import Changing
 from lftj.sql.row_changes import copies_there, erase_all, erase_rows, insert_rows, shown
 
 
-def delete(room: Changing, statement: exp.Delete, catalogue: Catalogue, source: SqlText) -> None:
-    """Carry out a `delete`."""
-    refuse_parts(
-        statement,
-        source,
-        returning="`returning`",
-        order="`order by` in `delete`",
-        limit="`limit` in `delete`",
-        tables="`delete` from several tables",
-    )
-    if statement.args.get("cluster"):
-        raise source.unsupported("`on cluster`", statement)
-    table = changed_table(statement.this, catalogue, source)
-    where, others = statement.args.get("where"), statement.args.get("using")
-    if where is None and not others:
-        erase_all(room, table)
-        return
-    query = _over(statement.this, others or (), columns_of(table, statement.this), where)
-    found = answer(room, room._present(), query.distinct() if others else query, source)
-    erase_rows(room, table, found.rows, copies_there(room, table, found.rows))
+class DeleteStatement:
+    """A `delete`: of all rows if nothing is asked."""
+
+    __slots__ = ("_question", "_table", "tables")
+
+    def __init__(self, statement: exp.Delete, catalogue: Catalogue, source: SqlText) -> None:
+        refuse_parts(
+            statement,
+            source,
+            returning="`returning`",
+            order="`order by` in `delete`",
+            limit="`limit` in `delete`",
+            tables="`delete` from several tables",
+        )
+        if statement.args.get("cluster"):
+            raise source.unsupported("`on cluster`", statement)
+        self._table = changed_table(statement.this, catalogue, source)
+        self.tables = (self._table,)
+        self._question: Question | None = None
+        where, others = statement.args.get("where"), statement.args.get("using")
+        if where is not None or others:
+            query = _over(statement.this, others or (), columns_of(self._table, statement.this), where)
+            self._question = Question(query.distinct() if others else query, source)
+
+    def carry_out(self, room: Changing, given: Given) -> None:
+        """Erase the rows."""
+        if self._question is None:
+            erase_all(room, self._table)
+            return
+        found = self._question.answer(room, room._present(), given)
+        erase_rows(room, self._table, found.rows, copies_there(room, self._table, found.rows))
 
 
-def truncate(room: Changing, statement: exp.TruncateTable, catalogue: Catalogue, source: SqlText) -> None:
-    """Carry out a `truncate`."""
-    for node in statement.expressions:
-        erase_all(room, changed_table(node, catalogue, source))
+class TruncateStatement:
+    """A `truncate`."""
+
+    __slots__ = ("tables",)
+
+    def __init__(self, statement: exp.TruncateTable, catalogue: Catalogue, source: SqlText) -> None:
+        self.tables = [changed_table(node, catalogue, source) for node in statement.expressions]
+
+    def carry_out(self, room: Changing, given: Given) -> None:
+        """Erase all rows of its tables."""
+        for table in self.tables:
+            erase_all(room, table)
 
 
-def update(room: Changing, statement: exp.Update, catalogue: Catalogue, source: SqlText) -> None:
-    """Carry out an `update`."""
-    refuse_parts(
-        statement,
-        source,
-        returning="`returning`",
-        order="`order by` in `update`",
-        limit="`limit` in `update`",
-    )
-    table = changed_table(statement.this, catalogue, source)
-    assigned = assignments(table, statement.expressions, source)
-    given = statement.args.get("from_")
-    change_rows(
-        room, table, statement.this, assigned, [given.this] if given else [], statement.args.get("where"), source
-    )
+class UpdateStatement:
+    """An `update`."""
+
+    __slots__ = ("_change", "tables")
+
+    def __init__(self, statement: exp.Update, catalogue: Catalogue, source: SqlText) -> None:
+        refuse_parts(
+            statement,
+            source,
+            returning="`returning`",
+            order="`order by` in `update`",
+            limit="`limit` in `update`",
+        )
+        table = changed_table(statement.this, catalogue, source)
+        self.tables = (table,)
+        assigned, given = assignments(table, statement.expressions, source), statement.args.get("from_")
+        others = [given.this] if given else []
+        self._change = RowChange(table, statement.this, assigned, others, statement.args.get("where"), source)
+
+    def carry_out(self, room: Changing, given: Given) -> None:
+        """Change the rows."""
+        self._change.carry_out(room, given)
 
 
-def change_rows(
-    room: Changing,
-    table: Table,
-    target: exp.Expr,
-    assigned: dict[int, exp.Expr],
-    others: Sequence[exp.Expr],
-    where: exp.Expr | None,
-    source: SqlText,
-    *,
-    state: State | None = None,
-) -> None:
-    """Give the columns `assigned` their values, in the rows of `target` that meet rows of `others` `where` it says.
+class RowChange:
+    """The columns `assigned` get their values, in the rows of `target` that meet rows of `others` `where` it says."""
 
-    `state`: with what the others name, if the transaction does not have it.
-    """
-    given = {place: value for place, value in assigned.items() if not is_default(value)}
-    values = [exp.alias_(value.copy(), f"value {place}", quoted=True) for place, value in given.items()]
-    query = _over(target, others, [*columns_of(table, target), *values], where)
-    width = len(table.columns)
-    types = [None] * width + [table.columns[place].type for place in given]
-    found = typed_answer(room, query.distinct() if others else query, types, source, state=state)
-    old, new = found.rows[:width], found.rows[:width].copy()
-    blank = blank_row(room._present(), table)
-    for place in assigned.keys() - given.keys():
-        code = blank[place]
-        if code is None:
-            raise null_error(table, table.columns[place], assigned[place], source)
-        new[place] = code
-    for number, (place, value) in enumerate(given.items()):
-        new[place] = codes_for(table, place, found.rows[width + number], found.columns[width + number], value, source)
-    if others:
-        old, new = _one_each(room, table, old, new, others[0], source)
-    copies = copies_there(room, table, old)
-    erase_rows(room, table, old, copies)
-    insert_rows(room, table, new, copies)
+    __slots__ = ("_assigned", "_others", "_question", "_source", "_table", "_types")
+
+    def __init__(
+        self,
+        table: Table,
+        target: exp.Expr,
+        assigned: dict[int, exp.Expr],
+        others: Sequence[exp.Expr],
+        where: exp.Expr | None,
+        source: SqlText,
+    ) -> None:
+        self._table, self._assigned, self._others, self._source = table, assigned, others, source
+        computed = self._computed()
+        values = [exp.alias_(value.copy(), f"value {place}", quoted=True) for place, value in computed.items()]
+        query = _over(target, others, [*columns_of(table, target), *values], where)
+        self._question = Question(query.distinct() if others else query, source)
+        self._types = [None] * len(table.columns) + [table.columns[place].type for place in computed]
+
+    def _computed(self) -> dict[int, exp.Expr]:
+        """What is assigned, but for defaults."""
+        return {place: value for place, value in self._assigned.items() if not is_default(value)}
+
+    def carry_out(self, room: Changing, given: Given, state: State | None = None) -> None:
+        """Change the rows. `state`: with what the others name, if the transaction does not have it."""
+        table, source = self._table, self._source
+        width = len(table.columns)
+        found = typed_answer(room, self._question, self._types, source, state=state, given=given)
+        old, new = found.rows[:width], found.rows[:width].copy()
+        blank, computed = blank_row(room._present(), table), self._computed()
+        for place in self._assigned.keys() - computed.keys():
+            code = blank[place]
+            if code is None:
+                raise null_error(table, table.columns[place], self._assigned[place], source)
+            new[place] = code
+        for at, (place, value) in enumerate(computed.items(), width):
+            new[place] = codes_for(table, place, found.rows[at], found.columns[at], value, source)
+        if self._others:
+            old, new = _one_each(room, table, old, new, self._others[0], source)
+        copies = copies_there(room, table, old)
+        erase_rows(room, table, old, copies)
+        insert_rows(room, table, new, copies)
 
 
 def _over(

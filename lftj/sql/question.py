@@ -1,0 +1,268 @@
+"""Queries as statements ask them: translated into rules once, and evaluated over a state that is not published.
+
+The query becomes a head like that of a view, under a name that no relation has. A state with its rules is made beside
+the one that is asked, evaluated as far as the head needs, and forgotten; what lies below it and is up to date is read
+as it is.
+
+A question may be asked again and again, of later states and with other values of its parameters: what the query is
+translated to is kept while the relations that it reads have the columns that they had, and no rules have changed. The
+walk of a single rule is kept too (lftj/evaluate/kept_walk.py), from the second time on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from lftj.evaluate.evaluator import Evaluator
+from lftj.evaluate.kept_walk import KeptWalk
+from lftj.join.run import Limits
+from lftj.language.clause import Clause, Parameter, parameters_of
+from lftj.maintain.refresh import refresh
+from lftj.program.extend import extended
+from lftj.program.rule_options import RuleOptions
+from lftj.program.state import State
+from lftj.program.strata import Strata
+from lftj.results.answers import out_of_memory
+from lftj.sql.catalogue import Catalogue, find
+from lftj.sql.parameters import NOTHING, Given
+from lftj.sql.places import SqlText
+from lftj.sql.queries import translated
+from lftj.sql.view import Order, View
+from lftj.store.stored import StoredRelation
+from lftj.values import gate
+from lftj.values.codes import Column, Schema
+from lftj.values.type_table import is_nullable, type_of
+from scantree.memory import ArenaFullError
+
+Codes = npt.NDArray[np.int64]
+NO_OPTIONS = RuleOptions.of(None, None, None)
+
+
+class Asking(Protocol):
+    """Where a query is asked from: an open `Transaction`."""
+
+    _evaluator: Evaluator
+
+    def _limits(self) -> Callable[[str], Limits]: ...
+
+
+class Answer(NamedTuple):
+    """Distinct `rows` int64[columns, n] in key order, how often each is there (`copies` int64[n]), and the columns."""
+
+    rows: Codes
+    copies: Codes
+    columns: tuple[Column, ...]
+
+
+class _TranslatedQuery(NamedTuple):
+    """What a query is translated to, over a program.
+
+    `own`: the state of its rules alone, with the relations that they derive and the facts of these · `heads`: the
+    derived ones · `strata`, `names`: the rules of the program and the names of its relations, without those · `reads`:
+    what it reads of the program, with the columns that these relations had · `parameters`: by name · `walk`: of a query
+    that is one rule.
+    """
+
+    view: View
+    own: State
+    heads: frozenset[str]
+    strata: Strata
+    names: frozenset[str]
+    reads: Mapping[str, Schema]
+    parameters: Mapping[str, Parameter]
+    walk: KeptWalk | None
+
+    def holds(self, state: State) -> bool:
+        """Whether the query means the same over `state`."""
+        relations = state.relations
+        if state.strata is not self.strata or relations.keys() != self.names:
+            return False
+        for name, schema in self.reads.items():
+            relation = relations.get(name)
+            if relation is None or (relation.schema is not schema and relation.schema != schema):
+                return False
+        return True
+
+    def over(self, state: State) -> State:
+        """`state` with the rules of the query, whose heads are stale."""
+        return self.own._replace(
+            relations={**state.relations, **self.own.relations},
+            stale=state.stale | self.heads,
+            evaluations=state.evaluations,
+            stopped=state.stopped,
+            undefined=state.undefined,
+        )
+
+
+class Question:
+    """A query, to be asked once or many times.
+
+    `query`: its `$name` are open where they are `Placeholder` nodes with a type as their `kind` · `source`: where it
+    stands, for errors.
+    """
+
+    __slots__ = ("_others", "_times", "_translation", "query", "source")
+
+    def __init__(self, query: exp.Expr, source: SqlText) -> None:
+        self.query, self.source = query, source
+        self._translation: _TranslatedQuery | None = None
+        self._times = 0
+        self._others: dict[Any, Question] = {}
+
+    def also(self, key: Any, make: Callable[[], exp.Expr]) -> Question:
+        """Another question about this one's answer, known by `key`; it is kept with this one."""
+        other = self._others.get(key)
+        if other is None:
+            other = self._others[key] = Question(make(), self.source)
+        return other
+
+    def answer(self, asking: Asking, state: State, given: Given = NOTHING) -> Answer:
+        """The rows over a state, in key order; of a query with a limit those that its order puts first."""
+        evaluator = asking._evaluator
+        found, view = self.rows(evaluator, state, asking._limits(), given), self.view(evaluator, state)
+        width = len(view.columns) - view.hidden
+        if view.limit is not None or view.offset:
+            order = positions(found, view, evaluator)
+        elif view.hidden:
+            order = np.repeat(np.arange(found.rows.shape[1]), found.copies)
+        else:
+            return found
+        rows, copies = np.unique(found.rows[:width, order], axis=1, return_counts=True)
+        return Answer(rows, copies.astype(np.int64), found.columns[:width])
+
+    def view(self, evaluator: Evaluator, state: State) -> View:
+        """What the query is, over a state."""
+        return self._over(evaluator, state).view
+
+    def below(self, evaluator: Evaluator, state: State) -> frozenset[str]:
+        """The stale heads of a state that the query reads."""
+        made = self._over(evaluator, state)
+        return state.stale & state.strata.below(made.reads)
+
+    def rows(self, evaluator: Evaluator, state: State, limits: Callable[[str], Limits], given: Given) -> Answer:
+        """All rows over a state, those of its hidden columns included."""
+        made = self._over(evaluator, state)
+        staged = evaluator.over(made.over(state)).giving(self._codes(made, given, evaluator))
+        name = made.view.name
+        self._times += 1
+        try:
+            if made.walk is not None and self._times > 1:
+                refresh(staged, made.reads, limits)
+                short = made.walk.rows(staged, staged.given)
+                if short is not None:
+                    columns = _columns(made.view, staged.state.relations[name].schema)
+                    return Answer(short[0], np.ones(short[0].shape[1], np.int64), columns)
+            refresh(staged, (name,), limits)
+        except ArenaFullError as full:
+            raise out_of_memory(full) from None
+        relation = staged.state.relations[name]
+        rows, columns = relation.content.columns(), _columns(made.view, relation.schema)
+        if made.view.bag:
+            return Answer(rows[:-1], rows[-1], columns)
+        return Answer(rows, np.ones(rows.shape[1], np.int64), columns)
+
+    def _codes(self, made: _TranslatedQuery, given: Given, evaluator: Evaluator) -> Mapping[str, int]:
+        return {
+            name: gate.encode_value(given[name], parameter.type, evaluator.symbols)
+            for name, parameter in made.parameters.items()
+        }
+
+    def _over(self, evaluator: Evaluator, state: State) -> _TranslatedQuery:
+        made = self._translation
+        if made is None or not made.holds(state):
+            made = self._translation = self._translated(evaluator, state)
+        return made
+
+    def _translated(self, evaluator: Evaluator, state: State) -> _TranslatedQuery:
+        name = "select"
+        while name in state.relations:
+            name += "_"
+        view = translated(self.query, catalogue_of(state), name, self.source)
+        try:
+            added = extended(state, view.program, NO_OPTIONS, _new_relation(evaluator), evaluator.symbols)
+            after = added.state
+            for fact, (rows, count) in added.facts.items():
+                after = after.with_facts(fact, after.relations[fact].with_facts(rows, count))
+        except ArenaFullError as full:
+            raise out_of_memory(full) from None
+        fresh = {name: relation for name, relation in after.relations.items() if name not in state.relations}
+        clauses = [clause for head in fresh for clause in after.strata.of(head)]
+        reads = {read: state.relations[read].schema for c in clauses for read in c.reads if read in state.relations}
+        parameters = {parameter.name: parameter for clause in clauses for parameter in _parameters(clause)}
+        return _TranslatedQuery(
+            view,
+            after._replace(relations=fresh, stale=frozenset(), evaluations={}, stopped={}, undefined={}),
+            added.heads,
+            state.strata,
+            frozenset(state.relations),
+            reads,
+            parameters,
+            KeptWalk(clauses[0], None) if _is_plain(view, clauses, fresh) else None,
+        )
+
+
+def _is_plain(view: View, clauses: list[Clause], fresh: Mapping[str, StoredRelation]) -> bool:
+    """Whether a query is one rule over the relations of the program."""
+    return len(clauses) == len(fresh) == 1 and clauses[0].aggregate is None and not view.bag
+
+
+def _parameters(clause: Clause) -> list[Parameter]:
+    in_atoms = [arg for atom in (*clause.atoms, *clause.negated) for arg in atom.args]
+    compared = [term for compare in clause.compares for term in (compare.left, compare.right)]
+    return list(parameters_of((*clause.head_args, *in_atoms, *compared)))
+
+
+def _columns(view: View, schema: Schema) -> tuple[Column, ...]:
+    return tuple(Column(column.name, type) for column, type in zip(view.columns, schema.types, strict=False))
+
+
+def catalogue_of(state: State) -> Catalogue:
+    """The tables and views of a state."""
+    return Catalogue({name: relation.schema for name, relation in state.relations.items()}, state.strata.by_head)
+
+
+def with_rows(asking: Asking, state: State, name: str, columns: tuple[Column, ...], rows: Codes) -> State:
+    """The state with one more table, of distinct rows int64[columns, n], under a name that none has."""
+    relation = _new_relation(asking._evaluator)(Schema(name, columns))
+    relations = {**state.relations, name: relation}
+    return state._replace(relations=relations).with_facts(name, relation.with_facts(rows, rows.shape[1]))
+
+
+def free_name(word: str, names: Collection[str]) -> str:
+    """A name that begins with `word`, and that nothing has in any case."""
+    while find(word, names) is not None:
+        word += "_"
+    return word
+
+
+def _new_relation(evaluator: Evaluator) -> Callable[[Schema], StoredRelation]:
+    return partial(StoredRelation, arena=evaluator.arena, page_rows=evaluator.page_rows, dir_rows=evaluator.dir_rows)
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+def positions(found: Answer, view: View, evaluator: Evaluator) -> npt.NDArray[np.int64]:
+    """The positions of the rows that a query gives out, in its order: by what it says, then by all columns."""
+    values = [evaluator.symbols.order(row, column.type) for row, column in zip(found.rows, found.columns, strict=True)]
+    keys = [key for item in view.order for key in _sort_keys(values, found, item)]
+    order = np.lexsort([*values[::-1], *keys[::-1]]) if values else np.arange(found.rows.shape[1])
+    order = np.repeat(order, found.copies[order])
+    return order[view.offset : None if view.limit is None else view.offset + view.limit]
+
+
+def _sort_keys(values: list[Codes], found: Answer, item: Order) -> list[Codes]:
+    """What to sort by for one item of `order by`: where null is put, and then the values."""
+    column, codes = found.columns[item.column], values[item.column]
+    keys = [~codes if item.descending else codes]
+    if is_nullable(column.type):
+        null = found.rows[item.column] == type_of(column.type).null
+        keys[0] = np.where(null, 0, keys[0])
+        keys.insert(0, (null != item.nulls_first).astype(np.int64))
+    return keys
