@@ -11,6 +11,7 @@ SPREAD  := -n $(WORKERS) --dist worksteal
 
 # Tests that change when kernels are interpreted; all others are left out there.
 NO_KERNELS := tests/language tests/values tests/io tests/cli tests/bench tests/demo tests/examples tests/plain tests/spark \
+	tests/durable/test_damage.py tests/durable/test_flips.py tests/durable/test_interrupted.py \
 	tests/test_house_rules.py tests/test_docs.py
 # Tests that lead kernels to the ends of arrays: pages, joins, traces, rounds, scans and folds, threads.
 BOUNDS := tests/storage tests/triggers tests/streams tests/join tests/trace tests/recursion tests/aggregates tests/paths tests/threads \

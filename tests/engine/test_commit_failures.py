@@ -248,6 +248,7 @@ def test_a_memory_limit() -> None:
     assert len(tx.delta["pair"].inserted) == 201
 
 
+@pytest.mark.jit_only
 def test_a_time_limit() -> None:
     db = lftj.Database(".decl n(x:number)  never(a) :- n(a), n(b), n(c), n(d), n(e), a + b + c + d + e < 0.")
     db.prepare()

@@ -153,6 +153,7 @@ def test_forgetting_changes_no_answer(pipeline: Callable[[Stream, Stream], Strea
     assert sum(forgets.late.values()) > 0
 
 
+@pytest.mark.jit_only  # of long streams; answers are compared in short ones
 @pytest.mark.parametrize("pipeline", PIPELINES)
 def test_memory_follows_the_window(pipeline: Callable[[Stream, Stream], Stream]) -> None:
     """After ten times the history it holds what it held, but that which forgets nothing holds much more."""
