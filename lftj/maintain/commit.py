@@ -313,7 +313,7 @@ class Commit:
             if relation.schema.key or (relation.schema.functional and (not heads.grouped or len(relation.facts))):
                 check_content(step.evaluator, head, relation, staged.changes[head], limits)
         if self._streams is not None:
-            self._streams.derived.update(heads.names)
+            self._streams.moved(head for head, change in staged.changes.items() if len(change.kinds))
         step.after.update(staged.relations)
         if staged.evaluations:
             step.state = step.state.with_evaluations(staged.evaluations)

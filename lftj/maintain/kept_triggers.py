@@ -175,8 +175,11 @@ class KeptTriggers:
                 change = self._follow_events(step, staged, limits)
             if run is None and staged.run is not None:
                 steps, events = self.maps.steps, len(staged.run.events.kinds)
-            if step.streams is not None and staged.run is not None:
-                step.streams.logs[self.head] = partial(self._stream, staged.run.events.numbers)
+            streams = step.streams
+            if streams is not None and staged.run is not None:
+                # What is known of others by its net change only happens after the last event: right in the end.
+                if not streams.unknown(self.head, step.state.strata.by_head, step.after):
+                    streams.logs[self.head] = partial(self._stream, staged.run.events.numbers)
             content = relation.content
             if len(change.kinds):
                 content, _ = content.update(change.rows, change.kinds, in_order=True)

@@ -7,7 +7,7 @@ which is 0 as long as there is no row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ from lftj.language.clause import Clause, Value, Var
 from lftj.maintain.alias import alias_of
 from lftj.store.change import ERASED, INSERTED
 from lftj.store.stored import StoredRelation
+from lftj.triggers.derived_relations import NoEvents
 from lftj.triggers.head_rows import RowLog
 
 
@@ -23,13 +24,13 @@ from lftj.triggers.head_rows import RowLog
 class Streams:
     """`logs`: the rows that come and go, by relation · `last`: the number of the last event.
 
-    A log that is not asked for yet may be what makes it. `derived`: the heads that the commit has derived so far;
-    others have not changed.
+    A log that is not asked for yet may be what makes it. `still`: of relations without logs whether no event can have
+    changed them, as far as that is known.
     """
 
     logs: dict[str, RowLog | Callable[[], RowLog]]
     last: int
-    derived: set[str] = field(default_factory=set)
+    still: dict[str, bool] = field(default_factory=dict)
 
     def of(
         self, name: str, by_head: Mapping[str, Sequence[Clause]], relations: Mapping[str, StoredRelation]
@@ -38,11 +39,8 @@ class Streams:
 
         Raises `NoEvents` where a group has no result after one of the events.
         """
-        found = self.logs.get(name)
-        if found is not None:
-            if not isinstance(found, RowLog):
-                found = self.logs[name] = found()
-            return found
+        if name in self.logs:
+            return self._log(name)
         clauses, relation = by_head.get(name, ()), relations[name]
         if clauses and not len(relation.facts):
             if below := alias_of(clauses, relations):
@@ -50,7 +48,53 @@ class Streams:
             if below := _total_or_zero(clauses):
                 found = self.of(below, by_head, relations)
                 return None if found is None else _with_zero(found)
-        return None if name in self.derived else RowLog.none(relation.arity)
+        return RowLog.none(relation.arity) if self._is_still(name, by_head) else None
+
+    def moved(self, names: Iterable[str]) -> None:
+        """These heads have changed: those without a log did so nobody knows when."""
+        self.still |= {name: False for name in names if name not in self.logs}
+
+    def unknown(
+        self, name: str, by_head: Mapping[str, Sequence[Clause]], relations: Mapping[str, StoredRelation]
+    ) -> str:
+        """The first relation that the rules of `name` read whose stream is not known; empty if there is none."""
+        for read in _reads(name, by_head):
+            if self.of(read, by_head, relations) is None:
+                return read
+        return ""
+
+    def _is_still(self, name: str, by_head: Mapping[str, Sequence[Clause]]) -> bool:
+        """Whether no event has changed what a relation without a log is derived from, be it for a moment."""
+        known = self.still.get(name)
+        if known is None:
+            known, seen, frontier = True, {name}, [name]
+            while known and frontier:
+                for read in _reads(frontier.pop(), by_head):
+                    if read in self.logs:
+                        known = known and self._is_empty(read)
+                    elif read not in seen:
+                        known = known and self.still.get(read, True)
+                        seen.add(read)
+                        frontier.append(read)
+            self.still[name] = known
+        return known
+
+    def _is_empty(self, name: str) -> bool:
+        """Whether the log of a relation is known, and has no rows."""
+        try:
+            return not len(self._log(name).kinds)
+        except NoEvents:
+            return False
+
+    def _log(self, name: str) -> RowLog:
+        found = self.logs[name]
+        if not isinstance(found, RowLog):
+            found = self.logs[name] = found()
+        return found
+
+
+def _reads(name: str, by_head: Mapping[str, Sequence[Clause]]) -> list[str]:
+    return list(dict.fromkeys(read for clause in by_head.get(name, ()) for read in clause.reads))
 
 
 def _total_or_zero(clauses: Sequence[Clause]) -> str:

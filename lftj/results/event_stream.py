@@ -148,15 +148,19 @@ def apply(db: Applying, events: Iterable[Sequence[Any]], watch: Iterable[str], t
         for name in watched:
             tx._relation(name)
         given, count = _read(tx, blocks)
-        streams: dict[str, RowLog | Callable[[], RowLog]] = {}
+        streams = Streams({}, max(0, count - 1))
         effective = 0
         for name, of_relation in given.items():
             log, batch = _effective(of_relation)
             effective += int(np.count_nonzero(np.diff(log.numbers, prepend=-1)))
             tx._add(name, of_relation.relation, batch)
-            if len(log.kinds) and not tx._evaluator.state.strata.of(name):
-                streams[name] = log
-        tx._streams = Streams(streams, max(0, count - 1))
+            if not len(log.kinds):
+                continue
+            if tx._evaluator.state.strata.of(name):
+                streams.moved([name])
+            else:
+                streams.logs[name] = log
+        tx._streams = streams
         commit = tx._computed()
         found = {name: _log_of(tx._streams, commit.state, name) for name in watched}
     schemas = {name: db._evaluator.state.relations[name].schema for name in watched}
@@ -168,7 +172,7 @@ def _log_of(streams: Streams, state: State, name: str) -> RowLog:
     """The rows of `name` that come and go event by event, in the commit to `state`."""
     try:
         log = streams.of(name, state.strata.by_head, state.relations)
-        why = "triggers do not keep it: `db.explain` says how it follows changes"
+        why = "triggers do not keep it, or not all that it reads: `db.explain` says how heads follow changes"
     except NoEvents as refused:
         log, why = None, str(refused.args[0])
     if log is not None:

@@ -116,6 +116,40 @@ def test_the_log_is_the_head_after_each_event(rng: Random) -> None:
             assert set(db[head]) == set(plain[head])
 
 
+# What no trigger keeps changes at no known event, nor does what reads it, be it by a trigger.
+UNKNOWN = {
+    "below": "d(k) :- o(k, _, _), l(k, _, _, _).  h[] = count : { d(_) }.",
+    "two below": "d(k) :- o(k, _, _). c(k) :- d(k), !l(k, _, _, _). n[k] = count : { c(k) }. h[] = count : { n[_] = 1 }.",
+    "an extreme": "h[k] = max d : { o(k, d, _) }.",
+    "a join": "h(k, d) :- o(k, d, _), d > 1.",
+    "recursion": "h(k, d) :- o(k, d, _).  h(k, e) :- h(k, d), o(d, e, _).",
+    "sums in the body": "h[] = sum d : { o(_, d, r), t = sum w : { o(_, w, _) }, s = sum w : { o(_, w, q), q < r }, "
+    "2*s + r < t, d != 1 }.",
+    "an alias": "m[k] = max d : { o(k, d, _) }.  h(k, m) :- m[k] = m.",
+}
+CANCELLED: list[Block] = [("o", "delete", [(1, 2, 3)]), ("o", "insert", [(1, 2, 3)])]
+
+
+@pytest.mark.parametrize("rules", UNKNOWN.values(), ids=UNKNOWN)
+@pytest.mark.parametrize("blocks", [CANCELLED, [("o", "insert", [(1, 3, 3), (0, 1, 3)]), ("o", "delete", [(1, 2, 3)])]])
+@pytest.mark.filterwarnings("ignore:.*occurs only once")
+def test_a_head_that_is_not_known_event_by_event_has_no_log(rules: str, blocks: list[Block]) -> None:
+    """It had an empty one where the events cancel out, and one with all at the last event where a trigger is above."""
+    db = lftj.Database(RULES.split("rev[d]")[0] + rules)
+    db.load("o", [(1, 2, 3), (0, 1, 1)])
+    db.load("l", [(1, 4, 0, "a"), (0, 1, 0, "a")])
+    before = set(db["h"])
+    with pytest.raises(DataError, match="`h` is not known event by event"):
+        db.apply(blocks, watch=["h"])
+    assert set(db["h"]) == before
+    assert db.apply([("f", "insert", [(1, 1)])], watch=["h"]).logs["h"].num_rows == 0  # it reads no `f`
+    db.apply(blocks)
+    plain = lftj.Database(RULES.split("rev[d]")[0] + rules)
+    for name in "olf":
+        plain.load(name, list(db[name]))
+    assert set(db["h"]) == set(plain["h"])
+
+
 def test_what_is_given_and_what_is_told() -> None:
     db = made()
     db.load("o", [(1, 1, 5)])
