@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from lftj.language import ast
-from lftj.sql.branches import Branch
+from lftj.sql.branches import Branch, QueryBody
 from lftj.sql.from_clause import add_from
 from lftj.sql.grouping import Grouping, is_grouped
 from lftj.sql.query_scope import Derived, Outside, QueryParameter, QueryScope, null_of
@@ -26,6 +26,7 @@ from lftj.sql.whole_numbers import product_of
 if TYPE_CHECKING:
     from lftj.sql.queries import Queries
 
+NULL = ast.Constant(None, "number")
 # What a select may have, by the names that sqlglot gives it; all else is refused by name.
 _KNOWN = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order", "limit", "offset"}
 _NAMES = {"windows": "`window`", "qualify": "`qualify`", "sample": "`using sample`", "pivots": "`pivot`"}
@@ -151,13 +152,14 @@ def rows_of(
     heads = queries.heads
     distinct = distinct or (all(block.distinct for block in blocks) and len(blocks) == 1)
     fixed = [p.variable.name for p in parameters]
-    told_apart = len(blocks) == 1 and all(branch.determines(terms, fixed) for branch, terms in made)
+    common = _common(blocks[0], parameters, made) if len(blocks) == 1 else None
+    told_apart = common is not None and common[0].determines(common[1], fixed)
     if distinct or (told_apart and not any(branch.copies for branch, _ in made)):
         name = name or heads.name(word)
         for branch, terms in made:
             heads.rule(name, terms, branch.body, functional=functional)
         heads.sure(name, columns)
-        key = None if distinct else _key(made, len(columns), fixed)
+        key = None if distinct or common is None else _key(*common)
         rows = Rows.of(name, columns, bag=False, key=key)
     elif told_apart:
         name = name or heads.name(word)
@@ -206,11 +208,33 @@ def _column(outputs: Sequence[Output]) -> OutputColumn:
     return OutputColumn(outputs[0].name, type_, any(case.nullable for case in cases))
 
 
-def _key(made: Sequence[tuple[Branch, list[ast.Term]]], width: int, fixed: Sequence[str]) -> tuple[int, ...]:
-    """The positions of as few columns as tell the rows apart; those of two branches come from different rows."""
-    key = list(range(width))
-    for at in reversed(range(width)):
+def _common(
+    block: SelectBlock, parameters: Sequence[QueryParameter], made: Sequence[tuple[Branch, list[ast.Term]]]
+) -> tuple[Branch, list[ast.Term]] | None:
+    """What all rules of a block have in common: conditions, and arguments of the head; null where these differ.
+
+    Rows of two branches are different ones, and may give the same values all the same: `case when a = 1 then 2 else a
+    end`. So only what each branch says of the row tells its rows apart from all others. None if no row is derived.
+    """
+    if len(made) < 2:
+        return made[0] if made else None
+    scope, outputs = block.scope, block.outputs
+    same = [output.cases[0] if len(output.cases) == 1 else None for output in outputs]
+    body = QueryBody(
+        scope.body.atoms, [alternatives for alternatives in scope.body.conditions if len(alternatives) == 1]
+    )
+    (branch,) = body.branches(scope.heads.nullable, *([case.literals] for case in same if case is not None))
+    own = [scope.parameter(list(p.outside), p.variable.name)[0].term for p in parameters]
+    terms = [branch.term(variable) for variable in own if variable is not None]
+    terms += [NULL if case is None or case.term is None else branch.term(case.term) for case in same]
+    return branch, terms
+
+
+def _key(branch: Branch, terms: Sequence[ast.Term]) -> tuple[int, ...]:
+    """The positions of as few columns as tell the rows of a branch apart."""
+    key = list(range(len(terms)))
+    for at in reversed(range(len(terms))):
         fewer = [position for position in key if position != at]
-        if all(branch.determines([terms[position] for position in fewer], ()) for branch, terms in made):
+        if branch.determines([terms[position] for position in fewer], ()):
             key = fewer
     return tuple(key)
