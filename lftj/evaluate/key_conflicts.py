@@ -38,6 +38,7 @@ from lftj.store.primary_keys import as_declared, key_first
 from lftj.store.stored import StoredRelation
 from lftj.values import gate
 from lftj.values.codes import Schema
+from lftj.values.type_table import is_nullable
 from scantree.memory import ArenaFullError
 from scantree.sort import permuted, sorting
 from scantree.version import Version
@@ -207,6 +208,8 @@ class _FoundError(Exception):
 
 def _binding(evaluator: Evaluator, clause: Clause, row: Row, limits: Limits) -> dict[str, str] | None:
     """Variable -> value, as written, of one binding by which `clause` derives `row`; None if it does not derive it."""
+    if any(value is None and not is_nullable(term.type) for value, term in zip(row, clause.head_args, strict=True)):
+        return None
     variables = clause.variables()
     given = [(term, Value(value, term.type)) for value, term in zip(row, clause.head_args, strict=True)]
     if any(isinstance(term, Value) and term != value for term, value in given):

@@ -30,7 +30,7 @@ from lftj.join.run import Limits
 from lftj.language.clause import Apply, Clause, Compare, Term, Value, Var, variables_of
 from lftj.language.functors import CHECKED, MATCH, TEXT_TESTS, known_as
 from lftj.language.notation import literal_text
-from lftj.language.null import admitted
+from lftj.language.null import not_admitted
 from lftj.plan.partial_functions import UNDEFINED, partial_in, term_of_test
 from lftj.program.text_split import computes_text
 
@@ -160,6 +160,14 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
     where = f"{clause.span}: in `{clause.text}`"
     if any(variables_of(term)) and variables:
         where += " with " + ", ".join(f"{v.name} = {evaluator.decode(held[v.name], v.type)!r}" for v in variables)
+    refused = next((not_admitted(compare) for compare in clause.compares if compare.left == term), None)
+    if refused is not None:
+        return EvaluationError(
+            f"{refused} does not fit into a column that admits null",
+            where=where,
+            why="it is the code of null there; nothing was changed",
+            remedy="exclude such rows, or keep null away from the column",
+        )
     if computes_text(replace(term, args=tuple(Var("", arg.type) for arg in term.args))):  # itself, not an argument
         return _text_error(term, arguments, where)
     if (term.op in ("/", "%") and arguments[1] == 0) or (term.op == "^" and term.type == "number"):
@@ -170,13 +178,6 @@ def _error(evaluator: Evaluator, clause: Clause, term: Apply, rest: Clause, row:
             remedy="exclude the divisor 0 in the body, e.g. `y != 0`",
         )
     shown = replace(term, args=tuple(Value(v, a.type) for v, a in zip(arguments, term.args, strict=True)))
-    if len(term.args) == 2 and admitted(term.args[1]) in clause.compares and term == admitted(term.args[1]).left:
-        return EvaluationError(
-            f"{arguments[1]} does not fit into a column that admits null",
-            where=where,
-            why="it is the code of null there; nothing was changed",
-            remedy="exclude such rows, or keep null away from the column",
-        )
     if term.op in CHECKED:
         return EvaluationError(
             f"`{replace(shown, op=CHECKED[term.op])}` does not fit into 64 bits",

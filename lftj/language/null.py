@@ -2,10 +2,11 @@
 
 Null equals nothing. A variable that is joined, compared or computed with, which is one that occurs twice in the atoms
 of a body, in a comparison, or among the arguments of a functor, is therefore not null: where every column that binds it
-admits null, the clause says so with a condition. A variable that occurs in one atom and in the head only may be null,
-and then the head's column must admit it: one without a declaration does, another is an error. `is_null(x)` and the
-first argument of `coalesce` take null as a value. `or_null(x)` makes null one value like any other where x stands in
-atoms: x is null where all its columns are, and a negated atom has the row with null.
+admits null, the clause says so with a condition. The same holds of `coalesce` of what may be null. A variable that
+occurs in one atom and in the head only may be null, and then the head's column must admit it: one without a declaration
+does, another is an error. `is_null(x)` and the first argument of `coalesce` take null as a value. `or_null(x)` makes
+null one value like any other where x stands in atoms: x is null where all its columns are, and a negated atom has the
+row with null.
 
 In a negated atom null matches nothing, and of an aggregate's values it is left out: `count`, `sum` and `mean` by a
 condition. Where atoms are read as they are, negated or by `min`, `max` and `cat`, they are over the rows without null,
@@ -14,8 +15,8 @@ an internal relation where the column admits it:
     p(x) :- q(x), !r(x).            ->   @r.known.0(x) :- r(x), x != null.     p(x) :- q(x), !@r.known.0(x).
     m[k] = max v : { s(k, v) }.     ->   @s.known.1(k, v) :- s(k, v), v != null.   ...
 
-A number that is not null may go to a column that admits null, but for the least one, whose code is null's: that is an
-error, as a term without a value is one.
+A number that is not null may go to a column that admits null, but for the one whose code is null's, the least or, if it
+is unsigned, the greatest: that is an error, as a term without a value is one.
 
 What an aggregate outside of its braces asks for a group counts as an atom, so that a group is never null there; as a
 key of a head (`m[k]`) null is a group of its own.
@@ -34,7 +35,7 @@ from lftj.language.functors import NULL_TESTS, OR_NULL
 from lftj.language.infer import TypedClause
 from lftj.language.names import KnownRelation, Names
 from lftj.language.text import term_source
-from lftj.language.types import NUMBER, RANGES
+from lftj.language.types import NUMBER, RANGES, UNSIGNED
 from lftj.language.visitors import subterms
 from lftj.values.codes import KEY_MIN, Column, Schema
 from lftj.values.type_table import in_dictionary, is_nullable, type_of, with_null, without_null
@@ -79,7 +80,7 @@ def _admitted(clause: TypedClause, relation: KnownRelation) -> tuple[int, ...]:
     return tuple(
         position
         for position, arg in enumerate(clause.head.args[: min(groups, relation.arity)])
-        if relation.types[position] == with_null(NUMBER)
+        if relation.types[position] in (with_null(NUMBER), with_null(UNSIGNED))
         and not isinstance(arg, ast.Constant)
         and not is_nullable(clause.type_of(arg))
     )
@@ -171,25 +172,57 @@ def _arguments(term: ast.Term) -> Iterator[str]:
                     yield arg.name
 
 
+def values_that_may_be_null(clause: TypedClause) -> list[ast.Functor]:
+    """The uses of `coalesce` that may be null, and are compared, computed with or folded."""
+
+    def within(term: ast.Term, used: bool) -> Iterator[ast.Functor]:
+        if isinstance(term, ast.Functor):
+            if used and term.name == "coalesce" and is_nullable(clause.type_of(term)):
+                yield term
+            for arg in term.args:
+                yield from within(arg, term.name != "coalesce")
+
+    groups = clause.fold.groups if clause.fold is not None else len(clause.head.args) - bool(clause.best)
+    terms = [(arg, position >= groups) for position, arg in enumerate(clause.head.args)]
+    terms += [(arg, True) for atom in clause.body.atoms for arg in atom.args]
+    terms += [(arg, False) for atom in clause.body.negated for arg in atom.args]
+    terms += [(side, c.op not in NULL_TESTS) for c in clause.body.compares for side in (c.left, c.right)]
+    return list(dict.fromkeys(found for term, used in terms for found in within(term, used)))
+
+
 # Clauses
 
 
-def not_null(variable: str, type_: str) -> Compare:
-    """The condition that a variable is not null."""
-    nullable = type_of(with_null(type_))
-    op = "!=" if in_dictionary(type_) else ">" if nullable.null == KEY_MIN else "<"
-    return Compare(op, Var(variable, without_null(type_)), Value(None, nullable.name))
+def not_null(term: Term) -> Compare:
+    """The condition that a term is not null."""
+    nullable = type_of(with_null(term.type))
+    op = "!=" if in_dictionary(term.type) else ">" if nullable.null == KEY_MIN else "<"
+    return Compare(op, term, Value(None, nullable.name))
 
 
 def admitted(term: Term) -> Compare:
-    """The condition that holds of every number, and is an error of the least, whose code is null's."""
+    """The condition that holds of every number but the one whose code is null's: there it has no value, an error."""
+    if term.type == UNSIGNED:
+        less = Apply("-", (Value(RANGES[UNSIGNED][1], UNSIGNED), term), UNSIGNED)
+        return Compare("!=", Apply("/", (Value(1, UNSIGNED), less), UNSIGNED), Value(2, UNSIGNED))
     least = Value(RANGES[NUMBER][0], NUMBER)
     return Compare("!=", Apply("checked_mul", (Value(1, NUMBER), term), NUMBER), least)
 
 
-def is_null(variable: Var, *, holds: bool) -> Compare:
-    """The condition that a variable is null, or that it is not."""
-    return Compare("=" if holds else "!=", variable, Value(None, with_null(variable.type)))
+def not_admitted(compare: Compare) -> int | None:
+    """The value for which a condition that `admitted` makes has none; None of any other condition."""
+    term = compare.left
+    if not isinstance(term, Apply) or len(term.args) != 2:
+        return None
+    inner = term.args[1]
+    if isinstance(inner, Apply) and len(inner.args) == 2 and compare == admitted(inner.args[1]):
+        return RANGES[UNSIGNED][1]
+    return RANGES[NUMBER][0] if compare == admitted(inner) and inner.type != UNSIGNED else None
+
+
+def is_null(term: Term, *, holds: bool) -> Compare:
+    """The condition that a term is null, or that it is not."""
+    return Compare("=" if holds else "!=", term, Value(None, with_null(term.type)))
 
 
 def over_known(
@@ -223,7 +256,7 @@ def over_known(
         )
         for atom in clause.atoms
     )
-    compares = clause.compares
+    compares = (*clause.compares, *_computed_and_matched(clause, schema))
     if clause.aggregate is not None and AGGREGATES[clause.aggregate.op].by_rows:
         folded = {v.name for v in clause.head_args[clause.aggregate.groups :] if isinstance(v, Var)}
         places = [i for i, arg in enumerate(atoms[0].args) if isinstance(arg, Var) and arg.name in folded]
@@ -231,9 +264,24 @@ def over_known(
         if read is not atoms[0]:
             atoms = (read,)
             compares = tuple(c for c in compares if not _keeps_from_null(c, folded))
-    if negated == clause.negated and atoms == clause.atoms:
+    if negated == clause.negated and atoms == clause.atoms and compares == clause.compares:
         return clause
     return replace(clause, negated=negated, atoms=atoms, compares=compares)
+
+
+def _computed_and_matched(clause: Clause, schema: Callable[[str], Schema]) -> Iterator[Compare]:
+    """The conditions that what is computed for an argument of an atom is not the value whose code is null there."""
+    computed = {
+        c.left.name for c in clause.compares if c.op == "=" and isinstance(c.left, Var) and isinstance(c.right, Apply)
+    }
+    found: dict[Compare, None] = {}
+    for atom in clause.atoms:
+        for arg, column in zip(atom.args, schema(atom.predicate).types, strict=False):
+            matched = isinstance(arg, Var) and arg.name in computed and not is_nullable(arg.type)
+            if matched and is_nullable(column) and without_null(column) in FULL:
+                assert isinstance(arg, Var)
+                found[not_null(arg)] = None
+    return (condition for condition in found if condition not in clause.compares)
 
 
 def _keeps_from_null(compare: Compare, names: set[str]) -> bool:
@@ -269,7 +317,7 @@ def _read_known(atom: BodyAtom, places: list[int], schema: Schema, known: dict[s
             for i, column in enumerate(schema.columns)
         )
         body = BodyAtom(atom.predicate, args, atom.span)
-        conditions = tuple(not_null(args[i].name, args[i].type) for i in places)
+        conditions = tuple(not_null(args[i]) for i in places)
         known[name] = Clause(name, args, (body,), conditions, atom.span, "", 0)
     return replace(atom, predicate=name)
 

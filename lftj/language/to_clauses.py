@@ -15,12 +15,12 @@ from lftj.language.clause import Aggregate, Apply, BodyAtom, Clause, Compare, Pa
 from lftj.language.diagnostics import Findings
 from lftj.language.functors import FUNCTORS, IS_NULL, OR_NULL
 from lftj.language.infer import TypedClause
-from lftj.language.null import admitted, is_null, not_null
+from lftj.language.null import admitted, is_null, not_null, values_that_may_be_null
 from lftj.language.text import term_source
 from lftj.language.types import ANY, FLOAT, NUMBER, RANGES, SYMBOL, TIMESTAMP
 from lftj.language.visitors import subterms, terms_of
 from lftj.values.time_types import Timestamp
-from lftj.values.type_table import type_of
+from lftj.values.type_table import is_nullable, type_of
 from lftj.values.value_type import Misfit
 
 _RANGE_SHOWN = {"number": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
@@ -162,7 +162,8 @@ def lower(clause: TypedClause, text: str, rule: int) -> Clause:
     negated = tuple(computed.atom(atom) for atom in clause.body.negated)
     matching = [c.left for c in clause.body.compares if c.op == OR_NULL]
     compares = [_compare(compare, clause) for compare in clause.body.compares if compare.op != OR_NULL]
-    compares += [not_null(name, clause.variables[name].type or NUMBER) for name in clause.not_null]
+    compares += [not_null(Var(name, clause.variables[name].type or NUMBER)) for name in clause.not_null]
+    compares += [not_null(_term(term, clause)) for term in values_that_may_be_null(clause)]
     head_args = tuple(_term(arg, clause) for arg in clause.head.args)
     compares += [admitted(head_args[position]) for position in clause.admitted]
     return Clause(
@@ -185,7 +186,7 @@ def _compare(compare: ast.Comparison, clause: TypedClause) -> Compare:
     if compare.op.removeprefix("not_") == OR_NULL:  # negated: it never holds
         return Compare("!=", left, left, compare.span)
     if compare.op.removeprefix("not_") == IS_NULL:
-        if isinstance(left, Var):
+        if isinstance(left, Var) or is_nullable(left.type):
             return is_null(left, holds=compare.op == IS_NULL)
         # What is computed has a value, or the clause does not hold.
         return Compare("!=" if compare.op == IS_NULL else "=", left, left, compare.span)

@@ -15,6 +15,7 @@ import duckdb
 import pytest
 
 import lftj
+from lftj.errors import EvaluationError
 from tests.conftest import JIT
 from tests.types.cases import CASES
 
@@ -40,6 +41,38 @@ RULES = {
     "lost": ("lost(y) :- q(x, y), is_null(x).", "select y from q where x is null"),
     "known": ("known(x) :- q(x, _), !is_null(x).", "select x from q where x is not null"),
     "else": ("else(coalesce(x, y)) :- q(x, y).", "select coalesce(x, y) from q"),
+    "first": (
+        "first(z) :- q(x, y), z = coalesce(x, y).",
+        "select a from (select coalesce(x, y) as a from q) where a is not null",
+    ),
+    "first_less": (
+        "first_less(x, y) :- q(x, y), r(z), coalesce(x, y) < z.",
+        "select q.x, y from q, r where coalesce(q.x, y) < r.x",
+    ),
+    "first_none": (
+        "first_none(x, y) :- q(x, y), is_null(coalesce(x, y)).",
+        "select x, y from q where coalesce(x, y) is null",
+    ),
+    "first_known": (
+        "first_known(x) :- q(x, y), !is_null(coalesce(y, x)).",
+        "select x from q where coalesce(y, x) is not null",
+    ),
+    "first_joined": (
+        "first_joined(x, y) :- q(x, y), r(coalesce(x, y)).",
+        "select q.x, y from q join r on coalesce(q.x, y) = r.x",
+    ),
+    "first_lost": (
+        "first_lost(x, y) :- q(x, y), !r(coalesce(x, y)).",
+        "select x, y from q where not exists (select 1 from r where r.x = coalesce(q.x, y))",
+    ),
+    "first_most": (
+        "first_most(z) :- z = max coalesce(x, y) : { q(x, y) }.",
+        "select max(coalesce(x, y)) from q having max(coalesce(x, y)) is not null",
+    ),
+    "second": (
+        "second(coalesce(coalesce(x, y), z)) :- q(x, y), q(y, z).",
+        "select coalesce(a.x, a.y, b.y) from q a join q b on a.y = b.x",
+    ),
     "either": ("either(x) :- r(x).\neither(x) :- q(_, x).", "select x from r union select y from q"),
     "cnt": ("cnt[k] = count : { s(k, _) }.", "select k, count(*) from s group by k"),
     "least": ("least[k] = min v : { s(k, v) }.", "select k, min(v) from s group by k having min(v) is not null"),
@@ -191,9 +224,10 @@ def test_null_is_a_key_and_a_row_like_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "extreme", "written"), [("number", -(2**63), str(-(2**63))), ("unsigned", 2**64 - 1, f"{2**64 - 1}u")]
+    ("kind", "extreme", "written", "zero"),
+    [("number", -(2**63), str(-(2**63)), "0"), ("unsigned", 2**64 - 1, f"{2**64 - 1}u", "0u")],
 )
-def test_the_value_whose_code_is_null_meets_no_null(kind: str, extreme: int, written: str) -> None:
+def test_the_value_whose_code_is_null_meets_no_null(kind: str, extreme: int, written: str, zero: str) -> None:
     """A column without null may hold it; it joined with null, and a constant was found in null's row."""
     db = lftj.Database(f"""
         .decl t(x:{kind})
@@ -203,6 +237,11 @@ def test_the_value_whose_code_is_null_meets_no_null(kind: str, extreme: int, wri
         there(x) :- t(x), n({written}).
         none(x)  :- t(x), !n({written}).
         of(x, c) :- t(x), c = count : {{ n(x) }}.
+        made(x)  :- t(x), n(x - {zero}).
+        ask(x)   :- t(x), seen[x - {zero}] = _.
+        .decl seen(x:{kind}?) -> y:number
+        seen[x] = 1 :- n(x).
+        about(x, c) :- t(x), c = count : {{ n(x - {zero}) }}.
     """)
     db.load("t", [(extreme,), (1,), (2,)])
     db.load("n", [(None,), (1,)])
@@ -211,11 +250,33 @@ def test_the_value_whose_code_is_null_meets_no_null(kind: str, extreme: int, wri
             tx.insert("n", come)
             tx.erase("n", gone)
         known = {x for (x,) in db["n"] if x is not None}
-        assert {x for (x,) in db["both"]} == known & {1, 2}
+        for name in ("both", "made", "ask"):
+            assert {x for (x,) in db[name]} == known & {1, 2}, name
+        assert dict(db["about"]) == dict(db["of"])
         assert {x for (x,) in db["only"]} == {extreme, 1, 2} - known
         assert not len(db["there"])
         assert len(db["none"]) == 3
         assert dict(db["of"]) == {x: int(x in known) for x in (extreme, 1, 2)}
+
+
+@pytest.mark.parametrize(("kind", "extreme"), [("number", -(2**63)), ("unsigned", 2**64 - 1)])
+@pytest.mark.parametrize(
+    "rule", ["h(v) :- w(v).", "h(v + v - v) :- w(v).", "m[0] = max v : { w(v) }.  h(v) :- m[0] = v."]
+)
+def test_the_value_whose_code_is_null_is_refused_where_null_may_be(kind: str, extreme: int, rule: str) -> None:
+    """The greatest unsigned became null without a word."""
+    db = lftj.Database(f".decl w(v:{kind})  .decl h(v:{kind}?)  .decl m(k:number) -> v:{kind}? " + rule)
+
+    def put() -> None:
+        with db.transaction() as tx:
+            tx.insert("w", [(extreme,)])
+            tx.erase("w", [(5,)])
+
+    db.load("w", [(5,)])
+    assert list(db["h"]) == [(5,)]
+    with pytest.raises(EvaluationError, match=f"{extreme} does not fit into a column that admits null"):
+        put()
+    assert list(db["h"]) == [(5,)]
 
 
 def test_a_head_derives_null_by_its_constant() -> None:
