@@ -176,10 +176,10 @@ class KeptTriggers:
             if run is None and staged.run is not None:
                 steps, events = self.maps.steps, len(staged.run.events.kinds)
             streams = step.streams
-            if streams is not None and staged.run is not None:
-                # What is known of others by its net change only happens after the last event: right in the end.
-                if not streams.unknown(self.head, step.state.strata.by_head, step.after):
-                    streams.logs[self.head] = partial(self._stream, staged.run.events.numbers)
+            # What is known of a relation below by its net change only happens after the last event: right in the end.
+            known = streams is not None and not streams.unknown(self.head, step.state.strata.by_head, step.after)
+            if streams is not None and known and staged.run is not None:
+                streams.logs[self.head] = partial(self._stream, staged.run.events.numbers)
             content = relation.content
             if len(change.kinds):
                 content, _ = content.update(change.rows, change.kinds, in_order=True)
