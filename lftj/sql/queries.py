@@ -28,7 +28,7 @@ from lftj.sql.query_scope import Derived, Outside
 from lftj.sql.select import SelectBlock, block_of, rows_of
 from lftj.sql.set_operations import set_operation
 from lftj.sql.values import values
-from lftj.sql.view import OutputColumn, View
+from lftj.sql.view import OutputColumn, Rows, View
 from lftj.sql.with_clause import CommonTable
 
 
@@ -99,7 +99,8 @@ class Queries:
 
     def _rows_of(self, query: exp.Expr, around: Outside | None, *, distinct: bool) -> Derived:
         if limited(query):
-            return self._first(query, around)
+            found = self._first(query, around)
+            return self._each_once(found) if distinct and found.rows.bag else found
         if isinstance(query, exp.SetOperation):
             return set_operation(self, query, around, distinct)
         if isinstance(query, exp.Values):
@@ -135,7 +136,12 @@ class Queries:
             limit = inner.args["limit"].expression
             if isinstance(limit, exp.Literal) and int(limit.this) > 0:
                 inner.set("limit", None)
-        return self.rows_of(inner, around, distinct=True)
+        found = self.rows_of(inner, around, distinct=True)
+        # Not one row for each that is found: who asks whether there is one may count how often.
+        name, fixed = self.heads.name("some"), [parameter.variable for parameter in found.parameters]
+        rest = [ast.Wildcard()] * len(found.columns)
+        self.heads.rule(name, fixed, [ast.Atom(found.rows.name, (*fixed, *rest))])
+        return Derived(Rows.of(name, found.rows.columns[: len(fixed)], bag=False), found.parameters)
 
     def scalar(self, query: exp.Expr, around: Outside) -> tuple[Derived, bool]:
         """The head with the value of a query that has at most one row for each value of its parameters.
@@ -152,7 +158,9 @@ class Queries:
                     derived = rows_of(self, [block], distinct=True, word="value", functional=not single)
                     return derived, every and block.grouping.having is None  # type: ignore[union-attr]
                 return rows_of(self, [block], distinct=True), False
-        return self.rows_of(inner, around, distinct=True), False
+        with self._with(inner):
+            found = self._rows_of(inner, around, distinct=True)
+        return self._each_once(found, functional=True) if len(found.columns) == 1 else found, False
 
     def _subquery(self, query: exp.Expr) -> exp.Expr:
         """A query within another, without parentheses; what it is ordered by is given out if that matters."""
@@ -176,6 +184,15 @@ class Queries:
             )
         order.resolve(self, [column.name for column in found.columns], None)
         return Derived(first_rows(self.heads, found.rows, order))
+
+    def _each_once(self, derived: Derived, *, functional: bool = False) -> Derived:
+        """The head with the distinct rows of another; `functional`: as in `rows_of`."""
+        rows = derived.rows
+        name = self.heads.name("value" if functional else "rows")
+        variables = [self.heads.variable(column.name, column.nullable) for column in rows.columns]
+        copies = [ast.Wildcard()] if rows.bag else []
+        self.heads.rule(name, variables, [ast.Atom(rows.name, (*variables, *copies))], functional=functional)
+        return Derived(Rows.of(name, rows.columns, bag=False), derived.parameters)
 
     # Names
 
