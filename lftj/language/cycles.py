@@ -160,9 +160,9 @@ def _negative(component: tuple[str, ...], dependencies: Dependencies) -> tuple[l
 
 
 def _named(round_: Sequence[str]) -> list[str]:
-    """A cycle without internal relations, from and to the first that has a name."""
-    names = [name for name in round_[:-1] if not name.startswith(INTERNAL)]
-    return [*names, names[0]] if names else []
+    """A cycle without internal relations, unless it has no others, from and to the first."""
+    names = [name for name in round_[:-1] if not name.startswith(INTERNAL)] or list(round_[:-1])
+    return [*names, names[0]]
 
 
 def shown(round_: Sequence[str]) -> str:

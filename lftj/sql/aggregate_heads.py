@@ -126,7 +126,7 @@ class AggregateHeads:
             if len(taken.expressions) > 1:
                 raise source.unsupported("an aggregate of several distinct columns", inner, "use a subquery")
             taken = taken.expressions[0]
-        for part in taken.walk():
+        for part in taken.walk(prune=lambda node: isinstance(node, exp.Query)):  # one in a subquery is its own
             if is_aggregate(part):
                 raise source.error(
                     f"`{part.sql('duckdb').lower()}` within another aggregate",

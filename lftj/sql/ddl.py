@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from lftj.language.clause import INTERNAL
 from lftj.language.diagnostics import did_you_mean
 from lftj.sql.catalogue import Catalogue, Table
 from lftj.sql.places import SqlText
@@ -101,6 +102,13 @@ def known_table(node: exp.Expr, catalogue: Catalogue, source: SqlText) -> Table:
 def check_free(node: exp.Expr, catalogue: Catalogue, source: SqlText) -> None:
     """An error if there is a table or view of the name that a node is to be defined under."""
     name = name_of(node, source)
+    if name.startswith(INTERNAL):
+        raise source.error(
+            f"`{name}` cannot name a table or view",
+            node,
+            why=f"names that begin with `{INTERNAL}` are those of parts of views and tables",
+            remedy="choose another name",
+        )
     found = catalogue.table(name)
     if found is not None:
         kind = "view" if found.view else "table"

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
+from lftj.errors import EvaluationError, KeyConflictError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.evaluate.kept_walk import KeptWalk
 from lftj.join.run import Limits
-from lftj.language.clause import Clause, Parameter, parameters_of
+from lftj.language.clause import INTERNAL, Clause, Parameter, parameters_of
 from lftj.maintain.refresh import refresh
 from lftj.program.extend import extended
 from lftj.program.rule_options import RuleOptions
@@ -42,6 +43,8 @@ from scantree.memory import ArenaFullError
 
 Codes = npt.NDArray[np.int64]
 NO_OPTIONS = RuleOptions.of(None, None, None)
+# Characters of a statement that errors show.
+SHOWN = 100
 
 
 class Asking(Protocol):
@@ -161,6 +164,8 @@ class Question:
             refresh(staged, (name,), limits)
         except ArenaFullError as full:
             raise out_of_memory(full) from None
+        except EvaluationError as error:
+            raise self._told(error) from None
         relation = staged.state.relations[name]
         rows, columns = relation.content.columns(), _columns(made.view, relation.schema)
         if made.view.bag:
@@ -172,6 +177,28 @@ class Question:
             name: gate.encode_value(given[name], parameter.type, evaluator.symbols)
             for name, parameter in made.parameters.items()
         }
+
+    def _told(self, error: EvaluationError) -> EvaluationError:
+        """An error of a rule in the words of the statement that the rule is made of."""
+        text = " ".join(self.source.text.split())
+        where = f"{self.source.span(self.query)}: in `{text if len(text) <= SHOWN else f'{text[: SHOWN - 3]}...'}`"
+        if isinstance(error, KeyConflictError) and error.relation.startswith(INTERNAL):
+            one, other = (repr(row[-1]) for row in error.rows)
+            return EvaluationError(
+                f"a subquery that stands for a value has several: {one} and {other}",
+                where=where,
+                why="it is one value for each row of the query around; nothing was changed",
+                remedy="let it give one row, by an aggregate, a condition, or `order by ... limit 1`",
+            )
+        if type(error) is not EvaluationError:
+            return error
+        _, _, row = error.where.partition("` with ")
+        return EvaluationError(
+            error.what.replace("a functor of the rule", "a function"),
+            where=f"{where} with {row}" if row else where,
+            why=error.why,
+            remedy=error.remedy.replace(" in the body", " by `where`").replace("`match`", "`like`"),
+        )
 
     def _over(self, evaluator: Evaluator, state: State) -> _TranslatedQuery:
         made = self._translation

@@ -84,7 +84,8 @@ def block_of(
         inner = grouping.scope
     block = SelectBlock(inner, [], distinct is not None, grouping)
     for name, node, cases in columns if given else ():
-        block.outputs.append(Output(name, block.value(node) if cases is None else cases, node))
+        given_out = cases if cases is not None and grouping is None else block.value(node)
+        block.outputs.append(Output(name, given_out, node))
     return block
 
 

@@ -19,7 +19,7 @@ from sqlglot import exp
 from lftj.language import ast
 from lftj.language.types import NUMBER
 from lftj.sql.branches import Branch
-from lftj.sql.cases import Known, computed
+from lftj.sql.cases import Known, computed, null_case
 from lftj.sql.conversions import common
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Beside, Derived, Outside, QueryScope
@@ -87,6 +87,7 @@ def _unified(queries: Queries, blocks: list[SelectBlock], node: exp.Expr) -> lis
         for output, block in zip(outputs, blocks, strict=True):
             if any(case.type != wanted for case in output.cases if case.term is not None):
                 output.cases = computed([output.cases], partial(_cast, Expressions(block.scope), wanted, node))
+            output.cases = [null_case(case.literals, wanted) if case.term is None else case for case in output.cases]
     return blocks
 
 

@@ -15,6 +15,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lftj.sql.incomplete import check_complete
 from lftj.sql.parameters import check_names, left_open, literal, name_of, named_parameters
 from lftj.sql.places import SqlText
 from lftj.sql.syntax_errors import REMEDY, broken, misspelt, syntax_error
@@ -49,6 +50,10 @@ def parsed(source: SqlText, parameters: Mapping[str, Any], *, leave_open: bool =
         raise broken(source, error) from None
     if not found:
         raise source.error("there is no statement", None, why="the text is empty, or a comment", remedy=REMEDY)
+    for tree in found:
+        for node in tree.walk():
+            node.comments = None  # errors would show them
+        check_complete(tree, source)
     check_names(source, found, parameters)
     for node in named_parameters(found):
         name = name_of(node)

@@ -22,12 +22,13 @@ from lftj.language.functors import OR_NULL
 from lftj.language.visitors import nodes
 from lftj.sql.aggregate_heads import is_aggregate
 from lftj.sql.branches import Branch, RowAtom, renamed
-from lftj.sql.cases import is_null, joined, not_null, products
+from lftj.sql.cases import Known, is_null, joined, not_null, products
+from lftj.sql.conversions import common
 from lftj.sql.grouping import is_grouped
 from lftj.sql.heads import or_null
 from lftj.sql.query_scope import Derived, QueryScope
 from lftj.sql.scope import Case, Conjunction
-from lftj.sql.sql_expressions import holds, value
+from lftj.sql.sql_expressions import Expressions, holds, value
 from lftj.sql.view import OutputColumn, Rows
 
 _NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
@@ -148,7 +149,7 @@ def _equal(scope: QueryScope, left: exp.Expr, derived: Derived, found: list[ast.
 
 def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list[Conjunction]:
     """`x in (select y ...)`, or `x not in ...` if not `truth`."""
-    derived = _derived(scope, query)
+    derived = _of_type(scope, left, query, _derived(scope, query))
     key = f"in {left.sql('duckdb')} {query.sql('duckdb')}"
     if key not in scope.subqueries:
         found = _values(scope, derived)
@@ -178,6 +179,28 @@ def _in(scope: QueryScope, left: exp.Expr, query: exp.Expr, truth: bool) -> list
         (*case.literals, *([is_null(case.term)] if case.term is not None else [])) for case in cases[0] if case.nullable
     ]
     return result + products([nulls, negative(scope, derived)]) if nulls else result
+
+
+def _of_type(scope: QueryScope, left: exp.Expr, query: exp.Expr, derived: Derived) -> Derived:
+    """The head of a subquery, with values of the type in which they meet the one on the left."""
+    if isinstance(left, exp.Tuple) or len(derived.columns) != 1:
+        return derived
+    *before, last = columns = [scope.heads.variable(c.name, c.nullable) for c in derived.rows.columns]
+    given, own = derived.rows.columns[-1], [(case.term, case.type) for case in value(left, scope)]
+    wanted = common([*own, (last, given.type)], left, scope.source)
+    if wanted == given.type:
+        return derived
+    key = f"{wanted} {query.sql('duckdb')}"
+    if key not in scope.subqueries:
+        name, atom = scope.heads.name("cast"), ast.Atom(derived.rows.name, tuple(columns))
+        made = Expressions(scope).cast(Known((), last, given.type), wanted, left)
+        scope.heads.rule(name, [*before, made], [atom])
+        if given.nullable:
+            scope.heads.rule(name, [*before, ast.Constant(None, wanted)], [atom, is_null(last)])
+        rows = (*derived.rows.columns[:-1], OutputColumn(given.name, wanted, given.nullable))
+        scope.subqueries[key] = Derived(Rows.of(name, rows, bag=False), derived.parameters)
+    found: Derived = scope.subqueries[key]
+    return found
 
 
 def _names(literal: ast.Literal, found: Sequence[ast.Variable]) -> bool:

@@ -80,6 +80,20 @@ class CommonTable:
                     part.args.get("limit") or part.args.get("offset"),
                     "limit what reads it",
                 )
+        for join in query.right.find_all(exp.Join):
+            if join.side and isinstance(join.parent, exp.Select) and self._reads(join.parent):
+                raise text.unsupported(
+                    f"an outer join in the step of the recursive query `{self.name}`",
+                    join,
+                    "use an inner join: which rows are met by none is known once the recursion has ended",
+                )
+        for node in query.right.find_all(exp.Not, exp.Except):
+            if self._reads(node.right if isinstance(node, exp.Except) else node):
+                raise text.unsupported(
+                    f"`{node.key}` over the recursive query `{self.name}` in its own step",
+                    node,
+                    "ask so in a query that reads it: what it does not have is known once the recursion has ended",
+                )
         with self.queries.within(self.tables):
             start = _operands(self.queries, query.left, None, each_once=True)
             first = start[0].outputs

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import lftj
+from lftj.errors import EvaluationError
 from tests.sql.against_duckdb import Pair
 
 WHOLE = {
@@ -120,3 +123,59 @@ def test_a_value_of_several_rows_is_an_error_that_names_them() -> None:
     with pytest.raises(lftj.DataError, match="two values under one key"), pair.db.transaction() as tx:
         tx.insert("u", [(1, "x", 6)])
     assert len(pair.db["u"]) == 2
+
+
+INCOMPLETE = {
+    "insert into k": "`insert` without rows",
+    "update k": "`update` without `set`",
+    "update k where id = 1": "`update` without `set`",
+    "select from k": "`select` without columns",
+    "create view v as select from k": "`select` without columns",
+    "select id from k where id not in": "`in` without a list",
+    "select id from k where id in ()": "`in` without a list",
+    "select c, count(*) from k group by": "`group by` without columns",
+    "select id from k order by id limit 50%": "a percentage in `limit`",
+    "select max(id, 2) from k": "`max` of two arguments",
+    "select max(*) from k": "`max(*)`",
+    "select count(distinct *) from k": "`count(distinct *)`",
+    "select substring('abc') as x": "`substring` of a text alone",
+    "with x as (select 1 as a), X as (select 2 as a) select * from x": "`with` names `X` twice",
+    'create table "@x" (a int)': "`@x` cannot name a table or view",
+    'create view "@v" as select 1 as a': "`@v` cannot name a table or view",
+    "with recursive r(n) as (select 1 union select id from k left join r on n = id) select * from r": "an outer join",
+    "with recursive r(n) as (select 1 union select id from k where id not in (select n from r)) "
+    "select * from r": "`not`",
+}
+
+
+@pytest.mark.parametrize(("text", "told"), INCOMPLETE.items(), ids=INCOMPLETE)
+def test_what_the_parser_takes_and_sql_does_not(text: str, told: str) -> None:
+    """A row of nulls was inserted, all rows were given where a list was missing, and Python's errors were raised."""
+    db = lftj.Database()
+    db.sql("create table k (id int primary key, c text); insert into k values (1, 'x')")
+    with pytest.raises(lftj.ProgramError, match=re.escape(told)) as caught:
+        db.sql(text)
+    assert "<sql>:1:" in str(caught.value)
+    assert list(db["k"]) == [(1, "x")]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("update k set a = 10 / a", "in `update k set a = 10 / a` with id = 1, a = 0: division by zero"),
+        ("select (select a from k) as x", "a subquery that stands for a value has several: 0 and 3"),
+        ("select id from k where 9223372036854775807 + a > 0", "`9223372036854775807 + 3` does not fit into 64 bits"),
+        ("select (select a from k order by a limit 2) as x", "a subquery that stands for a value has several: 0 and 3"),
+        ("select (select a from k union select 7) as x", "a subquery that stands for a value has several"),
+    ],
+)
+def test_what_fails_when_it_is_computed_names_the_statement(text: str, told: str) -> None:
+    """Errors named a rule that nobody wrote."""
+    db = lftj.Database()
+    db.sql("create table k (id int primary key, a int not null); insert into k values (1, 0), (2, 3)")
+    for _ in range(3):
+        with pytest.raises(EvaluationError, match=re.escape(told)) as caught:
+            db.sql(text)
+        assert "<sql>:1:" in str(caught.value)
+        assert "<rules>" not in str(caught.value)
+        assert "in the body" not in str(caught.value)

@@ -1,0 +1,115 @@
+"""What the parser takes and SQL does not: statements and expressions that lack a part, or have one too many.
+
+sqlglot reads many dialects, and leaves it to whoever uses a tree to see that a part is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from lftj.sql.places import SqlText
+
+
+def check_complete(statement: exp.Expr, source: SqlText) -> None:
+    """Raise an error about the first part of a statement that is incomplete."""
+    for node in list(statement.walk()):
+        if isinstance(node, exp.Count) and node.this is None:
+            node.set("this", exp.Star())
+        if isinstance(node, exp.AggFunc):
+            _check_star(node, source)
+        if type(node) in _CHECKS:
+            _CHECKS[type(node)](node, source)
+
+
+def _insert(node: exp.Expr, source: SqlText) -> None:
+    if node.args.get("expression") is None and not node.args.get("default"):
+        raise source.error(
+            "`insert` without rows",
+            node,
+            why="nothing says what is to be inserted",
+            remedy="add `values (...)`, a `select`, or `default values`",
+        )
+
+
+def _update(node: exp.Expr, source: SqlText) -> None:
+    if not node.expressions:
+        why, remedy = "nothing says what is to change", "add `set column = value`"
+        raise source.error("`update` without `set`", node, why=why, remedy=remedy)
+
+
+def _select(node: exp.Expr, source: SqlText) -> None:
+    if not node.expressions:
+        why, remedy = "it gives nothing out", "name columns, or write `select *`"
+        raise source.error("`select` without columns", node, why=why, remedy=remedy)
+
+
+def _with(node: exp.Expr, source: SqlText) -> None:
+    names = [query.alias.casefold() for query in node.expressions]
+    for at, query in enumerate(node.expressions):
+        if names[at] in names[:at]:
+            raise source.error(
+                f"`with` names `{query.alias}` twice",
+                query,
+                why="a query of `with` is known by its name, in any case",
+                remedy="give one of the two another name",
+            )
+
+
+def _group(node: exp.Expr, source: SqlText) -> None:
+    if not any(node.args.values()):
+        why, remedy = "nothing says what the groups are", "name the columns that make a group"
+        raise source.error("`group by` without columns", node, why=why, remedy=remedy)
+
+
+def _in(node: exp.Expr, source: SqlText) -> None:
+    if not any(node.args.get(part) for part in ("expressions", "query", "unnest", "field")):
+        why, remedy = "nothing says which values are meant", "write `in (1, 2)`, or `in (select ...)`"
+        raise source.error("`in` without a list", node, why=why, remedy=remedy)
+
+
+def _limit(node: exp.Expr, source: SqlText) -> None:
+    options = node.args.get("limit_options")
+    for part, what in (("percent", "a percentage in `limit`"), ("with_ties", "`limit ... with ties`")):
+        if options is not None and options.args.get(part):
+            raise source.unsupported(what, node, "write how many rows are to be given")
+
+
+def _extreme(node: exp.Expr, source: SqlText) -> None:
+    if node.args.get("count") is not None or node.expressions:
+        other = "greatest" if isinstance(node, exp.Max) else "least"
+        remedy = f"use `order by ... limit` for several rows, and `{other}` for one of several values"
+        raise source.unsupported(f"`{node.key}` of two arguments", node, remedy)
+
+
+def _substring(node: exp.Expr, source: SqlText) -> None:
+    if node.args.get("start") is None:
+        why, remedy = "nothing says where the part begins", "write `substring(text, start, length)`"
+        raise source.error("`substring` of a text alone", node, why=why, remedy=remedy)
+
+
+def _check_star(node: exp.AggFunc, source: SqlText) -> None:
+    """Refuse `*` where a value is meant."""
+    inner = node.this
+    told_apart = isinstance(inner, exp.Distinct)
+    if isinstance(node, exp.Count) and not told_apart:
+        return
+    if any(isinstance(part, exp.Star) for part in (inner.expressions if told_apart else [inner])):
+        shown = f"`{node.key}({'distinct ' if told_apart else ''}*)`"
+        why, remedy = "`*` stands for rows, which only `count(*)` counts", "name a column"
+        raise source.error(shown, node, why=why, remedy=remedy)
+
+
+_CHECKS: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], None]] = {
+    exp.Insert: _insert,
+    exp.Update: _update,
+    exp.Select: _select,
+    exp.With: _with,
+    exp.Group: _group,
+    exp.In: _in,
+    exp.Limit: _limit,
+    exp.Max: _extreme,
+    exp.Min: _extreme,
+    exp.Substring: _substring,
+}
