@@ -229,8 +229,22 @@ def queries(draw: Callable) -> str:
     return f"{text} order by all limit {draw(st.integers(1, 4))}" if draw(st.integers(0, 99)) < 15 else text
 
 
+def alike(draw: Callable) -> str:
+    """A query whose rows come from several alternatives, and are often alike: few columns, and a key that is bound."""
+    scope = Scope(draw, [(f"t.{column}", type_) for column, type_ in COLUMNS["k"].items()], 2)
+    key = [f"t.id {draw(COMPARISONS)} {draw(LITERALS['int'])}" for _ in range(2)]
+    where = draw(
+        st.sampled_from([f"{key[0]} or {key[1]}", f"not ({key[0]} and {key[1]})", f"{key[0]} or t.a = 1", "true"])
+    )
+    shown = [scalar(scope, some_type(scope)) for _ in range(draw(st.integers(1, 2)))]
+    inner = f"select {named(shown)} from k t where {where}"
+    return inner if scope.chance(60) else f"select c0, count(*) as c1 from ({inner}) q group by c0"
+
+
 def unlimited(draw: Callable) -> str:
     """A query of all of its rows."""
+    if draw(st.integers(0, 99)) < 20:
+        return alike(draw)
     if draw(st.integers(0, 99)) < 80:
         return core(draw)
     kinds = tuple(draw(st.lists(st.sampled_from(["int", "text"]), min_size=1, max_size=2)))
