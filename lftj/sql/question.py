@@ -6,7 +6,7 @@ as it is.
 
 A question may be asked again and again, of later states and with other values of its parameters: what the query is
 translated to is kept while the relations that it reads have the columns that they had, and no rules have changed. The
-walk of a single rule is kept too (lftj/evaluate/kept_walk.py), from the second time on.
+walks of rules are kept too (lftj/evaluate/kept_walk.py), from the second time on.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class _TranslatedQuery(NamedTuple):
 
     `own`: the state of its rules alone, with the relations that they derive and the facts of these · `heads`: the
     derived ones · `strata`, `names`: the rules of the program and the names of its relations, without those · `reads`:
-    what it reads of the program, with the columns that these relations had · `parameters`: by name · `walk`: of a query
-    that is one rule.
+    what it reads of the program, with the columns that these relations had · `parameters`: by name · `walks`: of rules
+    of one head over the program, if the query is no more.
     """
 
     view: View
@@ -79,7 +79,7 @@ class _TranslatedQuery(NamedTuple):
     names: frozenset[str]
     reads: Mapping[str, Schema]
     parameters: Mapping[str, Parameter]
-    walk: KeptWalk | None
+    walks: tuple[KeptWalk, ...]
 
     def holds(self, state: State) -> bool:
         """Whether the query means the same over `state`."""
@@ -155,12 +155,11 @@ class Question:
         name = made.view.name
         self._times += 1
         try:
-            if made.walk is not None and self._times > 1:
+            if made.walks and self._times > 1:
                 refresh(staged, made.reads, limits)
-                short = made.walk.rows(staged, staged.given)
-                if short is not None:
+                if (rows := _short(made.walks, staged)) is not None:
                     columns = _columns(made.view, staged.state.relations[name].schema)
-                    return Answer(short[0], np.ones(short[0].shape[1], np.int64), columns)
+                    return Answer(rows, np.ones(rows.shape[1], np.int64), columns)
             refresh(staged, (name,), limits)
         except ArenaFullError as full:
             raise out_of_memory(full) from None
@@ -230,13 +229,29 @@ class Question:
             frozenset(state.relations),
             reads,
             parameters,
-            KeptWalk(clauses[0], None) if _is_plain(view, clauses, fresh) else None,
+            tuple(KeptWalk(clause, None) for clause in clauses) if _is_plain(view, clauses, fresh) else (),
         )
 
 
 def _is_plain(view: View, clauses: list[Clause], fresh: Mapping[str, StoredRelation]) -> bool:
-    """Whether a query is one rule over the relations of the program."""
-    return len(clauses) == len(fresh) == 1 and clauses[0].aggregate is None and not view.bag
+    """Whether a query is rules of one head, which has no facts, over the relations of the program."""
+    head = fresh.get(view.name)
+    alone = len(fresh) == 1 and head is not None and not len(head.facts)
+    return alone and not view.bag and all(clause.aggregate is None for clause in clauses)
+
+
+def _short(walks: tuple[KeptWalk, ...], staged: Evaluator) -> Codes | None:
+    """The rows that walks give, distinct and in order; None if one of them is for an evaluation."""
+    chunks = []
+    for walk in walks:
+        found = walk.rows(staged, staged.given)
+        if found is None:
+            return None
+        chunks.append(found[0])
+    if len(chunks) == 1:
+        return chunks[0]
+    rows, count = staged.distinct(chunks, chunks[0].shape[0])
+    return rows[:, :count]
 
 
 def _parameters(clause: Clause) -> list[Parameter]:
