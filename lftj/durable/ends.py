@@ -53,11 +53,15 @@ def dropped(container: Container, seq: int) -> None:
 
 
 def taken_back(container: Container, seq: int) -> None:
-    """Entry `seq` is the last one again, and what texts and changes of derived relations are there are all."""
+    """Entry `seq` is the last one again, and what texts and changes of derived relations are there are all.
+
+    With sync="off" that entry may still wait in memory: then the log ends before it, as `ends` has it.
+    """
     run = container.connection.execute
     run(
-        "update ends set last = ?, hash = coalesce((select hash from log where seq = ?), x'') where name = 'log'",
-        (seq,) * 2,
+        """update ends set last = ?1, hash = coalesce((select hash from log where seq = ?1), x'')
+           where name = 'log' and last > ?1""",
+        (seq,),
     )
     for (name,) in run("select name from ends where name like 'deltas %' and last > ?", (seq,)).fetchall():
         row = run(

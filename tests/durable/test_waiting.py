@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 import lftj
+from lftj.durable import checking
 from lftj.errors import DatabaseFileError
-from tests.durable.shop import contents, opened
+from tests.durable.shop import contents, lose, opened
 
 
 def full(tmp_path: Path) -> lftj.Database:
@@ -65,3 +67,17 @@ def test_what_could_be_written_later_is_no_error(tmp_path: Path) -> None:
     db.close()
     with opened(tmp_path / "shop.lftj") as again:
         assert contents(again) == before
+
+
+@pytest.mark.parametrize("end", [lftj.Database.close, lose])
+def test_a_commit_that_failed_while_others_wait_damages_nothing(tmp_path: Path, end: Any) -> None:
+    db = full(tmp_path)
+    seq = db.seq
+    with pytest.raises(DatabaseFileError, match="in memory only"):
+        commit(db)
+    with contextlib.suppress(DatabaseFileError):  # `close` cannot write it either
+        end(db)
+    with opened(tmp_path / "shop.lftj") as again:
+        assert again.seq == seq - 1
+        assert not len(again["name"])
+    assert checking.check(tmp_path / "shop.lftj") == []
