@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from lftj.durable import ends
 from lftj.durable.container import damaged, intact
 from lftj.durable.database_file import NOT_KEPT, DatabaseFile
-from lftj.durable.entry import Step, decoded, inverse, netted
+from lftj.durable.entry import LogEntry, Step, decoded, inverse, netted
 from lftj.durable.opening import AT_A_TIME, changed_facts, committed, rows_after
 from lftj.durable.program_log import after
 from lftj.errors import DataError
@@ -49,7 +49,9 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
         file.flush()
         _check_since(file, since)
     relation, symbols, upto = database._state.relations[name], database._symbols, file.seq
-    if name in database._state.strata.by_head:
+    derived = name in database._state.strata.by_head
+    _refuse_across(file, name, since, upto, ("drop",) if derived else ("drop", "remove"))
+    if derived:
         with file.container.failing("read"):
             begun = file.container.meta("history")
         if begun is None:
@@ -82,8 +84,6 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
     for row in rows_after(file.container, since, upto):
         if name in row.entry.pages:
             raise _loaded(name, row.seq, f"entry {row.seq} loaded `{name}` as a whole")
-        if any(step.get("drop") == name for step in row.entry.steps):
-            raise _loaded(name, row.seq, f"entry {row.seq} dropped what was `{name}` before")
         if name in row.entry.changes:
             yield Changed(row.seq, _moment(row.time), Delta(relation.schema, row.entry.changes[name], symbols))
 
@@ -99,6 +99,24 @@ def _deltas(file: DatabaseFile, name: str, since: int) -> Iterator[tuple[int, fl
         if len(rows) < AT_A_TIME:
             return
         since = rows[-1][0]
+
+
+def _refuse_across(file: DatabaseFile, name: str, since: int, upto: int, kinds: Sequence[str]) -> None:
+    """`DataError` if an entry after `since` has such a step of the relation: before, it was another, or was derived."""
+
+    def found(steps: Sequence[Step]) -> list[Step]:
+        return [step for step in steps if any(step.get(kind) == name for kind in kinds)]
+
+    if not found(file.steps):
+        return  # as a rule, and then the log need not be read
+    sql = """select seq, time, entry, hash from log
+             where seq > ? and seq <= ? and instr(entry, cast('"steps"' as blob)) > 0 order by seq desc"""
+    with file.container.lock, file.container.failing("read"):
+        rows = file.container.connection.execute(sql, (since, upto)).fetchall()
+    for seq, time, body, hash in rows:
+        for step in found(LogEntry.decoded(intact(body, hash, "log", seq, time)).steps):
+            what = f"dropped what was `{name}` before" if "drop" in step else f"removed the rules of `{name}`"
+            raise _loaded(name, seq, f"entry {seq} {what}")
 
 
 def _loaded(name: str, seq: int, what: str) -> DataError:

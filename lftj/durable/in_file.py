@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lftj.maintain.step import KeptHeads
     from lftj.program.rule_options import RuleOptions
     from lftj.program.state import State
+    from lftj.program.strata import Strata
     from lftj.results.commit_feed import CommitFeed
     from lftj.results.snapshot import Snapshot
     from lftj.results.transaction_delta import Deltas
@@ -219,11 +220,10 @@ class InFile(Watched):
         facts = {name: there[name].facts for name in names}
         return {name: Change.between(held, held.store.empty()) for name, held in facts.items()}
 
-    def _unknown(self, names: Iterable[str]) -> dict[str, None]:
+    def _unknown(self, names: Iterable[str], strata: Strata) -> dict[str, None]:
         """The derived relations that change with `names`, nobody knows yet how: where history is kept, that is said."""
         if self._file is None or not self._file.keeps_history:
             return {}
-        strata = self._evaluator.state.strata
         return dict.fromkeys(name for name in strata.above(names) if not name.startswith(INTERNAL))
 
     def _write_rules(self, program: Any, options: RuleOptions, state: State) -> None:
@@ -244,7 +244,8 @@ class InFile(Watched):
             elif before[name].facts is not relation.facts:
                 facts[name] = Change.between(before[name].facts, relation.facts)
         facts = {name: change for name, change in facts.items() if len(change.kinds)}
-        unknown = self._unknown([name for name in state.stale if name in before] + list(facts))
+        concerned = [name for name in state.stale if name in before] + list(facts)
+        unknown = {name: None for name in self._unknown(concerned, state.strata) if name in before}
         self._file.append(LogEntry(facts, {}, tuple(steps)), unknown)
 
     def _note_rules(self, steps: list[dict[str, Any]], program: Any, options: RuleOptions) -> None:
@@ -263,7 +264,7 @@ class InFile(Watched):
     def _write_load(self, name: str, before: Version, facts: Version) -> None:
         """Write a load that is about to be published."""
         if self._file is not None and before is not facts:
-            self._file.loaded(name, before, facts, self._unknown((name,)))
+            self._file.loaded(name, before, facts, self._unknown((name,), self._state.strata))
 
     def _written_together(self) -> AbstractContextManager[None]:
         """What is written in the block holds together, or none of it."""
@@ -296,7 +297,13 @@ class InFile(Watched):
         )
 
 
-def _derived(commit: Commit) -> Mapping[str, Change]:
-    """The changes of derived relations that users name."""
-    heads = commit.state.strata.by_head
-    return {name: c for name, c in commit.changes.items() if name in heads and not name.startswith(INTERNAL)}
+def _derived(commit: Commit) -> Mapping[str, Change | None]:
+    """The changes of derived relations that users name; None of one that had no rules before."""
+    heads, before = commit.state.strata.by_head, commit.base
+    changes: dict[str, Change | None] = {
+        name: change for name, change in commit.changes.items() if name in heads and not name.startswith(INTERNAL)
+    }
+    if commit.state.strata is not before.strata:
+        derived_now = heads.keys() - before.strata.by_head.keys()
+        changes |= {name: None for name in derived_now & before.relations.keys() if not name.startswith(INTERNAL)}
+    return changes

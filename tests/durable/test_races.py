@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,84 @@ def test_what_was_dropped_was_there(tmp_path: Path) -> None:
         assert contents(db.at(seq)) == before
         with pytest.raises(DataError, match="dropped"):
             list(db.changes("t", since=seq))
+
+
+@pytest.mark.parametrize("before", ["create table x(s text)", "create view x as select s from t group by s"])
+@pytest.mark.parametrize("after", ["create table x(d date, e int)", "create view x as select d from t group by d"])
+def test_changes_of_what_was_replaced_are_refused_before_any_row(tmp_path: Path, before: str, after: str) -> None:
+    with lftj.Database(path=tmp_path / "shop.lftj", retain=None) as db:
+        db.sql("create table t(a int, s text, d date)")
+        db.sql(before)
+        seq = db.seq
+        db.sql("insert into t values (3, 'tea', '2024-05-05')")
+        if "table" in before:
+            db.sql("insert into x values ('tea')")
+        replaced = "drop table x; " if "table" in before else "drop view x; "
+        db.sql(replaced + after)
+        with pytest.raises(DataError, match=rf"entry {db.seq} dropped what was `x` before"):
+            next(iter(db.changes("x", since=seq)))
+        last = db.seq
+        assert list(db.changes("x", since=last)) == []
+        db.sql("insert into t values (4, 'jam', '2025-05-05')")
+        if "view" in after:
+            (changed,) = db.changes("x", since=last)
+            assert sorted(changed.delta.inserted) == [(dt.date(2025, 5, 5),)]
+
+
+def test_changes_of_a_view_that_kept_its_columns_are_told(tmp_path: Path) -> None:
+    with lftj.Database(path=tmp_path / "shop.lftj", retain=None) as db:
+        db.sql("create table t(a int); create view v as select a from t where a > 0 group by a")
+        db.sql("insert into t values (1), (2)")
+        seq = db.seq
+        db.sql("create or replace view v as select a from t where a > 1 group by a")
+        (changed,) = db.changes("v", since=seq)
+        assert sorted(changed.delta.erased) == [(1,)]
+
+
+def removed(db: lftj.Database) -> None:
+    with db.transaction() as tx:
+        tx.remove_rules("p")
+
+
+def ruled(db: lftj.Database) -> None:
+    db.rules("p(x) :- e(x).")
+
+
+def ruled_in_a_transaction(db: lftj.Database) -> None:
+    with db.transaction() as tx:
+        tx.rules("p(x) :- e(x).")
+
+
+def test_changes_of_what_lost_its_rules_are_refused(tmp_path: Path) -> None:
+    with lftj.Database(".decl e(a:number)\np(x) :- e(x).", path=tmp_path / "shop.lftj", retain=None) as db:
+        seq = db.seq
+        with db.transaction() as tx:
+            tx.insert("e", [(1,)])
+        removed(db)
+        with pytest.raises(DataError, match=f"entry {db.seq} removed the rules of `p`"):
+            list(db.changes("p", since=seq))
+        assert list(db.changes("p", since=db.seq)) == []
+
+
+@pytest.mark.parametrize("rule", [ruled, ruled_in_a_transaction])
+def test_changes_of_what_got_rules_are_refused(tmp_path: Path, rule: Callable[[lftj.Database], None]) -> None:
+    with lftj.Database(".decl e(a:number)\n.decl p(a:number)", path=tmp_path / "shop.lftj", retain=None) as db:
+        db.load("e", [(1,)])
+        seq = db.seq
+        with db.transaction() as tx:
+            tx.insert("p", [(7,)])
+        rule(db)
+        with pytest.raises(DataError, match=f"entry {db.seq} .* its rules"):
+            list(db.changes("p", since=seq))
+        last = db.seq
+        removed(db)
+        rule(db)
+        with pytest.raises(DataError, match=f"entry {db.seq} .* its rules"):
+            list(db.changes("p", since=last))
+        with db.transaction() as tx:
+            tx.insert("e", [(2,)])
+        (changed,) = db.changes("p", since=db.seq - 1)
+        assert sorted(changed.delta.inserted) == [(2,)]
 
 
 def test_loads_change_what_is_derived_in_a_way_that_is_not_kept(tmp_path: Path) -> None:
