@@ -164,8 +164,8 @@ def rows_after(container: Container, seq: int, upto: int | None = None) -> Itera
 def go_on(database: InFile, file: DatabaseFile) -> None:
     """Take up the entries after `file.seq`. Runs of changes are one net change."""
     pending: dict[str, list[Change]] = {}
+    load_symbols(file)  # also without an entry: a checkpoint writes what queries and evaluations brought
     for row in rows_after(file.container, file.seq):
-        load_symbols(file)
         entry = row.entry
         if entry.steps or entry.pages:
             _apply(database, pending)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +46,35 @@ def test_a_reader_with_texts_of_its_own_goes_on(tmp_path: Path) -> None:
                 assert [row[0] for row in find(s=text, e="")] == [i]
                 assert list(reader.query('n(x, t), t = "never there"')) == []
             assert sorted(held) == before
+
+
+def ask(db: lftj.Database) -> None:
+    assert list(db.query('n(_, "milk")')) == []
+
+
+def roll_back(db: lftj.Database) -> None:
+    with contextlib.suppress(ZeroDivisionError), db.transaction() as tx:
+        tx.insert("n", [(2, "milk")])
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("bring", [ask, roll_back])
+@pytest.mark.parametrize("end", [lftj.Database.checkpoint, lftj.Database.close])
+def test_texts_without_an_entry_are_taken_up(tmp_path: Path, bring: Any, end: Any) -> None:
+    path = tmp_path / "shop.lftj"
+    with lftj.Database(SHOUTED, path=path) as db, lftj.Database(path=path, read_only=True) as reader:
+        with db.transaction() as tx:
+            tx.insert("n", [(1, "tea")])
+        reader.refresh()
+        bring(db)
+        end(db)
+        assert sorted(reader.refresh()) == []
+        assert list(reader.query('n(x, "own")')) == []
+        if end is lftj.Database.checkpoint:
+            with db.transaction() as tx:
+                tx.insert("n", [(3, "milk")])
+            assert sorted(reader.refresh()["m"].inserted) == [("milk!", 3)]
+        assert contents(reader) == contents(db)
 
 
 def test_a_refresh_that_fails_leaves_the_reader_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
