@@ -53,6 +53,7 @@ def run_report(settings: Settings, output: str, on_error: str, stats: bool, upda
         say("lftj: the program has no view and no query, so nothing was evaluated")
     if stats:
         say(f"{db.explain()}\n{time.perf_counter() - started:.3f} s in all")
+    db.close()
     return Code.DONE
 
 
@@ -68,22 +69,30 @@ def loaded(
 
     source, statements = statements_of(*read_program(settings.program))
     options = options_for(settings.key_orders, settings.maintain, settings.granularity, statements)
-    db = Database(memory_limit=settings.memory_limit, threads=settings.threads)
+    db = Database(memory_limit=settings.memory_limit, threads=settings.threads, path=settings.database)
+    if db.seq:
+        db.close()
+        raise UsageError(
+            f"--database {settings.database}: it is not empty",
+            why="a program of SQL is carried out from its first statement on, and creates its tables",
+            remedy="name a file that is not there; one that is there is read and changed from Python",
+        )
     queries: list[Query] = []
     rejects: dict[str, Rejects] = {}
-    for statement in statements:
-        if is_query(statement):
-            queries.append(partial(asked, db, Question(statement, source), settings.timeout))
-            continue
-        before = set(db)
-        with db.transaction(timeout=settings.timeout) as tx:
-            carry_out(tx, statement, source, options)
-        for name in [name for name in db if name not in before and not db._strata.of(name)]:
-            path = _file_of(name, settings.facts)
-            if path is not None:
-                bad = db.load(name, path, on_error=on_error)
-                if bad:
-                    rejects[name] = bad
+    with db._restoring():  # of a program that fails, its database has nothing, so that it can be run again
+        for statement in statements:
+            if is_query(statement):
+                queries.append(partial(asked, db, Question(statement, source), settings.timeout))
+                continue
+            before = set(db)
+            with db.transaction(timeout=settings.timeout) as tx:
+                carry_out(tx, statement, source, options)
+            for name in [name for name in db if name not in before and not db._strata.of(name)]:
+                path = _file_of(name, settings.facts)
+                if path is not None:
+                    bad = db.load(name, path, on_error=on_error)
+                    if bad:
+                        rejects[name] = bad
     if on_error == "quarantine":
         tell_rejects(rejects, [name for name in db if not db._strata.of(name)], rejects_folder)
     return db, queries

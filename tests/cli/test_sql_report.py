@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+import lftj
 from tests.cli.conftest import Shell
 
 pytest.importorskip("sqlglot")
@@ -68,6 +69,30 @@ def test_what_follows_updates_is_written(shell: Shell) -> None:
     done = shell("run", "report.sql", "-F", "facts", "-D", "out", "--updates", "-", stdin="-sale jam 1\n+sale ink 7\n")
     assert (done.code, done.err) == (0, "")
     assert shell.read("out/total.csv") == "item,n\nink,7\ntea,4\n"
+
+
+def test_a_database_keeps_what_a_program_defines_and_loads(shell: Shell) -> None:
+    shell.write(FILES)
+    arguments = ("run", "report.sql", "-F", "facts", "-D", "out", "--database", "shop.lftj")
+    done = shell(*arguments, "--updates", "-", stdin="+sale ink 7\n")
+    assert (done.code, done.err) == (0, "")
+    with lftj.Database(path="shop.lftj") as db:
+        assert sorted(db["total"]) == [("ink", 7), ("jam", 1), ("tea", 4)]
+        assert sorted(db["item"]) == [("ink", 9), ("jam", 4), ("tea", 3)]
+    done = shell(*arguments)
+    assert done.code == 2
+    assert done.err.startswith("lftj: error: --database shop.lftj: it is not empty\n")
+    with lftj.Database(path="shop.lftj") as db:
+        assert len(db["total"]) == 3
+
+
+def test_a_program_that_fails_leaves_its_database_empty(shell: Shell) -> None:
+    shell.write({**FILES, "wrong.sql": f"{REPORT}insert into item values ('tea', 1);"})
+    done = shell("run", "wrong.sql", "-F", "facts", "-D", "out", "--database", "shop.lftj")
+    assert done.code == 3
+    assert "tea" in done.err
+    done = shell("run", "report.sql", "-F", "facts", "-D", "out", "--database", "shop.lftj")
+    assert (done.code, done.err) == (0, "")
 
 
 def test_check_tells_every_finding(shell: Shell) -> None:
