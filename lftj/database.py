@@ -581,8 +581,6 @@ class Database(InFile):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for feed in self._all_feeds():
-            feed.close()
         self._progress.close()
         self.close()
 

@@ -131,9 +131,15 @@ class InFile(Watched):
         return difference(self, other)
 
     def close(self) -> None:
-        """Write what waits and a last checkpoint, and let go of the file; a database in memory has nothing to do."""
+        """Write what waits and a last checkpoint, and let go of the file; feeds of commits (`changes`) end.
+
+        A database in memory only ends its feeds, and can be used further.
+        """
         if self._file is not None:
             self._not_in_a_transaction("close")
+        for feed in self._all_feeds():
+            feed.close()
+        if self._file is not None:
             self._file.close(self)
 
     def _not_in_a_transaction(self, what: str) -> None:
@@ -152,15 +158,17 @@ class InFile(Watched):
     def changes(self, *names: str, limit: int | None = None, since: int | None = None) -> Any:
         """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
 
-        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
-        closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
-        many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
-        number. Loads are no commits. See `lftj.results.commit_feed`.
+        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it or
+        the database is closed, from any thread, or with the block of `with db.changes() as feed`. `limit`: how many
+        commits may wait to be read before `TransactionError` says that some were not kept; without it, any number.
+        Loads are no commits. See `lftj.results.commit_feed`.
 
         `since`: of a database in a file, and one relation, what each entry of the log after that number changed in it
         instead, as (seq, time, delta), as far back as `retain=` keeps them.
         """
         if since is None:
+            if self._file is not None:
+                self._file.container.connection  # noqa: B018  (no commit comes once the file is closed)
             return super().changes(*names, limit=limit)
         from lftj.durable.history import changes_since
 

@@ -48,10 +48,10 @@ class Watched(Answers):
     def changes(self, *names: str, limit: int | None = None) -> CommitFeed:
         """The deltas of every commit from now on, as an iterator that waits for them, and an asynchronous one.
 
-        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it is
-        closed, from any thread, or with the block of `with db.changes() as feed`, or that of the database. `limit`: how
-        many commits may wait to be read before `TransactionError` says that some were not kept; without it, any
-        number. Loads are no commits. See `lftj.results.commit_feed`.
+        `names`: relations, where not all are meant. Each item is what `tx.delta` of that commit is. It ends when it or
+        the database is closed, from any thread, or with the block of `with db.changes() as feed`. `limit`: how many
+        commits may wait to be read before `TransactionError` says that some were not kept; without it, any number.
+        Loads are no commits. See `lftj.results.commit_feed`.
         """
         for name in names:
             self._stored(name)

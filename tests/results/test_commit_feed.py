@@ -10,12 +10,13 @@ import asyncio
 import gc
 import threading
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import lftj
-from lftj.errors import TransactionError
+from lftj.errors import DatabaseFileError, TransactionError
 
 PROGRAM = """
     .decl edge(a:number, b:number)  .decl other(x:number)
@@ -138,6 +139,22 @@ def test_it_ends_with_the_database_and_is_forgotten_with_its_holder() -> None:
         commit(db, "other", (1,))
     assert told(feed) == [{"other": [(1,)]}]
     assert len(db._feeds) == 0
+
+
+@pytest.mark.parametrize("file", [None, "shop.lftj"])
+def test_it_ends_when_the_database_is_closed(tmp_path: Path, file: str | None) -> None:
+    db = lftj.Database(PROGRAM, path=None if file is None else tmp_path / file)
+    feed, seen = db.changes(), list[Any]()
+    reader = threading.Thread(target=lambda: seen.extend(told(feed)), daemon=True)
+    reader.start()
+    commit(db, "edge", (1, 2))
+    db.close()
+    reader.join(20)
+    assert not reader.is_alive()
+    assert seen == [{"edge": [(1, 2)]}]
+    if file is not None:
+        with pytest.raises(DatabaseFileError, match="is closed"):
+            db.changes()
 
 
 def test_asynchronous_readers() -> None:
