@@ -245,11 +245,19 @@ def difference(database: InFile, other: InFile) -> Deltas:
         with one._lock:
             one._refresh_all(None)
     mine, theirs = database._state.relations, other._state.relations
-    changes = {
-        name: change
-        for name, relation in mine.items()
-        if name in theirs
-        and theirs[name].schema == relation.schema
-        and len((change := Change.between(theirs[name].content, relation.content)).kinds)
-    }
+    changes = {}
+    for name, relation in mine.items():
+        if name not in theirs:
+            continue
+        schema = theirs[name].schema
+        if relation.schema.columns == schema.columns:
+            change = Change.between(theirs[name].content, relation.content)
+            if len(change.kinds):
+                changes[name] = change
+        elif not name.startswith(INTERNAL):
+            raise DataError(
+                f"`{name}` has other columns in the one database than in the other",
+                why=f"it is {relation.schema} and {schema}, and a difference is of rows with the same columns",
+                remedy=f"read `{name}` in both; a branch that is made now has the columns of now",
+            )
     return Deltas(changes, {}, database._evaluator, {})

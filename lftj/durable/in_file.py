@@ -91,7 +91,8 @@ class InFile(Watched):
     def refresh(self) -> Deltas:
         """Of a database that was opened read-only: take up what its writer has committed since; returns what changed.
 
-        What is derived follows the net change, and who watches (`on_commit`, `changes`) is told.
+        What is derived follows the net change, and who watches (`on_commit`, `changes`) is told. All rows of a relation
+        that is new, or was replaced by one with other columns, are inserted, as in the `tx.delta` of the writer.
         """
         from lftj.durable.refreshing import refreshed
 
@@ -121,7 +122,8 @@ class InFile(Watched):
     def diff(self, other: Self) -> Deltas:
         """How the relations of this database differ from those of `other`, of which it is a branch, or that of it.
 
-        A row that only this one has is inserted, one that only `other` has is erased.
+        A row that only this one has is inserted, one that only `other` has is erased. Relations that one of them lacks
+        are left out. Raises `DataError` where a relation has other columns in `other`.
         """
         from lftj.durable.history import difference
 

@@ -18,6 +18,7 @@ from lftj.durable.database_file import DatabaseFile
 from lftj.durable.opening import go_on, load_symbols, restore
 from lftj.errors import DatabaseFileError
 from lftj.evaluate.evaluator import Evaluator
+from lftj.language.clause import INTERNAL
 from lftj.maintain.step import KeptHeads
 from lftj.program.state import State
 from lftj.results.transaction_delta import Deltas
@@ -162,11 +163,19 @@ def _with_codes(relation: StoredRelation, codes: Any) -> Any:
 def _changes(
     before: Mapping[str, StoredRelation], contents: Mapping[str, Version], after: Mapping[str, StoredRelation]
 ) -> dict[str, Change]:
-    """How relations that were there and are differ; pages that they share are not looked at."""
-    return {
-        name: change
-        for name, relation in after.items()
-        if name in before
-        and before[name].schema == relation.schema
-        and len((change := Change.between(contents[name], relation.content)).kinds)
-    }
+    """How relations differ; pages that they share are not looked at.
+
+    One that was not there, or had other columns, has all its rows as inserted, as the writer's `tx.delta` has them.
+    """
+    changes = {}
+    for name, relation in after.items():
+        if name in before and before[name].schema.columns == relation.schema.columns:
+            was = contents[name]
+        elif name.startswith(INTERNAL):
+            continue
+        else:
+            was = relation.content.store.empty()
+        change = Change.between(was, relation.content)
+        if len(change.kinds):
+            changes[name] = change
+    return changes

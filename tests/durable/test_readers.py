@@ -110,6 +110,38 @@ def test_a_branch_of_before_is_told_from_a_reader_that_went_on(tmp_path: Path) -
         assert sorted(reader.branch().diff(reader)) == []
 
 
+@pytest.mark.parametrize("end", [lftj.Database.checkpoint, lambda _: None])
+def test_a_refresh_tells_the_rows_of_what_was_replaced(tmp_path: Path, end: Any) -> None:
+    path = tmp_path / "shop.lftj"
+    with lftj.Database(path=path) as db, lftj.Database(path=path, read_only=True) as reader:
+        db.sql("create table t(a int); insert into t values (1); create view v as select a from t group by a")
+        assert sorted(reader.refresh()) == ["t", "v"]
+        with db.transaction() as tx:
+            tx.sql("drop view v; drop table t; create table t(b text, c int); insert into t values ('x', 2)")
+            tx.sql("create view v as select b from t group by b")
+        end(db)
+        deltas = reader.refresh()
+        assert {name: list(deltas[name].inserted) for name in deltas} == {"t": [("x", 2, 1)], "v": [("x",)]}
+        assert [sorted(delta.inserted) for delta in deltas.values()] == [
+            sorted(delta.inserted) for delta in tx.delta.values()
+        ]
+        assert not any(len(delta.erased) for delta in deltas.values())
+        db.sql("create or replace view v as select b from t where c > 2 group by b")
+        assert list(reader.refresh()["v"].erased) == [("x",)]
+
+
+def test_a_difference_of_other_columns_is_refused(tmp_path: Path) -> None:
+    with lftj.Database(path=tmp_path / "shop.lftj") as db:
+        db.sql("create table t(a int); create table s(a int); insert into s values (7)")
+        branch = db.branch()
+        branch.sql("drop table t; create table t(b text); insert into t values ('x'); insert into s values (8)")
+        for one, other in ((branch, db), (db, branch)):
+            with pytest.raises(DataError, match="`t` has other columns"):
+                one.diff(other)
+        db.sql("drop table t")
+        assert sorted(branch.diff(db)["s"].inserted) == [(8, 1)]
+
+
 def test_a_reader_behind_a_load_in_bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was loaded as pages is in other pages by then, and those that were loaded are gone."""
     monkeypatch.setattr(database_file, "BULK", 10)
