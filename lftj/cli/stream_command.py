@@ -10,11 +10,13 @@ import json
 import os
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from lftj.cli.outcome import Code, UsageError, say
+from lftj.errors import Diagnostic, ProgramError, Span
 from lftj.streams.circuit import Circuit
 from lftj.streams.weighted import WeightedRows
 
@@ -41,7 +43,7 @@ def run_circuit(program: str, inputs: Sequence[str], rows: str, follow: bool, st
 
 
 def _circuit(program: str) -> Circuit:
-    """The circuit that a Python file makes. What its code raises is the user's own."""
+    """The circuit that a Python file makes. What its code raises is the user's own, with its traceback."""
     if not Path(program).is_file():
         raise UsageError(
             f"there is no file {program}", why="it makes the circuit", remedy="look for a slip in the path"
@@ -50,6 +52,10 @@ def _circuit(program: str) -> Circuit:
     sys.path.insert(0, folder)
     try:
         made = runpy.run_path(program, run_name="__lftj__").get("circuit")
+    except SyntaxError as error:
+        raise ProgramError([_no_python(error, program)]) from None
+    except ImportError as error:
+        raise _missing(error, program) from None
     finally:
         sys.path.remove(folder)
     if not isinstance(made, Circuit):
@@ -59,6 +65,31 @@ def _circuit(program: str) -> Circuit:
             remedy="write `circuit = streams.Circuit()` at the top level of the file",
         )
     return made if made.of_changes else made.incremental()
+
+
+def _no_python(error: SyntaxError, program: str) -> Diagnostic:
+    """What is wrong with the text of the file, or of one that it imports."""
+    line, column = error.lineno or 0, error.offset or 0
+    end = max(error.end_offset or 0, column + 1)
+    text = (error.text or "").rstrip("\n")
+    span = Span(error.filename or program, line, column, error.end_lineno or line, end, text)
+    return Diagnostic(
+        f"this is no Python: {error.msg}",
+        span,
+        why="a circuit is made by a Python file",
+        remedy="correct it; a program of rules or of SQL is run by `lftj run`",
+    )
+
+
+def _missing(error: ImportError, program: str) -> UsageError:
+    """The error for an import of the file, or of one that it imports, that fails."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == program]
+    return UsageError(
+        f"an import fails: {error}",
+        where=f"{program}:{lines[-1]}" if lines else program,
+        why=f"the Python that runs it is {sys.executable}, and modules beside the file are found too",
+        remedy="install what is missing there, or look for a slip in the name",
+    )
 
 
 def _input(given: str) -> tuple[str, str]:

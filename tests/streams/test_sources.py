@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -208,3 +209,35 @@ def test_the_command_refuses(shell: Shell, arguments: list[str], code: int, mess
     found = shell("stream", *arguments)
     assert (found.code, found.out) == (code, "")
     assert f"error: {message}\n" in found.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "told"),
+    [
+        (
+            "p.dl",
+            ".decl e(a:number)\n",
+            1,
+            "p.dl:1:1: error: this is no Python: invalid syntax\n    .decl e(a:number)\n    ^\n"
+            "  why: a circuit is made by a Python file\n"
+            "  do: correct it; a program of rules or of SQL is run by `lftj run`\n",
+        ),
+        (
+            "c.py",
+            "import json\nimport no_module_of_this_name\n",
+            2,
+            "c.py:2: error: an import fails: No module named 'no_module_of_this_name'\n"
+            f"  why: the Python that runs it is {sys.executable}, and modules beside the file are found too\n"
+            "  do: install what is missing there, or look for a slip in the name\n",
+        ),
+    ],
+)
+def test_what_makes_no_circuit_is_told(shell: Shell, name: str, text: str, code: int, told: str) -> None:
+    shell.write({name: text})
+    assert shell("stream", name) == (code, "", told)
+
+
+def test_what_the_code_of_a_circuit_raises_is_its_own(shell: Shell) -> None:
+    shell.write({"c.py": "1 / 0\n"})
+    with pytest.raises(ZeroDivisionError):
+        shell("stream", "c.py")
