@@ -27,7 +27,9 @@ from typing import TYPE_CHECKING
 from lftj.cli.outcome import Code, UsageError
 from lftj.cli.program_file import STDIN, checked, is_sql
 from lftj.cli.run_command import Settings, check_folders, database
+from lftj.errors import ProgramError
 from lftj.language.diagnostics import did_you_mean
+from lftj.language.parse import parse_query
 
 if TYPE_CHECKING:
     from lftj.database import Database
@@ -86,7 +88,16 @@ def _answer_sql(settings: Settings, texts: Sequence[str], form: str, values: dic
         read_inputs(db, settings.facts)
     for number, text in enumerate(texts):
         given = {name: value for name, value in values.items() if re.search(rf"\${re.escape(name)}\b", text)}
-        rows = db.sql(text, timeout=settings.timeout, **given)  # type: ignore[arg-type]
+        try:
+            rows = db.sql(text, timeout=settings.timeout, **given)  # type: ignore[arg-type]
+        except ProgramError:
+            if not _is_of_rules(text):
+                raise
+            raise UsageError(
+                f"`{text}` asks as a rule does, and {settings.program} is a program of SQL",
+                why="a program of SQL is asked in SQL",
+                remedy="ask with `select`, as in `lftj query 'select * from total' report.sql`",
+            ) from None
         if isinstance(rows, Deltas):
             raise UsageError(
                 f"`{text}` changes the program",
@@ -97,6 +108,15 @@ def _answer_sql(settings: Settings, texts: Sequence[str], form: str, values: dic
             print()
         _FORMS[form](rows)
     return Code.DONE
+
+
+def _is_of_rules(text: str) -> bool:
+    """Whether a text can be read as the body of a rule."""
+    try:
+        parse_query(text, parameters=True)
+    except ProgramError:
+        return False
+    return True
 
 
 def _check(given: Sequence[str], form: str) -> None:

@@ -134,6 +134,19 @@ def test_query_asks_programs_of_rules_too(shell: Shell) -> None:
     assert "no query has a parameter `$c`" in done.err
 
 
+@pytest.mark.parametrize("query", ["total(x, n)", "total(x, _), sale(x, n), n > $least"])
+def test_a_query_of_rules_is_told_to_ask_in_sql(shell: Shell, query: str) -> None:
+    shell.write(FILES)
+    given = ("-p", "least=1") if "$" in query else ()
+    done = shell("query", query, "report.sql", "-F", "facts", *given)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        f"lftj: error: `{query}` asks as a rule does, and report.sql is a program of SQL\n"
+        "  why: a program of SQL is asked in SQL\n"
+        "  do: ask with `select`, as in `lftj query 'select * from total' report.sql`\n"
+    )
+
+
 def test_what_is_refused(shell: Shell) -> None:
     shell.write({**FILES, "facts/sale.tsv": "tea\t1\n"})
     done = shell("run", "report.sql", "-F", "facts", "-D", "out")
