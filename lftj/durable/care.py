@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lftj.durable.container import Container, intact
+from lftj.durable.container import Container, intact, stat_of
 from lftj.durable.entry import LogEntry
 from lftj.durable.kept_ast import restored
 from lftj.durable.segments import PageList
@@ -47,9 +47,15 @@ def look(path: str | os.PathLike[str]) -> Container:
 def backup(path: str | os.PathLike[str], to: str | os.PathLike[str]) -> int:
     """Copy a file as it is at one moment; returns the bytes of the copy. What is there already is not overwritten."""
     target = Path(to)
-    if target.exists():
+    if stat_of(target) is not None:
         raise DatabaseFileError(
             f"{target} is there already", why="a backup overwrites nothing", remedy="name a file that is not there"
+        )
+    if not target.absolute().parent.is_dir():
+        raise DatabaseFileError(
+            f"cannot copy {os.fspath(path)} to {target}",
+            why=f"there is no folder {str(target.parent)!r} to make it in",
+            remedy="make the folder, or name a file in one that is there",
         )
     container = look(path)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")

@@ -22,6 +22,7 @@ import contextlib
 import hashlib
 import os
 import sqlite3
+import stat
 import sys
 import threading
 import warnings
@@ -94,17 +95,30 @@ def damaged(what: str) -> DatabaseFileError:
     )
 
 
+def stat_of(path: Path) -> os.stat_result | None:
+    """What the system says of a file; None if it is not there. `DatabaseFileError` if there can be no such file."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = f"the system says: {error.strerror}" if isinstance(error, OSError) else f"Python says: {error}"
+        what = f"cannot open {os.fspath(path)!r}"
+        raise DatabaseFileError(what, why=why, remedy="check the path and its permissions") from None
+
+
 class Container:
     """A connection to the file, for one process. `page_rows`: of pages in it (None: whatever they are)."""
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool, sync: str, page_rows: int | None) -> None:
         self.path, self.read_only, self.sync, self.pid = Path(path), read_only, sync, os.getpid()
         self.lock = threading.RLock()
-        if self.path.is_dir():
+        there = stat_of(self.path)
+        if there is not None and stat.S_ISDIR(there.st_mode):
             raise DatabaseFileError(
                 f"{self.path} is a folder", why="a database is one file", remedy='give a file, as in path="shop.lftj"'
             )
-        if read_only and (not self.path.exists() or self.path.stat().st_size == 0):
+        if read_only and (there is None or there.st_size == 0):
             raise DatabaseFileError(
                 f"there is no file {self.path}",
                 why="read_only=True opens a file that is there",
