@@ -139,6 +139,8 @@ class Database(InFile):
         self._begin_watching()
         if path is not None:
             self._open_file(path, read_only, sync, retain)
+        else:
+            self._refuse_options_of_files(read_only=read_only, sync=sync, retain=retain)
         try:
             if program is not None and not self._has_program(program):
                 self._add_rules(program, RuleOptions.of(None, None, None))

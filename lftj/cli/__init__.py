@@ -6,8 +6,9 @@
         --on-error raise|quarantine        bad rows: refuse the file, or keep them apart in RELATION.rejects
                                            (on stderr with `-D -`)
         --key-order HEAD=X,Y,Z             force the order in which the rules of HEAD bind their variables
-        --maintain HEAD=trace|delta|recompute    how HEAD follows changes (auto: what is estimated to be quicker)
-        --granularity HEAD=node|interval   what its trace keeps, where there is a choice
+        --maintain HEAD=auto|trace|delta|triggers|recompute    how HEAD follows changes (auto: what is estimated to be
+                                           quicker)
+        --granularity HEAD=auto|node|interval    what its trace keeps, where there is a choice
         --updates FILE|-                   then apply the changes in FILE, and print what each commit changed
         --database FILE                    keep everything in a database, which is made if it is not there
         --stats                            how each rule was evaluated, and how long it took, on stderr

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from lftj.cli.completion import key_order_heads, maintained_heads, traced_heads
+from lftj.language.options import VALUES
 
 Program = Annotated[str, typer.Argument(metavar="PROGRAM", help="The rules: a file, or - for stdin.")]
 Facts = Annotated[str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Folder of the files that .input names.")]
@@ -33,7 +34,7 @@ Maintain = Annotated[
     list[str] | None,
     typer.Option(
         "--maintain",
-        metavar="HEAD=trace|delta|recompute",
+        metavar=f"HEAD={'|'.join(VALUES['maintain'])}",
         help="How HEAD follows changes. May be repeated.",
         show_default=False,
         autocompletion=maintained_heads,
@@ -43,7 +44,7 @@ Granularity = Annotated[
     list[str] | None,
     typer.Option(
         "--granularity",
-        metavar="HEAD=node|interval",
+        metavar=f"HEAD={'|'.join(VALUES['granularity'])}",
         help="What HEAD's trace keeps. May be repeated.",
         show_default=False,
         autocompletion=traced_heads,

@@ -16,6 +16,7 @@ import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from lftj import arguments
 from lftj.durable import ends
 from lftj.durable.container import damaged, intact
 from lftj.durable.database_file import NOT_KEPT, DatabaseFile
@@ -47,7 +48,7 @@ def changes_since(database: InFile, file: DatabaseFile, name: str, since: int) -
     """What each entry after number `since` changed in a relation, in order; entries that did not are left out."""
     with file.container.failing("read"):
         file.flush()
-        _check_since(file, since)
+        _check_entry(file, "since", since, "since=7")
     relation, symbols, upto = database._state.relations[name], database._symbols, file.seq
     derived = name in database._state.strata.by_head
     _refuse_across(file, name, since, upto, ("drop",) if derived else ("drop", "remove"))
@@ -127,21 +128,23 @@ def _loaded(name: str, seq: int, what: str) -> DataError:
     )
 
 
-def _check_since(file: DatabaseFile, since: object) -> None:
-    if type(since) is not int or since < 0:
-        raise DataError(
-            f"since={since!r} is no number of an entry",
-            why="transactions, loads and rules are numbered from 1 on",
-            remedy="give the number that `db.seq` had, as in since=7",
+def _check_entry(file: DatabaseFile, argument: str, seq: object, example: str) -> None:
+    """`DataError` if an argument is no number of an entry, or what came after that entry is not kept."""
+    if type(seq) is not int or seq < 0:
+        raise arguments.refused(
+            argument,
+            seq,
+            "it is the number of an entry: transactions, loads and rules are numbered from 1 on",
+            f"give the number that `db.seq` had, as in {example}",
         )
-    if since > file.seq:
+    if seq > file.seq:
         raise DataError(
-            f"there is no entry {since} yet", why=f"the last one is {file.seq}", remedy="give one that was written"
+            f"there is no entry {seq} yet", why=f"the last one is {file.seq}", remedy="give one that was written"
         )
     oldest = file.container.connection.execute("select min(seq) from log").fetchone()[0]
-    if since < file.seq and (oldest is None or oldest > since + 1):
+    if seq < file.seq and (oldest is None or oldest > seq + 1):
         raise DataError(
-            f"what came after entry {since} is not kept any more",
+            f"what came after entry {seq} is not kept any more",
             why=f"the oldest entry that is kept is {file.seq + 1 if oldest is None else oldest}",
             remedy="open the database with a larger `retain=`, or retain=None to keep all, from now on",
         )
@@ -156,7 +159,7 @@ def as_of(database: InFile, file: DatabaseFile, when: int | dt.datetime) -> InFi
     with database._lock, file.container.failing("read"), file.container.lock:
         file.flush()
         seq = _number_at(file, when)
-        _check_since(file, seq)
+        _check_entry(file, "when", seq, "db.at(7), or a time as a datetime")
         made: InFile = branch_of(database)
         upto, steps = file.seq, list(file.steps)
     taken: dict[str, list[Change]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, overload
 
 from lftj import arguments
 from lftj.errors import DatabaseFileError, DataError, TransactionError
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from lftj.values.symbols import SymbolTable
     from scantree.memory import Arena
     from scantree.version import Version
+
+
+# What `Database` takes for its file, with what each is if it is left out.
+OPTIONS = {"read_only": False, "sync": "full", "retain": "kept"}
 
 
 class InFile(Watched):
@@ -60,9 +64,18 @@ class InFile(Watched):
 
         kinds: Any = (str, os.PathLike)
         arguments.instance("path", path, kinds, "a database is kept in one file", 'give its path, as in "shop.lftj"')
-        if retain not in (None, 0, "kept"):
-            retain = arguments.count("retain", retain, "entries of the log that are kept beyond the last checkpoint")
-        self._file = opened(self, path, read_only=read_only, sync=sync, retain=retain)
+        self._file = opened(self, path, read_only=read_only, sync=sync, retain=_retained(retain))
+
+    def _refuse_options_of_files(self, **given: object) -> None:
+        """`ArgumentError` for options of a file, of a database that has none."""
+        for name, value in given.items():
+            if value != OPTIONS[name]:
+                raise arguments.refused(
+                    name,
+                    value,
+                    "it is about the file of a database, and without a path there is none",
+                    f'give the path, as in lftj.Database(path="shop.lftj", {name}=...), or leave it out',
+                )
 
     def _in_file(self, what: str) -> DatabaseFile:
         if self._file is None:
@@ -85,6 +98,12 @@ class InFile(Watched):
         the work of others, and when the database is closed. What was derived is part of it where it is up to date.
         """
         file = self._in_file("checkpoint")
+        if file.read_only:
+            raise DatabaseFileError(
+                f"`checkpoint` of {file.container.path}, which was opened read-only",
+                why="a checkpoint is written to the file, and its writer makes one when the log has grown",
+                remedy="call it where the file is open without read_only=True; `refresh` needs none",
+            )
         self._not_in_a_transaction("checkpoint")
         file.checkpoint(self, traces)
 
@@ -174,6 +193,13 @@ class InFile(Watched):
             return super().changes(*names, limit=limit)
         from lftj.durable.history import changes_since
 
+        if limit is not None:
+            raise arguments.refused(
+                "limit",
+                limit,
+                "with `since=` no commit waits to be read: entries are read from the log one after the other",
+                "leave it out, and stop reading after as many as you want",
+            )
         file = self._in_file("changes(since=)")
         if len(names) != 1:
             raise DataError(
@@ -305,6 +331,22 @@ class InFile(Watched):
             why="a program that is opened with its file again must be the one that the file was made with",
             remedy="open the file without a program; `db.rules` and `tx.remove_rules` change the rules in it",
         )
+
+
+def _retained(retain: object) -> int | Literal["kept"] | None:
+    """What `retain=` gives: how many entries of the log are kept beyond the last checkpoint."""
+    if retain is None:
+        return None
+    if isinstance(retain, str) and retain == "kept":
+        return "kept"
+    if isinstance(retain, bool) or not isinstance(retain, SupportsIndex) or retain.__index__() < 0:
+        raise arguments.refused(
+            "retain",
+            retain,
+            "it is a number of entries of the log that are kept beyond the last checkpoint, 0 or more; None keeps all",
+            "give `retain=1000` or `retain=None`, or leave it out to keep as many as the file was last opened with",
+        )
+    return retain.__index__()
 
 
 def _derived(commit: Commit) -> Mapping[str, Change | None]:

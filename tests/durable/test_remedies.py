@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lftj
 from lftj.durable import care
-from lftj.errors import DatabaseFileError
+from lftj.errors import ArgumentError, DatabaseFileError
+from tests.cli.conftest import Shell, shell
 from tests.durable.shop import opened
+
+__all__ = ["shell"]
 
 
 @pytest.mark.parametrize("path", ["x" * 300, "a\0b", "a\ud800b"])
@@ -19,9 +24,51 @@ def test_paths_that_no_file_has(path: str, read_only: bool) -> None:
         lftj.Database(path=path, read_only=read_only)
 
 
+@pytest.mark.parametrize("options", [{"read_only": True}, {"sync": "off"}, {"retain": None}])
+def test_options_of_files_without_a_file(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match="without a path there is none"):
+        lftj.Database(**options)
+    lftj.Database(read_only=False, sync="full", retain="kept")
+
+
+def test_a_reader_makes_no_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "shop.lftj"
+    with opened(path), opened(path, read_only=True) as reader:
+        with pytest.raises(DatabaseFileError, match="was opened read-only") as caught:
+            reader.checkpoint()
+        assert caught.value.remedy == "call it where the file is open without read_only=True; `refresh` needs none"
+
+
+@pytest.mark.parametrize("retain", [-1, True, 1.5, "all"])
+def test_what_retain_may_be(tmp_path: Path, retain: Any) -> None:
+    with pytest.raises(ArgumentError, match="0 or more; None keeps all"):
+        lftj.Database(path=tmp_path / "shop.lftj", retain=retain)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda db: db.at(-1), "`when` cannot be -1"),
+        (lambda db: db.at("1"), r"as in db\.at\(7\), or a time as a datetime"),
+        (lambda db: list(db.changes("edge", since="1")), "`since` cannot be '1'"),
+        (lambda db: db.changes("edge", since=0, limit=1), "`limit` cannot be 1"),
+    ],
+)
+def test_moments_that_are_none(tmp_path: Path, ask: Callable[[lftj.Database], object], words: str) -> None:
+    with opened(tmp_path / "shop.lftj", retain=None) as db, pytest.raises(ArgumentError, match=words):
+        ask(db)
+
+
 def test_a_copy_is_made_in_a_folder_that_is_there(tmp_path: Path) -> None:
     path = tmp_path / "shop.lftj"
     with opened(path):
         for to, words in (("none/copy.lftj", "there is no folder '.*none'"), ("x" * 300, "File name too long")):
             with pytest.raises(DatabaseFileError, match=words):
                 care.backup(path, tmp_path / to)
+
+
+def test_the_help_lists_every_strategy(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    told = shell("run", "--help").out
+    assert "--maintain HEAD=auto|trace|delta|triggers|recompute" in told
+    assert "--granularity HEAD=auto|node|interval" in told
