@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import SupportsIndex
+
 import pyarrow as pa
 
+from lftj import arguments
 from lftj.errors import UnknownRelationError
 from lftj.values.codes import Schema
 from spark_bridge.bridge_errors import StateError
@@ -30,7 +33,7 @@ class Answering:
 
     def answered(self, name: str, version: int | None = None) -> tuple[int, Schema]:
         """The version to be read (default: the last) and the schema of a relation; errors for what is not there."""
-        version = self.version if version is None else version
+        version = self.version if version is None else _number("version", version)
         if version not in self.checkpoint.kept():
             kept = self.checkpoint.kept()
             raise StateError(
@@ -66,6 +69,7 @@ class Answering:
 
     def span(self, name: str, since: int, until: int | None) -> tuple[int, int, Schema]:
         """What `delta` is to read."""
+        since, until = _number("since", since), None if until is None else _number("until", until)
         last, schema = self.answered(name, until)
         self.answered(name, since)
         if since > last:
@@ -94,6 +98,18 @@ class Answering:
             schema,
             [joined(parts) if parts else ChangeTables(none, none)],
         )
+
+
+def _number(argument: str, version: object) -> int:
+    """The number of a version, which an argument gives."""
+    if isinstance(version, bool) or not isinstance(version, SupportsIndex):
+        raise arguments.refused(
+            argument,
+            version,
+            "it is the number of a version: creating the query makes version 0, and each batch the next",
+            f"give such a number, as in `{argument}=0`; `version` of the query is the last one",
+        )
+    return version.__index__()
 
 
 def known_relation(plan: StagedPlan, name: str) -> None:

@@ -29,6 +29,7 @@ from typing import Any
 import pyarrow as pa
 
 import lftj
+from lftj import arguments
 from lftj.language.options import VALUES
 from lftj.values.codes import Schema
 from spark_bridge.answering import Answering, known_relation
@@ -198,6 +199,13 @@ class Partitioned(Answering):
         Erases come first, then inserts. `BatchError` if the id was used for other content, or rows do not fit; whatever
         is raised, nothing was changed.
         """
+        example = 'as in `query.apply({"edge": changes}, batch_id="b1")`'
+        arguments.mapping(
+            "changes", changes, "it is the changes of relations, by their names", f"give a dict, {example}"
+        )
+        arguments.text(
+            "batch_id", batch_id, "it is the name by which a batch is known again", f"give a text, {example}"
+        )
         for _ in range(RACES):
             version = self.version
             layout = self.state.layout(version)

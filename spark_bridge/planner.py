@@ -80,6 +80,13 @@ def checked(text: str, outputs: Sequence[str] | None, replicate: Sequence[str]) 
                 why="copies are counted, and keys compared, within one database",
                 remedy="declare it without `bag` and `primary-key`, as a set or a functional predicate",
             )
+        if schema.constraint:
+            raise PlanError(
+                f"`{name}` must be {schema.constraint}, which no partition can tell",
+                why="a constraint refuses commits by all that they would derive, and a partition derives its part",
+                remedy=f"declare `{name}` without `empty` and ask for its rows, or use lftj.Database, on one machine",
+                relation=name,
+            )
     heads = list(dict.fromkeys(c.head for c in program.clauses if not c.head.startswith(INTERNAL)))
     asked = list(dict.fromkeys(d.relation for d in program.directives if d.kind == "output"))
     chosen = list(outputs) if outputs is not None else asked or heads

@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 
 import lftj
-from lftj.errors import EvaluationError
+from lftj.errors import ArgumentError, EvaluationError
 from lftj.values.codes import Column, Schema
 from spark_bridge import __main__ as command
 from spark_bridge import local
@@ -293,6 +293,28 @@ def test_sources_that_do_not_fit() -> None:
         arrow_of({"x": [1], "b": [2], "_op": [1]}, pair, changes=True)
     with pytest.raises(lftj.DataError, match="has 2 values where 3 are due"):
         arrow_of([(1, 2)], pair, changes=True)
+
+
+PAIRS = ".decl b(a:number, c:number)  g(a) :- b(a, _)."
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda query: query.apply(5, batch_id="y"), "`changes` cannot be 5"),
+        (lambda query: query.apply({}, batch_id=5), "`batch_id` cannot be 5"),
+        (lambda query: query.delta("g", since="a"), "`since` cannot be 'a'"),
+        (lambda query: query.delta("g", since=None), "`since` cannot be None"),
+        (lambda query: query.delta("g", since=0, until="a"), "`until` cannot be 'a'"),
+        (lambda query: query.table("g", 1.5), r"`version` cannot be 1\.5"),
+    ],
+)
+def test_arguments_of_other_kinds(tmp_path: Path, ask: Callable[[Partitioned], object], words: str) -> None:
+    query = Partitioned.create(InProcess(), PAIRS, {"b": [(5, 6)]}, checkpoint=tmp_path / "state", partitions=1)
+    with pytest.raises(ArgumentError, match=words):
+        ask(query)
+    assert query.version == 0
+    assert rows_of(query.table("g")) == [(5,)]
 
 
 # The command line ----------------------------------------------------------------------------------------------------

@@ -139,6 +139,12 @@ def test_bags_and_primary_keys_are_refused(text: str, what: str) -> None:
         copies(text)
 
 
+def test_constraints_are_refused() -> None:
+    with pytest.raises(PlanError, match="`bad` must be empty, which no partition can tell") as caught:
+        copies(".decl bad(x:number) empty  bad(x) :- e(x, _), x > 3.  t(x) :- e(x, _).")
+    assert caught.value.relation == "bad"
+
+
 def test_outputs_are_those_of_the_directives() -> None:
     text = ".output t  m(x, y) :- e(x, y). t(x) :- m(x, _). u(x + 1) :- e(x, _)."
     assert set(make_plan(BASE + text).outputs) == {"t", "e", "s", "price"}
