@@ -140,7 +140,7 @@ class Database(InFile):
         if path is not None:
             self._open_file(path, read_only, sync, retain)
         else:
-            self._refuse_options_of_files(read_only=read_only, sync=sync, retain=retain)
+            self._check_read_only(read_only)
         try:
             if program is not None and not self._has_program(program):
                 self._add_rules(program, RuleOptions.of(None, None, None))

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
     from scantree.version import Version
 
 
-# What `Database` takes for its file, with what each is if it is left out.
-OPTIONS = {"read_only": False, "sync": "full", "retain": "kept"}
-
-
 class InFile(Watched):
     """The parts of `Database` that are about its file."""
 
@@ -66,16 +62,15 @@ class InFile(Watched):
         arguments.instance("path", path, kinds, "a database is kept in one file", 'give its path, as in "shop.lftj"')
         self._file = opened(self, path, read_only=read_only, sync=sync, retain=_retained(retain))
 
-    def _refuse_options_of_files(self, **given: object) -> None:
-        """`ArgumentError` for options of a file, of a database that has none."""
-        for name, value in given.items():
-            if value != OPTIONS[name]:
-                raise arguments.refused(
-                    name,
-                    value,
-                    "it is about the file of a database, and without a path there is none",
-                    f'give the path, as in lftj.Database(path="shop.lftj", {name}=...), or leave it out',
-                )
+    def _check_read_only(self, read_only: bool) -> None:
+        """`ArgumentError` for a database in memory that nothing could come into."""
+        if read_only:
+            raise arguments.refused(
+                "read_only",
+                read_only,
+                "it is about the file of a database, and without a path there is none",
+                'give the path, as in lftj.Database(path="shop.lftj", read_only=True), or leave it out',
+            )
 
     def _in_file(self, what: str) -> DatabaseFile:
         if self._file is None:
