@@ -20,7 +20,7 @@ fact `p(1 + 1).`); a head of arity 0 has no argument; a comparison of two consta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,7 @@ __all__ = [
     "Value",
     "Var",
     "parameters_of",
+    "replaced",
     "variables_of",
 ]
 
@@ -139,6 +140,15 @@ def variables_of(term: Term | None) -> Iterator[Var]:
     elif isinstance(term, Apply):
         for arg in term.args:
             yield from variables_of(arg)
+
+
+def replaced(term: Term, by: Mapping[str, Term]) -> Term:
+    """The term with terms in the place of variables, by name."""
+    if isinstance(term, Var):
+        return by.get(term.name, term)
+    if isinstance(term, Apply):
+        return Apply(term.op, tuple(replaced(arg, by) for arg in term.args), term.type)
+    return term
 
 
 def parameters_of(terms: Iterable[Term | None]) -> Iterator[Parameter]:

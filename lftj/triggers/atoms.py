@@ -6,10 +6,10 @@ that is derived of it (derived_relations.py): the rows that meet its conditions,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lftj.language.clause import Apply, Compare, Term, Var, variables_of
+from lftj.language.clause import Compare, Term, Var, replaced, variables_of
 from lftj.triggers.algebra import Rel
 from lftj.triggers.derived_relations import DerivedRelation
 
@@ -35,15 +35,6 @@ class AtomColumns:
     def inside(self, term: Term) -> Term:
         """A term over its columns."""
         return replaced(term, self.columns)
-
-
-def replaced(term: Term, by: Mapping[str, Term]) -> Term:
-    """A term with terms in the place of variables."""
-    if isinstance(term, Var):
-        return by.get(term.name, term)
-    if isinstance(term, Apply):
-        return Apply(term.op, tuple(replaced(arg, by) for arg in term.args), term.type)
-    return term
 
 
 def names_of(*terms: Term) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
-from lftj.language.clause import Apply, Term, Value, Var, variables_of
+from lftj.language.clause import Term, Value, Var, replaced, variables_of
 from lftj.triggers.algebra import EVENT, Add, AggSum, Cmp, Formula, Lift, MapRead, Mul, Rel, Val
 
 # What replaces variables, by name: a bound variable stays itself.
@@ -83,15 +83,6 @@ def relations_of(formula: Formula) -> dict[str, None]:
         case AggSum(_, body):
             return relations_of(body)
     return {}
-
-
-def replaced(term: Term, by: Substitution) -> Term:
-    """A term with variables replaced."""
-    if isinstance(term, Var):
-        return by.get(term.name, term)
-    if isinstance(term, Apply):
-        return Apply(term.op, tuple(replaced(arg, by) for arg in term.args), term.type)
-    return term
 
 
 def substituted(formula: Formula, by: Substitution) -> Formula:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from lftj.errors import EvaluationError
 from lftj.evaluate.evaluator import Evaluator
 from lftj.join.run import Limits
-from lftj.language.clause import Clause, Compare, Term, Value, Var
+from lftj.language.clause import Clause, Compare, Term, Value, Var, replaced
 from lftj.language.thresholds import RowSource, SumOf, ThresholdBound, ThresholdClause
 from lftj.triggers.algebra import (
     Add,
@@ -37,7 +37,6 @@ from lftj.triggers.algebra import (
     TriggerProgram,
     Val,
 )
-from lftj.triggers.atoms import replaced
 from lftj.triggers.compilation import compiled
 from lftj.triggers.derived_relations import COLUMN, DerivedRelation, NoEvents
 from lftj.triggers.worth_keeping import EventStatistics

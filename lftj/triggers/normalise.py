@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from itertools import chain, count, product
 from typing import Any
 
-from lftj.language.clause import Apply, Term, Value, Var, variables_of
+from lftj.language.clause import Apply, Term, Value, Var, replaced, variables_of
 from lftj.triggers.algebra import Add, AggSum, Cmp, Formula, Lift, MapRead, Mul, Rel, Val
-from lftj.triggers.formulas import binds, is_parameter, renamed, replaced, substituted, variables
+from lftj.triggers.formulas import binds, is_parameter, renamed, substituted, variables
 from lftj.values.type_table import family_of, is_nullable
 
 Atomic = Rel | Lift | Cmp | Val | MapRead

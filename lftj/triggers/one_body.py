@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 
-from lftj.language.clause import Apply, Clause, Term, Value, Var, variables_of
-from lftj.triggers.atoms import replaced
+from lftj.language.clause import Apply, Clause, Term, Value, Var, replaced, variables_of
 
 Form = tuple[Hashable, ...]
 
