@@ -185,6 +185,21 @@ def checked_value(value: object, column: Column) -> int | float | str:
         ) from None
 
 
+def check_names(
+    names: Sequence[object], remedy: str = "give one of them another name, or leave one out"
+) -> None:
+    """`DataError` unless every column of a stream has a name of its own."""
+    for name in names:
+        if not isinstance(name, str):
+            raise DataError(
+                f"{name!r} cannot name a column", why="its name is a text", remedy='give a name, such as "price"'
+            )
+        if names.count(name) > 1:
+            raise DataError(
+                f"the stream would have two columns `{name}`", why="columns are known by their names", remedy=remedy
+            )
+
+
 def unknown_column(name: object, columns: Columns) -> DataError:
     """The error for a column that a stream does not have."""
     from lftj.language.diagnostics import did_you_mean

@@ -116,13 +116,6 @@ def applied(
     for name in names:
         if name not in known:
             raise unknown_column(name, columns)
-    for name in made:
-        if name in known:
-            raise DataError(
-                f"the stream has a column `{name}` already",
-                why="columns of a row are known by their names",
-                remedy="give the new column another name",
-            )
     if not callable(function):
         raise DataError(
             f"{function!r} is no function",

@@ -21,7 +21,7 @@ from lftj.errors import DataError
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.language.clause import Compare, Term, Value, Var
 from lftj.streams.by_key import ByKey
-from lftj.streams.expressions import Map, checked_value, conditions_of, mapped
+from lftj.streams.expressions import Map, check_names, checked_value, conditions_of, mapped
 from lftj.streams.join import Join
 from lftj.streams.operators import Columns, Plus, Project
 from lftj.streams.ranking import Neighbour, Ranking, TopK
@@ -95,6 +95,7 @@ class Groups:
     def __init__(self, stream: Stream, keys: tuple[str, ...]) -> None:
         self._stream, self._keys = stream, keys
         stream._places(keys)
+        check_names(keys, "name each column of the group once")
 
     # -- aggregates ---------------------------------------------------------------------------------------------------
 

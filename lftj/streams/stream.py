@@ -16,7 +16,7 @@ from lftj.language.null import is_null
 from lftj.language.terms import here
 from lftj.language.types import meet
 from lftj.streams.distinct import Distinct
-from lftj.streams.expressions import Map, checked_value, filtered, mapped, unknown_column
+from lftj.streams.expressions import Map, check_names, checked_value, filtered, mapped, unknown_column
 from lftj.streams.functions import applied
 from lftj.streams.integral import ascending
 from lftj.streams.join import LEFT, RIGHT, Join
@@ -52,9 +52,10 @@ class Stream:
         return self
 
     def _made(self, operator: Operator, columns: Columns, *others: Stream) -> Stream:
-        """The stream of an operator over this one and others."""
+        """The stream of an operator over this one and others. `DataError` if two columns would have one name."""
         for other in others:
             self._same_circuit(other)
+        check_names([column.name for column in columns])
         nodes = [self._node, *(other._node for other in others)]
         return Stream(self._graph, self._graph.add(operator, nodes, columns, span=here()))
 
@@ -77,6 +78,7 @@ class Stream:
     def map(self, *kept: str, **computed: str) -> Stream:
         """Rows of the columns `kept`, then of those that are `computed` by expressions over this stream's columns."""
         self._places(kept)
+        check_names([*kept, *computed])
         made: dict[str, str | None] = dict.fromkeys(kept)
         for name, text in computed.items():
             made[name] = text
@@ -218,7 +220,10 @@ class Stream:
         """The rows that agree with some row of the other in columns; weights stay."""
         mine, theirs = self._without_null_keys(other, on)
         left, right = self._keys(other, on)
-        keys = theirs._made(Project(right), tuple(other._node.columns[i] for i in right)).distinct()
+        # By their names on the left: a column of the right may be the key of several of these.
+        names = (self._node.columns[i].name for i in left)
+        columns = tuple(Column(name, other._node.columns[i].type) for name, i in zip(names, right, strict=True))
+        keys = theirs._made(Project(right), columns).distinct()
         out = tuple((LEFT, i) for i in range(self._node.arity))
         join = Join((left, tuple(range(len(right)))), out, (self._node.arity, len(right)))
         return mine._made(join, self._node.columns, keys)

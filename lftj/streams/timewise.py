@@ -12,6 +12,7 @@ from lftj.arguments import refused
 from lftj.errors import DataError
 from lftj.language.terms import here
 from lftj.streams.clocks import Clock, OnTime, RangeWindow
+from lftj.streams.expressions import check_names
 from lftj.streams.graph import Node
 from lftj.streams.integral import ascending
 from lftj.streams.interval_join import IntervalJoin, Lookup
@@ -175,11 +176,5 @@ def _length(name: str, value: object, *, least: int = 1) -> int:
 
 def _new(stream: Stream, start: str, end: str) -> tuple[Column, Column]:
     """The columns that windows and sessions add. `DataError` if the stream has them, or they are one."""
-    for name, others in ((start, [*stream.columns]), (end, [*stream.columns, start])):
-        if name in others:
-            raise DataError(
-                f"the stream would have two columns `{name}`",
-                why="columns are known by their names",
-                remedy="give other names for the new ones: `start=` and `end=`",
-            )
+    check_names([*stream.columns, start, end], "give other names for the new ones: `start=` and `end=`")
     return Column(start, "number"), Column(end, "number")

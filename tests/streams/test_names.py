@@ -1,0 +1,61 @@
+"""Names of columns: every column of a stream has its own, whichever operator makes it.
+
+Catches: two columns of one name, of which later operators read one for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from lftj import streams
+from lftj.errors import DataError
+from lftj.streams.stream import Stream
+
+ROWS = [(1, 10), (1, 20), (2, 30)]
+
+
+def step(build: Callable[[Stream], Stream], k: str = "k", v: str = "v") -> streams.WeightedRows:
+    """What a circuit of changes gives for `ROWS`, in columns of these names."""
+    circuit = streams.Circuit()
+    circuit.output("o", build(circuit.input("a", **{k: int, v: int})))
+    return circuit.incremental().step({"a": ROWS})["o"]
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [
+        (lambda a: a.rename(k="v"), "v"),
+        (lambda a: a.select("k", "v", "k"), "k"),
+        (lambda a: a.map("k", "k"), "k"),
+        (lambda a: a.map("k", k="v + 1"), "k"),
+        (lambda a: a.apply(lambda k: k, "k", v=int), "v"),
+        (lambda a: a.group_by("k").top(2, "v", number="v"), "v"),
+        (lambda a: a.group_by("k").lag("v", "v", fill=0).group_by("k").lag("v", "-v", fill=-1), "lag_v"),
+        (lambda a: a.group_by("k").lead("v", "v", fill=0, name="k"), "k"),
+        (lambda a: a.group_by("k", "v", "k"), "k"),
+    ],
+)
+def test_a_second_column_of_a_name_is_refused(build: Callable[[Stream], Stream], name: str) -> None:
+    with pytest.raises(DataError, match=f"the stream would have two columns `{name}`\n  why: columns are known by"):
+        step(build)
+
+
+@pytest.mark.parametrize(
+    "build", [lambda a: a.rename(k=5), lambda a: a.group_by("k").lag("v", "v", fill=0, name=5)], ids=["rename", "lag"]
+)
+def test_a_name_that_is_no_text_is_refused(build: Callable[[Stream], Stream]) -> None:
+    with pytest.raises(DataError, match="5 cannot name a column"):
+        step(build)
+
+
+def test_names_can_be_exchanged() -> None:
+    assert step(lambda a: a.rename(k="v", v="k").filter("k > 15")) == {(1, 20): 1, (2, 30): 1}
+
+
+def test_a_column_may_be_the_key_of_two_others() -> None:
+    circuit = streams.Circuit()
+    a, b = circuit.input("a", k=int, v=int), circuit.input("b", id=int)
+    circuit.output("o", a.semijoin(b, on={"k": "id", "v": "id"}))
+    assert circuit.step({"a": [(1, 1), (1, 2), (3, 3)], "b": [(1,), (2,)]})["o"] == {(1, 1): 1}
