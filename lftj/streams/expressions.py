@@ -7,9 +7,9 @@ columns. It is evaluated column by column by the register machine that joins use
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, count
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,8 +27,8 @@ from lftj.values.type_table import from_stored, to_stored
 from lftj.values.value_type import Misfit
 
 ROW = "row"
-# The name that results have in the query: no column is called so.
-RESULT = "result_of_{}_"
+# What the names of results in the query begin with, unless a column or an expression has a name like it.
+RESULT = "result_of_"
 _WEIGHT = "·weight"
 _UNBOUND = re.compile(r"variable `(.+)` is not bound by any atom")
 
@@ -125,16 +125,18 @@ def mapped(columns: Columns, made: Mapping[str, str | None]) -> tuple[Map, Colum
     by_name = {column.name: column for column in columns}
     # A column by its name is that column, with its null; what is computed needs values.
     plain = {name: str(text).strip() if text is not None else name for name, text in made.items()}
-    computed = {name: RESULT.format(i) for i, name in enumerate(made) if plain[name] not in by_name}
+    taken = " ".join((*by_name, *plain.values()))
+    result = next(result for n in count() if (result := RESULT + "_" * n) not in taken)
+    computed = {name: f"{result}{i}_" for i, name in enumerate(made) if plain[name] not in by_name}
     types: dict[str, Term] = {}
     for name in made:
         if made[name] is None and name not in by_name:
             raise unknown_column(name, columns)
     if computed:
         text = ", ".join(f"{result} = {made[name]}" for name, result in computed.items())
-        clause, names = _checked(columns, text)
-        _check_no_null(clause, text)
         results = {result: name for name, result in computed.items()}
+        clause, names = _checked(columns, text, results)
+        _check_no_null(clause, text)
         for compare in clause.compares:
             if isinstance(compare.left, Var) and compare.left.name in results and compare.op == "=":
                 types[results[compare.left.name]] = compare.right
@@ -157,18 +159,23 @@ def _check_no_null(clause: Clause, text: str) -> None:
             )
 
 
-def _checked(columns: Columns, text: str) -> tuple[Clause, tuple[str, ...]]:
-    """(the clause of a query over the row and `text`, the names of the row's columns)."""
+def _checked(columns: Columns, text: str, results: Collection[str] = ()) -> tuple[Clause, tuple[str, ...]]:
+    """(the clause of a query over the row and `text`, the names of the row's columns).
+
+    `results`: the variables that `text` gives values to.
+    """
     names = tuple(column.name for column in columns)
     shown = [name if name not in (*RESERVED, *RESERVED_VARIABLES) else "_" for name in names]
     body = f"{ROW}({', '.join(shown)})" + (f", {text}" if text else "")
     try:
         return check_query(body, {ROW: Schema(ROW, columns)}), names
     except ProgramError as error:
-        # There are no atoms that could bind it: it is the name of a column that is not there.
-        unbound = _UNBOUND.match(error.diagnostics[0].what)
-        if unbound is not None:
-            raise unknown_column(unbound[1], columns) from None
+        # There are no atoms that could bind it: it is the name of a column that is not there. A result that is computed
+        # of it is not bound either.
+        for finding in error.diagnostics:
+            unbound = _UNBOUND.match(finding.what)
+            if unbound is not None and unbound[1] not in results:
+                raise unknown_column(unbound[1], columns) from None
         raise
 
 
@@ -185,9 +192,7 @@ def checked_value(value: object, column: Column) -> int | float | str:
         ) from None
 
 
-def check_names(
-    names: Sequence[object], remedy: str = "give one of them another name, or leave one out"
-) -> None:
+def check_names(names: Sequence[object], remedy: str = "give one of them another name, or leave one out") -> None:
     """`DataError` unless every column of a stream has a name of its own."""
     for name in names:
         if not isinstance(name, str):

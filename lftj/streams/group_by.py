@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from lftj.streams.stream import Stream
 
 LINEAR = ("count", "sum", "mean")
-# A column that nobody asked for.
-ROWS = "rows_"
-# Which of several counts a value is for.
-WHICH = "which_"
+# Names of columns within an aggregate: no column of a user begins with a dot.
+# A count that nobody asked for.
+ROWS = "·rows"
+# A value that is counted once, as a code, and which of several counts it is for.
+VALUE, WHICH = "·value", "·which"
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class Groups:
                     why="a column of a group is an aggregate over its rows",
                     remedy='give streams.count(), streams.sum("x"), mean, min, max or count_distinct',
                 )
+        check_names([*self._keys, *aggregates], "give the aggregate another name")
         linear = {name: a for name, a in aggregates.items() if a.op in LINEAR}
         distinct = {name: a for name, a in aggregates.items() if a.op == "count_distinct"}
         best = {name: a for name, a in aggregates.items() if a.op not in (*LINEAR, "count_distinct")}
@@ -137,7 +139,7 @@ class Groups:
         for name, aggregate in linear.items():
             if aggregate.of is not None:
                 places[name] = len(wanted)
-                wanted[f"of_{name}_"] = aggregate.of
+                wanted[f"·of {name}"] = aggregate.of
         operator, columns = mapped(stream._node.columns, wanted)
         own = len(columns)
         marks: list[tuple[Compare, ...]] = []
@@ -152,7 +154,7 @@ class Groups:
             marks += [()] * of_stream
         assert operator.terms is not None
         terms = operator.terms + (Value(0, "number"),) * len(distinct)
-        marked = (*columns, *(Column(f"where_{i}_", "number") for i in range(len(distinct) + len(marks))))
+        marked = (*columns, *(Column(f"·where {i}", "number") for i in range(len(distinct) + len(marks))))
         parts = []
         if of_stream:
             parts.append(stream._made(Map(operator.names, (), terms, operator.text, tuple(marks)), marked))
@@ -199,16 +201,16 @@ class Groups:
         One set of rows (group..., code of the value, which count) holds them all.
         """
         streams, k = [], len(self._keys)
-        for i, (name, aggregate) in enumerate(distinct.items()):
+        for i, aggregate in enumerate(distinct.values()):
             assert aggregate.of is not None
             stream = self._stream if aggregate.where is None else self._stream.filter(aggregate.where)
             operator, own = mapped(
-                stream._node.columns, {**dict.fromkeys(self._keys), name: aggregate.of, WHICH: str(i)}
+                stream._node.columns, {**dict.fromkeys(self._keys), VALUE: aggregate.of, WHICH: str(i)}
             )
             streams.append(stream._made(operator, own))
         first, *more = streams
         # Values of all types are compared as codes, as which alone they are in the set.
-        held = (*first._node.columns[:k], Column("value_", "number"), Column(WHICH, "number"))
+        held = (*first._node.columns[:k], Column(VALUE, "number"), Column(WHICH, "number"))
         rows = (first._made(Plus(), held, *more) if more else first).distinct()
         terms: list[Term] = [Var(column.name, column.type) for column in held[:k]]
         terms += [Value(0.0 if column.type == "float" else 0, column.type) for column in columns[k:]]

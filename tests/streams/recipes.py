@@ -147,7 +147,7 @@ def circuit_of(recipe: Recipe, rng: Random) -> streams.Circuit:
 
 def ab(stream: Any, second: str, first: str = "a") -> Any:
     """Two columns, under the names that all have."""
-    return stream.select(first, second).map(a=first, b=second)
+    return stream.select(*dict.fromkeys((first, second))).map(a=first, b=second)
 
 
 def unary(rng: Random, kind: str) -> tuple[str, str, Callable[[Z], Z], Callable[[Any], Any]]:

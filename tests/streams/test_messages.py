@@ -80,6 +80,14 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         lambda c, bid, item: bid.filter("cost > 5"),
         ("the stream has no column 'cost'\n  why: its columns are item, price\n  do: give one of these names"),
     ),
+    "an unknown column of what is computed": (
+        lambda c, bid, item: bid.map("item", twice="prices * 2"),
+        ("the stream has no column 'prices'\n  why: its columns are item, price\n  do: did you mean `price`?"),
+    ),
+    "an unknown column of an aggregate": (
+        lambda c, bid, item: bid.group_by("item").aggregate(n=streams.sum("prices")),
+        ("the stream has no column 'prices'\n  why: its columns are item, price\n  do: did you mean `price`?"),
+    ),
     "an unknown key of a group": (
         lambda c, bid, item: bid.group_by("items"),
         ("the stream has no column 'items'\n  why: its columns are item, price\n  do: did you mean `item`?"),

@@ -50,6 +50,33 @@ def test_a_name_that_is_no_text_is_refused(build: Callable[[Stream], Stream]) ->
         step(build)
 
 
+@pytest.mark.parametrize("name", ["count", "max", "count_distinct"])
+def test_an_aggregate_of_the_name_of_its_group_is_refused(name: str) -> None:
+    aggregate = streams.count() if name == "count" else getattr(streams, name)("v")
+    with pytest.raises(DataError) as caught:
+        step(lambda a: a.group_by("k").aggregate(k=aggregate))
+    assert str(caught.value) == (
+        "the stream would have two columns `k`\n"
+        "  why: columns are known by their names\n"
+        "  do: give the aggregate another name"
+    )
+
+
+@pytest.mark.parametrize("name", ["rows_", "which_", "value_", "of_n_", "where_0_", "result_of_0_", "result_of__1_"])
+def test_any_name_of_a_group_and_of_its_aggregates(name: str) -> None:
+    """Columns that an aggregate makes within are called otherwise than those of users."""
+    for aggregate, one, two in (
+        (streams.count(where="v > 10"), 1, 1),
+        (streams.sum("v + 1"), 32, 31),
+        (streams.max("v + 1"), 21, 31),
+        (streams.count_distinct("v"), 2, 1),
+    ):
+        expected = {(1, one): 1, (2, two): 1}
+        assert step(lambda a: a.group_by(name).aggregate(n=aggregate), k=name) == expected  # noqa: B023
+        assert step(lambda a: a.group_by("k").aggregate(**{name: aggregate})) == expected  # noqa: B023
+    assert step(lambda a: a.map(s=f"{name} + 1", t="v"), k=name) == {(2, 10): 1, (2, 20): 1, (3, 30): 1}
+
+
 def test_names_can_be_exchanged() -> None:
     assert step(lambda a: a.rename(k="v", v="k").filter("k > 15")) == {(1, 20): 1, (2, 30): 1}
 
