@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from lftj.errors import DataError
 from lftj.io.sources import read
 from lftj.language.types import of_class
 from lftj.streams.graph import named_columns
-from lftj.streams.weighted import WeightedRows
+from lftj.streams.weighted import WeightedRows, as_weights, no_weights
 from lftj.streams.zsets import ZSet
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
@@ -67,17 +68,13 @@ def _weights(weights: Sequence[int] | np.ndarray[Any, Any] | None, n: int) -> np
     if weights is None:
         return np.ones(n, np.int64)
     try:
-        made = weights if isinstance(weights, np.ndarray) else np.array([int(w) for w in weights], np.int64)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise DataError(
-            "the weights are no 64-bit integers",
-            why=str(error),
-            remedy="give an integer from -2**63 to 2**63 - 1 for each row",
-        ) from None
+        made = weights if isinstance(weights, np.ndarray) else np.array([*map(index, weights)], np.int64)
+    except (OverflowError, TypeError) as error:
+        raise no_weights(str(error)) from None
     if made.shape != (n,) or made.dtype.kind not in "iu":
         raise DataError(
             f"{n} rows, but weights of shape {made.shape} and type {made.dtype}",
             why="every row has a weight, an integer",
             remedy="give as many weights as rows",
         )
-    return made.astype(np.int64)
+    return as_weights(made)

@@ -25,7 +25,7 @@ from lftj.language.aggregate_specs import AGGREGATES
 from lftj.streams.integral import Integral, ascending
 from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
 from lftj.streams.wide_sums import WIDE, magnitude, small_pieces, wide_mean, wide_sums, without_over
-from lftj.streams.zsets import ZSet, added, check_sum
+from lftj.streams.zsets import ZSet, added, check_sums
 from scantree.consolidate import runs_of
 from scantree.version import Store
 
@@ -189,8 +189,8 @@ class TotalsChange(Operator):
 
     def change(self, state: TotalsState, delta: ZSet, room: Room) -> tuple[ZSet, TotalsState]:
         """(how the rows of the keys of a change, not empty, change; the totals after it)."""
-        check_sum(delta.weights)
         delta, starts = _by_key(delta, list(self.of.key))
+        check_sums(delta.weights, starts)
         groups, places = delta.rows[list(self.of.key)], self._placed()
         sums, overs = [], []
         for place in places:

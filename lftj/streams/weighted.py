@@ -22,7 +22,7 @@ from lftj.errors import DataError
 from lftj.results.relation import Relation
 from lftj.results.tabular import Held, Tabular, with_number
 from lftj.results.transaction_delta import SortedRows
-from lftj.streams.zsets import ZSet, check_sum
+from lftj.streams.zsets import ZSet, are_small
 from lftj.values.codes import Schema
 from lftj.values.symbols import SymbolTable
 from lftj.values.type_table import in_dictionary
@@ -37,8 +37,8 @@ class WeightedRows(Tabular):
 
     def __init__(self, schema: Schema, zset: ZSet, symbols: SymbolTable) -> None:
         self._schema, self._given, self._symbols = schema, zset, symbols
-        if not zset.is_normal:
-            check_sum(zset.weights)  # here, and not where somebody looks
+        if not are_small(zset.weights):
+            zset.normal()  # an error is raised here, and not where somebody looks
 
     @property
     def _zset(self) -> ZSet:
@@ -184,4 +184,18 @@ def weights_of(rows: Any) -> tuple[Any, npt.NDArray[np.int64] | None]:
             why="it says how often each row is there",
             remedy="give an integer for every row, or leave the column out",
         )
-    return table.drop_columns([WEIGHT]), np.array(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
+    return table.drop_columns([WEIGHT]), as_weights(column.to_numpy(zero_copy_only=False))
+
+
+def as_weights(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Integers of any type as weights. `DataError` if one is beyond int64."""
+    if values.dtype.kind == "u" and len(values) and values.max() >= 1 << 63:
+        raise no_weights(f"{values.max()} is too large")
+    return values.astype(np.int64)
+
+
+def no_weights(why: str) -> DataError:
+    """The error for what cannot be weights."""
+    return DataError(
+        "the weights are no 64-bit integers", why=why, remedy="give an integer from -2**63 to 2**63 - 1 for each row"
+    )

@@ -27,6 +27,7 @@ Weights = npt.NDArray[np.int64]
 
 # Sums of magnitudes up to here cannot leave int64, whatever float64 rounds away.
 SAFE = float(1 << 62)
+HALF, LOW = 32, (1 << 32) - 1
 
 
 class WeightOverflowError(EvaluationError, OverflowError):
@@ -75,8 +76,7 @@ class ZSet:
         if self._normal is None:
             rows, weights = self.rows, self.weights
             if len(weights):
-                check_sum(weights)
-                rows, weights = _without_zeros(*consolidated(np.ascontiguousarray(rows), weights))
+                rows, weights = _without_zeros(*_added_up(np.ascontiguousarray(rows), weights))
             self._normal = ZSet(rows, weights, normal=True)
         return self._normal
 
@@ -146,13 +146,39 @@ def _without_zeros(rows: Rows, weights: Weights) -> tuple[Rows, Weights]:
     return np.compress(there, rows, axis=1), weights[there]
 
 
-def check_sum(weights: Weights) -> None:
-    """`WeightOverflowError` unless every sum of some of `weights` fits into int64."""
-    if len(weights) and max(-float(weights.min()), float(weights.max())) * len(weights) >= SAFE:
-        # Exactly: Python's integers do not wrap. The sum of all of one sign bounds that of some.
-        for side in (weights[weights > 0], weights[weights < 0]):
-            if not -(1 << 63) <= sum(side.tolist()) < 1 << 63:
-                raise WeightOverflowError
+def are_small(weights: Weights) -> bool:
+    """Whether no sum of some of `weights` can leave int64, as their number and the largest of them tell."""
+    return not len(weights) or max(-float(weights.min()), float(weights.max())) * len(weights) < SAFE
+
+
+def check_sums(weights: Weights, starts: npt.NDArray[np.int64]) -> None:
+    """`WeightOverflowError` unless every sum of some weights of a run fits into int64; each start begins a run."""
+    if not are_small(weights):
+        # The sum of all of one sign bounds that of some.
+        for side in (np.maximum(weights, 0), np.minimum(weights, 0)):
+            _of_halves(np.add.reduceat(_halves(side), starts, axis=1))
+
+
+def _added_up(rows: Rows, weights: Weights) -> tuple[Rows, Weights]:
+    """`consolidated`; `WeightOverflowError` where the weights of a row leave int64."""
+    if are_small(weights):
+        return consolidated(rows, weights)
+    rows, halves = consolidated(rows, _halves(weights))
+    return rows, _of_halves(halves)
+
+
+def _halves(weights: Weights) -> npt.NDArray[np.int64]:
+    """The high and the low 32 bits of weights, int64[2, n]: sums of these do not wrap."""
+    return np.stack([weights >> HALF, weights & LOW])
+
+
+def _of_halves(halves: npt.NDArray[np.int64]) -> Weights:
+    """The weights that sums of halves make; `WeightOverflowError` where one leaves int64."""
+    high = halves[0] + (halves[1] >> HALF)
+    if (high != high.astype(np.int32)).any():
+        raise WeightOverflowError
+    made: Weights = (high << HALF) | (halves[1] & LOW)
+    return made
 
 
 def added(one: Weights, two: Weights) -> Weights:

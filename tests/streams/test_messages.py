@@ -236,7 +236,7 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
         lambda c, bid, item: streams.zset([(1,)], ["x"]),
         (
             "the weights are no 64-bit integers\n"
-            "  why: invalid literal for int() with base 10: 'x'\n"
+            "  why: 'str' object cannot be interpreted as an integer\n"
             "  do: give an integer from -2**63 to 2**63 - 1 for each row"
         ),
     ),

@@ -9,17 +9,20 @@ from __future__ import annotations
 import datetime as dt
 import math
 import operator
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from lftj import streams
-from lftj.errors import EvaluationError
+from lftj.errors import DataError, EvaluationError
 from lftj.streams.zsets import WeightOverflowError
 from tests.conftest import FULL, JIT
 from tests.engine.programs import seeds
@@ -76,6 +79,46 @@ def test_weights_beyond_int64_are_refused(one: int, two: int) -> None:
             assert circuit.step({})["o"] == ({(1, 1): one} if circuit is summed else {})
         elif circuit is counted:
             assert circuit.step(last)["o"] == plain.made([((1, value), 1), ((1, one), -1)])
+
+
+@pytest.mark.parametrize(
+    "give",
+    [
+        lambda made: streams.zset([(1,)], np.array([2**63], np.uint64)),
+        lambda made: streams.zset([(1,)], [2**63]),
+        lambda made: streams.zset([(1,)], [1.7]),
+        lambda made: streams.zset([(1,)], ["1"]),
+        lambda made: made.step({"i": pa.table({"a": [1], "_weight": pa.array([2**63], pa.uint64())})}),
+    ],
+    ids=["uint64", "int", "float", "text", "table"],
+)
+def test_what_is_no_weight_is_refused(give: Callable[[streams.Circuit], object]) -> None:
+    """It is neither wrapped nor cut: a number beyond int64, a float, a text."""
+    circuit = streams.Circuit()
+    circuit.output("o", circuit.input("i", a=int))
+    with pytest.raises(DataError, match="the weights are no 64-bit integers"):
+        give(circuit)
+    largest = pa.table({"a": [1], "_weight": pa.array([2**63 - 1], pa.uint64())})
+    assert circuit.step({"i": largest})["o"] == {(1,): 2**63 - 1}
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(HUGE)), max_size=6), st.booleans())
+@some
+def test_weights_fit_row_by_row(given_rows: list[tuple[int, int]], counted: bool) -> None:
+    """What other rows weigh is no reason to refuse a row; equal rows add up, however large sums are between."""
+    rows = [(a,) for a, _ in given_rows]
+    total = plain.made((row, weight) for row, (_, weight) in zip(rows, given_rows, strict=True))
+    if not all(-(2**63) <= weight < 2**63 for weight in total.values()):
+        with pytest.raises(WeightOverflowError):
+            streams.zset(rows, [weight for _, weight in given_rows], columns={"a": int})
+        return
+    made = streams.zset(rows, [weight for _, weight in given_rows], columns={"a": int})
+    assert made == total
+    if counted:
+        circuit = streams.Circuit()
+        circuit.output("o", circuit.input("i", a=int).group_by("a").aggregate(n=streams.count()))
+        expected = {(*row, weight): 1 for row, weight in total.items()}
+        assert circuit.step({"i": made})["o"] == circuit.incremental().step({"i": made})["o"] == expected
 
 
 LARGE_WEIGHTS = (2**62 - 1, -(2**62) + 1, 2**31, -(2**31), 2**40 + 3, -(2**40) - 3, 1, -1, 7)
