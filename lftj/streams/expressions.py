@@ -17,7 +17,7 @@ import numpy as np
 from lftj.errors import DataError, EvaluationError, ProgramError
 from lftj.evaluate.text_steps import TextColumns
 from lftj.language.checker import check_query
-from lftj.language.clause import Clause, Compare, Term, Var, variables_of
+from lftj.language.clause import Clause, Compare, Term, Var, replaced, variables_of
 from lftj.language.clause import Value as Constant
 from lftj.language.functors import RESERVED, RESERVED_VARIABLES
 from lftj.streams.operators import Columns, Narrowed, Operator, Room, Tick, Value, zset_of
@@ -112,12 +112,35 @@ class Map(Operator):
 def filtered(columns: Columns, text: str) -> Map:
     """The filter by a condition, or several with commas between. `ProgramError` if it makes no sense."""
     clause, names = _checked(columns, text)
-    return Map(names, clause.compares, None, text)
+    return Map(names, _over_columns(clause.compares, names), None, text)
 
 
 def conditions_of(columns: Columns, text: str) -> tuple[Compare, ...]:
     """The conditions that `text` writes. `ProgramError` if they make no sense."""
-    return _checked(columns, text)[0].compares
+    clause, names = _checked(columns, text)
+    return _over_columns(clause.compares, names)
+
+
+def _over_columns(conditions: tuple[Compare, ...], names: Collection[str]) -> tuple[Compare, ...]:
+    """Conditions on columns alone: a variable that an equation gives a value, as in `z = v + 1`, becomes that term.
+
+    The equation becomes `v + 1 = v + 1`, so that a row for which the term has no value is in error as before.
+    """
+    while found := next(filter(None, (definition(condition, names) for condition in conditions)), None):
+        variable, term = found
+        by = {variable.name: term}
+        conditions = tuple(Compare(c.op, replaced(c.left, by), replaced(c.right, by), c.span) for c in conditions)
+    return conditions
+
+
+def definition(compare: Compare, bound: Collection[str]) -> tuple[Var, Term] | None:
+    """(the variable that an equation gives a value, the term) where `bound` variables have one; None otherwise."""
+    if compare.op != "=":
+        return None
+    for side, other in ((compare.left, compare.right), (compare.right, compare.left)):
+        if isinstance(side, Var) and side.name not in bound and all(v.name in bound for v in variables_of(other)):
+            return side, other
+    return None
 
 
 def mapped(columns: Columns, made: Mapping[str, str | None]) -> tuple[Map, Columns]:
@@ -136,7 +159,14 @@ def mapped(columns: Columns, made: Mapping[str, str | None]) -> tuple[Map, Colum
         text = ", ".join(f"{result} = {made[name]}" for name, result in computed.items())
         results = {result: name for name, result in computed.items()}
         clause, names = _checked(columns, text, results)
-        _check_no_null(clause, text)
+        shown = ", ".join(f"{name} = {made[name]}" for name in computed)
+        _check_no_null(clause, shown)
+        if len(clause.compares) > len(computed):
+            raise DataError(
+                f"`{shown}` holds a condition",
+                why="a column is computed by one expression",
+                remedy="give one for each column, and conditions to `filter`",
+            )
         for compare in clause.compares:
             if isinstance(compare.left, Var) and compare.left.name in results and compare.op == "=":
                 types[results[compare.left.name]] = compare.right

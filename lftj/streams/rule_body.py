@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from lftj.language.clause import BodyAtom, Clause, Compare, Term, Value, Var, variables_of
 from lftj.streams.by_key import ByKey
 from lftj.streams.constant import Constant
-from lftj.streams.expressions import Map
+from lftj.streams.expressions import Map, definition
 from lftj.streams.graph import Graph
 from lftj.streams.operators import Columns
 from lftj.streams.ranking import Joined, Ranking, TopK
@@ -122,7 +122,7 @@ class ClauseStreams:
                 done = False
                 continue
             for compare in self.left:
-                found = self._definition(compare, bound)
+                found = definition(compare, bound)
                 if found is not None:
                     self.left.remove(compare)
                     self._map((), {**self._kept(), found[0].name: found[1]})
@@ -131,18 +131,6 @@ class ClauseStreams:
 
     def _names(self, compare: Compare) -> set[str]:
         return {v.name for term in (compare.left, compare.right) for v in variables_of(term)}
-
-    def _definition(self, compare: Compare, bound: Mapping[str, str]) -> tuple[Var, Term] | None:
-        if compare.op != "=":
-            return None
-        for side, other in ((compare.left, compare.right), (compare.right, compare.left)):
-            if (
-                isinstance(side, Var)
-                and side.name not in bound
-                and {v.name for v in variables_of(other)} <= bound.keys()
-            ):
-                return side, other
-        return None
 
     def _kept(self) -> dict[str, Term]:
         return {name: Var(name, type_) for name, type_ in self._bound().items()}

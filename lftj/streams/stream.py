@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lftj import arguments
 from lftj.arguments import mapping, refused
 from lftj.errors import DataError
 from lftj.language.clause import Term, Value, Var
@@ -73,6 +74,9 @@ class Stream:
 
     def filter(self, condition: str) -> Stream:
         """The rows that meet a condition, or several with commas between, as a rule's body writes them."""
+        arguments.text(
+            "condition", condition, "it is a condition on the columns of a row", 'give `filter("price > 100")`'
+        )
         return self._made(filtered(self._node.columns, condition), self._node.columns)
 
     def map(self, *kept: str, **computed: str) -> Stream:

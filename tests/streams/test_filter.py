@@ -1,0 +1,66 @@
+"""Filters that give values to variables: `filter("z = v + 1, z > 11")` is what the body of a rule is.
+
+Catches: a variable that no column is at a step, an equation without a value that passes unnoticed.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import lftj
+from lftj import streams
+from lftj.errors import DataError, EvaluationError
+from tests.streams import reference as plain
+
+ROWS = [(1, 10, None), (1, 20, 7), (2, 30, 7)]
+TYPES = {"k": int, "v": int, "n": "number?"}
+
+
+def filtered(condition: str) -> streams.WeightedRows:
+    circuit = streams.Circuit()
+    circuit.output("o", circuit.input("a", **TYPES).filter(condition))
+    return circuit.incremental().step({"a": ROWS})["o"]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "z = v + 1, z > 11",
+        "y = z * 2, v + 1 = z, y > 22",
+        "z = y, y = v, z < 30",
+        "z = v + 1, z = k * 11 + 10",
+        "_z = v + 1",
+        "z = n, z > k",
+        "_z = n",
+        "z = n, is_null(z)",
+        'z = cat(to_string(v), "x"), match("[12].*", z)',
+        "z = 60 / (k - 1), k > 1, z > v",
+    ],
+)
+def test_a_variable_has_the_value_that_an_equation_gives(condition: str) -> None:
+    """The rows are those of a rule with the same body."""
+    database = lftj.Database()
+    database.rules(f".decl a(k:number, v:number, n:number?)\nq(k, v, n) :- a(k, v, n), {condition}.")
+    database.load("a", ROWS)
+    assert filtered(condition) == plain.made((row, 1) for row in database["q"])
+
+
+def test_the_where_of_an_aggregate_gives_values_too() -> None:
+    circuit = streams.Circuit()
+    where = "z = v + 1, z > 11"
+    made = {name: getattr(streams, name)("v", where=where) for name in ("sum", "max", "count_distinct")}
+    circuit.output("o", circuit.input("a", **TYPES).group_by("k").aggregate(**made))
+    assert circuit.incremental().step({"a": ROWS})["o"] == {(1, 20, 20, 1): 1, (2, 30, 30, 1): 1}
+
+
+def test_an_equation_without_a_value_is_an_error() -> None:
+    with pytest.raises(EvaluationError, match=r"`z = 60 / \(k - 1\)` has no value"):
+        filtered("z = 60 / (k - 1)")
+
+
+def test_what_is_no_condition_is_refused() -> None:
+    stream = streams.Circuit().input("a", **TYPES)
+    with pytest.raises(lftj.Error, match="`condition` cannot be None"):
+        stream.filter(None)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="`s = v \\+ 1, v > 10` holds a condition"):
+        stream.map(s="v + 1, v > 10")
