@@ -124,6 +124,11 @@ class Error(Exception):
         lines: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, trace, tb_offset=0)
         return lines
 
+    def placed(self, where: str) -> None:
+        """Say where it was: for whoever knows the place and did not make the error."""
+        self.where = where
+        self.args = (self.render(),)
+
     def render(self) -> str:
         """The message as the text a user reads."""
         lines = [f"{self.where}: {self.what}" if self.where else self.what]

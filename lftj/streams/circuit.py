@@ -135,6 +135,12 @@ class Circuit(Loops):
         """
         check_name(name, "stream", ())
         self._building(f"output `{name}`")
+        if name in self._graph.outputs:
+            raise DataError(
+                f"the circuit has an output `{name}` already",
+                why="outputs have names of their own",
+                remedy="rename one",
+            )
         stream_of(self._graph, stream, "an output is a stream of this circuit")
         self._graph.expose(name, stream._node)
         if arguments.flag("whole", whole):

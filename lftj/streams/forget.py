@@ -230,9 +230,10 @@ def _totals(graph: Graph, node: Node, bounds: Bounds) -> None:
     at = next((i for i, column in enumerate(change.of.key) if column in bounds), None)
     if at is None:
         return
-    bound, key = bounds[change.of.key[at]], change.of.key
+    bound, key, group = bounds[change.of.key[at]], change.of.key, change.of.group
     floor, clocks = bound.floor()
-    of = replace(change.of, key=(key[at], *key[:at], *key[at + 1 :]))
+    first = (at, *range(at), *range(at + 1, len(key)))
+    of = replace(change.of, key=tuple(key[i] for i in first), group=tuple(group[i] for i in first))
     forgetful, reads = ForgetfulTotals(TotalsChange(of), floor), [*node.inputs, *clocks]
     if at == 0:
         _let(graph, node, forgetful, reads)

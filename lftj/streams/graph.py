@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lftj.errors import Diagnostic, ProgramError, Span
+from lftj.errors import Diagnostic, EvaluationError, ProgramError, Span
 from lftj.language.types import of_class
 from lftj.streams.circuit_memory import bytes_of
 from lftj.streams.integral import ascending
@@ -169,19 +169,26 @@ class Graph:
                 values[number], following[number] = given[operator.name], None
             elif not operator.strict:
                 began = time.perf_counter()
-                values[number], following[number] = operator.step(
-                    states[number], [values[read.number] for read in node.inputs], tick
-                )
+                values[number], following[number] = self._step(node, states[number], values, tick)
                 seen[number] = len(values[number]), time.perf_counter() - began
             if operator.strict or isinstance(operator, Input):
                 seen[number] = len(values[number]), 0.0
         for node in order:
             if node.operator.strict:
-                _, following[node.number] = node.operator.step(
-                    states[node.number], [values[read.number] for read in node.inputs], tick
-                )
+                _, following[node.number] = self._step(node, states[node.number], values, tick)
         self.seen = seen
         return values, following
+
+    def _step(self, node: Node, state: Any, values: Mapping[int, Value], tick: Tick) -> tuple[Value, Any]:
+        """The step of a node; an error that has no place names the outputs that the node is for."""
+        try:
+            return node.operator.step(state, [values[read.number] for read in node.inputs], tick)
+        except EvaluationError as error:
+            if not self.nested and not error.where:
+                outputs = {**self.outputs, **self.kept}
+                names = [f"`{name}`" for name, output in outputs.items() if node in _ordered([output])]
+                error.placed(f"output{'s' if len(names) > 1 else ''} {' and '.join(names)}")
+            raise
 
 
 def _ordered(outputs: Sequence[Node]) -> Iterator[Node]:

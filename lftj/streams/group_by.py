@@ -167,19 +167,20 @@ class Groups:
             _no_null(name, type_)
             if type_ and family_of(type_) not in AGGREGATES["sum"].operand:
                 raise DataError(
-                    f"`{aggregate}` is of texts",
+                    f"`{aggregate.of}` is of type {type_}",
                     where=f"column `{name}`",
                     why="only numbers add up",
                     remedy="use min, max or count_distinct, or an expression that is a number",
                 )
-            totals.append(Total(aggregate.op, places.get(name, -1), type_, wheres.get(name, there)))
+            text = f"{name} = {aggregate}"
+            totals.append(Total(text, aggregate.op, places.get(name, -1), type_, wheres.get(name, there)))
             result.append(Column(name, AGGREGATES[aggregate.op].result_of(type_)))
-        for i, name in enumerate(distinct):
-            totals.append(Total("count", -1, "", own + i))
+        for i, (name, aggregate) in enumerate(distinct.items()):
+            totals.append(Total(f"{name} = {aggregate}", "count", -1, "", own + i))
             result.append(Column(name, "number"))
-        text = ", ".join(f"{name} = {a}" for name, a in (*linear.items(), *distinct.items()))
         needed = (len(linear) + without[0],) if of_stream and without else ()
-        return rows._made(Totals(self._first(), tuple(totals), text, there, needed), tuple(result))
+        made = Totals(self._first(), columns[: len(keys)], tuple(totals), there, needed)
+        return rows._made(made, tuple(result))
 
     def _of(self, name: str, aggregate: GroupAggregate) -> Stream:
         """The rows (group..., value) that count."""

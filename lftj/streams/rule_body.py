@@ -8,6 +8,7 @@ value for a group: the group then has no row, and is one of those `without_resul
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from lftj.language.clause import BodyAtom, Clause, Compare, Term, Value, Var, variables_of
 from lftj.streams.by_key import ByKey
@@ -166,10 +167,11 @@ class ClauseStreams:
             terms = (*clause.head_args[:groups], *operand)
             kinds = tuple(Column(f"a{i}", term.type) for i, term in enumerate(terms))
             rows = bindings._made(Map(names, (), terms, ", ".join(map(str, terms)), lenient=True), kinds)
-            total = Total(aggregate.op, groups if operand else -1, operand[0].type if operand else "", -1)
+            column, type_ = (groups, operand[0].type) if operand else (-1, "")
+            totals = Totals(key, columns[:groups], (Total(str(clause), aggregate.op, column, type_, -1),))
             if aggregate.op == "count":
-                return rows._made(Totals(key, (total,), str(clause)), columns)
-            marked = rows._made(Totals(key, (total,), str(clause), marked=True), (*columns, LACKS))
+                return rows._made(totals, columns)
+            marked = rows._made(replace(totals, marked=True), (*columns, LACKS))
             self.without_result = _where(marked, 1).select(*(column.name for column in columns[:groups]))
             return _where(marked, 0).select(*(column.name for column in columns))
         terms = (*clause.head_args[:groups], *operand)

@@ -23,7 +23,7 @@ from lftj.errors import EvaluationError
 from lftj.evaluate.accumulators import COUNT, HIGH, MOST, Accumulators, Folding, Results, Sums, carried, sums_of
 from lftj.language.aggregate_specs import AGGREGATES
 from lftj.streams.integral import Integral, ascending
-from lftj.streams.operators import PER_KEY, Operator, Room, Tick, Value, zset_of
+from lftj.streams.operators import PER_KEY, Columns, Operator, Room, Tick, Value, zset_of
 from lftj.streams.wide_sums import WIDE, magnitude, small_pieces, wide_mean, wide_sums, without_over
 from lftj.streams.zsets import ZSet, added, check_sums
 from scantree.consolidate import runs_of
@@ -36,9 +36,10 @@ Bools = npt.NDArray[np.bool_]
 class Total(NamedTuple):
     """One total: `op` "count", "sum" or "mean" of `column` (of type `operand`).
 
-    `where`: a column that says which rows count, 1 or 0; -1: all.
+    `where`: a column that says which rows count, 1 or 0; -1: all · `text`: what it is, as the user wrote it.
     """
 
+    text: str
     op: str
     column: int
     operand: str
@@ -84,15 +85,16 @@ Beyond = dict[int, tuple[Rows, Rows]]
 class Totals(Operator):
     """A row (key..., totals...) for each key while the weights of its rows do not add up to zero.
 
-    `there`: the column that says which rows these are, 1 or 0; -1: all · `needed`: counts that may not be zero either ·
-    `marked`: with a last column, 1 where some total has no value (and is 0), else 0; without it such a key is an error.
+    `group`: the columns of the key · `there`: the column that says which rows these are, 1 or 0; -1: all · `needed`:
+    counts that may not be zero either · `marked`: with a last column, 1 where some total has no value (and is 0), else
+    0; without it such a key is an error.
     """
 
     symbol: ClassVar[str] = "totals"
     law: ClassVar[str] = PER_KEY
     key: tuple[int, ...]
+    group: Columns
     totals: tuple[Total, ...]
-    text: str = ""
     there: int = -1
     needed: tuple[int, ...] = ()
     marked: bool = False
@@ -101,6 +103,11 @@ class Totals(Operator):
     def label(self) -> str:
         """What it computes."""
         return f"totals {self.text}"
+
+    @property
+    def text(self) -> str:
+        """All totals, as the user wrote them."""
+        return ", ".join(total.text for total in self.totals)
 
     @property
     def width(self) -> int:
@@ -235,7 +242,13 @@ class TotalsChange(Operator):
                 parts, marks, there, values, (was, now), overs_of, strict=True
             ):
                 of, held_over = np.compress(held, of, axis=1), None if more_of is None else more_of[held]
-                part.append(self._results(at, part[0], of, held_over, mark))
+                codes, without = self._results(at, part[0], of, held_over)
+                if self.of.marked and without is not None:
+                    mark |= without
+                    codes = np.where(without, 0, codes)
+                elif without is not None and without.any():
+                    raise self._no_value(place.total, part[0][:, np.argmax(without)], room)
+                part.append(codes)
         if self.of.marked:
             for part, mark in zip(parts, marks, strict=True):
                 part.append(mark.astype(np.int64))
@@ -257,34 +270,33 @@ class TotalsChange(Operator):
             return wide_sums(place.folding, rows, weights)
         return sums_of(place.folding, rows, weights), 0
 
-    def _results(
-        self, accumulators: Accumulators, keys: Rows, values: Rows, over: Rows | None, mark: npt.NDArray[np.bool_]
-    ) -> Rows:
-        """The results of keys with their values in the table; those without one are marked, or an error."""
+    def _results(self, accumulators: Accumulators, keys: Rows, values: Rows, over: Rows | None) -> Results:
+        """(the results of keys with their values in the table, which of them have none)."""
         op, counts = accumulators.folding.op, values[0]
-        nothing = op == "mean" and bool((counts == 0).any())
+        if op == "mean" and (counts == 0).any():
+            return counts, counts == 0
         if accumulators.folding.operand == "float":
             # An inf that is owed is a -inf.
             inf, negative = values[1], values[2]
             values = np.stack(
                 [counts, np.maximum(inf, 0) - np.minimum(negative, 0), np.maximum(negative, 0) - np.minimum(inf, 0)]
             )
-        if op == "mean" and not nothing:
-            codes, without = _means(accumulators, keys, values, over)
-        else:
-            codes, without = (counts, None) if nothing else accumulators.results(keys, values)
-            if over is not None and without is not None:
-                without = without | (over != 0)
-        if self.of.marked and without is not None:
-            mark |= without
-            return np.where(without, 0, codes)
-        if nothing or (without is not None and without.any()):
-            raise EvaluationError(
-                f"a {op} has no value for some key",
-                why="it is beyond its type, or a mean of nothing, or adds inf and -inf; the step was not made",
-                remedy="make the column a float, or leave such rows out",
-            )
-        return codes
+        if op == "mean":
+            return _means(accumulators, keys, values, over)
+        codes, without = accumulators.results(keys, values)
+        return codes, without if over is None or without is None else without | (over != 0)
+
+    def _no_value(self, total: Total, key: Rows, room: Room) -> EvaluationError:
+        """The error for a key without a value of a total."""
+        held = ", ".join(
+            f"{column.name} = {room.symbols.value(int(code), column.type)!r}"
+            for column, code in zip(self.of.group, key, strict=True)
+        )
+        return EvaluationError(
+            f"`{total.text}` has no value" + (f" for {held}" if held else ""),
+            why="it is beyond its type, or a mean of nothing, or adds inf and -inf; the step was not made",
+            remedy="make the column a float, or leave such rows out",
+        )
 
 
 def _by_key(zset: ZSet, key: list[int]) -> tuple[ZSet, Rows]:

@@ -26,6 +26,7 @@ from lftj.streams.operators import Tick
 from lftj.streams.timed import TimedChange, TimedJoin
 from lftj.streams.totals import Total, Totals
 from lftj.streams.zsets import ZSet
+from lftj.values.codes import Column
 from tests.conftest import JIT, examples
 from tests.engine.programs import seeds
 from tests.streams import recipes
@@ -389,7 +390,9 @@ def test_6_1_closure_under_inserts_and_erases(rng: Random, linear: bool) -> None
 OF_SEVERAL_CLOCKS: dict[str, tuple[Any, Callable[..., Z]]] = {
     "distinct": (lambda inner: TimedChange(Distinct(2), 2, "distinct", inner), plain.distinct),
     "count": (
-        lambda inner: TimedChange(Totals((0,), (Total("count", -1, "", -1),)), 2, "count", inner),
+        lambda inner: TimedChange(
+            Totals((0,), (Column("a", "number"),), (Total("n", "count", -1, "", -1),)), 2, "count", inner
+        ),
         lambda z: plain.aggregated(z, (0,), [("count", 1)]),
     ),
     "join": (lambda inner: TimedJoin(Join(((1,), (0,)), ((0, 0), (1, 1)), (2, 2)), inner), path),

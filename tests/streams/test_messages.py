@@ -61,6 +61,14 @@ def mean_of_nothing(circuit: streams.Circuit, bid: Stream) -> None:
     circuit.step({"bid": [(0, 0.5)]})
 
 
+def large_sum(circuit: streams.Circuit, item: Stream) -> None:
+    """Two outputs, and one that the sum is not for."""
+    made = item.group_by("name").aggregate(total=streams.sum("item"))
+    for name, stream in {"all": made, "total": made.select("total"), "items": item}.items():
+        circuit.output(name, stream, whole=name == "total")
+    circuit.incremental().step({"item": [(2**62, "x"), (2**62 + 1, "x"), (1, "y")]})
+
+
 def late(circuit: streams.Circuit, bid: Stream) -> None:
     circuit.output("o", bid)
     circuit.step({"bid": [(1, 0.5)]})
@@ -114,7 +122,7 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
     "a weight beyond int64": (
         lambda c, bid, item: overflow(c, bid),
         (
-            "a weight is beyond 64 bits\n"
+            "output `o`: a weight is beyond 64 bits\n"
             "  why: weights of equal rows add up, and those of joined rows multiply; the step was not made\n"
             "  do: give smaller weights, or make the stream a set by `distinct()` before it is joined"
         ),
@@ -243,7 +251,7 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
     "a nested circuit without an end": (
         lambda c, bid, item: endless(c, bid),
         (
-            "the nested circuit `count up` did not come to rest in 10 ticks\n"
+            "output `o`: the nested circuit `count up` did not come to rest in 10 ticks\n"
             "  why: each tick still changed something; the step was not made\n"
             "  do: look at the loop: does it add rows without end? else raise `limit=`"
         ),
@@ -284,7 +292,7 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
     "a sum of texts": (
         lambda c, bid, item: item.group_by("item").aggregate(n=streams.sum("name")),
         (
-            "column `n`: `sum name` is of texts\n"
+            "column `n`: `name` is of type symbol\n"
             "  why: only numbers add up\n"
             "  do: use min, max or count_distinct, or an expression that is a number"
         ),
@@ -300,7 +308,7 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
     "a term without a value": (
         lambda c, bid, item: undefined(c, bid),
         (
-            "`share = 10 / item` has no value for some row\n"
+            "output `o`: `share = 10 / item` has no value for some row\n"
             "  why: a division by zero, a result out of range or a text that is no number; the step was not made\n"
             "  do: filter such rows first"
         ),
@@ -308,10 +316,22 @@ MESSAGES: dict[str, tuple[Callable[[streams.Circuit, Stream, Stream], Any], str]
     "a mean of nothing": (
         lambda c, bid, item: mean_of_nothing(c, bid),
         (
-            "a mean has no value for some key\n"
+            "output `o`: `m = mean price where price > 1.0` has no value for item = 0\n"
             "  why: it is beyond its type, or a mean of nothing, or adds inf and -inf; the step was not made\n"
             "  do: make the column a float, or leave such rows out"
         ),
+    ),
+    "a sum beyond its type": (
+        lambda c, bid, item: large_sum(c, item),
+        (
+            "outputs `all` and `total`: `total = sum item` has no value for name = 'x'\n"
+            "  why: it is beyond its type, or a mean of nothing, or adds inf and -inf; the step was not made\n"
+            "  do: make the column a float, or leave such rows out"
+        ),
+    ),
+    "an output twice": (
+        lambda c, bid, item: [c.output("o", stream) for stream in (bid, item)],
+        ("the circuit has an output `o` already\n  why: outputs have names of their own\n  do: rename one"),
     ),
     "an output too late": (
         lambda c, bid, item: late(c, bid),

@@ -280,7 +280,7 @@ def test_the_text_of_a_refused_key() -> None:
     with pytest.raises(KeyConflictError) as caught:
         circuit.step({"price": [("tea", 4.0)]})
     assert str(caught.value) == (
-        '`price` has two values under one key: price["tea"] = 3.5 and price["tea"] = 4.0\n'
+        'output `price`: `price` has two values under one key: price["tea"] = 3.5 and price["tea"] = 4.0\n'
         "  why: a functional predicate has one value for each key; the step was not made\n"
         "  do: take one of the rows away in the same step, or make the predicate a relation"
     )
