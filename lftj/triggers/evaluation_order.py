@@ -36,7 +36,7 @@ def in_order(
         factor = _binding(todo.pop(best), known)
         ordered.append(factor)
         known |= binds(factor)
-    lacking = {var.name for factor in todo for var in _reads(factor)} | set(wanted)
+    lacking = {var.name for factor in todo for var in reads(factor)} | set(wanted)
     lacking -= known
     if todo or lacking:
         raise EvaluationError(
@@ -59,13 +59,13 @@ def _rank(factor: Atomic, known: set[str], place: int, visits: Visits | None) ->
         kind = _LOOKUP if not new else _SLICE if new < len(args) else _SCAN
         size = visits(factor, known) if visits is not None and isinstance(factor, MapRead) else 0.0
         return kind, size, new, place
-    lacking = {var.name for var in _reads(factor)} - known
+    lacking = {var.name for var in reads(factor)} - known
     if not lacking:
         return (_TEST if isinstance(factor, Cmp) else _VALUE if isinstance(factor, Val) else _LIFT), 0.0, 0, place
     return (_LIFT if isinstance(_binding(factor, known), Lift) and isinstance(factor, Cmp) else _STUCK), 0.0, 0, place
 
 
-def _reads(factor: Atomic) -> list[Var]:
+def reads(factor: Atomic) -> list[Var]:
     """The variables that must have a value before a factor."""
     if isinstance(factor, Cmp):
         return [*variables_of(factor.left), *variables_of(factor.right)]

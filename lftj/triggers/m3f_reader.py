@@ -6,7 +6,7 @@ its place in the text; what a statement reads must exist and have a value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from lftj.errors import Diagnostic, ProgramError
 from lftj.language.clause import Apply, Term, Value, Var, variables_of
 from lftj.language.diagnostics import did_you_mean
 from lftj.language.functors import FUNCTORS
-from lftj.language.notation import symbol_value
+from lftj.language.notation import UnknownEscapeError, symbol_value
 from lftj.language.source import Source
 from lftj.language.tables import lalr
 from lftj.triggers.algebra import (
@@ -35,12 +35,14 @@ from lftj.triggers.algebra import (
     TriggerProgram,
     Val,
 )
-from lftj.triggers.formulas import renamed, variables_of_all
-from lftj.triggers.m3f import common_type
+from lftj.triggers.evaluation_order import reads
+from lftj.triggers.formulas import binds, is_parameter, renamed, variables_of_all
+from lftj.triggers.m3f import common_type, term_text
 from lftj.triggers.m3f_final import final_of
 from lftj.triggers.syntax_error import parse_tree
 from lftj.values.codes import Column, Schema
-from lftj.values.type_table import is_type, type_of
+from lftj.values.type_table import is_type, to_stored, type_of, without_null
+from lftj.values.value_type import Misfit
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -151,7 +153,8 @@ class _ProgramReader:
         """`target[keys] += factors`."""
         target_tree, keys_tree, change, product = tree.children
         target = self.name(target_tree)
-        self.known(target_tree, target, self.keys, "map")
+        due, keys = self.known(target_tree, target, self.keys, "map"), self.args(keys_tree)
+        self.same_length(tree, f"`{target}`", len(due), len(keys))
         whole = self.formula(product)
         factors = whole.parts if isinstance(whole, Mul) and product.data == "product" else (whole,)
         if change == "-=":
@@ -167,13 +170,44 @@ class _ProgramReader:
                     "it is a product of entries of maps, values, comparisons and lifts",
                     "make a map of what it sums, and read that",
                 )
-        keys = self.args(keys_tree)
         read = MapRead(target, tuple(parameters.get(key.name, key) if isinstance(key, Var) else key for key in keys))
         typed_read = self.typed(
             read, {**types, **{name: var.type for name, var in variables_of_all(body.parts).items()}}, tree
         )
         assert isinstance(typed_read, MapRead)
-        return Statement(target, typed_read.keys, body.parts)  # type: ignore[arg-type]
+        made = Statement(target, typed_read.keys, body.parts)  # type: ignore[arg-type]
+        self.check_bound(made, tree)
+        self.check_types(made, {var.name: name for name, var in parameters.items()}, tree)
+        return made
+
+    def check_bound(self, statement: Statement, tree: Any) -> None:
+        """What a factor or a key reads is bound by the factors before it."""
+        known: set[str] = set()
+        keys = [key for key in statement.keys if isinstance(key, Var)]
+        for read, bound in (*((reads(factor), binds(factor)) for factor in statement.factors), (keys, frozenset())):
+            for var in read:
+                if var.name not in known and not is_parameter(var):
+                    raise self.no_value(tree, var.name)
+            known |= bound
+
+    def check_types(self, statement: Statement, names: Mapping[str, str], tree: Any) -> None:
+        """Keys have the types of their maps, and what is compared is of one type. `names`: of the event's values."""
+        entries = [factor for factor in statement.factors if isinstance(factor, MapRead)]
+        pairs: list[tuple[Term, Term, str]] = []
+        for read in (*entries, MapRead(statement.target, statement.keys)):
+            pairs += [
+                (key, own, f" of `{read.name}`") for key, own in zip(read.keys, self.keys[read.name], strict=True)
+            ]
+        pairs += [(factor.left, factor.right, "") for factor in statement.factors if isinstance(factor, Cmp)]
+        for one, two, of in pairs:
+            if without_null(one.type) != without_null(two.type):
+                raise self.error(
+                    tree,
+                    f"type conflict: `{term_text(one, names)}` is {one.type}, "
+                    f"`{term_text(two, names)}`{of} is {two.type}",
+                    "values of different types are not compared, and a key is found by comparing",
+                    "use one type",
+                )
 
     # --- formulas, whose variables have no types yet ---
 
@@ -230,14 +264,8 @@ class _ProgramReader:
         match tree.data:
             case "variable":
                 return Var(self.name(children[0]), "")
-            case "integer":
-                return Value(int(children[0]), "number")
-            case "text":
-                kind = self.type(children[1]) if children[1] is not None else "symbol"
-                value = symbol_value(str(children[0]))
-                return Value(value if kind == "symbol" else type_of(kind).constant_of(value), kind)
-            case "null":
-                return Value(None, self.type(children[0]))
+            case "integer" | "text" | "null":
+                return self.constant(tree)
             case "infix":
                 return Apply(str(children[1]), (self.term(children[0]), self.term(children[2])), "")
             case "same":
@@ -248,6 +276,27 @@ class _ProgramReader:
         op = self.name(children[0])
         self.known(children[0], op, FUNCTORS, "functor")
         return Apply(op, tuple(self.term(child) for child in children[1].children) if children[1] else (), "")
+
+    def constant(self, tree: Any) -> Value:
+        """A constant that its type holds."""
+        children, made = tree.children, Value(None, "")
+        try:
+            if tree.data == "integer":
+                made = Value(int(children[0]), "number")
+            elif tree.data == "null":
+                made = Value(None, self.type(children[0]))
+            else:
+                kind = self.type(children[1]) if children[1] is not None else "symbol"
+                value = symbol_value(str(children[0]))
+                made = Value(value if kind == "symbol" else type_of(kind).constant_of(value), kind)
+            to_stored(made.value, made.type)
+        except Misfit as misfit:
+            fault = misfit.fault
+            raise self.error(tree, f"the constant {fault.reason}", fault.why, fault.remedy) from None
+        except UnknownEscapeError as error:
+            what = f"unknown escape `{error}`"
+            raise self.error(tree, what, "a backslash begins an escape", "write `\\\\` for a backslash") from None
+        return made
 
     # --- types ---
 
@@ -311,12 +360,7 @@ class _ProgramReader:
         """A term with the types of its variables, and of functors that have none written."""
         if isinstance(term, Var):
             if term.name not in types:
-                raise self.error(
-                    tree,
-                    f"variable `{term.name}` has no value",
-                    "no relation, map or lift beside it binds it",
-                    "bind it, or name it among the values of the event",
-                )
+                raise self.no_value(tree, term.name)
             return Var(term.name, types[term.name])
         if isinstance(term, Apply):
             args = tuple(self.typed_term(arg, types, tree) for arg in term.args)
@@ -367,6 +411,15 @@ class _ProgramReader:
             raise self.error(
                 tree, f"{what} takes {due} arguments, not {given}", "it has that many columns", "give each"
             )
+
+    def no_value(self, tree: Any, name: str) -> ProgramError:
+        """The error for a variable that is not bound."""
+        return self.error(
+            tree,
+            f"variable `{name}` has no value",
+            "no relation, map or lift beside it binds it",
+            "bind it, or name it among the values of the event",
+        )
 
     def error(self, tree: Any, what: str, why: str, remedy: str) -> ProgramError:
         """An error with the place of a tree or token."""

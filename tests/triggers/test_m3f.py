@@ -119,6 +119,9 @@ def test_any_formula_is_read_as_it_was_written(formula):
     assert parsed(text(program)) == program
 
 
+KEYED = "relation R(a: number)\nmap q[a: number] = R(a)\ntop q\non +R(a): "
+
+
 @pytest.mark.parametrize(
     ("written", "what", "place"),
     [
@@ -130,6 +133,18 @@ def test_any_formula_is_read_as_it_was_written(formula):
         ("relation R(a: number)\nmap q[] = R(x)\non +R(a, b): q[] += 1", "has 1 values", "3:1"),
         ("relation R(a: number)\nmap q[] = R(x)\non +R(a): q[] += R(a)", "a statement reads maps", "3:11"),
         ("relation R(a: number)\nmap q[] = R(x)\non +R(a): p[] += 1", "there is no map `p`", "3:11"),
+        (f"{KEYED}q[] += 1", "`q` takes 1 arguments, not 0", "4:11"),
+        (f"{KEYED}q[a, a] += 1", "`q` takes 1 arguments, not 2", "4:11"),
+        (f"{KEYED}q[zz] += 1", "variable `zz` has no value", "4:11"),
+        (f"{KEYED}q[a] += z", "variable `z` has no value", "4:11"),
+        (f"{KEYED}q[a] += {{b < 3}} * {{b ^= a}}", "variable `b` has no value", "4:11"),
+        (f'{KEYED}q["x"] += 1', 'type conflict: `"x"` is symbol, `a` of `q` is number', "4:11"),
+        (f'{KEYED}q[a] += q["x"]', 'type conflict: `"x"` is symbol, `a` of `q` is number', "4:11"),
+        (f'{KEYED}q[a] += {{a < "x"}}', 'type conflict: `a` is number, `"x"` is symbol', "4:11"),
+        (f'{KEYED}q["x":number] += 1', "the constant is not a number", "4:13"),
+        (f"{KEYED}q[null:number] += 1", "the constant is no value", "4:13"),
+        (f"{KEYED}q[9223372036854775808] += 1", "the constant does not fit into number", "4:13"),
+        (f'{KEYED}q["\\q"] += 1', "unknown escape `\\q`", "4:13"),
         ("map q[] = ", "the text ends too early", "1:10"),
         ("map q[] == 1", "`=` cannot stand here", "1:10"),
     ],
